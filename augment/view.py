@@ -1,0 +1,174 @@
+"""The central types: what makes a view, what became of a sentence, one seed a row, and views found by file name."""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
+
+import xxhash
+
+from augment import __version__
+from augment.errors import InputError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JSON"] | None
+Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
+
+ENTRY_POINT_GROUP = "twinviews.views"
+WEIGHTS_PARAMS = ("models", "encoder")
+"""Parameters that say where weights lie; once a `revision` says which weights they are, a signature leaves them out."""
+
+
+class Edit(NamedTuple):
+    """One replacement in the original string: `text[start:end] == old` becomes `new`; offsets in characters."""
+
+    start: int
+    end: int
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSpec:
+    """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size."""
+
+    name: str
+    params: Mapping[str, JSON] = field(default_factory=dict)
+
+    def signature(self) -> str:
+        """One line for papers and plans: `view:backtranslate|decode:beam:4|pivot:de|rev:9f3ab2c41d07|v:0.1.0`.
+
+        Parameters stand in alphabetical order and those that are None are left out, so that equal parameters have
+        equal signatures.
+        """
+        params = {key: value for key, value in self.params.items() if value is not None}
+        revision = params.pop("revision", None)
+        if revision is not None:
+            for key in WEIGHTS_PARAMS:
+                params.pop(key, None)
+        parts = [("view", self.name), *sorted(params.items())]
+        if revision is not None:
+            parts.append(("rev", revision))
+        return "|".join(f"{key}:{_shown(value)}" for key, value in [*parts, ("v", __version__)])
+
+
+@dataclass(frozen=True, slots=True)
+class Viewed:
+    """What became of one sentence.
+
+    Attributes:
+        text: The view; None only with status "failed" or "rejected".
+        status: "ok", "unchanged" (the view equals the sentence), "failed" or "rejected" (then `reason` says why).
+        reason: A short word that can be counted, such as "too-long"; None when all went well.
+        pivot: The intermediate translation of views that have one.
+        edits: Applied to the sentence they give `text`; empty for views that rewrite the whole.
+        target_fraction: The share of eligible units that was asked for, in [0, 1].
+        achieved_fraction: The share of eligible units that was changed, in [0, 1].
+    """
+
+    text: str | None
+    status: Status = "ok"
+    reason: str | None = None
+    pivot: str | None = None
+    edits: tuple[Edit, ...] = ()
+    target_fraction: float | None = None
+    achieved_fraction: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """How a view is made, none of which may decide its text: the device and the size of a batch in tokens."""
+
+    device: str = "auto"
+    batch_tokens: int | None = None
+
+
+@runtime_checkable
+class View(Protocol):
+    """Sentences and one seed each in, one Viewed each out, in order; `spec` holds all parameters, resolved."""
+
+    @property
+    def spec(self) -> ViewSpec:
+        """The parameters as they are, defaults and revisions filled in."""
+        ...
+
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+        """View every text; the same text and seed give the same view whatever else is in the batch."""
+        ...
+
+
+def row_seed(run_seed: int, row_id: str, signature: str) -> int:
+    """The seed of one row of one view in [0, 2^63): xxh64 of run seed, row id and view signature."""
+    return xxhash.xxh64_intdigest(f"{run_seed}\x1f{row_id}\x1f{signature}".encode()) & (2**63 - 1)
+
+
+def view_names() -> list[str]:
+    """Names of all views, ours (one file each in `augment/views/`) and those of installed packages, sorted."""
+    package = import_module("augment.views")
+    ours = {module.name.replace("_", "-") for module in pkgutil.iter_modules(package.__path__)}
+    return sorted(ours | {point.name for point in entry_points(group=ENTRY_POINT_GROUP)})
+
+
+def view_module(name: str) -> ModuleType:
+    """The module of a view, with its `PARAMS` (a pydantic model) and `build`.
+
+    Raises:
+        InputError: There is no such view.
+    """
+    names = view_names()
+    if name not in names:
+        raise InputError(f"unknown view {name!r}: choose one of {', '.join(names)}")
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        if point.name == name:
+            return cast(ModuleType, point.load())
+    return import_module(f"augment.views.{name.replace('-', '_')}")
+
+
+def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
+    """`params` as the view's own pydantic model, defaults filled in.
+
+    Raises:
+        InputError: A parameter is unknown, of the wrong type or out of range; the line names it and its value.
+    """
+    from pydantic import ValidationError
+
+    model = cast("type[BaseModel]", view_module(name).PARAMS)
+    try:
+        return model(**params)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "parameters"
+        known = ", ".join(model.model_fields) or "none"
+        hint = f" (it takes: {known})" if first["type"] == "extra_forbidden" else ""
+        raise InputError(f"{name}: {where}={first['input']!r}: {first['msg'].lower()}{hint}") from None
+
+
+def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None = None) -> View:
+    """Build the view that `spec` names; cheap, as weights are loaded on first use.
+
+    Args:
+        spec: Name and parameters; missing parameters take their defaults, and the built view's own `spec` has
+            them all, with the revision of the weights it will use. A `revision` that is given is held to.
+        device: "auto", "cpu", "cuda" or "cuda:N".
+        batch_tokens: Tokens in one batch, padding included; None for the view's own choice.
+
+    Raises:
+        InputError: No such view, a wrong parameter, or models, word lists or an extra that are not there.
+    """
+    params = check_params(spec.name, spec.params)
+    runtime = Runtime(device=device, batch_tokens=batch_tokens)
+    return cast(View, view_module(spec.name).build(params, runtime))
+
+
+def _shown(value: JSON) -> str:
+    """A parameter in a signature; "|" would end it, so that is written as %7C."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return text.replace("%", "%25").replace("|", "%7C")

@@ -1,0 +1,205 @@
+"""What both command lines share: errors to exit codes, notes and bars on stderr, results on stdout, `--config`."""
+
+import json
+import logging
+import os
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from augment.errors import InputError, MissingExtraError, TwinviewsError
+
+__all__ = [
+    "ConfigOption",
+    "InputError",
+    "MissingExtraError",
+    "TwinviewsError",
+    "call",
+    "note",
+    "progress",
+    "run",
+    "show",
+    "show_json",
+    "table",
+]
+
+# Keys that a saved recipe carries for its reader and that no option answers to.
+RECIPE_METADATA = frozenset({"command", "twinviews"})
+# Root of the usage errors of typer's own click (vendored since 0.2x, the click package before that).
+UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def run(app: typer.Typer) -> NoReturn:
+    """Run a command line on `sys.argv` and leave with its exit code: 0 done, 1 failed, 2 bad input, 130 interrupted."""
+    sys.exit(call(app, sys.argv[1:]))
+
+
+def call(app: typer.Typer, arguments: Sequence[str]) -> int:
+    """Run a command line on the given arguments and return its exit code; no arguments means `--help`.
+
+    Whatever a user can cause ends as one line on stderr. With `TWINVIEWS_DEBUG=1` the traceback is kept.
+    """
+    _quiet_libraries()
+    try:
+        code = typer.main.get_command(app).main(args=list(arguments) or ["--help"], standalone_mode=False)
+    except KeyboardInterrupt:
+        return _fail("interrupted; run the same command again to go on", 130)
+    except typer.Abort:
+        return _fail("aborted", 130)
+    except UsageError as error:
+        return _fail(_one_line(_usage_message(error)), 2)
+    except BrokenPipeError:
+        # Python flushes stdout at exit; into a closed pipe that would be a second error.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 1
+    except InputError as error:
+        return _fail(_one_line(str(error)), 2)
+    except (TwinviewsError, OSError) as error:
+        if os.environ.get("TWINVIEWS_DEBUG"):
+            raise
+        return _fail(_one_line(str(error)), 1)
+    if code == 130:  # typer turns Ctrl-C inside a command into this code
+        return _fail("interrupted; run the same command again to go on", 130)
+    return code if isinstance(code, int) else 0
+
+
+def _quiet_libraries() -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    if not sys.stderr.isatty():
+        os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
+        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
+
+
+def _usage_message(error: Exception) -> str:
+    message = str(error.format_message()) if hasattr(error, "format_message") else str(error)
+    context = getattr(error, "ctx", None)
+    return f"{message.rstrip('.')}; see `{context.command_path} --help`" if context is not None else message
+
+
+def _one_line(message: str) -> str:
+    return " ".join(message.split())
+
+
+def _fail(message: str, code: int) -> int:
+    sys.stderr.write(f"error: {message}\n" if code != 130 else f"{message}\n")
+    sys.stderr.flush()
+    return code
+
+
+def note(text: str) -> None:
+    """Write one line to stderr: something the user should know that is no result."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def show(text: str) -> None:
+    """Write a result as it is, without markup, to stdout."""
+    sys.stdout.write(f"{text}\n")
+
+
+def show_json(value: Any) -> None:  # noqa: ANN401 - whatever json can write
+    """Write a result to stdout as indented JSON, keys in their given order."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
+    """Print a table to stdout; numbers are set to the right, and no cell is read as markup.
+
+    Where stdout is no terminal nothing is cut or wrapped, so the lines can be searched.
+    """
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    cells = [list(row) for row in rows]
+    grid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, pad_edge=False)
+    for index, name in enumerate(columns):
+        numeric = bool(cells) and all(isinstance(row[index], int | float) or row[index] is None for row in cells)
+        grid.add_column(name, justify="right" if numeric else "left", overflow="fold")
+    for row in cells:
+        grid.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False).print(grid)
+
+
+@contextmanager
+def progress(
+    description: str, total: int | None, *, unit: str = "rows", done: int = 0
+) -> Iterator[Callable[[int], None]]:
+    """A progress bar on stderr, off when it is no terminal; yields the function that advances it by `n` units."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(unit),
+        TimeRemainingColumn(),
+        console=Console(file=sys.stderr),
+        disable=not sys.stderr.isatty(),
+    )
+    with bar:
+        task = bar.add_task(description, total=total, completed=done)
+        yield lambda count: bar.advance(task, count)
+
+
+def load_config(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
+    """Make a recipe file's values the defaults of the command that it was given to; flags still beat them.
+
+    Keys are the options' names (`batch-size` or `batch_size`). A saved recipe's `command` must be this command.
+
+    Raises:
+        InputError: No such file, not a mapping, or a key that the command has no option for.
+    """
+    if value is None or context.resilient_parsing:
+        return value
+    recipe = _read_recipe(value)
+    command = recipe.get("command", context.info_name)
+    if command != context.info_name:
+        raise InputError(
+            f"{value} is a recipe of `{command}`, this is `{context.info_name}`: give it to the command it belongs to"
+        )
+    options = {key.replace("-", "_"): item for key, item in recipe.items() if key not in RECIPE_METADATA}
+    known = {item.name for item in context.command.params if item.name} - {parameter.name, "help"}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise InputError(
+            f"{value}: no option {', '.join(map(repr, unknown))} in `{context.info_name}`; "
+            f"it knows {', '.join(sorted(known))}"
+        )
+    present = {key: item for key, item in options.items() if item is not None}
+    context.default_map = {**(context.default_map or {}), **present}
+    return value
+
+
+def _read_recipe(path: Path) -> Mapping[str, Any]:
+    import yaml
+
+    try:
+        recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"no recipe file {str(path)!r}: give the path of a YAML or JSON file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the recipe {str(path)!r} ({error}): give a YAML or JSON file") from None
+    except yaml.YAMLError as error:
+        raise InputError(f"{path} is no YAML ({error}): one `option: value` a line") from None
+    if recipe is None:
+        return {}
+    if not isinstance(recipe, dict) or not all(isinstance(key, str) for key in recipe):
+        raise InputError(f"{path} holds {type(recipe).__name__}, not a mapping: one `option: value` a line")
+    return recipe
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", help="A YAML or JSON recipe with any of these options; flags beat it.", is_eager=True,
+        callback=load_config, show_default=False,
+    ),
+]  # fmt: skip

@@ -1,0 +1,70 @@
+"""Read graded pairs from the Hub: one data set per benchmark, columns sentence1, sentence2, score."""
+
+from __future__ import annotations
+
+from pipelines.console import InputError
+from trainers.evaluation.benchmarks import Benchmark
+from trainers.evaluation.graded import Graded, GradedSet, Missing
+
+COLUMNS = ("sentence1", "sentence2", "score")
+
+
+def read_hub(benchmark: Benchmark, organisation: str) -> GradedSet | Missing:
+    """Read one benchmark from `organisation/<its name>`, e.g. `mteb/sts12-sts`, or say why it cannot be had.
+
+    These copies have no column for the subset, so that of STS12-16 only the aggregation `all` can be computed.
+    The copy of SICK joins train, trial and test (9,927 pairs): it is reported, but not counted in the average.
+
+    Args:
+        benchmark: The benchmark to read.
+        organisation: Prefix of the data sets' names on the Hub, or a folder that holds such data sets.
+
+    Raises:
+        InputError: The data set has other columns, or another number of rows than it should have.
+    """
+    name, split = benchmark.hub
+    source = f"{organisation}/{name}"
+    try:
+        rows, revision = _load(source, split)
+    except (OSError, ValueError) as error:
+        return Missing(benchmark, f"cannot load {source} ({_first_line(error)})", f"https://huggingface.co/{source}")
+    expected = benchmark.hub_rows or benchmark.pairs
+    if len(rows) != expected:
+        raise InputError(f"{source} ({split}): {len(rows)} graded pairs, expected {expected}: another copy is needed")
+    notes = []
+    if len(benchmark.sizes) > 1:
+        notes.append("no subset column in this copy: only `all`")
+    if benchmark.hub_rows:
+        notes.append(f"all {expected} pairs, train and trial too, not the {benchmark.pairs} of the test: not averaged")
+    return GradedSet(
+        benchmark,
+        {split: rows},
+        f"hf:{source}",
+        files=revision,
+        note="; ".join(notes) or None,
+        counted=benchmark.counted and benchmark.hub_rows is None,
+        whole=len(benchmark.sizes) > 1,
+    )
+
+
+def _load(source: str, split: str) -> tuple[tuple[Graded, ...], dict[str, str]]:
+    from datasets import load_dataset
+    from datasets.exceptions import DatasetsError
+
+    try:
+        data = load_dataset(source, split=split)
+    except DatasetsError as error:
+        raise ValueError(str(error)) from error
+    absent = [name for name in COLUMNS if name not in data.column_names]
+    if absent:
+        raise InputError(f"{source} has the columns {', '.join(data.column_names)}: no {', '.join(absent)}")
+    columns = (data[name][:] for name in COLUMNS)
+    rows = tuple(Graded(str(one).strip(), str(two).strip(), float(grade)) for one, two, grade in zip(*columns, strict=True))
+    # A Hub address ends in the commit: hf://datasets/<name>@<commit>/<file>.
+    addresses = list(data.info.download_checksums or {})
+    commits = {address.split("@", 1)[1].split("/", 1)[0] for address in addresses if "@" in address}
+    return rows, {"revision": ",".join(sorted(commits))} if commits else {}
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]

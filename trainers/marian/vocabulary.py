@@ -1,0 +1,61 @@
+"""A joint SentencePiece vocabulary in Marian's own layout: end 0, unknown 1, padding last."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from transformers import MarianTokenizer
+
+END, UNKNOWN, PADDING = "</s>", "<unk>", "<pad>"
+
+
+def build_tokenizer(texts: Iterable[str], folder: Path, *, size: int, codes: Sequence[str] = ()) -> MarianTokenizer:
+    """Train a unigram vocabulary on `texts` and write it to `folder` as a MarianTokenizer.
+
+    Args:
+        texts: Sentences of both sides, one a string.
+        folder: Where source.spm, target.spm, vocab.json and the tokenizer's settings go; made if missing.
+        size: Number of ids in all, special tokens and language codes included.
+        codes: Target language codes that may stand before a source sentence, such as ">>de<<".
+
+    Returns:
+        The tokenizer, with `size` ids: CTranslate2 refuses a Marian model whose padding is not the last of them.
+
+    Raises:
+        ValueError: The vocabulary written and the vocabulary read back differ.
+    """
+    from sentencepiece import SentencePieceTrainer
+    from transformers import MarianTokenizer
+
+    folder.mkdir(parents=True, exist_ok=True)
+    SentencePieceTrainer.train(
+        sentence_iterator=iter(texts),
+        model_prefix=str(folder / "source"),
+        vocab_size=size - len(codes) - 1,
+        character_coverage=0.9998,
+        bos_id=-1,
+        eos_id=0,
+        unk_id=1,
+        num_threads=1,
+        input_sentence_size=500_000,
+        shuffle_input_sentence=True,
+        minloglevel=2,
+    )
+    (folder / "source.model").rename(folder / "source.spm")
+    shutil.copyfile(folder / "source.spm", folder / "target.spm")
+    pieces = [line.partition("\t")[0] for line in (folder / "source.vocab").read_text(encoding="utf-8").splitlines()]
+    (folder / "source.vocab").unlink()
+    ids = {piece: number for number, piece in enumerate([*pieces, *codes, PADDING])}
+    (folder / "vocab.json").write_text(json.dumps(ids, ensure_ascii=False), encoding="utf-8")
+    tokenizer = MarianTokenizer(
+        str(folder / "source.spm"), str(folder / "target.spm"), str(folder / "vocab.json"), model_max_length=512
+    )
+    if len(tokenizer) != size or (tokenizer.eos_token_id, tokenizer.unk_token_id) != (0, 1):
+        raise ValueError(f"vocabulary of {len(tokenizer)} ids instead of {size}, or not in Marian's layout")
+    tokenizer.save_pretrained(folder)
+    return tokenizer
