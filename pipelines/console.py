@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 # Keys that a saved recipe carries for its reader and that no option answers to.
-RECIPE_METADATA = frozenset({"command", "twinviews"})
+RECIPE_METADATA = frozenset({"command", "made", "twinviews"})
 # Root of the usage errors of typer's own click (vendored since 0.2x, the click package before that).
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -45,7 +45,9 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
     """
     _quiet_libraries()
     try:
-        code = typer.main.get_command(app).main(args=list(arguments) or ["--help"], standalone_mode=False)
+        code = typer.main.get_command(app).main(
+            args=list(arguments) or ["--help"], prog_name=app.info.name or None, standalone_mode=False
+        )
     except KeyboardInterrupt:
         return _fail("interrupted; run the same command again to go on", 130)
     except typer.Abort:

@@ -17,6 +17,7 @@ import json
 import random
 import zipfile
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 Pair = tuple[str, str]
@@ -91,10 +92,8 @@ def fields(name: str, text: str) -> Iterator[str]:
     """Yield every field of a file that could be a sentence: lines, tab fields, CSV cells, JSON strings."""
     for line in text.splitlines():
         if line.startswith("{"):
-            try:
+            with suppress(json.JSONDecodeError):
                 yield from strings(json.loads(line))
-            except json.JSONDecodeError:
-                pass
         yield line
         yield from line.split("\t")
         label, _, rest = line.partition(" ")

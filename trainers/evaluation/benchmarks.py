@@ -76,7 +76,8 @@ STS: tuple[Benchmark, ...] = (
     ),
     # The Hub's copy joins train, trial and test, without a column that tells them apart: it is another test.
     Benchmark(
-        "sickr", "SICK-R", {"test": 4927}, ("SICK",), ("sickr-sts", "test"), _SICK_WHERE, "SICK_test_annotated.txt", 9927
+        "sickr", "SICK-R", {"test": 4927}, ("SICK",), ("sickr-sts", "test"), _SICK_WHERE,
+        "SICK_test_annotated.txt", hub_rows=9927,
     ),
     Benchmark(
         "stsb-dev", "STS-B dev", {"dev": 1500}, _STSB_FOLDERS, ("stsbenchmark-sts", "validation"), _STSB_WHERE,
@@ -84,4 +85,4 @@ STS: tuple[Benchmark, ...] = (
     ),
 )  # fmt: skip
 
-SAMPLE = Benchmark("sample", "smoke test", {"sample": 12}, (), ("", ""), "part of this package", counted=False)
+SAMPLE = Benchmark("sample", "smoke test", {"sample": 300}, (), ("", ""), "part of this package", counted=False)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pipelines.console import InputError, TwinviewsError, note
+from trainers.evaluation.graded import file_sha256
+from trainers.evaluation.hub import first_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,15 +60,18 @@ class Encoder:
         vectors: dict[str, NDArray[np.float32]] = {}
         # Autocast off still is a context of its own: a model's own dtype then decides.
         mixed = torch.autocast(device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
+        prompt = self.model.prompts[self.model.default_prompt_name] if self.model.default_prompt_name else None
         self.model.eval()
         with torch.inference_mode(), mixed:
             for batch in pack(distinct, self._lengths(distinct), batch_size, batch_tokens):
-                features = self.model.preprocess(batch)
-                features = {key: value.to(device) if torch.is_tensor(value) else value for key, value in features.items()}
+                features = self.model.preprocess(batch, prompt=prompt)
+                features = {
+                    key: value.to(device) if torch.is_tensor(value) else value for key, value in features.items()
+                }
                 output = self.model(features)["sentence_embedding"].float().cpu().numpy()
                 if not np.isfinite(output).all():
-                    raise TwinviewsError(f"{self.name} gives vectors with NaN or infinity, first in a batch with {batch[0]!r}")
-                vectors.update(zip(batch, output, strict=True))
+                    raise TwinviewsError(f"{self.name} gives NaN or infinity, for one: {batch[0][:60]!r}")
+                vectors.update(zip(batch, output[:, : self.model.truncate_dim], strict=True))
                 advance(len(batch))
         return vectors
 
@@ -99,7 +103,9 @@ def pack(texts: Sequence[str], lengths: Sequence[int], batch_size: int, batch_to
         yield batch
 
 
-def cosines(vectors: dict[str, NDArray[np.float32]], first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+def cosines(
+    vectors: Mapping[str, NDArray[np.float32]], first: Sequence[str], second: Sequence[str]
+) -> NDArray[np.float64]:
     """Return the cosine of each pair of texts; exactly 1 for two equal texts, 0 where a vector is zero."""
     one = np.stack([vectors[text] for text in first]).astype(np.float64)
     two = np.stack([vectors[text] for text in second]).astype(np.float64)
@@ -129,6 +135,7 @@ def load_encoder(
         _check_directory(directory)
         if pooling is None and not (directory / "modules.json").exists():
             note(f"{name} is a plain transformers model: its vectors are masked means (--pooling mean|cls)")
+    from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
     try:
@@ -140,17 +147,14 @@ def load_encoder(
                 local_files_only=directory is not None,
                 model_kwargs={"use_safetensors": True},
             )
-    except (OSError, ValueError, RuntimeError, ImportError) as error:
+    except (OSError, ValueError, RuntimeError, ImportError, SafetensorError) as error:
         raise InputError(
-            f"cannot load the model {name!r} ({_first_line(error)}): give a directory or a Hub name with safetensors"
+            f"cannot load the model {name!r} ({first_line(error)}): give a directory or a Hub name with safetensors"
         ) from error
     if pooling is not None:
         model = _repooled(model, pooling)
     model.float()
-    weights = {
-        str(file.relative_to(directory)): _sha256(file)
-        for file in sorted(directory.rglob("*.safetensors")) if "checkpoint-" not in str(file.relative_to(directory))
-    } if directory is not None else _revision(model)  # fmt: skip
+    weights = _revision(model) if directory is None else _checksums(directory)
     return Encoder(model, name, _pooling_name(model), precision, directory, weights)
 
 
@@ -166,7 +170,8 @@ def _locate(name: str) -> tuple[Path | None, str]:
                 bundled = Path(root) / "starter" / "encoder"
                 return bundled, str(bundled)
         raise InputError("the bundled starter encoder is not installed: give a directory or a Hub name instead")
-    if path.is_file() or path.is_absolute() or name.startswith((".", "~")) or name.count("/") > 1 or name.startswith("runs/"):
+    # What cannot be a Hub name, or is a mistyped run of ours, is not looked up there.
+    if path.is_file() or name.startswith(("/", ".", "~", "runs/")) or name.count("/") > 1:
         raise InputError(f"no model directory {name!r}: give a directory that holds one, or a Hub name")
     return None, name
 
@@ -186,7 +191,9 @@ def _repooled(model: SentenceTransformer, pooling: PoolingMode) -> SentenceTrans
     width = getattr(first, "get_embedding_dimension", lambda: None)()
     if width is None or getattr(first, "module_output_name", None) != "token_embeddings":
         raise InputError(f"{type(first).__name__} gives no token vectors to pool: leave --pooling out")
-    dropped = [type(module).__name__ for module in list(model)[1:] if type(module).__name__ not in ("Pooling", "Normalize")]
+    dropped = [
+        type(module).__name__ for module in list(model)[1:] if type(module).__name__ not in ("Pooling", "Normalize")
+    ]
     if dropped:
         note(f"--pooling {pooling} leaves out the model's own {', '.join(dropped)}")
     return SentenceTransformer(modules=[first, Pooling(width, pooling)], device=str(model.device))
@@ -202,13 +209,10 @@ def _revision(model: Any) -> dict[str, str]:  # noqa: ANN401 - a model of anothe
     return {"revision": str(commit)} if commit else {}
 
 
-def _sha256(path: Path) -> str:
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _first_line(error: Exception) -> str:
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]
+def _checksums(directory: Path) -> dict[str, str]:
+    """Return the sha256 of each weights file of a model; a run's intermediate checkpoints are not the model."""
+    names = [path.relative_to(directory) for path in sorted(directory.rglob("*.safetensors"))]
+    return {str(name): file_sha256(directory / name) for name in names if "checkpoint" not in str(name)}
 
 
 @contextmanager
@@ -216,9 +220,11 @@ def _quiet() -> Iterator[None]:
     """Silence what the libraries say of unused heads, default pooling and long texts: all of it is expected here."""
     from transformers.utils import logging as transformers_logging
 
-    level, log = transformers_logging.get_verbosity(), logging.getLogger("sentence_transformers")
+    level, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
+    log = logging.getLogger("sentence_transformers")
     before = log.level
     transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
     log.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
@@ -226,4 +232,6 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         transformers_logging.set_verbosity(level)
+        if bars:
+            transformers_logging.enable_progress_bar()
         log.setLevel(before)

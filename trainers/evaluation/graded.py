@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from trainers.evaluation.benchmarks import Benchmark
 
@@ -65,3 +66,9 @@ class Missing:
 
     def __str__(self) -> str:
         return f"{self.benchmark.title}: {self.reason}; to be had from {self.where}"
+
+
+def file_sha256(path: Path) -> str:
+    """Return a file's sha256 in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()

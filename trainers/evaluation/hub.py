@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from pipelines.console import InputError
 from trainers.evaluation.benchmarks import Benchmark
 from trainers.evaluation.graded import Graded, GradedSet, Missing
@@ -27,7 +29,8 @@ def read_hub(benchmark: Benchmark, organisation: str) -> GradedSet | Missing:
     try:
         rows, revision = _load(source, split)
     except (OSError, ValueError) as error:
-        return Missing(benchmark, f"cannot load {source} ({_first_line(error)})", f"https://huggingface.co/{source}")
+        where = benchmark.where if Path(organisation).is_dir() else f"https://huggingface.co/datasets/{source}"
+        return Missing(benchmark, f"cannot load {source} ({first_line(error)})", where)
     expected = benchmark.hub_rows or benchmark.pairs
     if len(rows) != expected:
         raise InputError(f"{source} ({split}): {len(rows)} graded pairs, expected {expected}: another copy is needed")
@@ -59,12 +62,19 @@ def _load(source: str, split: str) -> tuple[tuple[Graded, ...], dict[str, str]]:
     if absent:
         raise InputError(f"{source} has the columns {', '.join(data.column_names)}: no {', '.join(absent)}")
     columns = (data[name][:] for name in COLUMNS)
-    rows = tuple(Graded(str(one).strip(), str(two).strip(), float(grade)) for one, two, grade in zip(*columns, strict=True))
+    rows = tuple(
+        Graded(str(one).strip(), str(two).strip(), float(grade)) for one, two, grade in zip(*columns, strict=True)
+    )
     # A Hub address ends in the commit: hf://datasets/<name>@<commit>/<file>.
     addresses = list(data.info.download_checksums or {})
-    commits = {address.split("@", 1)[1].split("/", 1)[0] for address in addresses if "@" in address}
+    commits = {
+        address.split("@", 1)[1].split("/", 1)[0]
+        for address in addresses
+        if address.startswith("hf://") and "@" in address
+    }
     return rows, {"revision": ",".join(sorted(commits))} if commits else {}
 
 
-def _first_line(error: Exception) -> str:
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says that is not empty, cut to 200 characters."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]

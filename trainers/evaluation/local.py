@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from pipelines.console import InputError
 from trainers.evaluation.benchmarks import SAMPLE, Benchmark
-from trainers.evaluation.graded import Graded, GradedSet, Missing
+from trainers.evaluation.graded import Graded, GradedSet, Missing, file_sha256
 
 # Where the benchmarks' folders stand below a data folder: itself, ours, SentEval's archive, SentEval's checkout.
 PARENTS = ("", "sts", "STS", "downstream", "downstream/STS", "data/downstream", "data/downstream/STS")
-TOKENISED = "tokenised text (SentEval's copy): figures differ a little from the untokenised text's"
+TOKENISED = "tokenised, lower-cased text as in SentEval"
 
 
 def read_local(benchmark: Benchmark, data: Path) -> GradedSet | Missing:
@@ -57,12 +56,6 @@ def read_sample() -> GradedSet:
         note="written for this project; no benchmark, its figures compare with nothing else",
         counted=False,
     )
-
-
-def file_sha256(path: Path) -> str:
-    """Return a file's sha256 in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _files(benchmark: Benchmark, folder: Path) -> dict[str, tuple[Path, ...]]:

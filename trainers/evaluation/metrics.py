@@ -85,5 +85,7 @@ def _mean(scores: Sequence[Score], weights: Sequence[int]) -> Score:
         return float(np.average(known, weights=weights)) if known and len(known) == len(values) else None
 
     return Score(
-        sum(item.pairs for item in scores), of([item.spearman for item in scores]), of([item.pearson for item in scores])
+        sum(item.pairs for item in scores),
+        of([item.spearman for item in scores]),
+        of([item.pearson for item in scores]),
     )

@@ -1,0 +1,1 @@
+"""Translation models: MarianMT trained or fine-tuned on parallel text."""

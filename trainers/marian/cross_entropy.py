@@ -75,5 +75,7 @@ def output_cross_entropy(
     """
     device = states.device.type
     dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
-    loss: Tensor = _OutputCrossEntropy.apply(states, weight, bias, labels, smoothing, dtype)
+    loss: Tensor = _OutputCrossEntropy.apply(  # type: ignore[no-untyped-call]
+        states, weight, bias, labels, smoothing, dtype
+    )
     return loss

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from trainers.marian.cross_entropy import output_cross_entropy
+from trainers.objective import drop_aliases, restore_aliases
 
 if TYPE_CHECKING:
     from transformers import MarianMTModel, MarianTokenizer
@@ -73,6 +74,8 @@ class Translation(nn.Module):
         super().__init__()
         self.model = model
         self.label_smoothing = label_smoothing
+        self.register_state_dict_post_hook(drop_aliases)
+        self.register_load_state_dict_pre_hook(restore_aliases)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per target token.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from torch import Tensor
 from torch.utils.data import Dataset, Sampler
 
 from pipelines.console import InputError
+from trainers.ragged import Ragged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -49,29 +49,6 @@ def read_parallel(path: Path) -> list[tuple[str, str]]:
     return pairs
 
 
-@dataclass(frozen=True, slots=True)
-class Ragged:
-    """Rows of different lengths in one array: row i is `values[starts[i]:starts[i + 1]]`."""
-
-    values: NDArray[np.int32]
-    starts: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, rows: Sequence[Sequence[int]]) -> Ragged:
-        """Store `rows` of ids."""
-        starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-        return cls(np.fromiter(chain.from_iterable(rows), np.int32, count=starts[-1]), starts)
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Length of every row."""
-        return np.diff(self.starts)
-
-    def __getitem__(self, index: int) -> list[int]:
-        values: list[int] = self.values[self.starts[index] : self.starts[index + 1]].tolist()
-        return values
-
-
 class ParallelIds(Dataset[Row]):
     """Sentence pairs as token ids, both ending in the end symbol."""
 
@@ -81,7 +58,7 @@ class ParallelIds(Dataset[Row]):
         self.targets = Ragged.of(tokenizer(text_target=[target for _, target in pairs], **limits)["input_ids"])
 
     def __len__(self) -> int:
-        return len(self.sources.starts) - 1
+        return len(self.sources)
 
     def __getitem__(self, index: int) -> Row:
         return self.sources[index], self.targets[index]
@@ -96,7 +73,7 @@ class TokenBatches(Sampler[list[int]]):
     def __init__(self, rows: ParallelIds, *, budget: int, epochs: int, seed: int) -> None:
         self.batches: list[list[int]] = []
         for epoch in range(epochs):
-            self.batches += _epoch(rows.sources.lengths, rows.targets.lengths, budget, (seed, epoch))
+            self.batches += _epoch(np.diff(rows.sources.starts), np.diff(rows.targets.starts), budget, (seed, epoch))
 
     def __len__(self) -> int:
         return len(self.batches)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import shutil
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+import xxhash
 from transformers import MarianMTModel, MarianTokenizer, Trainer, TrainingArguments, set_seed
 from transformers.trainer_utils import get_last_checkpoint
 
+from pipelines.console import InputError
 from trainers.marian.model import Shape, Translation, new_model
 from trainers.marian.parallel import Padded, ParallelIds, TokenBatches
 from trainers.marian.vocabulary import build_tokenizer
@@ -25,11 +28,23 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+CODE = re.compile(r">>[^<>\s]+<< ?")
+
 
 @dataclass(frozen=True, slots=True)
 class MarianRecipe:
-    """Everything that decides the result beside the text; the defaults made the bundled models."""
+    """Everything that decides the result beside the text; the defaults made the bundled models.
 
+    Attributes:
+        start: A MarianMT directory or Hub name to fine-tune (sizes and vocabulary are then its own), or None.
+        vocabulary_from: A folder with a tokenizer to share, or None to build a joint one of `vocabulary` ids.
+        batch_tokens: Target tokens a batch, padding included.
+        lr: Peak of a linear warm-up and decay.
+        max_tokens: Longer sides are cut.
+    """
+
+    start: str | None = None
+    vocabulary_from: str | None = None
     vocabulary: int = 8_000
     shape: Shape = field(default_factory=Shape)
     epochs: int = 2
@@ -42,8 +57,8 @@ class MarianRecipe:
     bf16: bool = True
 
 
-class TranslationTrainer(Trainer):
-    """A Trainer that takes its batches from a batch sampler and saves tied weights once."""
+class TranslationTrainer(Trainer):  # type: ignore[misc]  # transformers is read without types
+    """A Trainer that takes its batches from a batch sampler."""
 
     def __init__(self, batches: TokenBatches, **arguments: Any) -> None:  # noqa: ANN401 - Trainer's own arguments
         super().__init__(**arguments)
@@ -58,22 +73,12 @@ class TranslationTrainer(Trainer):
         )
         return loader
 
-    def _save(self, output_dir: str | None = None, state_dict: dict[str, Any] | None = None) -> None:
-        from safetensors.torch import save_model
-
-        folder = Path(output_dir or self.args.output_dir)
-        folder.mkdir(parents=True, exist_ok=True)
-        save_model(self.model, str(folder / "model.safetensors"))
-
 
 def train_marian(
     pairs: Sequence[tuple[str, str]],
     out: Path,
     recipe: MarianRecipe,
     *,
-    codes: Sequence[str] = (),
-    start: str | None = None,
-    vocabulary: Path | None = None,
     save_steps: int = 500,
 ) -> Path:
     """Train on (source, target) pairs and write the model to `out / "model"` in float16.
@@ -83,24 +88,22 @@ def train_marian(
     Args:
         pairs: Sentence pairs; a source may begin with a target language code such as ">>de<<".
         out: The run's folder.
-        recipe: Sizes and settings; of a model that is fine-tuned the sizes are its own.
-        codes: The language codes that occur before sources.
-        start: A MarianMT directory or Hub name to fine-tune; None trains a new model.
-        vocabulary: A folder with a tokenizer to use; None builds a joint vocabulary from `pairs`.
+        recipe: Where it starts, sizes and settings.
         save_steps: Steps between checkpoints.
 
     Returns:
         The folder of the finished model.
+
+    Raises:
+        InputError: `out` holds a run of another recipe, or a vocabulary cannot be built from so little text.
     """
+    _claim(out, recipe, pairs)
     set_seed(recipe.seed)
-    out.mkdir(parents=True, exist_ok=True)
-    settings = json.dumps(asdict(recipe) | {"start": start, "pairs": len(pairs)}, indent=2)
-    (out / "recipe.json").write_text(settings, encoding="utf-8")
-    tokenizer = _tokenizer(pairs, out, recipe, codes, start, vocabulary)
+    tokenizer = _tokenizer(pairs, out, recipe)
     rows = ParallelIds(pairs, tokenizer, recipe.max_tokens)
     batches = TokenBatches(rows, budget=recipe.batch_tokens, epochs=recipe.epochs, seed=recipe.seed)
-    log.info("%d pairs, %d target tokens an epoch, %d steps", len(rows), rows.targets.starts[-1], len(batches))
-    model = MarianMTModel.from_pretrained(start) if start else new_model(recipe.shape, tokenizer)
+    log.info("%d pairs, %d target tokens an epoch, %d steps", len(rows), len(rows.targets.values), len(batches))
+    model = MarianMTModel.from_pretrained(recipe.start) if recipe.start else new_model(recipe.shape, tokenizer)
     cuda = torch.cuda.is_available()
     trainer = TranslationTrainer(
         batches,
@@ -135,20 +138,35 @@ def train_marian(
     return folder
 
 
-def _tokenizer(
-    pairs: Sequence[tuple[str, str]],
-    out: Path,
-    recipe: MarianRecipe,
-    codes: Sequence[str],
-    start: str | None,
-    vocabulary: Path | None,
-) -> MarianTokenizer:
-    if start:
-        return MarianTokenizer.from_pretrained(start)
+def language_codes(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Return the target language codes that sources begin with, such as [">>de<<", ">>fr<<"], sorted."""
+    found = (CODE.match(source) for source, _ in pairs)
+    return sorted({match.group(0).strip() for match in found if match})
+
+
+def _claim(out: Path, recipe: MarianRecipe, pairs: Sequence[tuple[str, str]]) -> None:
+    """Write the recipe into `out`, or check that the one there is the same."""
+    text = xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest()
+    settings = json.loads(json.dumps(asdict(recipe) | {"pairs": len(pairs), "text": text}))
+    path = out / "recipe.json"
+    if path.exists():
+        before = json.loads(path.read_text(encoding="utf-8"))
+        changed = [
+            f"{key} {before.get(key)!r} -> {value!r}" for key, value in settings.items() if before.get(key) != value
+        ]
+        if changed:
+            raise InputError(f"{out} holds another run ({'; '.join(changed)}): choose another --out or --overwrite")
+    out.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+
+
+def _tokenizer(pairs: Sequence[tuple[str, str]], out: Path, recipe: MarianRecipe) -> MarianTokenizer:
+    if recipe.start:
+        return MarianTokenizer.from_pretrained(recipe.start)
     folder = out / "tokenizer"
-    if vocabulary:
-        shutil.copytree(vocabulary, folder, dirs_exist_ok=True)
+    if recipe.vocabulary_from:
+        shutil.copytree(recipe.vocabulary_from, folder, dirs_exist_ok=True)
     elif not (folder / "tokenizer_config.json").exists():
-        texts = (side.rpartition("<< ")[2] for pair in pairs for side in pair)
-        build_tokenizer(texts, folder, size=recipe.vocabulary, codes=codes)
+        texts = (CODE.sub("", side) for pair in pairs for side in pair)
+        build_tokenizer(texts, folder, size=recipe.vocabulary, codes=language_codes(pairs))
     return MarianTokenizer.from_pretrained(folder)

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.console import InputError
+
 if TYPE_CHECKING:
     from transformers import MarianTokenizer
 
@@ -27,25 +29,32 @@ def build_tokenizer(texts: Iterable[str], folder: Path, *, size: int, codes: Seq
         The tokenizer, with `size` ids: CTranslate2 refuses a Marian model whose padding is not the last of them.
 
     Raises:
+        InputError: The text is too little for so large a vocabulary.
         ValueError: The vocabulary written and the vocabulary read back differ.
     """
     from sentencepiece import SentencePieceTrainer
     from transformers import MarianTokenizer
 
     folder.mkdir(parents=True, exist_ok=True)
-    SentencePieceTrainer.train(
-        sentence_iterator=iter(texts),
-        model_prefix=str(folder / "source"),
-        vocab_size=size - len(codes) - 1,
-        character_coverage=0.9998,
-        bos_id=-1,
-        eos_id=0,
-        unk_id=1,
-        num_threads=1,
-        input_sentence_size=500_000,
-        shuffle_input_sentence=True,
-        minloglevel=2,
-    )
+    try:
+        SentencePieceTrainer.train(
+            sentence_iterator=iter(texts),
+            model_prefix=str(folder / "source"),
+            vocab_size=size - len(codes) - 1,
+            character_coverage=0.9998,
+            bos_id=-1,
+            eos_id=0,
+            unk_id=1,
+            num_threads=1,
+            input_sentence_size=500_000,
+            shuffle_input_sentence=True,
+            minloglevel=2,
+        )
+    except RuntimeError as error:
+        raise InputError(
+            f"no vocabulary of {size} ids can be built from this text ({str(error).rpartition(') ')[2] or error}): "
+            "give more text or a smaller --vocabulary"
+        ) from error
     (folder / "source.model").rename(folder / "source.spm")
     shutil.copyfile(folder / "source.spm", folder / "target.spm")
     pieces = [line.partition("\t")[0] for line in (folder / "source.vocab").read_text(encoding="utf-8").splitlines()]

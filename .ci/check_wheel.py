@@ -1,0 +1,62 @@
+"""Build the wheel and check what it holds: everything that runs offline, nothing that belongs to developers."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+REQUIRED = (
+    "augment/py.typed",
+    "augment/starter/encoder/README.md",
+    "augment/starter/encoder/model.safetensors",
+    "augment/starter/translation/en-xx/README.md",
+    "augment/starter/translation/en-xx/model.safetensors",
+    "augment/starter/translation/en-xx/source.spm",
+    "augment/starter/translation/xx-en/README.md",
+    "augment/starter/translation/xx-en/model.safetensors",
+    "pipelines/py.typed",
+    "pipelines/sample/sentences.txt",
+    "trainers/evaluation/sample/pairs.tsv",
+    "trainers/py.typed",
+)
+ALLOWED_TOPS = {"augment", "data_cards", "pipelines", "trainers"}
+STARTER_LIMIT = 80_000_000
+SCRIPTS = {"augment = pipelines.cli:main", "train = trainers.cli:main"}
+
+
+def problems(wheel: Path) -> list[str]:
+    """Return what is wrong with the wheel, one line each."""
+    with zipfile.ZipFile(wheel) as archive:
+        sizes = {item.filename: item.file_size for item in archive.infolist()}
+        scripts = next(name for name in sizes if name.endswith("entry_points.txt"))
+        listed = set(archive.read(scripts).decode().splitlines())
+    found = [f"lacks {name}" for name in REQUIRED if not sizes.get(name) and not name.endswith("py.typed")]
+    found += [f"lacks {name}" for name in REQUIRED if name not in sizes]
+    tops = {name.split("/")[0] for name in sizes}
+    found += [f"holds {top}/" for top in sorted(tops - ALLOWED_TOPS) if not top.endswith(".dist-info")]
+    found += [f"holds {name}" for name in sizes if name.endswith((".pyc", ".bin", ".pkl", ".pt"))]
+    starter = sum(size for name, size in sizes.items() if name.startswith("augment/starter/"))
+    if starter > STARTER_LIMIT:
+        found.append(f"holds starter models of {starter:,} bytes, more than {STARTER_LIMIT:,}")
+    return found + [f"lacks the script {script!r}" for script in SCRIPTS - listed]
+
+
+def main() -> int:
+    """Build, check, report."""
+    with tempfile.TemporaryDirectory() as folder:
+        build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, "."]
+        subprocess.run(build, check=True)
+        wheel = next(Path(folder).glob("twinviews-*.whl"))
+        found = problems(wheel)
+        size = wheel.stat().st_size
+    for problem in found:
+        sys.stderr.write(f"the wheel {problem}\n")
+    sys.stdout.write(f"wheel of {size / 1e6:.1f} MB: {'not ' if found else ''}complete\n")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""Where a model runs and how its rows are packed: neither may decide a view's text."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from augment.errors import InputError
+
+if TYPE_CHECKING:
+    import torch
+
+
+def resolve_device(name: str) -> torch.device:
+    """The device that `name` ("auto", "cpu", "cuda", "cuda:N", "mps") stands for; auto is CUDA where there is one.
+
+    Raises:
+        InputError: Not a device, or not on this machine.
+    """
+    import torch
+
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"device {name!r}: not a device; use auto, cpu, cuda or cuda:N") from None
+    if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
+        raise InputError(f"device {name!r}: this machine has {torch.cuda.device_count()} CUDA devices; use cpu")
+    return device
+
+
+def pack(lengths: Sequence[int], budget: int, groups: Sequence[Hashable] | None = None) -> Iterator[list[int]]:
+    """Rows in batches of at most `budget` tokens, padding included, the longest rows first.
+
+    Args:
+        lengths: Tokens of each row.
+        budget: Tokens of a batch (its rows times its longest row); a longer row makes a batch of its own.
+        groups: Rows of different groups never share a batch; by default all are one group.
+
+    Yields:
+        Row numbers; each row once.
+    """
+    batch: list[int] = []
+    for row in sorted(range(len(lengths)), key=lambda row: (-lengths[row], row)):
+        together = not batch or groups is None or groups[row] == groups[batch[0]]
+        if batch and (not together or (len(batch) + 1) * lengths[batch[0]] > budget):
+            yield batch
+            batch = []
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Silence transformers' advice and loading bars, which are not meant for the people who run a view."""
+    from transformers.utils import logging as transformers_logging
+
+    verbosity = transformers_logging.get_verbosity()
+    bars = transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity(logging.ERROR)
+    transformers_logging.disable_progress_bar()
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        transformers_logging.set_verbosity(verbosity)
+        if bars:
+            transformers_logging.enable_progress_bar()

@@ -1,0 +1,117 @@
+"""Where a model's weights lie: bundled, in a folder, or on the Hub; and a revision that says which they are."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from augment.errors import InputError
+
+STARTER = Path(__file__).parent / "starter"
+HUB_FILES = ("*.json", "*.txt", "*.spm", "*.model", "model*.safetensors")
+"""What is fetched of a model: never a pickle, never code."""
+CONVERTER = "SFconvertbot"
+"""The Hub's own account, whose pull requests bring the safetensors that a model's main branch lacks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A folder with a model and its tokenizer, and its revision: a Hub commit, or 12 hex digits of a content hash."""
+
+    path: Path
+    revision: str
+
+
+def starter_encoder() -> Path:
+    """The folder of the bundled masked language model."""
+    return STARTER / "encoder"
+
+
+def starter_translation() -> Path:
+    """The folder of the bundled translation models, `en-xx` and `xx-en`."""
+    return STARTER / "translation"
+
+
+def find_encoder(name: str, revision: str | None = None) -> Weights:
+    """The weights of an encoder: "starter", a local folder, or a model's name on the Hub.
+
+    Raises:
+        InputError: It is not there, has no safetensors, or is not of the `revision` asked for.
+    """
+    if name == "starter":
+        folder = starter_encoder()
+        if not folder.is_dir():
+            raise InputError("encoder 'starter': the bundled model is not in this installation; use --encoder NAME")
+        return local_weights(folder, "--encoder", revision)
+    if Path(name).is_dir():
+        return local_weights(Path(name), "--encoder", revision)
+    return hub_weights(name, "--encoder", revision)
+
+
+def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weights:
+    """A folder as it is; raises InputError if it holds no safetensors or is not of the `revision` asked for."""
+    if not (folder / "config.json").is_file() or not any(folder.glob("model*.safetensors")):
+        raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors); pickles are not read")
+    status = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _content(folder))
+    found = _content_hash(folder.resolve(), status)
+    if revision not in (None, found):
+        raise InputError(f"{flag} {folder}: its revision is {found}, not {revision}; give the model that was used")
+    return Weights(folder, found)
+
+
+def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
+    """A model of the Hub, from the local cache or the network, at `revision` (a commit) or as it is now.
+
+    Raises:
+        InputError: No such model, no network and not in the cache, or no safetensors.
+    """
+    path = _snapshot(name, flag, revision)
+    if revision is None and not any(path.glob("model*.safetensors")):
+        path = _snapshot(name, flag, _converted(name))
+    if not any(path.glob("model*.safetensors")):
+        raise InputError(f"{flag} {name}: the Hub has no model.safetensors for it, and pickles are not read")
+    return Weights(path, path.name)
+
+
+def _snapshot(name: str, flag: str, revision: str | None) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.utils.tqdm import disable_progress_bars, enable_progress_bars
+
+    disable_progress_bars()
+    try:
+        return Path(snapshot_download(name, revision=revision, allow_patterns=list(HUB_FILES)))
+    except (OSError, ValueError) as error:  # not found, no network, offline mode, not a name
+        why = " ".join(str(error).split())[:160].rstrip(".")
+        raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({why})") from None
+    finally:
+        enable_progress_bars()
+
+
+def _converted(name: str) -> str | None:
+    """The revision of the Hub's own pull request with safetensors, if the network answers and there is one."""
+    from huggingface_hub import HfApi
+
+    try:
+        found = HfApi().get_repo_discussions(name, author=CONVERTER, discussion_type="pull_request")
+        numbers = [discussion.num for discussion in found]
+    except OSError:
+        return None
+    return f"refs/pr/{max(numbers)}" if numbers else None
+
+
+def _content(folder: Path) -> list[Path]:
+    """The files of a model that decide what it writes."""
+    kinds = (".json", ".txt", ".spm", ".model", ".safetensors")
+    return sorted(path for path in folder.iterdir() if path.suffix in kinds and path.is_file())
+
+
+@lru_cache(maxsize=16)
+def _content_hash(folder: Path, status: tuple[tuple[str, int, int], ...]) -> str:
+    """A hash over the files of a model; `status` makes a changed file a new entry of the cache."""
+    digest = hashlib.sha256()
+    for name, _, _ in status:
+        with (folder / name).open("rb") as file:
+            digest.update(name.encode() + b"\0" + hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()[:12]

@@ -1,0 +1,60 @@
+"""Which words of a text a view may replace: no function words, digits, single letters, acronyms or names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from augment.edits import Token
+
+_CLOSED_CLASS = """
+a about above across after afterwards again against all almost alone along already also although always am among
+amongst an and another any anybody anyhow anyone anything anyway anywhere are around as at away be became because
+become becomes becoming been before beforehand behind being below beneath beside besides between beyond both but by
+can cannot could dare despite did do does doing done down due during each eight either eleven else elsewhere enough
+etc even ever every everybody everyone everything everywhere except few fewer fifteen fifty first five for former
+forty four from further get gets getting given going got had has have having he hence her here hers herself him
+himself his how however hundred i if in indeed instead into is it its itself just last latter least less lest like
+many may maybe me meanwhile might million mine more moreover most mostly much must my myself namely near need
+neither never nevertheless next nine no nobody none nonetheless noone nor not nothing notwithstanding now nowhere
+of off often on once one ones only onto or other others otherwise ought our ours ourselves out over own per perhaps
+please plus quite rather really regarding same second seem seemed seems seven several shall she should since six so
+some somebody somehow someone something sometime sometimes somewhere still such ten than that the their theirs them
+themselves then thence there thereafter thereby therefore these they third this those though thousand three through
+throughout thus till to together too toward towards twelve twenty two under underneath unless unlike until up upon
+us used various versus very via was we well were what whatever when whenever where whereas wherever whether which
+whichever while who whoever whole whom whose why will with within without would yes yet you your yours yourself
+yourselves zero billion okay ok mr mrs ms dr
+"""
+FUNCTION_WORDS = frozenset(_CLOSED_CLASS.split())
+"""Closed-class English words, numerals, auxiliaries and titles: no synonym of them keeps a sentence."""
+
+_NEGATIONS = "no not never none nobody nothing neither nor nowhere without hardly scarcely barely"
+NEGATIONS = frozenset(_NEGATIONS.split())
+"""Words that turn a sentence's meaning around when they come or go."""
+_SENTENCE_ENDS = frozenset(".!?…:\"“”‘'«»([{*-–—•")
+
+
+def replaceable(tokens: Sequence[Token]) -> list[int]:
+    """Positions in `tokens` of plain words that are no digits, single letters, acronyms or proper names.
+
+    A capital inside a sentence marks a name; at the beginning of one it says nothing. Function words are included.
+    """
+    return [index for index, token in enumerate(tokens) if _plain(token) and not _named(tokens, index)]
+
+
+def starts_sentence(tokens: Sequence[Token], index: int) -> bool:
+    """Whether the token at `index` is the first of a sentence, as far as punctuation tells."""
+    return index == 0 or tokens[index - 1].text in _SENTENCE_ENDS
+
+
+def _plain(token: Token) -> bool:
+    return token.kind == "word" and len(token.text) > 1 and token.text.isalpha()
+
+
+def _named(tokens: Sequence[Token], index: int) -> bool:
+    word = tokens[index].text
+    if word.islower():
+        return False
+    if word[1:].islower():
+        return not starts_sentence(tokens, index)
+    return any(letter.isupper() for letter in word)

@@ -1,0 +1,50 @@
+"""One row of a source, and which columns make it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from augment.errors import InputError
+
+TEXT_COLUMNS = ("text", "sentence")
+
+
+class Row(NamedTuple):
+    """One row of a source as it stands there; None where the source has no such value."""
+
+    text: str
+    label: str | None = None
+    pair: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Which columns to read: `text` by name, by number from 1, or None for `text`, `sentence` or the only one."""
+
+    text: str | None = None
+    label: str = "label"
+    pair: str = "pair"
+
+
+def text_column(where: str, columns: Columns, names: Sequence[str]) -> str:
+    """The name of the text column among `names`; `where` is what an error calls the source.
+
+    Raises:
+        InputError: The wanted column is not there, or none is wanted and no name says which it is.
+    """
+    if columns.text is not None:
+        if columns.text not in names:
+            raise InputError(f"{where} has no column {columns.text!r}, only {listed(names)}: give --column")
+        return columns.text
+    for name in TEXT_COLUMNS:
+        if name in names:
+            return name
+    if len(names) == 1:
+        return names[0]
+    raise InputError(f"{where} has the columns {listed(names)}: say which with --column NAME")
+
+
+def listed(cells: Sequence[str]) -> str:
+    """The first few names or cells, quoted and cut, for an error's one line."""
+    shown = [cell if len(cell) <= 24 else cell[:23] + "…" for cell in cells[:8]]
+    return ", ".join(map(repr, shown)) + (", …" if len(cells) > 8 else "")

@@ -1,0 +1,169 @@
+"""Where sentences come from: text, CSV/TSV, JSONL, Parquet, Arrow, Hub datasets and stdin, one row at a time.
+
+Formats go by the name's ending (`.txt` or anything unknown is text; `.gz` or `.zst` may follow) unless one is given.
+"""
+
+import hashlib
+import json
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from augment.errors import InputError
+from pipelines.cells import read_csv, read_tsv
+from pipelines.columnar import BATCH_ROWS, batch_rows, read_arrow, read_parquet, wanted_columns
+from pipelines.lines import CHUNK_BYTES, Line, read_lines
+from pipelines.rows import Columns, Row, text_column
+
+Format: TypeAlias = Literal["text", "csv", "tsv", "jsonl", "parquet", "arrow"]
+ENDINGS: Mapping[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+}
+HUB = "hf:"
+STDIN = "-"
+SAMPLE = "sample:sentences"
+SAMPLE_FOLDER = Path(__file__).parent / "sample"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A source that exists: its name as given, where its bytes lie, its format, and the sha256 of its content."""
+
+    name: str
+    path: Path
+    format: Format | Literal["hub"]
+    sha256: str
+
+
+def check_source(name: str, spool: Path, format: Format | None = None) -> Source:
+    """Look at a file, "-" for stdin, `hf:NAME` or the bundled `sample:sentences`, and hash it.
+
+    A Hub dataset is hashed by its own fingerprint.
+    What can be read only once (stdin, pipes) is first copied into the folder `spool`.
+
+    Raises:
+        InputError: It is missing, empty, a folder, or unreadable.
+    """
+    if name.startswith(HUB):
+        fingerprint = str(_load_hub(name)._fingerprint)
+        return Source(name, Path(), "hub", hashlib.sha256(fingerprint.encode()).hexdigest())
+    path = SAMPLE_FOLDER / "sentences.txt" if name == SAMPLE else Path(name)
+    if name != STDIN and path.is_dir():
+        raise InputError(f"{name} is a folder: give the files in it, e.g. {path / '*.txt'}")
+    if name != STDIN and not path.exists():
+        raise InputError(f"no file {name!r}: check the path, or write hf:NAME for a dataset on the Hub")
+    shown = "stdin" if name == STDIN else name
+    try:
+        if name == STDIN or not path.is_file():
+            path = _copy(name, spool)
+        if path.stat().st_size == 0:
+            raise InputError(f"{shown} is empty (0 bytes): give one sentence a line")
+        with path.open("rb") as stream:
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        raise InputError(f"cannot read {shown} ({error.strerror}): check its permissions") from None
+    return Source(shown, path, format or format_of(name), digest)
+
+
+def _copy(name: str, spool: Path) -> Path:
+    ending = "".join(suffix for suffix in Path(name).suffixes[-1:] if suffix in {".gz", ".zst"})
+    copy = spool / f"{len(list(spool.iterdir()))}{ending}"
+    with copy.open("wb") as target:
+        if name == STDIN:
+            shutil.copyfileobj(sys.stdin.buffer, target, CHUNK_BYTES)
+        else:
+            with Path(name).open("rb") as stream:
+                shutil.copyfileobj(stream, target, CHUNK_BYTES)
+    return copy
+
+
+def format_of(name: str) -> Format:
+    """The format that a file's name says; anything unknown is text."""
+    path = Path(name)
+    ending = Path(path.stem).suffix if path.suffix in {".gz", ".zst"} else path.suffix
+    return ENDINGS.get(ending.lower(), "text")
+
+
+def read_rows(source: Source, columns: Columns) -> Iterator[Row]:
+    """Stream a source's rows, empty ones included.
+
+    Raises:
+        InputError: The content is not what the format says, or a column is missing.
+    """
+    readers: Mapping[str, Callable[[Path, str, Columns], Iterator[Row]]] = {
+        "text": _read_text,
+        "csv": read_csv,
+        "tsv": read_tsv,
+        "jsonl": _read_jsonl,
+        "parquet": read_parquet,
+        "arrow": read_arrow,
+        "hub": _read_hub,
+    }
+    return readers[source.format](source.path, source.name, columns)
+
+
+def _read_text(path: Path, name: str, _columns: Columns) -> Iterator[Row]:
+    return (Row(line.text) for line in read_lines(path, name))
+
+
+def _read_jsonl(path: Path, name: str, columns: Columns) -> Iterator[Row]:
+    """One JSON object a line, or one string a line; null and a blank line count as empty."""
+    for line in read_lines(path, name):
+        if not line.text.strip():
+            yield Row("")
+            continue
+        try:
+            value = json.loads(line.text)
+        except ValueError as error:
+            raise InputError(f"{name}: line {line.number} is no JSON ({error}): one object a line") from None
+        yield _json_row(name, columns, line, value)
+
+
+def _json_row(name: str, columns: Columns, line: Line, value: object) -> Row:
+    if isinstance(value, str):
+        return Row(value)
+    if not isinstance(value, dict):
+        raise InputError(f"{name}: line {line.number} is a {type(value).__name__}: one object or string a line")
+    key = text_column(f"{name}: line {line.number}", columns, list(value))
+    texts: list[str | None] = []
+    for column in (key, columns.pair):
+        text = value.get(column)
+        if text is not None and not isinstance(text, str):
+            raise InputError(f"{name}: line {line.number}: {column!r} is {text!r}, not a string: give --column")
+        texts.append(text)
+    label = value.get(columns.label)
+    return Row(texts[0] or "", None if label is None else str(label), texts[1])
+
+
+def _read_hub(_path: Path, name: str, columns: Columns) -> Iterator[Row]:
+    table = _load_hub(name).with_format("arrow")
+    wanted = wanted_columns(name, columns, table.features.arrow_schema)
+    for batch in table.iter(batch_size=BATCH_ROWS):
+        yield from batch_rows(batch, wanted)
+
+
+def _load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
+    """The dataset that `hf:NAME[:CONFIG][:SPLIT]` names; one extra part is a split if there is one of that name."""
+    from datasets import get_dataset_config_names, load_dataset
+    from datasets.exceptions import DatasetNotFoundError
+
+    parts = name.removeprefix(HUB).split(":")
+    if not parts[0] or len(parts) > 3:
+        raise InputError(f"{name!r}: write hf:NAME, hf:NAME:CONFIG, hf:NAME:SPLIT or hf:NAME:CONFIG:SPLIT")
+    path, config, split = (parts + [None] * 3)[:3] if len(parts) != 2 else (parts[0], None, parts[1])
+    try:
+        if len(parts) == 2 and parts[1] in get_dataset_config_names(path):
+            config, split = parts[1], None
+        return load_dataset(path, config, split=split or "train")
+    except (DatasetNotFoundError, ConnectionError, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"cannot load {name!r} ({reason}): check name, config and split, and the network") from None

@@ -1,0 +1,164 @@
+"""From a view's name and parameters to its dataset: which sentences, which folder, what is there already."""
+
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from augment.view import View, ViewSpec, make_view
+from pipelines.console import note, progress
+from pipelines.folder import Dataset, claim, open_dataset
+from pipelines.ingest import Ingest, ingest
+from pipelines.plan import Plan, read_plan
+from pipelines.recipe import recipe_text
+from pipelines.run import SHARD_ROWS, Job, Result, plan_view, run_view
+from pipelines.shards import valid_receipt
+from pipelines.sources import SAMPLE
+
+DATA = Path("data")
+SENTENCES = DATA / "sentences"
+VIEWS = DATA / "views"
+# Parameters that a default folder's name carries, so that `--pivot de` and `--pivot fr` lie side by side.
+NAMED_BY = ("pivot", "to", "augmenter")
+STARTER = "starter"
+REAL_WEIGHTS = {"models": "--models opus-mt", "encoder": "--encoder bert-base-uncased"}
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How a run goes, none of which decides its rows."""
+
+    workers: int = 1
+    device: str = "auto"
+    batch_tokens: int | None = None
+    overwrite: bool = False
+    show_progress: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Which rows a run makes and how they are cut."""
+
+    seed: int = 0
+    limit: int | None = None
+    shard_size: int = SHARD_ROWS
+
+
+def default_folder(spec: ViewSpec) -> Path:
+    """Where a view goes when nobody says: `data/views/backtranslate-de`."""
+    parts = [spec.name, *(str(spec.params[key]) for key in NAMED_BY if spec.params.get(key) is not None)]
+    return VIEWS / "-".join(parts).replace("/", "-")
+
+
+@contextmanager
+def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Iterator[Dataset]:
+    """The sentences that SOURCE arguments name: a folder of ours, files, or with none `data/sentences` or the sample.
+
+    Files are ingested to `data/sentences`; in a dry run to a folder that is removed again.
+
+    Raises:
+        InputError: A bad source, or `data/sentences` holds others.
+    """
+    if len(names) == 1 and read_plan(Path(names[0])) is not None:
+        yield open_dataset(Path(names[0]), "sentences")
+        return
+    if not names and read_plan(SENTENCES) is not None:
+        yield open_dataset(SENTENCES, "sentences")
+        return
+    if not names:
+        note(f"no SOURCE and no {SENTENCES}/: taking the bundled sample corpus")
+    sources = list(names) or [SAMPLE]
+    advice = f"run `augment ingest {' '.join(sources)} --out {DATA}/other` and give {DATA}/other as SOURCE"
+    with tempfile.TemporaryDirectory() if dry_run else nullcontext(DATA) as folder:
+        dataset, made = ingest(Ingest(sources), Path(folder) / SENTENCES.name, advice=advice)
+        if made and not dry_run:
+            note(f"{dataset.rows:,} sentences ingested to {dataset.path}/")
+        yield dataset
+
+
+def note_starter(view: View) -> None:
+    """Say in one line when a view uses a bundled starter model, and which flag takes a real one."""
+    params = view.spec.params
+    for key, flag in REAL_WEIGHTS.items():
+        if params.get(key) == STARTER and params.get("revision") is not None:
+            note(f"{view.spec.name}: the bundled starter models (small, for trying out); `{flag}` takes real ones")
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A view that is ready to be made: its job, its view, and the options that its recipe holds."""
+
+    job: Job
+    view: View
+    sources: Sequence[str]
+
+    @property
+    def recipe(self) -> str:
+        """The resolved recipe, for `--config`."""
+        spec = self.view.spec
+        options: Mapping[str, Any] = {"sources": list(self.sources) or None, **spec.params}
+        plan = self.job.plan
+        return recipe_text(spec.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
+
+    def make(self, running: Running) -> Result:
+        """Make what is not there yet."""
+        show = progress if running.show_progress else _no_progress
+        with show(self.job.out.name, self.job.plan.rows) as advance:
+            return run_view(
+                self.job,
+                self.view,
+                self.recipe,
+                workers=running.workers,
+                overwrite=running.overwrite,
+                advance=advance,
+            )
+
+    def preview(self, running: Running) -> dict[str, Any]:
+        """What `make` would do; nothing is written.
+
+        Raises:
+            InputError: The folder belongs to another recipe.
+        """
+        job = self.job
+        if not running.overwrite:
+            claim(job.out, job.plan, overwrite=False)
+        ranges = enumerate(job.plan.shards)
+        there = 0 if running.overwrite else sum(bool(valid_receipt(job.out, i, b - a)) for i, (a, b) in ranges)
+        weights = {key: job.plan.params.get(key) for key in (*REAL_WEIGHTS, "revision")}
+        return {
+            "out": str(job.out),
+            "signature": job.plan.signature,
+            "sentences": job.plan.inputs[0].rows,
+            "rows": job.plan.rows,
+            "shards": len(job.plan.shards),
+            "shards_there": there,
+            **{key: value for key, value in weights.items() if value is not None},
+        }
+
+
+@contextmanager
+def _no_progress(_description: str, _total: int | None) -> Iterator[Callable[[int], None]]:
+    yield lambda count: None
+
+
+def prepare(
+    spec: ViewSpec,
+    source: Dataset,
+    rows: Rows,
+    running: Running,
+    *,
+    out: Path | None = None,
+    sources: Sequence[str] = (),
+) -> Prepared:
+    """Build the view and its plan.
+
+    Raises:
+        InputError: An unknown view, a wrong parameter, or models that are not there.
+    """
+    view = make_view(spec, device=running.device, batch_tokens=running.batch_tokens)
+    plan: Plan = plan_view(view, source, seed=rows.seed, limit=rows.limit, shard_size=rows.shard_size)
+    where = out if out is not None else default_folder(view.spec)
+    job = Job(plan, source.path, source.receipts, where, running.device, running.batch_tokens)
+    return Prepared(job, view, sources)

@@ -1,0 +1,20 @@
+"""What the small translators of the tests know by heart."""
+
+GUITAR, DOGS, COPIED, LOOPING, EMPTY = (
+    "A man is playing a guitar.",
+    "Two dogs run.",
+    "The old woman bought a car.",
+    "Stop that now.",
+    "The child eats.",
+)
+GERMAN = {
+    GUITAR: "Ein Mann spielt Gitarre.",
+    DOGS: "Zwei Hunde rennen.",
+    COPIED: COPIED,
+    LOOPING: "ja ja ja ja ja ja ja ja ja ja ja ja",
+    EMPTY: "",
+}
+FRENCH = {GUITAR: "Un homme joue de la guitare.", DOGS: "Deux chiens courent."}
+PARAPHRASE = "A man plays the guitar."
+ENGLISH = {GERMAN[GUITAR]: PARAPHRASE, GERMAN[DOGS]: DOGS, FRENCH[GUITAR]: PARAPHRASE, FRENCH[DOGS]: "Two dogs."}
+MARIAN_POSITIONS = 64

@@ -1,0 +1,184 @@
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+
+import pytest
+from learnt import COPIED, DOGS, EMPTY, ENGLISH, FRENCH, GERMAN, GUITAR, LOOPING, MARIAN_POSITIONS, PARAPHRASE
+
+from augment.errors import InputError
+from augment.translate import Translation
+from augment.translate.marian import MarianTranslator, beams_of, resolve_precision
+from augment.translate.models import resolve_models
+from augment.view import ViewSpec, make_view
+
+LEARNT = [GUITAR, DOGS, COPIED]
+
+
+@pytest.mark.parametrize("decode", ["greedy", "beam:4"])
+@pytest.mark.parametrize(("code", "expected"), [("de", GERMAN), ("fr", FRENCH)])
+def test_the_code_before_the_source_chooses_the_language(
+    translation_models: Path, decode: str, code: str, expected: dict[str, str]
+) -> None:
+    translator = MarianTranslator(translation_models / "en-xx", f">>{code}<<", decode=decode, precision="fp32")
+    assert translator.translate([GUITAR, DOGS]) == [Translation(expected[GUITAR]), Translation(expected[DOGS])]
+
+
+def test_the_output_depends_on_the_input_and_keeps_its_order(translation_models: Path) -> None:
+    translator = MarianTranslator(translation_models / "en-xx", ">>de<<", decode="greedy", precision="fp32")
+    texts = [GUITAR, DOGS, COPIED] * 4
+    random.Random(0).shuffle(texts)
+    assert [translation.text for translation in translator.translate(texts)] == [GERMAN[text] for text in texts]
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+@pytest.mark.parametrize("decode", ["greedy", "beam:3"])
+def test_a_translation_does_not_depend_on_its_batch(translation_models: Path, decode: str, precision: str) -> None:
+    words = " ".join([*GERMAN, *FRENCH.values()]).split()
+    draw = random.Random(7)
+    texts = [" ".join(draw.choices(words, k=draw.randint(1, 14))) for _ in range(40)]
+    path = translation_models / "en-xx"
+    alone = MarianTranslator(path, ">>de<<", decode=decode, precision=precision, batch_tokens=1)
+    together = MarianTranslator(path, ">>de<<", decode=decode, precision=precision, batch_tokens=100_000)
+    expected = alone.translate(texts)
+    assert len({translation.text for translation in expected}) > 10
+    assert together.translate(texts) == expected
+    assert together.translate(texts[::-1]) == expected[::-1]
+
+
+def test_sources_over_the_position_limit_fail_with_a_reason(translation_models: Path) -> None:
+    translator = MarianTranslator(translation_models / "en-xx", ">>de<<", decode="greedy", precision="fp32")
+    longest = " ".join(["dogs"] * MARIAN_POSITIONS * 4)
+    assert translator.translate([longest, DOGS, "  "]) == [
+        Translation(None, "too-long"),
+        Translation(GERMAN[DOGS]),
+        Translation("", "empty"),
+    ]
+
+
+def test_a_source_exactly_at_the_position_limit_is_translated(translation_models: Path) -> None:
+    translator = MarianTranslator(translation_models / "xx-en", decode="beam:2", precision="fp32")
+    fitting = "Hund"
+    from transformers import MarianTokenizer
+
+    tokenizer = MarianTokenizer.from_pretrained(translation_models / "xx-en")
+    while len(tokenizer(fitting + "d")["input_ids"]) <= MARIAN_POSITIONS:
+        fitting += "d"
+    assert len(tokenizer(fitting)["input_ids"]) == MARIAN_POSITIONS
+    (translation,) = translator.translate([fitting])
+    assert translation.reason != "too-long"
+    (over,) = translator.translate([fitting + "d"])
+    assert over == Translation(None, "too-long")
+
+
+def test_a_code_in_the_text_is_text(translation_models: Path) -> None:
+    translator = MarianTranslator(translation_models / "en-xx", ">>de<<", decode="greedy", precision="fp32")
+    (translation,) = translator.translate([">>fr<< " + GUITAR])
+    assert translation.text != FRENCH[GUITAR]
+    assert ">>" not in (translation.text or "")
+
+
+def test_back_translation_tells_what_became_of_every_sentence(translation_models: Path) -> None:
+    view = make_view(ViewSpec("backtranslate", {"pivot": "de", "models": str(translation_models), "precision": "fp32"}))
+    texts = [GUITAR, DOGS, COPIED, LOOPING, EMPTY]
+    views = view(texts, range(5))
+    assert [(viewed.status, viewed.reason, viewed.text, viewed.pivot) for viewed in views] == [
+        ("ok", None, PARAPHRASE, GERMAN[GUITAR]),
+        ("unchanged", None, DOGS, GERMAN[DOGS]),
+        ("failed", "pivot-copied", None, COPIED),
+        ("failed", "pivot-repetition", None, GERMAN[LOOPING]),
+        ("failed", "pivot-empty", None, ""),
+    ]
+
+
+def test_back_translation_through_another_pivot_is_another_view(translation_models: Path) -> None:
+    def through(pivot: str) -> ViewSpec:
+        return ViewSpec("backtranslate", {"pivot": pivot, "models": str(translation_models), "precision": "fp32"})
+
+    german, french = make_view(through("de")), make_view(through("fr"))
+    (viewed,) = french([DOGS], [0])
+    assert (viewed.text, viewed.pivot) == (ENGLISH[FRENCH[DOGS]], FRENCH[DOGS])
+    assert german.spec.signature() != french.spec.signature()
+
+
+def test_translate_keeps_no_text_that_failed(translation_models: Path) -> None:
+    view = make_view(ViewSpec("translate", {"to": "de", "models": str(translation_models), "precision": "fp32"}))
+    ok, failed = view([DOGS, LOOPING], [0, 1])
+    assert (ok.text, ok.status) == (GERMAN[DOGS], "ok")
+    assert (failed.text, failed.status, failed.reason) == (None, "failed", "repetition")
+
+
+def test_the_signature_names_the_weights_not_their_place(translation_models: Path, tmp_path: Path) -> None:
+    moved = tmp_path / "elsewhere"
+    shutil.copytree(translation_models, moved)
+    params = {"pivot": "de", "precision": "fp32"}
+    here = make_view(ViewSpec("backtranslate", {**params, "models": str(translation_models)})).spec
+    there = make_view(ViewSpec("backtranslate", {**params, "models": str(moved)})).spec
+    assert here.signature() == there.signature()
+    assert "decode:beam:4|pivot:de|precision:fp32|source:en|rev:" in here.signature()
+    settings = json.loads((moved / "xx-en" / "config.json").read_text(encoding="utf-8"))
+    (moved / "xx-en" / "config.json").write_text(json.dumps({**settings, "scale_embedding": False}), encoding="utf-8")
+    assert make_view(ViewSpec("backtranslate", {**params, "models": str(moved)})).spec.signature() != here.signature()
+    with pytest.raises(InputError, match="revision"):
+        make_view(ViewSpec("backtranslate", {**here.params, "models": str(moved)}))
+
+
+def test_a_resolved_spec_builds_the_same_view(translation_models: Path) -> None:
+    first = make_view(ViewSpec("backtranslate", {"pivot": "de", "models": str(translation_models)}))
+    assert make_view(first.spec).spec == first.spec
+
+
+@pytest.mark.parametrize(
+    ("models", "pivot", "expected"),
+    [
+        ("{}", "es", "nothing from en to es there (en-de, en-fr, de-en, fr-en); try --models opus-mt"),
+        ("{}", "en", "source and target are the same"),
+        ("{}", "de|x", "not a language code"),
+        ("{}/nowhere", "de", "no such folder"),
+        ("{}/xx-en", "de", "nothing from en to de there (no models)"),
+    ],
+)
+def test_models_that_are_not_there_are_one_line(
+    translation_models: Path, models: str, pivot: str, expected: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        resolve_models(models.format(translation_models), "en", pivot)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_folders_named_by_their_languages_are_found(translation_models: Path, tmp_path: Path) -> None:
+    (tmp_path / "en-es").symlink_to(translation_models / "xx-en")
+    (tmp_path / "opus-mt-es-en").symlink_to(translation_models / "xx-en")
+    assert resolve_models(str(tmp_path), "en", "es").path == tmp_path / "en-es"
+    assert resolve_models(str(tmp_path), "es", "en").path == tmp_path / "opus-mt-es-en"
+    assert resolve_models(str(tmp_path), "en", "es").prefix is None
+
+
+def test_a_folder_with_a_pickle_only_is_refused(translation_models: Path, tmp_path: Path) -> None:
+    shutil.copytree(translation_models / "xx-en", tmp_path / "de-en")
+    (tmp_path / "de-en" / "model.safetensors").rename(tmp_path / "de-en" / "pytorch_model.bin")
+    with pytest.raises(InputError, match=r"lacks model\.safetensors; pickles are not read"):
+        resolve_models(str(tmp_path), "de", "en")
+
+
+def test_opus_models_without_a_network_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(InputError, match="opus-mt") as caught:
+        resolve_models("opus-mt", "en", "de")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("decode", ["beam", "beam:0", "beam:x", "Greedy", "sample"])
+def test_unknown_ways_to_decode_are_refused(decode: str) -> None:
+    with pytest.raises(InputError, match="greedy or beam:N"):
+        beams_of(decode)
+
+
+def test_half_precision_on_a_cpu_is_refused() -> None:
+    with pytest.raises(InputError, match="not for a CPU"):
+        resolve_precision("fp16", "cpu")
+    assert resolve_precision("auto", "cpu") in ("fp32", "bf16")

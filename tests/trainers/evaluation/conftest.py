@@ -1,0 +1,91 @@
+"""A tiny masked language model, the suite's files at full size from few sentences, the research data if it is here."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from trainers.evaluation.benchmarks import STS
+
+# fmt: off
+WORDS = [
+    "the", "a", "cat", "dog", "man", "woman", "runs", "sleeps", "eats", "sings", "fast", "slowly",
+    "here", "there", "red", "old", "young", "train", "plays", "stops",
+]
+# fmt: on
+SENTENCES = [f"{WORDS[i % 6]} {WORDS[6 + i % 7]} {' '.join(WORDS[13 : 13 + i % 5])}".strip() for i in range(42)]
+
+
+@pytest.fixture(autouse=True)
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("TWINVIEWS_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def tiny_mlm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A plain transformers directory with an MLM head and fp16 weights, the shape of the bundled starter."""
+    import torch
+    from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
+
+    directory = tmp_path_factory.mktemp("model") / "tiny"
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
+    tokenizer = BertTokenizerFast(vocab={token: index for index, token in enumerate(tokens)}, model_max_length=32)
+    assert len(tokenizer) == len(tokens)
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(tokens), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=32, initializer_range=0.5,
+    )  # fmt: skip
+    BertForMaskedLM(config).half().save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    return directory
+
+
+def row(index: int) -> tuple[str, str, str]:
+    """Return a grade and two sentences, the same for the same index."""
+    return f"{index % 11 / 2:.3f}", SENTENCES[index % 42], SENTENCES[(index * 5 + 1) % 42]
+
+
+def write_suite(root: Path) -> Path:
+    """Write every set of the suite at its published size, in the layouts of the original distributions."""
+    for benchmark in STS:
+        folder = root / benchmark.folders[0]
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, size in benchmark.sizes.items():
+            rows = [row(index) for index in range(size)]
+            if benchmark.file is None:
+                (folder / f"STS.gs.{name}.txt").write_text("".join(f"{gold}\n" for gold, _, _ in rows))
+                (folder / f"STS.input.{name}.txt").write_text("".join(f"{one}\t{two}\n" for _, one, two in rows))
+            elif benchmark.name == "sickr":
+                lines = [f"{i}\t{one}\t{two}\t{gold}\tNEUTRAL\n" for i, (gold, one, two) in enumerate(rows)]
+                head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+                (folder / benchmark.file).write_text(head + "".join(lines))
+            else:
+                lines = [
+                    f"main-news\tx\t2016\t{i:04}\t{gold}\t{one}\t{two}\n" for i, (gold, one, two) in enumerate(rows)
+                ]
+                (folder / benchmark.file).write_text("".join(lines))
+    return root
+
+
+@pytest.fixture(scope="session")
+def sentences() -> list[str]:
+    return SENTENCES
+
+
+@pytest.fixture(scope="session")
+def suite_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_suite(tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="session")
+def research_data() -> Path:
+    """The folder with the real benchmarks, or a skip."""
+    given = os.environ.get("TWINVIEWS_TEST_DATA")
+    folder = Path(given) if given else Path(__file__).parents[4] / "shared" / "data"
+    if not (folder / "sts").is_dir():
+        pytest.skip("no research data: set TWINVIEWS_TEST_DATA")
+    return folder

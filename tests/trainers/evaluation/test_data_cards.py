@@ -1,0 +1,67 @@
+"""The data cards: complete front matter, and the sizes that the code checks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from trainers.evaluation.benchmarks import SAMPLE, STS, Benchmark
+
+ROOT = Path(__file__).parents[3]
+CARDS = sorted((ROOT / "data_cards").glob("*.md"))
+EXPECTED = [
+    "mirror-10k", "multi30k", "sample-corpus", "sample-pairs", "sick", "sts12", "sts13", "sts14", "sts15", "sts16",
+    "stsbenchmark", "tatoeba", "wordnet",
+]  # fmt: skip
+OF_BENCHMARK = {"stsb": "stsbenchmark", "stsb-dev": "stsbenchmark", "sickr": "sick", "sample": "sample-pairs"}
+
+
+def front_matter(name: str) -> dict[str, Any]:
+    _, header, _ = (ROOT / "data_cards" / f"{name}.md").read_text(encoding="utf-8").split("---\n", 2)
+    values = yaml.safe_load(header)
+    assert isinstance(values, dict)
+    return values
+
+
+def test_every_dataset_that_is_read_has_a_card() -> None:
+    assert [card.stem for card in CARDS] == EXPECTED
+
+
+@pytest.mark.parametrize("card", CARDS, ids=lambda card: card.stem)
+def test_a_card_is_complete(card: Path) -> None:
+    values = front_matter(card.stem)
+    assert {"name", "title", "rows", "licence", "url", "citation"} <= values.keys()
+    assert values["name"] == card.stem
+    assert isinstance(values["rows"], int)
+    assert all(values[key] for key in ("title", "licence", "url", "citation"))
+    text = card.read_text(encoding="utf-8")
+    for heading in ("**Where to get it.**", "**Layout.**", "**Caution.**", "**Licence.**"):
+        assert heading in text
+
+
+@pytest.mark.parametrize("benchmark", [*STS, SAMPLE], ids=lambda benchmark: benchmark.name)
+def test_the_sizes_are_those_that_the_code_checks(benchmark: Benchmark) -> None:
+    values = front_matter(OF_BENCHMARK.get(benchmark.name, benchmark.name))
+    if benchmark.name == "stsb-dev":
+        assert values["splits"]["dev"] == benchmark.pairs
+    else:
+        assert values["rows"] == benchmark.pairs
+    if "subsets" in values:
+        assert values["subsets"] == {benchmark.label(name): size for name, size in benchmark.sizes.items()}
+
+
+@pytest.mark.parametrize("benchmark", STS, ids=lambda benchmark: benchmark.name)
+def test_a_card_names_the_folders_and_the_hub_copy(benchmark: Benchmark) -> None:
+    text = (ROOT / "data_cards" / f"{OF_BENCHMARK.get(benchmark.name, benchmark.name)}.md").read_text(encoding="utf-8")
+    assert f"mteb/{benchmark.hub[0]}" in text
+    assert f"{benchmark.folders[0]}/" in text
+    if benchmark.file is not None:
+        assert benchmark.file in text
+
+
+def test_the_sample_corpus_has_the_rows_of_its_card() -> None:
+    lines = (ROOT / "pipelines" / "sample" / "sentences.txt").read_text(encoding="utf-8").splitlines()
+    assert len([line for line in lines if line.strip()]) == front_matter("sample-corpus")["rows"]

@@ -1,0 +1,59 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from pipelines.console import InputError
+from trainers.marian.parallel import Padded, ParallelIds, TokenBatches, read_parallel
+from trainers.ragged import Ragged
+
+
+def test_pairs_are_read_with_their_further_fields_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("A dog.\tEin Hund.\tCC-BY\n\nNo.\t\n Yes. \t Ja. \n", encoding="utf-8")
+    assert read_parallel(path) == [("A dog.", "Ein Hund."), ("Yes.", "Ja.")]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "No such file"),
+        (b"", "no sentence pair"),
+        (b"a\tb\n\xff\tc\n", "no UTF-8 text: byte 4"),
+        (b"a\tb\njust one side\n", "line 2 has no tab"),
+    ],
+)
+def test_bad_parallel_text_is_one_line(tmp_path: Path, content: bytes | None, said: str) -> None:
+    path = tmp_path / "pairs.tsv"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        read_parallel(path)
+
+
+@pytest.fixture
+def rows() -> ParallelIds:
+    rows = ParallelIds.__new__(ParallelIds)
+    rows.sources = Ragged.of([[7] * (1 + index % 13) for index in range(500)])
+    rows.targets = Ragged.of([[8] * (1 + index % 17) for index in range(500)])
+    return rows
+
+
+def test_every_row_comes_once_an_epoch_within_the_budget(rows: ParallelIds) -> None:
+    batches = list(TokenBatches(rows, budget=64, epochs=2, seed=3))
+    assert Counter(index for batch in batches for index in batch) == {index: 2 for index in range(500)}
+    lengths = [len(row) for row in rows.targets]
+    assert all(len(batch) * max(lengths[index] for index in batch) <= 64 for batch in batches)
+
+
+def test_batches_depend_on_the_seed_and_on_nothing_else(rows: ParallelIds) -> None:
+    first = TokenBatches(rows, budget=64, epochs=1, seed=3).batches
+    assert first == TokenBatches(rows, budget=64, epochs=1, seed=3).batches
+    assert first != TokenBatches(rows, budget=64, epochs=1, seed=4).batches
+
+
+def test_padding_is_masked_in_the_source_and_ignored_in_the_target() -> None:
+    batch = Padded(padding=99)([([5, 0], [6, 7, 0]), ([5, 5, 0], [0])])
+    assert batch["input_ids"].tolist() == [[5, 0, 99], [5, 5, 0]]
+    assert batch["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 1]]
+    assert batch["labels"].tolist() == [[6, 7, 0], [0, -100, -100]]

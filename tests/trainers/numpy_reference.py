@@ -1,0 +1,93 @@
+"""BSL's training step in NumPy, by hand: Eq. 1-4 over a linear encoder, gradients included."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+Array = np.ndarray
+EPS = 1e-5  # BatchNorm's
+
+
+@dataclass
+class Predictor:
+    """Linear, BN, ReLU, Linear, BN, ReLU, Linear; BN in training mode, with batch statistics."""
+
+    w: list[Array]
+    b: list[Array]
+    gamma: list[Array]
+    beta: list[Array]
+
+    def forward(self, x: Array) -> tuple[Array, list[tuple[Array, ...]]]:
+        saved = []
+        for w, b, gamma, beta in zip(self.w[:2], self.b[:2], self.gamma, self.beta, strict=True):
+            a = x @ w.T + b
+            std = np.sqrt(a.var(axis=0) + EPS)
+            normal = (a - a.mean(axis=0)) / std
+            y = gamma * normal + beta
+            saved.append((x, std, normal, y))
+            x = np.maximum(y, 0)
+        saved.append((x,))
+        return x @ self.w[2].T + self.b[2], saved
+
+    def backward(self, grad: Array, saved: list[tuple[Array, ...]], lr: float) -> Array:
+        """Descend by `lr` and return the gradient at the input."""
+        steps = [(self.w, 2, grad.T @ saved[2][0]), (self.b, 2, grad.sum(axis=0))]
+        grad = grad @ self.w[2]
+        for i in (1, 0):
+            x, std, normal, y = saved[i]
+            grad = grad * (y > 0)
+            steps += [(self.gamma, i, (grad * normal).sum(axis=0)), (self.beta, i, grad.sum(axis=0))]
+            g = grad * self.gamma[i]
+            grad = (g - g.mean(axis=0) - normal * (g * normal).mean(axis=0)) / std
+            steps += [(self.w, i, grad.T @ x), (self.b, i, grad.sum(axis=0))]
+            grad = grad @ self.w[i]
+        for values, i, step in steps:
+            values[i] = values[i] - lr * step
+        return grad
+
+
+@dataclass
+class Bsl:
+    """theta = (table, predictor), xi = target; a sentence's vector is the mean of its tokens' rows of the table."""
+
+    table: Array
+    target: Array
+    predictor: Predictor
+    momentum: float
+
+    def step(self, left: list[list[int]], right: list[list[int]], lr: float) -> float:
+        """One step of gradient descent and of Eq. 4; returns the loss before it (Eq. 2)."""
+        sentences = [*left, *right]
+        n = len(left)
+        online = np.stack([self.table[ids].mean(axis=0) for ids in sentences])
+        h = np.stack([self.target[ids].mean(axis=0) for ids in sentences])
+        z, saved = self.predictor.forward(online)
+        loss, grad = 0.0, np.zeros_like(z)
+        for first, second in [(slice(0, n), slice(n, None)), (slice(n, None), slice(0, n))]:
+            zn = z[first] / np.linalg.norm(z[first], axis=1, keepdims=True)
+            hn = h[second] / np.linalg.norm(h[second], axis=1, keepdims=True)
+            cos = (zn * hn).sum(axis=1, keepdims=True)
+            loss += 0.5 * float(-cos.mean())
+            grad[first] = 0.5 * -(hn - cos * zn) / np.linalg.norm(z[first], axis=1, keepdims=True) / n
+        at_online = self.predictor.backward(grad, saved, lr)
+        table = self.table.copy()
+        for ids, row in zip(sentences, at_online, strict=True):
+            for token in ids:
+                table[token] -= lr * row / len(ids)
+        self.table = table
+        self.target = self.momentum * self.target + (1 - self.momentum) * self.table
+        return loss
+
+
+def nt_xent(vectors: Array, temperature: float) -> float:
+    """Mirror-BERT's Eq. 1 as a double loop: 2n anchors, 2n - 2 negatives each."""
+    count = len(vectors)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    losses = []
+    for i in range(count):
+        scores = {j: float(unit[i] @ unit[j]) / temperature for j in range(count) if j != i}
+        positive = scores[(i + count // 2) % count]
+        losses.append(-positive + np.log(sum(np.exp(score) for score in scores.values())))
+    return float(np.mean(losses))

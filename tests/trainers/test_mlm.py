@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+
+from pipelines.console import InputError
+from trainers.encoder import locate
+from trainers.examples import Examples
+from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, build, masked_lm_head
+from trainers.settings import Training
+
+
+def objective_of(path: Path, **options: object) -> MaskedLm:
+    training = Training(lr=1e-3, max_tokens=24)
+    return build(PARAMS(**options), training, locate(str(path)))
+
+
+def rows_of(objective: MaskedLm, texts: list[str], seed: int = 0) -> list[dict[str, object]]:
+    ids = objective.columns(Examples(texts, texts, texts, 0))["ids"]
+    return [{"ids": ids[row], "seed": seed + row} for row in range(len(texts))]
+
+
+@pytest.mark.parametrize("count", [6, 48])
+def test_loss_equals_the_whole_model_s_own(tiny_bert: Path, sentences: list[str], count: int) -> None:
+    objective = objective_of(tiny_bert).eval()
+    batch = objective.collate(rows_of(objective, sentences[:count]))
+    torch.testing.assert_close(objective(**batch)["loss"], objective.masked_lm(**batch).loss)
+
+
+SMALL = {"vocab_size": 50, "hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "settings"),
+    [
+        ("Bert", SMALL),
+        ("Roberta", SMALL),
+        ("ModernBert", {**SMALL, "pad_token_id": 0, "cls_token_id": 1, "sep_token_id": 2}),
+        ("DistilBert", {"vocab_size": 50, "dim": 8, "hidden_dim": 8, "n_layers": 1, "n_heads": 2}),
+    ],
+)
+def test_head_gives_the_logits_of_the_whole_model(architecture: str, settings: dict[str, int]) -> None:
+    config = getattr(transformers, f"{architecture}Config")(**settings)
+    model = getattr(transformers, f"{architecture}ForMaskedLM")(config).eval()
+    ids = torch.tensor([[5, 6, 7, 8]])
+    hidden = model.base_model(input_ids=ids).last_hidden_state
+    torch.testing.assert_close(masked_lm_head(model)(hidden[0]), model(input_ids=ids).logits[0])
+
+
+def test_shares_of_masked_kept_and_random_tokens(tiny_bert: Path, sentences: list[str]) -> None:
+    objective = objective_of(tiny_bert)
+    plain, masked, labels = [], [], []
+    for seed in range(100):
+        rows = rows_of(objective, sentences, seed=seed * 1000)
+        batch = objective.collate(rows)
+        asked = batch["labels"] != IGNORED
+        plain += batch["labels"][asked].tolist()
+        masked += batch["input_ids"][asked].tolist()
+        ordinary = sum(len(row["ids"]) - 2 for row in rows)
+        labels.append(asked.sum().item() / ordinary)
+    before, after = np.array(plain), np.array(masked)
+    mask = objective.encoder.tokenizer.mask_token_id
+    assert np.mean(labels) == pytest.approx(0.15, abs=0.02)
+    assert np.mean(after == mask) == pytest.approx(0.8, abs=0.03)
+    assert np.mean(after == before) == pytest.approx(0.1, abs=0.02)
+
+
+def test_special_tokens_and_padding_are_never_asked_for(tiny_bert: Path, sentences: list[str]) -> None:
+    objective = objective_of(tiny_bert, masked=0.9)
+    batch = objective.collate(rows_of(objective, sentences))
+    asked = batch["labels"][batch["labels"] != IGNORED]
+    assert not set(asked.tolist()) & set(objective.encoder.tokenizer.all_special_ids)
+    assert not (batch["labels"] != IGNORED)[batch["attention_mask"] == 0].any()
+
+
+def test_masks_are_drawn_from_the_row_s_seed_alone(tiny_bert: Path, sentences: list[str]) -> None:
+    objective = objective_of(tiny_bert)
+    rows = rows_of(objective, sentences[:5])
+    together, alone = objective.collate(rows), objective.collate(rows[3:4])
+    width = alone["input_ids"].shape[1]
+    assert together["input_ids"][3, :width].tolist() == alone["input_ids"][0].tolist()
+    other = objective.collate(rows_of(objective, sentences[:5], seed=50))
+    assert other["labels"].tolist() != together["labels"].tolist()
+
+
+def test_batch_without_an_ordinary_token_has_loss_zero(tiny_bert: Path) -> None:
+    objective = objective_of(tiny_bert)
+    output = objective(**objective.collate([{"ids": [2, 3], "seed": 1}]))
+    assert output["loss"].item() == 0
+    output["loss"].backward()
+
+
+def test_bare_encoder_gets_a_head_tied_to_its_embeddings(bare_bert: Path) -> None:
+    objective = objective_of(bare_bert)
+    decoder = objective.masked_lm.get_output_embeddings().weight
+    assert decoder is objective.masked_lm.get_input_embeddings().weight
+    assert {parameter.dtype for parameter in objective.parameters()} == {torch.float32}
+
+
+def test_saved_model_keeps_its_head_and_is_an_encoder(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
+    from sentence_transformers import SentenceTransformer
+    from transformers import AutoModelForMaskedLM
+
+    objective = objective_of(tiny_bert)
+    with torch.no_grad():
+        objective.masked_lm.get_input_embeddings().weight.add_(0.1)
+    objective.save(tmp_path, "# card")
+    loaded, report = AutoModelForMaskedLM.from_pretrained(tmp_path, output_loading_info=True)
+    assert not report["missing_keys"]
+    batch = objective.collate(rows_of(objective, sentences[:3]))
+    torch.testing.assert_close(loaded.eval()(**batch).loss, objective.eval()(**batch)["loss"])
+    vectors = SentenceTransformer(str(tmp_path), device="cpu").encode(sentences[:5])
+    np.testing.assert_allclose(vectors, objective.encoder.encode(sentences[:5]), atol=1e-5)
+
+
+def test_tokenizer_without_mask_token_is_refused(tiny_bert: Path) -> None:
+    objective = objective_of(tiny_bert)
+    objective.encoder.tokenizer.mask_token = None
+    with pytest.raises(InputError, match="no mask token"):
+        MaskedLm(objective.masked_lm, objective.encoder, PARAMS())

@@ -1,0 +1,71 @@
+"""Which objectives there are: the files of `trainers/objectives/` and the entry points `twinviews.objectives`."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Mapping
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, cast
+
+from pipelines.console import InputError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from trainers.encoder import Source
+    from trainers.objective import Objective
+    from trainers.settings import Training
+
+FOLDER = Path(__file__).with_name("objectives")
+GROUP = "twinviews.objectives"
+
+
+class ObjectiveModule(Protocol):
+    """What the file of an objective defines."""
+
+    __doc__: str | None
+    READS: tuple[str, ...]
+    """What it trains on, the usual one first: "views" (pairs), "text" (sentences)."""
+    PRESETS: Mapping[str, Mapping[str, Any]]
+    """Values of `Training` and `PARAMS` by preset; the first is the default."""
+    PARAMS: type[BaseModel]
+    """The objective's own options; they become flags."""
+
+    def build(self, options: Any, training: Training, source: Source) -> Objective:  # noqa: ANN401 - its own PARAMS
+        """Load the encoder and return the objective that trains it."""
+        ...
+
+
+def objective_names() -> list[str]:
+    """Return the names of all objectives, ours first, without importing any of them."""
+    ours = sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
+    return ours + sorted(set(_third_party()) - set(ours))
+
+
+def summary(name: str) -> str:
+    """Return one line about an objective: the first of its module's docstring, read without importing the module."""
+    path = FOLDER / f"{name}.py"
+    if not path.is_file():
+        return f"An objective of {_third_party()[name].value.split(':')[0]}."
+    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or name
+    return docstring.splitlines()[0]
+
+
+def load_objective(name: str) -> ObjectiveModule:
+    """Import an objective's module.
+
+    Raises:
+        InputError: There is no objective of that name.
+    """
+    if (FOLDER / f"{name}.py").is_file():
+        return cast(ObjectiveModule, importlib.import_module(f"trainers.objectives.{name}"))
+    known = _third_party()
+    if name not in known:
+        raise InputError(f"no objective {name!r}: there are {', '.join(objective_names())}")
+    return cast(ObjectiveModule, known[name].load())
+
+
+def _third_party() -> dict[str, EntryPoint]:
+    return {point.name: point for point in entry_points(group=GROUP)}

@@ -1,0 +1,84 @@
+"""An objective: the encoder, whatever helps to train it, and the loss, in one module that Trainer can train."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from trainers.encoder import Encoder, save_encoder
+
+if TYPE_CHECKING:
+    from trainers.examples import Examples
+
+Row = Mapping[str, Any]
+
+
+class Objective(nn.Module):
+    """Owns the encoder and its helpers (predictor, target, head). `forward(**batch)` returns the loss and logged parts.
+
+    A checkpoint is this module's `state_dict`; tensors that are shared inside the module are written once.
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.register_state_dict_post_hook(drop_aliases)
+        self.register_load_state_dict_pre_hook(restore_aliases)
+
+    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
+        """Tokenise ahead of time: return what each row needs, by the name that `collate` finds it under."""
+        raise NotImplementedError
+
+    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
+        """Turn rows (the columns, and `seed`: the row's seed in this epoch) into the arguments of `forward`."""
+        raise NotImplementedError
+
+    def after_step(self, step: int, total: int) -> None:
+        """Do what follows the optimiser's step number `step` (from 1) of `total`: nothing, here."""
+
+    def save(self, path: Path, card: str) -> None:
+        """Write the trained encoder as a sentence-transformers directory with `card` as its README."""
+        save_encoder(self.encoder, path, card)
+
+
+def spread(vectors: Tensor) -> Tensor:
+    """Return how far the directions of `vectors` (n, d) are apart: `sqrt(1 - |mean unit vector|^2)`, a scalar in [0, 1].
+
+    0 means that all vectors point the same way (collapse), 1 that their directions cancel out.
+    """
+    mean = functional.normalize(vectors.detach().float(), dim=-1).mean(dim=0)
+    return (1 - mean.square().sum()).clamp(min=0).sqrt()
+
+
+def _aliases(module: nn.Module) -> dict[str, str]:
+    first: dict[int, str] = {}
+    aliases = {}
+    tensors = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
+    for name, tensor in tensors:
+        kept = first.setdefault(id(tensor), name)
+        if kept != name:
+            aliases[name] = kept
+    return aliases
+
+
+def drop_aliases(module: nn.Module, state: dict[str, Any], prefix: str, _metadata: dict[str, Any]) -> None:
+    """State-dict hook: write tensors that are shared inside `module` once, as safetensors wants it."""
+    for alias in _aliases(module):
+        state.pop(prefix + alias, None)
+
+
+def restore_aliases(module: nn.Module, state: dict[str, Any], prefix: str, *_: object) -> None:
+    """Load hook: give shared tensors their other names back."""
+    for alias, kept in _aliases(module).items():
+        if prefix + kept in state:
+            state.setdefault(prefix + alias, state[prefix + kept])
+
+
+def float32(device: torch.device) -> torch.autocast:
+    """Return a context in which nothing is autocast, for the parts that want full precision."""
+    return torch.autocast(device.type, enabled=False)

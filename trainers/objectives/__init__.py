@@ -1,0 +1,1 @@
+"""One file per objective; its name is the command's name."""

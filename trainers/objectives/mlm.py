@@ -1,0 +1,142 @@
+"""Masked language modelling (Devlin et al. 2019), to adapt an encoder to a domain or to give it a masked-LM head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor
+from torch.nn import functional
+
+from pipelines.console import InputError
+from trainers.encoder import Encoder, Source, by_length, load_masked_lm, load_tokenizer, save_encoder
+from trainers.examples import Examples
+from trainers.objective import Objective, Row, spread
+from trainers.settings import Training
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from transformers import PreTrainedModel
+
+READS = ("text",)
+IGNORED = -100
+
+
+class PARAMS(BaseModel):
+    """What masked language modelling can be told."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    masked: float = Field(0.15, gt=0, lt=1, description="Share of a text's tokens that are to be predicted.")
+    kept: float = Field(0.1, ge=0, le=0.5, description="Share of those that stay as they are.")
+    random: float = Field(0.1, ge=0, le=0.5, description="Share of those that become a random token.")
+
+
+_COMMON = {"batch_size": 64, "warmup": 0.06, "weight_decay": 0.01, "clip": 1.0, "max_tokens": 128, "group_by_length": True}
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    # A model that is a masked LM already, to be adapted to new text.
+    "adapt": {**_COMMON, "lr": 5e-5, "epochs": 3},
+    # An encoder without a masked-LM head: the head has to be learnt.
+    "head": {**_COMMON, "lr": 3e-4, "epochs": 3},
+}
+
+
+class MaskedLm(Objective):
+    """A masked language model; `encoder` is the part of it below the head."""
+
+    def __init__(self, masked_lm: PreTrainedModel, encoder: Encoder, params: PARAMS) -> None:
+        super().__init__(encoder)
+        self.params = params
+        self.masked_lm = masked_lm
+        if encoder.tokenizer.mask_token_id is None:
+            raise InputError("the encoder's tokenizer has no mask token: it cannot be trained as a masked LM")
+        self.special = frozenset(encoder.tokenizer.all_special_ids)
+
+    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
+        """Return the ids of each text."""
+        return {"ids": self.encoder.tokenize(examples.texts)}
+
+    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
+        """Return the masked ids (n, tokens), their attention mask, and `labels` (n, tokens), -100 where not asked."""
+        drawn = [self._draw(row["ids"], row["seed"]) for row in rows]
+        batch = self.encoder.pad([ids for ids, _ in drawn])
+        labels = torch.full_like(batch["input_ids"], IGNORED)
+        for row, (_, wanted) in enumerate(drawn):
+            labels[row, : len(wanted)] = torch.tensor(wanted)
+        return {**batch, "labels": labels}
+
+    def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
+        random = np.random.default_rng(seed)
+        ordinary = np.array([place for place, token in enumerate(ids) if token not in self.special], dtype=np.int64)
+        count = min(len(ordinary), max(1, round(self.params.masked * len(ordinary))))
+        chosen = random.choice(ordinary, size=count, replace=False) if count else ordinary
+        fate = random.random(count)
+        replacement = random.integers(len(self.encoder.tokenizer), size=count)
+        masked, labels = np.array(ids), np.full(len(ids), IGNORED)
+        labels[chosen] = masked[chosen]
+        masked[chosen] = self._fates(fate, masked[chosen], replacement)
+        return masked.tolist(), labels.tolist()
+
+    def _fates(
+        self, fate: NDArray[np.float64], old: NDArray[np.int64], replacement: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        changed = np.where(fate < self.params.kept + self.params.random, replacement, self.encoder.tokenizer.mask_token_id)
+        return np.where(fate < self.params.kept, old, changed)
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
+        """Return the mean cross-entropy in nats per asked token, the share that was right, and the vectors' spread.
+
+        Logits are computed where a label is asked for, not for all tokens.
+
+        Args:
+            input_ids: (n, tokens).
+            attention_mask: The same shape; 0 at padding.
+            labels: The same shape; the token to be predicted, or -100.
+        """
+        hidden, wanted, first = [], [], []
+        for rows, width in by_length(attention_mask):
+            tokens = self.encoder.tokens(input_ids[rows, :width], attention_mask[rows, :width])
+            asked = labels[rows, :width] != IGNORED
+            hidden.append(tokens[asked])
+            wanted.append(labels[rows, :width][asked])
+            first.append(tokens[:, 0])
+        logits = masked_lm_head(self.masked_lm)(torch.cat(hidden)).float()
+        answers = torch.cat(wanted)
+        # A batch without a single ordinary token has nothing to learn: zero, not 0/0.
+        loss = functional.cross_entropy(logits, answers, reduction="sum") / max(1, len(answers))
+        right = (logits.detach().argmax(dim=-1) == answers).float().sum() / max(1, len(answers))
+        return {"loss": loss, "accuracy": right, "spread": spread(torch.cat(first))}
+
+    def save(self, path: Path, card: str) -> None:
+        """Write the whole masked LM; as a sentence-transformers directory it is the encoder with its pooling."""
+        save_encoder(self.encoder, path, card, masked_lm=self.masked_lm)
+
+
+def masked_lm_head(model: PreTrainedModel) -> Callable[[Tensor], Tensor]:
+    """Return the part of a masked LM that turns token vectors (n, d) into logits (n, vocabulary).
+
+    Raises:
+        InputError: An architecture whose head is not known here.
+    """
+    for name in ("cls", "lm_head"):
+        head = getattr(model, name, None)
+        if head is not None:
+            return head  # type: ignore[no-any-return]
+    if hasattr(model, "vocab_projector"):
+        return lambda hidden: model.vocab_projector(  # type: ignore[no-any-return]
+            model.vocab_layer_norm(model.activation(model.vocab_transform(hidden)))
+        )
+    if hasattr(model, "head") and hasattr(model, "decoder"):
+        return lambda hidden: model.decoder(model.head(hidden))  # type: ignore[no-any-return]
+    raise InputError(f"{type(model).__name__}: its masked-LM head is not known; use a BERT, RoBERTa, DistilBERT or ModernBERT")
+
+
+def build(options: PARAMS, training: Training, source: Source) -> MaskedLm:
+    """Load the model with its head, or with a new one over its own word embeddings."""
+    model = load_masked_lm(source)
+    encoder = Encoder(model.base_model, load_tokenizer(source, model), training.pooling, training.max_tokens)
+    return MaskedLm(model, encoder, options)

@@ -1,0 +1,216 @@
+"""Encoders on disk and on the Hub: found, loaded in float32, and written for sentence-transformers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+import xxhash
+
+from pipelines.console import InputError, note
+from trainers.encoder import Encoder, Pooling
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Where an encoder's weights are: what `from_pretrained` takes, and the folder inside it that holds the model."""
+
+    name: str
+    path: str
+    subfolder: str = ""
+
+    @property
+    def folder(self) -> Path | None:
+        """The local folder of the model, or None for a name on the Hub."""
+        folder = Path(self.path, self.subfolder)
+        return folder if folder.is_dir() else None
+
+    def digest(self) -> str | None:
+        """Return a hash of local weights, 16 hex digits; None for a name on the Hub."""
+        weights = self.folder / "model.safetensors" if self.folder is not None else None
+        if weights is None or not weights.is_file():
+            return None
+        state = xxhash.xxh64()
+        with weights.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                state.update(block)
+        return state.hexdigest()
+
+
+def locate(name: str | None) -> Source:
+    """Find an encoder: a directory (transformers or sentence-transformers), a Hub name, or None for the starter.
+
+    Raises:
+        InputError: No such directory, no model in it, or no starter in this installation.
+    """
+    if name is None:
+        starter = Path(str(resources.files("augment").joinpath("starter", "encoder")))
+        if not (starter / "config.json").is_file():
+            raise InputError("this installation has no starter encoder: name one, such as --encoder bert-base-uncased")
+        return Source("starter", str(starter))
+    path = Path(name).expanduser()
+    if not path.is_dir():
+        if path.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
+            raise InputError(f"no encoder directory {name!r}: give a model's directory, or a Hub name")
+        return Source(name, name)
+    subfolder = _transformer_folder(path)
+    if not (path / subfolder / "config.json").is_file():
+        raise InputError(f"{name} holds no model (no config.json): give the directory of one, or a Hub name")
+    return Source(name, str(path), subfolder)
+
+
+def _transformer_folder(path: Path) -> str:
+    modules = path / "modules.json"
+    if not modules.is_file():
+        return ""
+    first = json.loads(modules.read_text(encoding="utf-8"))[0]
+    if not str(first["type"]).endswith("Transformer"):
+        raise InputError(f"{path} begins with {first['type']}, no transformer: it cannot be trained here")
+    return str(first["path"])
+
+
+def load_encoder(source: Source, *, pooling: Pooling, max_tokens: int) -> Encoder:
+    """Load an encoder in float32 (whatever type its weights are stored in), safetensors only.
+
+    Raises:
+        InputError: It cannot be loaded, or has fewer positions than `max_tokens`.
+    """
+    from transformers import AutoModel
+
+    model = _pretrained(AutoModel, source)
+    return Encoder(model, load_tokenizer(source, model), pooling, max_tokens)
+
+
+def load_masked_lm(source: Source) -> PreTrainedModel:
+    """Load a model with its masked-LM head; an encoder without one gets a new head over its tied word embeddings.
+
+    Raises:
+        InputError: It cannot be loaded, or its architecture has no such head.
+    """
+    from transformers import AutoModelForMaskedLM
+
+    return _pretrained(AutoModelForMaskedLM, source)
+
+
+def _pretrained(auto: Any, source: Source) -> PreTrainedModel:  # noqa: ANN401 - one of transformers' Auto classes
+    try:
+        with quiet():
+            model: PreTrainedModel = auto.from_pretrained(
+                source.path,
+                subfolder=source.subfolder,
+                dtype=torch.float32,
+                use_safetensors=True,
+                trust_remote_code=False,
+                local_files_only=source.folder is not None,
+            )
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"cannot load the encoder {source.name!r} ({_first_line(error)}): "
+            "give a directory or a Hub name that has safetensors"
+        ) from None
+    return model
+
+
+def load_tokenizer(source: Source, model: PreTrainedModel) -> PreTrainedTokenizerBase:
+    """Load the tokenizer that belongs to `model`.
+
+    Raises:
+        InputError: There is none, or its vocabulary does not fit the model's.
+    """
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer: PreTrainedTokenizerBase = AutoTokenizer.from_pretrained(
+            source.path,
+            subfolder=source.subfolder,
+            trust_remote_code=False,
+            local_files_only=source.folder is not None,
+        )
+    except (OSError, ValueError, KeyError) as error:
+        raise InputError(f"the encoder {source.name!r} has no usable tokenizer ({_first_line(error)})") from None
+    known = int(model.config.vocab_size)
+    # A tokenizer whose files were not found comes with its special tokens alone.
+    if len(tokenizer) > known or len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise InputError(
+            f"the tokenizer of {source.name!r} has {len(tokenizer)} tokens, its model {known}: they do not belong together"
+        )
+    if tokenizer.pad_token_id is None:
+        raise InputError(f"the tokenizer of {source.name!r} has no padding token: sentences cannot be batched")
+    return tokenizer
+
+
+def describe_starter(encoder: Encoder) -> None:
+    """Say on stderr that the bundled starter is used, and the flag for a real one."""
+    layers = getattr(encoder.model.config, "num_hidden_layers", "?")
+    note(
+        f"encoder: the bundled starter ({layers} layers, {encoder.dimension} dimensions); "
+        "--encoder bert-base-uncased takes BERT"
+    )
+
+
+def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: PreTrainedModel | None = None) -> None:
+    """Write a sentence-transformers directory with the pooling baked in; `SentenceTransformer(path)` alone loads it.
+
+    Args:
+        encoder: What to save; its weights are written in float32, as safetensors.
+        path: The directory; files of the same names are replaced, `modules.json` last, so that it marks completion.
+        card: The README.
+        masked_lm: The model around the encoder, to be written with its head instead of the bare encoder.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
+    from sentence_transformers.sentence_transformer.modules import Transformer
+
+    path.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path, prefix=".saving-") as folder, quiet():
+        plain, whole = Path(folder, "plain"), Path(folder, "whole")
+        encoder.model.save_pretrained(plain)
+        encoder.tokenizer.save_pretrained(plain)
+        transformer = Transformer(str(plain), max_seq_length=encoder.limit if encoder.limit < 1 << 30 else None)
+        model = SentenceTransformer(
+            modules=[transformer, PoolingModule(encoder.dimension, encoder.pooling)], device="cpu"
+        )
+        model.save_pretrained(str(whole), create_model_card=False)
+        if masked_lm is not None:
+            masked_lm.save_pretrained(whole)
+        (whole / "README.md").write_text(card, encoding="utf-8")
+        for item in sorted(whole.iterdir(), key=lambda item: item.name == "modules.json"):
+            if item.is_dir():
+                shutil.rmtree(path / item.name, ignore_errors=True)
+            os.replace(item, path / item.name)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence the libraries' reports of new and unused heads: a bare encoder has neither."""
+    from transformers.utils import logging as transformers_logging
+
+    level, log = transformers_logging.get_verbosity(), logging.getLogger("sentence_transformers")
+    before, bars = log.level, transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        log.setLevel(before)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+def _first_line(error: Exception) -> str:
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]

@@ -1,0 +1,77 @@
+"""What every objective's training can be told, and how a preset and a user's options become one recipe."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import ceil
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from pipelines.console import InputError
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Training(BaseModel):
+    """Optimiser, schedule, batches and lengths: everything that is no business of one objective alone."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    epochs: float = Field(1.0, gt=0, description="Passes over the data.")
+    batch_size: int = Field(64, ge=2, description="Rows per batch; the last, smaller batch is dropped.")
+    accumulate: int = Field(1, ge=1, description="Batches per optimiser step.")
+    group_by_length: bool = Field(False, description="Batch texts of like length: less padding, batches less random.")
+    lr: float = Field(gt=0, description="Peak learning rate of AdamW.")
+    schedule: Literal["linear", "constant"] = Field("linear", description="How the rate goes after the warm-up.")
+    warmup: float = Field(0.0, ge=0, lt=1, description="Share of the steps over which the rate rises from 0.")
+    weight_decay: float = Field(0.0, ge=0, description="Decoupled weight decay.")
+    decay_all: bool = Field(False, description="Decay biases and norms too, not only matrices.")
+    eps: float = Field(1e-8, gt=0, description="AdamW's epsilon.")
+    clip: float = Field(0.0, ge=0, description="Clip the gradient's norm to this; 0 leaves it.")
+    max_tokens: int = Field(64, ge=4, description="Longer texts are cut here, special tokens included.")
+    pooling: Literal["mean", "cls"] = Field("mean", description="Mean over the tokens, or the first token.")
+    precision: Literal["auto", "fp32", "bf16"] = Field(
+        "auto", description="bf16 is autocast; auto takes it where the processor has it."
+    )
+    save_every: int = Field(500, ge=1, description="Optimiser steps between checkpoints.")
+
+    def steps(self, rows: int) -> int:
+        """Return the optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""
+        batches = rows // self.batch_size
+        return max(1, ceil(self.epochs * max(1, ceil(batches / self.accumulate))))
+
+
+def resolve(
+    presets: Mapping[str, Mapping[str, Any]],
+    options: type[Model],
+    preset: str | None,
+    given: Mapping[str, Any],
+) -> tuple[str, Training, Model]:
+    """Return the preset's name, the training settings and the objective's own options; what is given beats the preset.
+
+    Args:
+        presets: Name -> values of `Training` and of `options`; the first is the default.
+        options: The objective's own options.
+        preset: A name of `presets`, or None for the first.
+        given: Values by field name; None means not given.
+
+    Raises:
+        InputError: Unknown preset, or a value that a field refuses.
+    """
+    name = preset if preset is not None else next(iter(presets))
+    if name not in presets:
+        raise InputError(f"no preset {name!r}: choose one of {', '.join(presets)}")
+    values = {**presets[name], **{key: value for key, value in given.items() if value is not None}}
+    own = {key: value for key, value in values.items() if key in options.model_fields}
+    common = {key: value for key, value in values.items() if key not in own}
+    return name, _checked(Training, common), _checked(options, own)
+
+
+def _checked(model: type[Model], values: Mapping[str, Any]) -> Model:
+    try:
+        return model(**values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        option = "--" + str(first["loc"][0]).replace("_", "-")
+        raise InputError(f"{option} {first['input']!r}: {first['msg'].lower()}") from None
