@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
@@ -24,10 +25,9 @@ def resolve_device(name: str) -> torch.device:
 
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        raise InputError(f"device {name!r}: not a device; use auto, cpu, cuda or cuda:N") from None
+    if not re.fullmatch(r"cpu|mps|cuda(:[0-9]{1,2})?", name):
+        raise InputError(f"device {name!r}: not a device; use auto, cpu, cuda or cuda:N")
+    device = torch.device(name)
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise InputError(f"device {name!r}: this machine has {torch.cuda.device_count()} CUDA devices; use cpu")
     return device

@@ -117,14 +117,14 @@ class FillModel:
         widths = [self._width(len(rows[row].ids)) for row in wanted]
         for batch in pack(widths, budget, widths):
             batch_rows = [wanted[place] for place in batch]
-            scores = self._logits([rows[row] for row in batch_rows], top)
+            scores = self._logits([rows[row] for row in batch_rows])
             words = [word for row in batch_rows for word in banned[row]]
             found = iter(self._picked(scores, words, top))
             for row in batch_rows:
                 proposals[row] = [next(found) for _ in rows[row].places]
         return proposals
 
-    def _logits(self, rows: Sequence[Masked], top: int) -> torch.Tensor:
+    def _logits(self, rows: Sequence[Masked]) -> torch.Tensor:
         """Logits of the whole words at all masked places of the rows, in order: (places, whole words)."""
         import torch
 

@@ -17,7 +17,8 @@ from pathlib import Path
 
 from sacrebleu import corpus_bleu, corpus_chrf
 
-from augment.translate import MarianTranslator, resolve_models
+from augment.translate.marian import MarianTranslator
+from augment.translate.models import resolve_models
 
 PIVOTS = ("de", "fr")
 Translators = dict[tuple[str, str], MarianTranslator]

@@ -14,8 +14,8 @@ from pipelines.console import InputError
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from trainers.encoder import Source
     from trainers.objective import Objective
+    from trainers.pretrained import Source
     from trainers.settings import Training
 
 FOLDER = Path(__file__).with_name("objectives")

@@ -1,24 +1,14 @@
-"""The encoder that is trained: where it comes from, how it pools, and how it is written for sentence-transformers."""
+"""The encoder that is trained: a transformer and its pooling, token ids in, sentence vectors out."""
 
 from __future__ import annotations
 
-import json
-import logging
-import os
-import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib import resources
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Literal
 
 import torch
-import xxhash
 from torch import Tensor, nn
 
-from pipelines.console import InputError, note
+from pipelines.console import InputError
 from trainers.ragged import Ragged
 
 if TYPE_CHECKING:
@@ -107,7 +97,7 @@ class Encoder(nn.Module):
     def _own_mask(self, text: str) -> str:
         token = self.tokenizer.mask_token
         if token is None:
-            raise InputError(f"{text[:60]!r} has a mask, and the encoder's tokenizer has no mask token: use other views")
+            raise InputError(f"{text[:60]!r} has a mask and the encoder's tokenizer no mask token: use other views")
         return text if token == MASK else text.replace(MASK, token)
 
     def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:

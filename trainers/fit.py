@@ -19,6 +19,7 @@ from pipelines.console import TwinviewsError, note, progress
 from trainers.examples import row_seed
 from trainers.grouping import LengthGrouped
 from trainers.objective import Objective
+from trainers.ragged import Ragged
 from trainers.settings import Training
 
 CHECKPOINTS = "checkpoints"
@@ -39,8 +40,9 @@ class Rows(Dataset[dict[str, Any]]):
         return len(next(iter(self.columns.values())))
 
     def lengths(self) -> list[int]:
-        """Return the number of tokens of every row, over all its columns."""
-        return [sum(map(len, cells)) for cells in zip(*self.columns.values(), strict=True)]
+        """Return the number of tokens of every row, over all its columns of ids."""
+        ids = [column.lengths for column in self.columns.values() if isinstance(column, Ragged)]
+        return [sum(row) for row in zip(*(lengths.tolist() for lengths in ids), strict=True)]
 
     def __getitem__(self, row: int) -> dict[str, Any]:
         cells = {name: column[row] for name, column in self.columns.items()}
@@ -120,13 +122,14 @@ class Course(TrainerCallback):  # type: ignore[misc] # transformers is untyped h
         model.after_step(state.global_step + 1, state.max_steps)
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Move the bar."""
+        """Move the bar; log whatever is saved, so that the means of a resumed run's log begin where they should."""
         self.advance(1)
+        control.should_log = control.should_log or control.should_save
 
     def on_log(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Write the whole history, so that a resumed run's log has no gap and no double lines; warn of collapse."""
         history = [entry for entry in state.log_history if "loss" in entry]
-        lines = [json.dumps(entry) + "\n" for entry in history]
+        lines = [json.dumps(entry, sort_keys=True) + "\n" for entry in history]
         self.log.write_text("".join(lines), encoding="utf-8")
         if history and history[-1].get("spread", 1.0) < COLLAPSED and not self.warned:
             self.warned = True
@@ -181,7 +184,9 @@ def make_optimizer(objective: Objective, training: Training) -> torch.optim.Adam
         {"params": decayed, "weight_decay": training.weight_decay},
         {"params": spared, "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW([group for group in groups if group["params"]], lr=training.lr, eps=training.eps, fused=True)
+    return torch.optim.AdamW(
+        [group for group in groups if group["params"]], lr=training.lr, eps=training.eps, fused=True
+    )
 
 
 def training_arguments(training: Training, folder: Path, seed: int, total: int) -> TrainingArguments:
@@ -221,7 +226,7 @@ def use_bf16(precision: str) -> bool:
     if precision != "auto":
         return precision == "bf16"
     if torch.cuda.is_available():
-        return torch.cuda.is_bf16_supported(including_emulation=False)
+        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
     able = torch.cpu.get_capabilities()
     return bool(able.get("amx_bf16") or able.get("avx512_bf16"))
 

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from trainers.encoder import Encoder, save_encoder
+from trainers.encoder import Encoder
+from trainers.pretrained import save_encoder
 
 if TYPE_CHECKING:
     from trainers.examples import Examples
@@ -27,8 +28,8 @@ class Objective(nn.Module):
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()
         self.encoder = encoder
-        self.register_state_dict_post_hook(drop_aliases)
-        self.register_load_state_dict_pre_hook(restore_aliases)
+        self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Tokenise ahead of time: return what each row needs, by the name that `collate` finds it under."""
@@ -47,7 +48,7 @@ class Objective(nn.Module):
 
 
 def spread(vectors: Tensor) -> Tensor:
-    """Return how far the directions of `vectors` (n, d) are apart: `sqrt(1 - |mean unit vector|^2)`, a scalar in [0, 1].
+    """Return how far apart the directions of `vectors` (n, d) are: `sqrt(1 - |mean unit vector|^2)`, in [0, 1].
 
     0 means that all vectors point the same way (collapse), 1 that their directions cancel out.
     """

@@ -145,7 +145,8 @@ def load_tokenizer(source: Source, model: PreTrainedModel) -> PreTrainedTokenize
     # A tokenizer whose files were not found comes with its special tokens alone.
     if len(tokenizer) > known or len(tokenizer) <= len(tokenizer.all_special_tokens):
         raise InputError(
-            f"the tokenizer of {source.name!r} has {len(tokenizer)} tokens, its model {known}: they do not belong together"
+            f"the tokenizer of {source.name!r} has {len(tokenizer)} tokens, its model {known}: "
+            "they do not belong together"
         )
     if tokenizer.pad_token_id is None:
         raise InputError(f"the tokenizer of {source.name!r} has no padding token: sentences cannot be batched")

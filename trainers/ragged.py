@@ -27,6 +27,11 @@ class Ragged(Sequence[list[int]]):
         np.cumsum([len(row) for row in rows], out=starts[1:])
         return cls(np.fromiter(chain.from_iterable(rows), np.int32, count=int(starts[-1])), starts)
 
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Length of every row."""
+        return np.diff(self.starts)
+
     def __len__(self) -> int:
         return len(self.starts) - 1
 

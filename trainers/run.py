@@ -66,7 +66,7 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
     Raises:
         InputError: Data, encoder or options that cannot be used, or an output that belongs to another recipe.
     """
-    from trainers.encoder import locate
+    from trainers.pretrained import locate
 
     source = locate(request.encoder)
     plan = make_plan(request, module, given, source.digest())
@@ -79,8 +79,8 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
 
     from transformers import set_seed
 
-    from trainers.encoder import describe_starter
     from trainers.fit import CHECKPOINTS, Rows, fit, newest_checkpoint, step_of
+    from trainers.pretrained import describe_starter
 
     set_seed(request.seed)
     objective = module.build(plan.params, plan.training, source)
@@ -106,7 +106,9 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
     preset, training, params = resolve(module.PRESETS, module.PARAMS, request.preset, given)
     examples, where = _read(request, module.READS)
     if len(examples) < 2:
-        raise InputError(f"{next(iter(where.values()))} has 1 usable row: training needs at least 2, and better thousands")
+        raise InputError(
+            f"{next(iter(where.values()))} has 1 usable row: training needs at least 2, and better thousands"
+        )
     if examples.dropped:
         note(f"{examples.dropped} rows without text left out")
     if training.batch_size > len(examples):

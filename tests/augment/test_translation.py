@@ -172,6 +172,23 @@ def test_opus_models_without_a_network_are_one_line(tmp_path: Path, monkeypatch:
     assert "\n" not in str(caught.value)
 
 
+def test_opus_models_come_from_the_hub_cache_with_their_commit(
+    translation_models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    cached = tmp_path / "models--Helsinki-NLP--opus-mt-de-en"
+    shutil.copytree(translation_models / "xx-en", cached / "snapshots" / commit)
+    (cached / "refs").mkdir()
+    (cached / "refs" / "main").write_text(commit, encoding="utf-8")
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    model = resolve_models("opus-mt", "de", "en")
+    assert (model.path, model.revision) == (cached / "snapshots" / commit, commit)
+    assert resolve_models("opus-mt", "de", "en", commit) == model
+    with pytest.raises(InputError, match="opus-mt"):
+        resolve_models("opus-mt", "de", "en", "f" * 40)
+
+
 @pytest.mark.parametrize("decode", ["beam", "beam:0", "beam:x", "Greedy", "sample"])
 def test_unknown_ways_to_decode_are_refused(decode: str) -> None:
     with pytest.raises(InputError, match="greedy or beam:N"):

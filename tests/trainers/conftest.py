@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-WORDS = (
-    "a the man woman dog cat child horse bird plays eats sees holds rides reads guitar apple ball book river "
-    "house tree red blue small old young big in on near under with and quickly slowly street garden"
-).split()
+SENTENCE = """
+    a the man woman dog cat child horse bird plays eats sees holds rides reads guitar apple ball book river
+    house tree red blue small old young big in on near under with and quickly slowly street garden
+"""
+WORDS = SENTENCE.split()
 
 
 @pytest.fixture(scope="session")

@@ -4,14 +4,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
+import numpy_reference as reference
 import pytest
 import torch
 from torch import nn
 
-import numpy_reference as reference
-from trainers.encoder import Encoder, load_encoder, locate
+from trainers.encoder import Encoder
 from trainers.examples import Examples
 from trainers.objectives.bsl import PARAMS, Bsl, code_predictor, negative_cosine, paper_predictor
+from trainers.pretrained import load_encoder, locate
 
 
 class Linear(nn.Module):

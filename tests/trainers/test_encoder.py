@@ -8,8 +8,9 @@ import pytest
 import torch
 
 from pipelines.console import InputError
-from trainers.encoder import Encoder, by_length, load_encoder, load_masked_lm, locate, masked_mean, save_encoder
+from trainers.encoder import Encoder, by_length, masked_mean
 from trainers.objective import spread
+from trainers.pretrained import load_encoder, load_masked_lm, locate, save_encoder
 
 
 def encoder_of(path: Path, pooling: str = "mean", max_tokens: int = 24) -> Encoder:
@@ -93,7 +94,7 @@ def test_texts_are_cut_at_max_tokens(tiny_bert: Path) -> None:
 
 
 def test_more_tokens_than_positions_are_refused(tiny_bert: Path) -> None:
-    with pytest.raises(InputError, match="--max-tokens 33 .* 32 positions"):
+    with pytest.raises(InputError, match=r"--max-tokens 33 .* 32 positions"):
         encoder_of(tiny_bert, max_tokens=33)
 
 

@@ -9,10 +9,10 @@ from transformers import set_seed
 
 from pipelines.console import TwinviewsError
 from trainers.catalogue import load_objective
-from trainers.encoder import locate
 from trainers.examples import Examples
 from trainers.fit import CHECKPOINTS, Rows, fit, make_optimizer, newest_checkpoint
 from trainers.objective import Objective
+from trainers.pretrained import locate
 from trainers.settings import Training, resolve
 
 SMALL = {"batch_size": 8, "max_tokens": 24, "epochs": 2}
@@ -109,7 +109,8 @@ def test_optimiser_holds_no_target_and_decays_what_it_should(
     tiny_bert: Path, sentences: list[str], decay_all: bool
 ) -> None:
     objective, _, training = prepared("bsl", tiny_bert, sentences, weight_decay=0.01, decay_all=decay_all)
-    held = {id(p): group["weight_decay"] for group in make_optimizer(objective, training).param_groups for p in group["params"]}
+    groups = make_optimizer(objective, training).param_groups
+    held = {id(parameter): group["weight_decay"] for group in groups for parameter in group["params"]}
     assert not held.keys() & {id(parameter) for parameter in objective.target.parameters()}
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:
@@ -129,9 +130,10 @@ def test_checkpoint_holds_shared_tensors_once_and_loads_them_back(
     assert "encoder.model.embeddings.word_embeddings.weight" in names
     assert not any(name.startswith("masked_lm.bert.") or name.endswith("decoder.weight") for name in names)
     other, _, _ = prepared("mlm", tiny_bert, sentences)
-    report = other.load_state_dict({key: value for key, value in objective.state_dict().items()})
+    report = other.load_state_dict(objective.state_dict())
     assert not report.missing_keys
-    assert torch.equal(other.masked_lm.get_output_embeddings().weight, objective.encoder.model.get_input_embeddings().weight)
+    decoder = other.masked_lm.get_output_embeddings().weight
+    assert torch.equal(decoder, objective.encoder.model.get_input_embeddings().weight)
 
 
 def test_half_written_checkpoint_is_passed_over(tmp_path: Path) -> None:

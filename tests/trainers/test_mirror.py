@@ -4,15 +4,15 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
+import numpy_reference as reference
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-import numpy_reference as reference
-from trainers.encoder import load_encoder, locate
 from trainers.examples import Examples
 from trainers.objectives.mirror import PARAMS, Mirror, equal_strings, mask_span, mask_span_compat, nt_xent
+from trainers.pretrained import load_encoder, locate
 
 
 @pytest.mark.parametrize("temperature", [0.04, 0.2, 1.0])
@@ -82,8 +82,7 @@ def mirror(path: Path, **options: object) -> Mirror:
 def rows_of(objective: Mirror, examples: Examples, seed: int = 1) -> list[dict[str, object]]:
     columns = objective.columns(examples)
     return [
-        {**{name: column[row] for name, column in columns.items()}, "seed": seed + row}
-        for row in range(len(examples))
+        {**{name: column[row] for name, column in columns.items()}, "seed": seed + row} for row in range(len(examples))
     ]
 
 

@@ -8,9 +8,9 @@ import torch
 import transformers
 
 from pipelines.console import InputError
-from trainers.encoder import locate
 from trainers.examples import Examples
 from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, build, masked_lm_head
+from trainers.pretrained import locate
 from trainers.settings import Training
 
 

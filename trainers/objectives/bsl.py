@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn import functional
 
-from trainers.encoder import Encoder, Source, load_encoder
+from trainers.encoder import Encoder
 from trainers.examples import Examples
 from trainers.objective import Objective, Row, float32, spread
+from trainers.pretrained import Source, load_encoder
 from trainers.settings import Training
 
 READS = ("views",)

@@ -11,9 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 from torch.nn import functional
 
-from trainers.encoder import MASK, Encoder, Source, load_encoder
+from trainers.encoder import MASK, Encoder
 from trainers.examples import Examples
 from trainers.objective import Objective, Row, spread
+from trainers.pretrained import Source, load_encoder
 from trainers.settings import Training
 
 READS = ("text", "views")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -13,9 +13,10 @@ from torch import Tensor
 from torch.nn import functional
 
 from pipelines.console import InputError
-from trainers.encoder import Encoder, Source, by_length, load_masked_lm, load_tokenizer, save_encoder
+from trainers.encoder import Encoder, by_length
 from trainers.examples import Examples
 from trainers.objective import Objective, Row, spread
+from trainers.pretrained import Source, load_masked_lm, load_tokenizer, save_encoder
 from trainers.settings import Training
 
 if TYPE_CHECKING:
@@ -36,7 +37,14 @@ class PARAMS(BaseModel):
     random: float = Field(0.1, ge=0, le=0.5, description="Share of those that become a random token.")
 
 
-_COMMON = {"batch_size": 64, "warmup": 0.06, "weight_decay": 0.01, "clip": 1.0, "max_tokens": 128, "group_by_length": True}
+_COMMON = {
+    "batch_size": 64,
+    "warmup": 0.06,
+    "weight_decay": 0.01,
+    "clip": 1.0,
+    "max_tokens": 128,
+    "group_by_length": True,
+}
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     # A model that is a masked LM already, to be adapted to new text.
     "adapt": {**_COMMON, "lr": 5e-5, "epochs": 3},
@@ -84,7 +92,9 @@ class MaskedLm(Objective):
     def _fates(
         self, fate: NDArray[np.float64], old: NDArray[np.int64], replacement: NDArray[np.int64]
     ) -> NDArray[np.int64]:
-        changed = np.where(fate < self.params.kept + self.params.random, replacement, self.encoder.tokenizer.mask_token_id)
+        changed = np.where(
+            fate < self.params.kept + self.params.random, replacement, self.encoder.tokenizer.mask_token_id
+        )
         return np.where(fate < self.params.kept, old, changed)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
@@ -125,14 +135,16 @@ def masked_lm_head(model: PreTrainedModel) -> Callable[[Tensor], Tensor]:
     for name in ("cls", "lm_head"):
         head = getattr(model, name, None)
         if head is not None:
-            return head  # type: ignore[no-any-return]
+            return cast(Callable[[Tensor], Tensor], head)
     if hasattr(model, "vocab_projector"):
-        return lambda hidden: model.vocab_projector(  # type: ignore[no-any-return]
+        return lambda hidden: model.vocab_projector(
             model.vocab_layer_norm(model.activation(model.vocab_transform(hidden)))
         )
     if hasattr(model, "head") and hasattr(model, "decoder"):
-        return lambda hidden: model.decoder(model.head(hidden))  # type: ignore[no-any-return]
-    raise InputError(f"{type(model).__name__}: its masked-LM head is not known; use a BERT, RoBERTa, DistilBERT or ModernBERT")
+        return lambda hidden: model.decoder(model.head(hidden))
+    raise InputError(
+        f"{type(model).__name__}: its masked-LM head is not known; use a BERT, RoBERTa, DistilBERT or ModernBERT"
+    )
 
 
 def build(options: PARAMS, training: Training, source: Source) -> MaskedLm:

@@ -1,0 +1,215 @@
+from __future__ import annotations
+
+import random
+import re
+import zipfile
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from augment import wordnet
+from augment.edits import apply_edits, tokens
+from augment.errors import InputError, TwinviewsError
+from augment.view import View, ViewSpec, make_view
+from augment.words import FUNCTION_WORDS
+
+SENTENCES = [
+    "The old woman bought a big car in Paris for $3,500 yesterday.",
+    "Three boys were quickly running  through the forest, weren't they?",
+    "NASA says it is a difficult question.",
+    "He begins to look for an enormous house; Her biggest fear was huge.",
+    "Children like ice cream, of course.",
+]
+
+
+@pytest.fixture
+def empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A machine without any WordNet and with an empty cache; returns its home folder."""
+    import nltk.data
+
+    monkeypatch.delenv(wordnet.ENVIRONMENT, raising=False)
+    monkeypatch.delenv("NLTK_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
+    monkeypatch.setattr(wordnet, "DEBIAN_FOLDER", tmp_path / "usr-share-wordnet")
+    wordnet.reader.cache_clear()
+    yield tmp_path
+    wordnet.reader.cache_clear()
+
+
+@pytest.fixture(scope="session")
+def real_wordnet() -> Path:
+    """The WordNet of this machine."""
+    try:
+        return wordnet.find()
+    except TwinviewsError as error:
+        pytest.skip(str(error))
+
+
+def lay_out(folder: Path, names: tuple[str, ...] = wordnet.NEEDED) -> Path:
+    """A folder with the file names of WordNet, one harmless line in each."""
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / name).write_text(f"mice mouse {name}\n", encoding="utf-8")
+    return folder
+
+
+def test_its_absence_is_one_line_that_says_how_to_get_it(empty_machine: Path) -> None:
+    with pytest.raises(InputError, match="augment wordnet --provide") as caught:
+        wordnet.find()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_debian_folder_is_copied_once_and_completed(empty_machine: Path) -> None:
+    lay_out(empty_machine / "usr-share-wordnet")
+    first = wordnet.locate()
+    cached = empty_machine / "cache" / "twinviews" / "corpora" / "wordnet"
+    assert (first.path, first.origin) == (cached, "Debian wordnet-base, copied to the user cache")
+    assert (cached / "index.sense").read_bytes() == b""
+    lexnames = (cached / "lexnames").read_text(encoding="utf-8").splitlines()
+    assert lexnames[0] == "00\tadj.all\t3"
+    assert lexnames[3] == "03\tnoun.Tops\t1"
+    assert lexnames[44] == "44\tadj.ppl\t3"
+    assert len(lexnames) == 45
+    assert wordnet.locate() == wordnet.WordNetLocation(cached, "user cache")
+    assert sorted(path.name for path in cached.parent.iterdir()) == ["wordnet"]
+
+
+def test_links_are_copied_as_nltk_refuses_them(empty_machine: Path) -> None:
+    real = lay_out(empty_machine / "real", wordnet.COMPLETE)
+    linked = empty_machine / "nltk_data" / "corpora" / "wordnet"
+    linked.mkdir(parents=True)
+    for path in real.iterdir():
+        (linked / path.name).symlink_to(path)
+    found = wordnet.locate().path
+    assert found.is_relative_to(empty_machine / "cache")
+    assert not any(path.is_symlink() for path in found.iterdir())
+
+
+def test_a_complete_nltk_folder_is_used_where_it_lies(empty_machine: Path) -> None:
+    folder = lay_out(empty_machine / "nltk_data" / "corpora" / "wordnet", wordnet.COMPLETE)
+    assert wordnet.find() == folder
+    assert not (empty_machine / "cache").exists()
+
+
+def test_a_zip_of_the_nltk_downloader_is_unpacked(empty_machine: Path) -> None:
+    source = lay_out(empty_machine / "wordnet")
+    archive = empty_machine / "nltk_data" / "corpora" / "wordnet.zip"
+    archive.parent.mkdir(parents=True)
+    with zipfile.ZipFile(archive, "w") as bundle:
+        for path in source.iterdir():
+            bundle.write(path, f"wordnet/{path.name}")
+    assert wordnet.exceptions(wordnet.find(), "noun") == {"mice": ["mouse", "noun.exc"]}
+
+
+@pytest.mark.parametrize("below", [".", "corpora/wordnet"])
+def test_the_environment_comes_first(empty_machine: Path, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
+    lay_out(empty_machine / "usr-share-wordnet")
+    folder = lay_out(empty_machine / "mine" / below, wordnet.COMPLETE)
+    monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "mine"))
+    assert wordnet.locate() == wordnet.WordNetLocation(folder.resolve(), wordnet.ENVIRONMENT)
+    monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "nowhere"))
+    with pytest.raises(InputError, match="nowhere: no WordNet there"):
+        wordnet.find()
+    with pytest.raises(InputError, match="nowhere: no WordNet there"):
+        wordnet.provide()
+
+
+def test_a_broken_zip_is_one_line(empty_machine: Path) -> None:
+    archive = empty_machine / "nltk_data" / "corpora" / "wordnet.zip"
+    archive.parent.mkdir(parents=True)
+    archive.write_bytes(b"not a zip")
+    with pytest.raises(InputError, match=re.escape(str(archive))):
+        wordnet.find()
+
+
+def test_another_wordnet_is_another_revision(tmp_path: Path) -> None:
+    first, second = lay_out(tmp_path / "a"), lay_out(tmp_path / "b")
+    assert wordnet.revision(first) == wordnet.revision(second)
+    third = lay_out(tmp_path / "c")
+    (third / "data.noun").write_text("other\n", encoding="utf-8")
+    assert wordnet.revision(third) != wordnet.revision(first)
+
+
+def test_the_reader_knows_senses_counts_and_lemmas(real_wordnet: Path) -> None:
+    reader = wordnet.reader()
+    assert reader.synset("car.n.01").lemma_names()[:2] == ["car", "auto"]
+    assert reader.morphy("children", "n") == "child"
+    assert wordnet.reader() is reader
+    assert max(lemma.count() for lemma in reader.lemmas("car", "n")) > 50
+
+
+@pytest.fixture(scope="module", params=["senses", "perceptron"])
+def view(real_wordnet: Path, request: pytest.FixtureRequest) -> View:
+    try:
+        return make_view(ViewSpec("synonym", {"tagger": request.param}))
+    except InputError as error:
+        pytest.skip(str(error))
+
+
+def test_synonyms_are_single_words_put_in_by_offset(view: View) -> None:
+    texts = SENTENCES * 20
+    for text, viewed in zip(texts, view(texts, range(len(texts))), strict=True):
+        assert apply_edits(text, viewed.edits) == viewed.text
+        assert viewed.target_fraction == 0.3
+        replaced = [edit for edit in viewed.edits if edit.old.lower() not in ("a", "an")]
+        assert (viewed.status == "unchanged") == (not replaced)
+        for edit in replaced:
+            assert edit.old.lower() not in FUNCTION_WORDS
+            assert edit.old.isalpha()
+            assert edit.new.isalpha()
+            assert edit.new.lower() != edit.old.lower()
+            assert edit.new[0].isupper() == edit.old[0].isupper()
+
+
+def test_names_numbers_acronyms_and_set_phrases_stay(view: View) -> None:
+    for seed in range(40):
+        first, second, third, _, fifth = (viewed.text or "" for viewed in view(SENTENCES, [seed] * 5))
+        assert "Paris" in first
+        assert "$3,500" in first
+        assert "  through" in second
+        assert "weren't they?" in second
+        assert third.startswith("NASA")
+        assert "ice cream, of course" in fifth
+
+
+def test_articles_agree_with_the_new_word(view: View) -> None:
+    seen = set()
+    for seed in range(60):
+        (viewed,) = view(["It is a difficult question."], [seed])
+        words = [token.text for token in tokens(viewed.text or "")]
+        pair = next(pair for pair in pairwise(words) if pair[0] in ("a", "an"))
+        seen.add(pair)
+    assert ("a", "hard") in seen or ("a", "difficult") in seen
+    assert all((article == "an") == (word[0] in "aeiou") for article, word in seen)
+
+
+def test_forms_are_kept(view: View) -> None:
+    texts = ["The boys purchased cars."] * 60
+    edits = {(edit.old, edit.new) for viewed in view(texts, range(60)) for edit in viewed.edits}
+    assert ("purchased", "bought") in edits
+    assert ("cars", "automobiles") in edits or ("cars", "autos") in edits
+    assert all(new.endswith(("s", "men")) for old, new in edits if old in ("boys", "cars"))
+
+
+def test_a_seed_decides_whatever_the_batch(view: View) -> None:
+    alone = [view([text], [seed])[0] for seed, text in enumerate(SENTENCES)]
+    order = list(range(len(SENTENCES)))
+    random.Random(1).shuffle(order)
+    assert view([SENTENCES[row] for row in order], order) == [alone[row] for row in order]
+
+
+def test_the_share_of_replaced_words_is_about_what_was_asked(real_wordnet: Path) -> None:
+    everything = make_view(ViewSpec("synonym", {"fraction": 1.0, "tagger": "senses"}))
+    (viewed,) = everything([SENTENCES[0]], [0])
+    assert viewed.achieved_fraction == 1.0
+    assert len(viewed.edits) >= 3
+
+
+def test_another_wordnet_than_asked_for_is_refused(real_wordnet: Path) -> None:
+    spec = make_view(ViewSpec("synonym", {"tagger": "senses"})).spec
+    assert spec.params["revision"] == wordnet.revision(real_wordnet)
+    with pytest.raises(InputError, match="has revision"):
+        make_view(ViewSpec("synonym", {"revision": "0123456789ab"}))

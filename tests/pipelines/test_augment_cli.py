@@ -1,0 +1,103 @@
+"""The command line as a whole: help, exit codes, streams."""
+
+import errno
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from augment.view import view_names
+from pipelines.cli import build_app
+from pipelines.console import InputError, TwinviewsError, call, table
+
+Augment = Callable[..., Any]
+COMMANDS = ["ingest", "build-pairs", "inspect", "export", "views", "wordnet", *view_names()]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(augment: Augment, command: str) -> None:
+    done = augment(command, "--help")
+    assert (done.code, done.err) == (0, "")
+    assert f"Example: augment {command}" in " ".join(done.out.split())
+
+
+@pytest.mark.parametrize("command", view_names())
+def test_the_example_of_a_view_command_is_accepted(augment: Augment, command: str) -> None:
+    line = augment(command, "--help").out.split("Example: augment ")[1].split()
+    done = augment(*line, "--dry-run", "--limit", 3)
+    # Models or WordNet may be missing here; what may not happen is a usage error.
+    assert done.code in (0, 2)
+    assert "--help`" not in done.err
+
+
+def test_no_arguments_are_help(augment: Augment) -> None:
+    assert augment().out == augment("--help").out
+
+
+def test_help_answers_quickly(folder: Path, start: Callable[..., "subprocess.Popen[str]"]) -> None:
+    times = []
+    for _ in range(3):
+        begun = time.monotonic()
+        process = start("--help")
+        process.communicate(timeout=60)
+        times.append(time.monotonic() - begun)
+    bare = time.monotonic()
+    subprocess.run([sys.executable, "-c", "pass"], check=True)
+    # Some tenths of a second on a quiet machine; ten bare interpreters on a busy one.
+    assert min(times) < max(1.0, 10 * (time.monotonic() - bare))
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "line"),
+    [
+        (InputError("no file 'x':\n  check it"), 2, "error: no file 'x': check it\n"),
+        (TwinviewsError("a view failed"), 1, "error: a view failed\n"),
+        (OSError(errno.ENOSPC, "No space left on device"), 1, "error: [Errno 28] No space left on device\n"),
+        (KeyboardInterrupt(), 130, "interrupted; run the same command again to go on\n"),
+    ],
+)
+def test_errors_become_one_line_and_an_exit_code(
+    error: BaseException, code: int, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def fail() -> None:
+        raise error
+
+    app.command("other")(lambda: None)
+    assert call(app, ["fail"]) == code
+    assert capsys.readouterr().err == line
+
+
+def test_a_table_is_not_read_as_markup_nor_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    table(("word", "rows"), [("[MASK] " * 40, 3), ("[red]", 12)])
+    said = capsys.readouterr().out
+    assert ("[MASK] " * 40).strip() in said
+    assert "[red]" in said
+
+
+def test_a_full_disk_is_one_line(lines: Path, augment: Augment) -> None:
+    augment("ingest", lines)
+    # /dev/full takes no byte; a socket or a disk without space fails in the same way.
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", "from pipelines.cli import main; main()", "inspect", "data/sentences", "--json"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={"PYTHONPATH": str(Path(__file__).parents[2])},
+            check=False,
+        )
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+
+
+def test_the_app_is_built_from_the_views_that_are_there() -> None:
+    names = [command.name for command in build_app().registered_commands]
+    assert set(view_names()) < set(names)

@@ -1,0 +1,167 @@
+"""What a user can get wrong: one line that says what, exit code 2, and nothing written."""
+
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import zstandard
+
+
+def a_folder(path: Path) -> None:
+    path.mkdir()
+
+
+def parquet(path: Path) -> None:
+    pq.write_table(pa.table({"number": [1, 2]}), path)
+
+
+def truncated_zstd(path: Path) -> None:
+    data = zstandard.ZstdCompressor().compress("\n".join(map(str, range(200_000))).encode())
+    path.write_bytes(data[: len(data) // 2])
+
+
+def truncated_gzip(path: Path) -> None:
+    data = gzip.compress("\n".join(map(str, range(20_000))).encode())
+    path.write_bytes(data[: len(data) // 2])
+
+
+BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
+    ("missing.txt", None, "no file 'missing.txt'"),
+    ("empty.txt", b"", "empty.txt is empty (0 bytes)"),
+    ("blank.txt", b"\n  \n\n", "no sentences in blank.txt (3 lines"),
+    ("folder", a_folder, "folder is a folder"),
+    ("nul.txt", b"fine\nwith \0 inside\n", "nul.txt is binary (NUL byte in line 2, byte 10)"),
+    ("utf16.txt", "One.\nTwo.\n".encode("utf-16-le"), "utf16.txt is binary"),
+    ("latin.txt", "fine\nBäume\n".encode("latin-1"), "invalid UTF-8 in line 2, byte 6 (0xe4)"),
+    ("bom.txt", b"\xef\xbb\xbffine\n\xff\n", "invalid UTF-8 in line 2, byte 8 (0xff)"),
+    ("cut.txt.gz", truncated_gzip, "cut.txt.gz is truncated or damaged"),
+    ("fake.txt.gz", b"no gzip at all\n", "fake.txt.gz is truncated or damaged after line 0"),
+    ("cut.txt.zst", truncated_zstd, "cut.txt.zst is truncated or damaged"),
+    ("fake.txt.zst", b"no zstd at all\n", "fake.txt.zst is truncated or damaged after line 0"),
+    ("two.csv", b"a,b\n1,2\n", "two.csv has 2 columns ('a', 'b'): say which with --column"),
+    ("short.csv", b"id,text\n1,fine\n2\n", "short.csv: line 3 has 1 cells"),
+    ("quote.csv", b'text\n"never closed\n', "quote.csv: line 2 is no valid CSV"),
+    ("bad.jsonl", b'{"text": "fine"}\n{"text": \n', "bad.jsonl: line 2 is no JSON"),
+    ("list.jsonl", b"[1]\n", "list.jsonl: line 1 is a list"),
+    ("keys.jsonl", b'{"a": "x", "b": "y"}\n', "keys.jsonl: line 1 has the columns 'a', 'b'"),
+    ("number.jsonl", b'{"text": 5}\n', "number.jsonl: line 1: 'text' is 5, not a string"),
+    ("half.jsonl", b'{"text": "\\ud800"}\n', "half.jsonl: row 1 holds half a surrogate pair"),
+    ("numbers.parquet", parquet, "column 'number' is int64, not string"),
+    ("fake.parquet", b"no parquet\n", "fake.parquet is no Parquet file"),
+    ("fake.arrow", b"no arrow at all\n", "fake.arrow is no Arrow file"),
+]
+
+
+def is_one_line(said: str) -> bool:
+    return said.startswith("error: ") and said.count("\n") == 1 and "Traceback" not in said
+
+
+@pytest.mark.parametrize(("name", "content", "expected"), BAD, ids=[name for name, *_ in BAD])
+def test_bad_source_is_one_line_and_nothing_is_written(
+    augment: Callable[..., Any],
+    folder: Path,
+    name: str,
+    content: bytes | Callable[[Path], None] | None,
+    expected: str,
+) -> None:
+    if callable(content):
+        content(folder / name)
+    elif content is not None:
+        (folder / name).write_bytes(content)
+    before = sorted(folder.rglob("*"))
+    for command in ("ingest", "identity"):
+        done = augment(command, name)
+        assert done.code == 2
+        assert expected in done.err
+        assert is_one_line(done.err)
+        assert done.out == ""
+        assert sorted(folder.rglob("*")) == before
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
+def test_a_missing_column_is_named_with_those_that_are_there(
+    augment: Callable[..., Any], folder: Path, name: str
+) -> None:
+    if name == "a.csv":
+        (folder / name).write_text("one,text\n1,fine\n")
+    elif name == "a.jsonl":
+        (folder / name).write_text('{"one": "1", "text": "fine"}\n')
+    else:
+        pq.write_table(pa.table({"one": ["1"], "text": ["fine"]}), folder / name)
+    done = augment("ingest", name, "--column", "body")
+    assert done.code == 2
+    assert is_one_line(done.err)
+    assert "no column 'body'" in done.err
+    assert "'one', 'text'" in done.err
+    assert not Path("data").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["span-mask", "--limit", "0"], "--limit"),
+        (["span-mask", "--limit", "many"], "--limit"),
+        (["span-mask", "--length", "0"], "length=0"),
+        (["span-mask", "--unit", "page"], "--unit"),
+        (["identity", "--nonsense"], "--nonsense"),
+        (["ingest"], "SOURCE"),
+        (["build-pairs", "--pairs", "all"], "--pairs"),
+        (["build-pairs", "--pairs", "original"], "takes 1 --view, not 0"),
+        (["build-pairs", "--view", "identity"], "takes 2 --view, not 1"),
+        (["build-pairs", "--pairs", "original", "--view", "nonsense"], "no view dataset 'nonsense'"),
+        (["inspect", "nowhere"], "nowhere does not exist"),
+        (["export", "nowhere"], "nowhere does not exist"),
+        (["identity", "--config", "nowhere.yaml"], "no recipe file 'nowhere.yaml'"),
+    ],
+)
+def test_bad_usage_is_one_line(augment: Callable[..., Any], arguments: list[str], expected: str) -> None:
+    done = augment(*arguments)
+    assert done.code == 2
+    assert expected in done.err
+    assert is_one_line(done.err.splitlines(keepends=True)[-1])
+    assert not Path("data/views").exists()
+    assert not Path("data/pairs.arrow").exists()
+
+
+def test_a_folder_that_is_not_ours_is_left_alone(augment: Callable[..., Any], lines: Path, folder: Path) -> None:
+    (folder / "mine").mkdir()
+    (folder / "mine" / "thesis.txt").write_text("precious")
+    for extra in ([], ["--overwrite"]):
+        for command in ("ingest", "identity"):
+            done = augment(command, lines, "--out", "mine", *extra)
+            assert done.code == 2
+            assert is_one_line(done.err.splitlines(keepends=True)[-1])
+    assert [path.name for path in (folder / "mine").iterdir()] == ["thesis.txt"]
+
+
+def test_overwrite_does_not_remove_what_somebody_put_beside_our_shards(
+    augment: Callable[..., Any], lines: Path
+) -> None:
+    augment("identity", lines)
+    note = Path("data/views/identity/notes.txt")
+    note.write_text("precious")
+    done = augment("identity", lines, "--limit", 3, "--overwrite")
+    assert done.code == 2
+    assert "notes.txt" in done.err
+    assert note.read_text() == "precious"
+    assert json.loads(augment("inspect", "data/views/identity", "--json").out)["rows"] == 60
+
+
+@pytest.mark.parametrize("name", ["out.arrow", "out.parquet"])
+def test_a_file_that_is_not_ours_is_left_alone(augment: Callable[..., Any], lines: Path, name: str) -> None:
+    augment("ingest", lines)
+    Path(name).write_text("precious")
+    for extra in ([], ["--overwrite"]):
+        if name == "out.arrow":
+            done = augment("build-pairs", "--pairs", "self", "--out", name, *extra)
+        else:
+            done = augment("export", "data/sentences", "--out", name, *extra)
+        assert done.code == 2
+        assert is_one_line(done.err)
+    assert Path(name).read_text() == "precious"

@@ -1,0 +1,188 @@
+"""Pairs: which rows make one, what is dropped and counted, and how they read."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pytest
+
+from pipelines.console import InputError
+from pipelines.pairs import PAIR_COLUMNS, read_pairs
+from pipelines.pairscommand import spec_of
+
+Augment = Callable[..., Any]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+def finish(process: "subprocess.Popen[str]") -> str:
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    return out
+
+
+def test_original_pairs_a_sentence_with_its_view(augment: Augment, lines: Path) -> None:
+    augment("span-mask", lines)
+    assert augment("build-pairs", "--pairs", "original", "--view", "span-mask").code == 0
+    pairs = datasets.Dataset.from_file("data/pairs.arrow")
+    view = {row["id"]: row["view"] for row in datasets.load_from_disk("data/views/span-mask")}
+    assert tuple(pairs.column_names) == PAIR_COLUMNS
+    assert len(pairs) == 60
+    for row in pairs:
+        assert (row["view_a"], row["view_b"]) == (row["text"], view[row["id"]])
+        assert (row["view_a_name"], row["view_b_name"]) == ("original", "span-mask")
+
+
+def test_self_pairs_a_sentence_with_itself(augment: Augment, lines: Path) -> None:
+    assert augment("build-pairs", lines, "--pairs", "self").code == 0
+    assert all(row["view_a"] == row["view_b"] == row["text"] for row in read_pairs("data/pairs.arrow"))
+
+
+def test_dropped_rows_are_counted_by_reason(start: Start, lines: Path, folder: Path) -> None:
+    finish(start("slow", lines, "--nap", 0))
+    counts = json.loads(finish(start("build-pairs", "--pairs", "original", "--view", "slow", "--json")))
+    assert (counts["sentences"], counts["pairs"]) == (60, 58)
+    assert counts["dropped"] == {"slow failed: asked-to": 2}
+    assert counts["kept"] == {"slow left it unchanged": 10, "the two views are identical": 10}
+    strict = ["build-pairs", "--pairs", "original", "--view", "slow", "--drop-identical", "--json"]
+    counts = json.loads(finish(start(*strict, "--out", "strict.arrow")))
+    assert counts["pairs"] == 48
+    assert counts["dropped"] == {"identical pair": 10, "slow failed: asked-to": 2}
+    card = (folder / "strict.card.md").read_text()
+    assert "| identical pair | 10 |" in card
+
+
+def test_bsl_pairs_two_views_row_by_row(augment: Augment, lines: Path) -> None:
+    augment("span-mask", lines, "--out", "data/views/a")
+    augment("span-mask", lines, "--seed", 1, "--limit", 20, "--out", "data/views/b")
+    counts = json.loads(augment("build-pairs", "--view", "a", "--view", "b", "--json").out)
+    assert counts["dropped"] == {"b was not made for it": 40}
+    sides = [{row["id"]: row["view"] for row in datasets.load_from_disk(f"data/views/{name}")} for name in "ab"]
+    pairs = read_pairs("data/pairs.arrow")
+    assert len(pairs) == 20
+    assert all((row["view_a"], row["view_b"]) == tuple(side[row["id"]] for side in sides) for row in pairs)
+
+
+def test_a_missing_view_is_made_and_an_unfinished_one_finished(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    done = augment("build-pairs", "--pairs", "original", "--view", "span-mask", "--seed", 7)
+    assert "making the missing view span-mask" in done.err
+    plan = json.loads(Path("data/views/span-mask/plan.json").read_text())
+    assert plan["seed"] == 7
+    pairs = Path("data/pairs.arrow").read_bytes()
+    Path("data/pairs.arrow").unlink()
+    Path("data/views/span-mask/state.json").unlink()
+    Path("data/views/span-mask/data-00000.arrow").unlink()
+    assert augment("build-pairs", "--pairs", "original", "--view", "span-mask").code == 0
+    assert Path("data/pairs.arrow").read_bytes() == pairs
+
+
+@pytest.mark.parametrize(
+    ("name", "view", "params"),
+    [
+        ("backtranslate-fr", "backtranslate", {"pivot": "fr"}),
+        ("translate-de", "translate", {"to": "de"}),
+        ("span-mask", "span-mask", {}),
+    ],
+)
+def test_a_folder_name_stands_for_a_view(name: str, view: str, params: dict[str, str]) -> None:
+    spec = spec_of(name)
+    assert (spec.name, dict(spec.params)) == (view, params)
+
+
+def test_labels_come_along(augment: Augment, folder: Path) -> None:
+    (folder / "a.csv").write_text("text,label\nOne small step.,x\nTwo big steps.,\n")
+    augment("ingest", "a.csv")
+    assert augment("build-pairs", "--pairs", "self").code == 0
+    assert [row["label"] for row in read_pairs("data/pairs.arrow")] == ["x", ""]
+
+
+def test_pairs_are_written_once_and_belong_to_their_recipe(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    out = Path("data/pairs.arrow")
+    assert augment("build-pairs", "--pairs", "self").code == 0
+    first, stamp = out.read_bytes(), out.stat().st_mtime_ns
+    again = augment("build-pairs", "--pairs", "self")
+    assert "nothing done" in again.out
+    assert out.stat().st_mtime_ns == stamp
+    refused = augment("build-pairs", "--pairs", "original", "--view", "span-mask")
+    assert refused.code == 2
+    assert "the name is 'self' there and 'original' here" in refused.err
+    assert out.read_bytes() == first
+    out.write_bytes(first[:-50])
+    assert augment("build-pairs", "--pairs", "self").code == 0
+    assert out.read_bytes() == first
+    assert augment("build-pairs", "--pairs", "original", "--view", "span-mask", "--overwrite").code == 0
+    assert out.read_bytes() != first
+    assert sorted(path.name for path in Path("data").iterdir() if path.is_file()) == [
+        "pairs.arrow",
+        "pairs.card.md",
+        "pairs.recipe.json",
+    ]
+
+
+def test_the_saved_recipe_makes_the_same_pairs(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    augment("build-pairs", "--pairs", "original", "--view", "span-mask", "--limit", 30)
+    done = augment("build-pairs", "--config", "data/pairs.recipe.json", "--out", "again.arrow")
+    assert done.code == 0
+    assert Path("again.arrow").read_bytes() == Path("data/pairs.arrow").read_bytes()
+    assert Path("again.recipe.json").read_bytes() == Path("data/pairs.recipe.json").read_bytes()
+
+
+def test_shards_hold_the_same_pairs(augment: Augment, lines: Path) -> None:
+    augment("build-pairs", lines, "--pairs", "self")
+    assert augment("build-pairs", "--pairs", "self", "--shards", 4).code == 0
+    assert len(list(Path("data/pairs").glob("data-*.arrow"))) == 4
+    assert read_pairs("data/pairs").to_list() == read_pairs("data/pairs.arrow").to_list()
+    assert datasets.load_from_disk("data/pairs").num_rows == 60
+    assert "nothing done" in augment("build-pairs", "--pairs", "self", "--shards", 4).out
+
+
+def test_a_view_of_other_sentences_is_refused(augment: Augment, lines: Path, folder: Path) -> None:
+    augment("identity", lines)
+    (folder / "other.txt").write_text("Something else.\n")
+    augment("ingest", "other.txt", "--out", "other")
+    refused = augment("build-pairs", "other", "--pairs", "original", "--view", "identity")
+    assert refused.code == 2
+    assert "was made from other sentences" in refused.err
+    assert not Path("data/pairs.arrow").exists()
+
+
+def test_no_pair_left_fails_and_writes_nothing(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    done = augment("build-pairs", "--pairs", "self", "--drop-identical")
+    assert done.code == 1
+    assert done.err.count("\n") == 1
+    assert "identical pair: 60" in done.err
+    assert [path.name for path in Path("data").iterdir()] == ["sentences"]
+
+
+def write_table(path: Path, columns: dict[str, list[str]], *, stream: bool) -> None:
+    table = pa.table(columns)
+    with (pa.ipc.new_stream if stream else pa.ipc.new_file)(path, table.schema) as writer:
+        writer.write_table(table)
+
+
+def test_reading_what_holds_no_pairs_is_an_input_error(tmp_path: Path) -> None:
+    full = dict.fromkeys(PAIR_COLUMNS, ["x"])
+    write_table(tmp_path / "file.arrow", full, stream=False)
+    write_table(tmp_path / "columns.arrow", {"id": ["x"], "text": ["x"]}, stream=True)
+    write_table(tmp_path / "empty.arrow", {name: [] for name in PAIR_COLUMNS}, stream=True)
+    (tmp_path / "text.arrow").write_text("One.\n")
+    (tmp_path / "folder").mkdir()
+    for name, expected in {
+        "missing.arrow": "no pairs at",
+        "folder": "no pairs at",
+        "text.arrow": "is no Arrow IPC stream",
+        "file.arrow": "is an Arrow IPC file, a stream is wanted",
+        "columns.arrow": "has no column 'view_a'",
+        "empty.arrow": "holds no pairs",
+    }.items():
+        with pytest.raises(InputError, match=expected):
+            read_pairs(tmp_path / name)
+    write_table(tmp_path / "good.arrow", full, stream=True)
+    assert read_pairs(tmp_path / "good.arrow").num_rows == 1

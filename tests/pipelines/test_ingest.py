@@ -1,0 +1,172 @@
+"""Sources of every format become the same sentences, normalised, counted, deduplicated."""
+
+import gzip
+import io
+import json
+import subprocess
+import unicodedata
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xxhash
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.ingest import normalise, row_id
+
+TEXTS = ['A cat, "sleeping".', "Zwei Bäume", "A dog."]
+
+
+def rows(path: Path = Path("data/sentences")) -> list[dict[str, Any]]:
+    return datasets.load_from_disk(str(path)).to_list()
+
+
+@given(st.text())
+def test_normalising_twice_changes_nothing(text: str) -> None:
+    once = normalise(text)
+    assert normalise(once) == once
+    assert once == once.strip()
+    assert unicodedata.is_normalized("NFC", once)
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"])), st.sampled_from(["", " ", "\t", "\n", "\u00a0", "\u2003"]))
+def test_id_depends_on_the_normalised_text_alone(text: str, space: str) -> None:
+    spread = space + unicodedata.normalize("NFD", text) + space
+    assert row_id(normalise(spread)) == row_id(normalise(text))
+    assert row_id(normalise(text)) == f"{xxhash.xxh64_intdigest(normalise(text).encode()):016x}"
+
+
+def test_empty_lines_and_duplicates_are_dropped_and_counted(augment: Callable[..., Any], folder: Path) -> None:
+    (folder / "a.txt").write_text("\ufeffOne.\n\n  One.  \r\nCafe\u0301\n   \nCafé\nTwo.", encoding="utf-8")
+    done = augment("ingest", "a.txt", "--json")
+    assert done.code == 0
+    counts = json.loads(done.out)
+    assert (counts["read"], counts["kept"], counts["empty"], counts["duplicate"]) == (7, 3, 2, 2)
+    assert [row["text"] for row in rows()] == ["One.", "Café", "Two."]
+
+
+def write(folder: Path, ending: str) -> str:
+    path = folder / f"s.{ending}"
+    plain = "\n".join(TEXTS) + "\n"
+    table = pa.table({"text": TEXTS, "number": [1, 2, 3]})
+    if ending == "txt":
+        path.write_text(plain, encoding="utf-8")
+    elif ending == "txt.gz":
+        # Two members, as `cat a.gz b.gz` leaves them.
+        path.write_bytes(gzip.compress(plain[:9].encode()) + gzip.compress(plain[9:].encode()))
+    elif ending == "txt.zst":
+        pack = zstandard.ZstdCompressor().compress
+        path.write_bytes(pack(plain[:9].encode()) + pack(plain[9:].encode()))
+    elif ending == "csv":
+        path.write_text('number,text\n1,"A cat, ""sleeping""."\n2,Zwei Bäume\n3,A dog.\n', encoding="utf-8")
+    elif ending == "tsv":
+        path.write_text("number\tTEXT\n" + "".join(f"1\t{text}\n" for text in TEXTS), encoding="utf-8")
+    elif ending == "jsonl":
+        path.write_text("".join(json.dumps({"text": text, "n": 1}) + "\n" for text in TEXTS))
+    elif ending == "parquet":
+        pq.write_table(table, path)
+    elif ending == "arrow":
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table)
+    elif ending == "feather":
+        with pa.ipc.new_file(path, table.schema) as writer:
+            writer.write_table(table)
+    return path.name
+
+
+@pytest.mark.parametrize("ending", ["txt", "txt.gz", "txt.zst", "csv", "tsv", "jsonl", "parquet", "arrow", "feather"])
+def test_every_format_gives_the_same_sentences(augment: Callable[..., Any], folder: Path, ending: str) -> None:
+    done = augment("ingest", write(folder, ending))
+    assert (done.code, done.err) == (0, "")
+    assert [(row["id"], row["text"]) for row in rows()] == [(row_id(text), text) for text in TEXTS]
+
+
+def test_stdin_is_a_source(start: Callable[..., "subprocess.Popen[str]"]) -> None:
+    process = start("ingest", "-")
+    _, said = process.communicate("One.\nTwo.\n")
+    assert (process.returncode, said) == (0, "")
+    assert [row["text"] for row in rows()] == ["One.", "Two."]
+
+
+def test_several_sources_are_one_dataset_without_duplicates(augment: Callable[..., Any], folder: Path) -> None:
+    (folder / "a.txt").write_text("One.\nTwo.\n")
+    (folder / "b.csv").write_text("text,label\nTwo.,x\nThree.,y\n")
+    assert augment("ingest", "a.txt", "b.csv").code == 0
+    assert [(row["text"], row["label"]) for row in rows()] == [("One.", None), ("Two.", None), ("Three.", "y")]
+
+
+def test_label_and_pair_are_kept_when_present(augment: Callable[..., Any], folder: Path) -> None:
+    (folder / "a.jsonl").write_text('{"sentence": "One.", "gold": 1, "pair": " Uno. "}\n{"sentence": "Two."}\n')
+    assert augment("ingest", "a.jsonl", "--label-column", "gold").code == 0
+    assert [{**row, "id": ""} for row in rows()] == [
+        {"id": "", "text": "One.", "label": "1", "pair": "Uno."},
+        {"id": "", "text": "Two.", "label": None, "pair": None},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "column", "expected"),
+    [
+        ("body,stars\nfine,1\ngood,2\n", "body", ["fine", "good"]),
+        ("body,stars\nfine,1\n", "2", ["stars", "1"]),
+        ("text,stars\nfine,1\n", "2", ["1"]),
+        ("fine\ngood\n", None, ["fine", "good"]),
+        ("sentence\nfine\n", None, ["fine"]),
+        ("1,fine\n2,good\n", "2", ["fine", "good"]),
+        ('text\n"two\nlines"\n', None, ["two\nlines"]),
+    ],
+)
+def test_csv_header_is_a_first_row_that_names_a_wanted_column(
+    augment: Callable[..., Any], folder: Path, content: str, column: str | None, expected: list[str]
+) -> None:
+    (folder / "a.csv").write_text(content)
+    assert augment("ingest", "a.csv", *(["--column", column] if column else [])).code == 0
+    assert [row["text"] for row in rows()] == expected
+
+
+def test_a_very_long_line_is_accepted(augment: Callable[..., Any], folder: Path) -> None:
+    long = "word " * 20_000 + "end"
+    (folder / "a.txt").write_text(f"{long}\nshort\n")
+    (folder / "a.csv").write_text(f"text\n{long * 2}\n")
+    assert augment("ingest", "a.txt", "a.csv").code == 0
+    assert [len(row["text"]) for row in rows()] == [len(long), 5, 2 * len(long)]
+
+
+def test_limit_counts_kept_sentences(augment: Callable[..., Any], folder: Path) -> None:
+    (folder / "a.txt").write_text("One.\nOne.\n\nTwo.\nThree.\n")
+    assert augment("ingest", "a.txt", "--limit", 2).code == 0
+    assert [row["text"] for row in rows()] == ["One.", "Two."]
+
+
+def test_shards_of_any_size_hold_the_same_rows(augment: Callable[..., Any], lines: Path) -> None:
+    assert augment("ingest", lines, "--out", "one").code == 0
+    assert augment("ingest", lines, "--out", "many", "--shard-size", 7).code == 0
+    assert len(list(Path("many").glob("data-*.arrow"))) == 9
+    assert rows(Path("one")) == rows(Path("many"))
+
+
+def test_ingesting_again_does_nothing_and_other_sentences_are_refused(
+    augment: Callable[..., Any], lines: Path, folder: Path
+) -> None:
+    augment("ingest", lines)
+    before = {path: path.stat().st_mtime_ns for path in Path("data").rglob("*")}
+    assert "nothing done" in augment("ingest", lines).out
+    (folder / "other.txt").write_text("Something else.\n")
+    refused = augment("ingest", "other.txt")
+    assert refused.code == 2
+    assert "content of the input" in refused.err
+    assert before == {path: path.stat().st_mtime_ns for path in Path("data").rglob("*")}
+    assert augment("ingest", "other.txt", "--overwrite").code == 0
+    assert [row["text"] for row in rows()] == ["Something else."]
+
+
+def test_compressed_stdin_name_does_not_matter(monkeypatch: pytest.MonkeyPatch, augment: Callable[..., Any]) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"text": "One."}\n')))
+    assert augment("ingest", "-", "--format", "jsonl").code == 0
+    assert [row["text"] for row in rows()] == ["One."]

@@ -1,0 +1,294 @@
+"""A view dataset is the same however it came about, and belongs to one plan."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pytest
+
+from augment.view import ViewSpec, make_view
+from pipelines.folder import open_dataset
+from pipelines.run import plan_view, process_shard
+from pipelines.shards import read_range
+
+Start = Callable[..., "subprocess.Popen[str]"]
+Augment = Callable[..., Any]
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    out, err = process.communicate(timeout=120)
+    return process.returncode, out, err
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until, "it did not happen within a minute"
+        time.sleep(0.01)
+
+
+def committed(out: Path) -> int:
+    return len(list(out.glob("receipts/*.json")))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_resumed_run_is_byte_identical(start: Start, lines: Path, folder: Path, workers: int) -> None:
+    run = ["slow", lines, "--shard-size", 5, "--nap", 0.03, "--workers", workers]
+    assert finish(start(*run, "--out", "undisturbed"))[0] == 0
+    killed = start(*run, "--out", "killed")
+    wait_for(lambda: committed(folder / "killed") >= 2)
+    killed.send_signal(signal.SIGKILL)
+    finish(killed)
+    done = committed(folder / "killed")
+    assert 2 <= done < 12
+    assert not (folder / "killed" / "state.json").exists()
+    if workers > 1:
+        time.sleep(0.5)  # workers notice that their parent is gone, and end
+        assert committed(folder / "killed") - done <= workers
+    (folder / "killed" / ".data-00011.arrow.1.tmp").write_bytes(b"half a shard")
+    code, out, _ = finish(start(*run, "--out", "killed", "--json"))
+    assert code == 0
+    assert 0 < json.loads(out)["made_now"] < 60
+    assert content(folder / "killed") == content(folder / "undisturbed")
+    assert [path.name for path in folder.glob(".*")] == []
+
+
+def test_interrupted_run_keeps_its_finished_shards(start: Start, lines: Path, folder: Path) -> None:
+    run = ["slow", lines, "--shard-size", 5, "--nap", 0.03, "--out", "out", "--workers", 2]
+    process = start(*run)
+    wait_for(lambda: committed(folder / "out") >= 1)
+    process.send_signal(signal.SIGINT)
+    code, out, err = finish(process)
+    assert (code, out) == (130, "")
+    assert err.splitlines()[-1].startswith("interrupted")
+    assert "Traceback" not in err
+    assert committed(folder / "out") >= 1
+    assert list((folder / "out").glob("*.tmp")) == []
+
+
+@pytest.mark.parametrize(("shard_size", "workers"), [(15, 1), (15, 2), (7, 2)])
+def test_shards_and_workers_do_not_change_a_row(
+    augment: Augment, lines: Path, folder: Path, shard_size: int, workers: int
+) -> None:
+    assert augment("span-mask", lines, "--seed", 5, "--out", "one").code == 0
+    other = augment("span-mask", lines, "--seed", 5, "--out", "other", "--shard-size", shard_size, "--workers", workers)
+    assert other.code == 0
+    assert len(list(Path("other").glob("data-*.arrow"))) == -(-60 // shard_size)
+    one, many = (datasets.load_from_disk(name).to_list() for name in ("one", "other"))
+    assert one == many
+    assert len({row["view"] for row in one}) > 40
+
+
+def test_a_second_run_does_nothing(augment: Augment, lines: Path, folder: Path) -> None:
+    first = augment("span-mask", lines, "--shard-size", 16)
+    assert "made 60" in first.out
+    before = {path: path.stat().st_mtime_ns for path in Path("data").rglob("*")}
+    again = augment("span-mask", lines, "--shard-size", 16)
+    assert "nothing done" in again.out
+    assert again.err == ""
+    assert {path: path.stat().st_mtime_ns for path in Path("data").rglob("*")} == before
+
+
+@pytest.mark.parametrize("harm", ["shard", "no receipt", "foreign receipt", "no state"])
+def test_what_does_not_match_its_receipt_is_made_again(augment: Augment, lines: Path, harm: str) -> None:
+    out = Path("data/views/span-mask")
+    augment("span-mask", lines, "--shard-size", 16)
+    whole = content(out)
+    if harm == "shard":
+        shard = out / "data-00001.arrow"
+        shard.write_bytes(shard.read_bytes()[:-9])
+    elif harm == "no receipt":
+        (out / "receipts" / "data-00001.arrow.json").unlink()
+    elif harm == "foreign receipt":
+        (out / "receipts" / "data-00001.arrow.json").write_bytes(whole["receipts/data-00002.arrow.json"])
+    else:
+        (out / "state.json").unlink()
+    if harm != "no state":
+        assert augment("inspect", out).code == 2
+    done = json.loads(augment("span-mask", lines, "--shard-size", 16, "--json").out)
+    assert done["made_now"] == (0 if harm == "no state" else 16)
+    assert content(out) == whole
+
+
+@pytest.mark.parametrize(
+    ("change", "difference"),
+    [
+        (["--length", "2"], "length is 5 there and 2 here"),
+        (["--seed", "1"], "the seed is 0 there and 1 here"),
+        (["--limit", "5"], "the limit is none there and 5 here"),
+        (["--shard-size", "3"], "the shard size is 1024 there and 3 here"),
+    ],
+)
+def test_another_plan_is_refused_and_the_difference_named(
+    augment: Augment, lines: Path, change: list[str], difference: str
+) -> None:
+    augment("span-mask", lines)
+    before = content(Path("data"))
+    refused = augment("span-mask", lines, *change)
+    assert refused.code == 2
+    assert difference in refused.err
+    assert refused.err.count("\n") == 1
+    assert augment("span-mask", lines, *change, "--dry-run").code == 2
+    assert content(Path("data")) == before
+    assert augment("span-mask", lines, *change, "--overwrite").code == 0
+    assert content(Path("data")) != before
+
+
+def test_other_sentences_are_another_plan(augment: Augment, lines: Path, folder: Path) -> None:
+    augment("identity", lines)
+    (folder / "other.txt").write_text("Something else.\n")
+    assert "give data/other as SOURCE" in augment("identity", "other.txt").err
+    augment("ingest", "other.txt", "--out", "data/other")
+    refused = augment("identity", "data/other")
+    assert refused.code == 2
+    assert "content of the input" in refused.err
+
+
+def test_the_same_sentences_from_another_folder_are_the_same_plan(augment: Augment, lines: Path) -> None:
+    augment("identity", lines)
+    augment("ingest", lines, "--out", "elsewhere")
+    assert "nothing done" in augment("identity", "elsewhere").out
+
+
+def test_a_second_writer_is_refused(start: Start, lines: Path, folder: Path, augment: Augment) -> None:
+    augment("ingest", lines)
+    process = start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.05)
+    wait_for(lambda: committed(folder / "out") >= 1)
+    second = finish(start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.05))
+    assert second[0] == 2
+    assert second[2] == "error: out is being written by another process: wait for it, or choose another --out\n"
+    assert finish(process)[0] == 0
+
+
+def test_orphaned_workers_end(start: Start, lines: Path, folder: Path) -> None:
+    process = start("slow", lines, "--out", "out", "--shard-size", 5, "--nap", 0.2, "--workers", 2)
+    wait_for(lambda: committed(folder / "out") >= 1)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    assert len(children) >= 2
+    process.send_signal(signal.SIGKILL)
+    finish_quietly(process)
+    wait_for(lambda: not any(alive(int(child)) for child in children))
+
+
+def finish_quietly(process: "subprocess.Popen[str]") -> None:
+    process.wait(60)
+    for stream in (process.stdin, process.stdout, process.stderr):
+        with contextlib.suppress(OSError):
+            if stream is not None:
+                stream.close()
+
+
+def alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def test_statuses_and_reasons_are_counted(start: Start, lines: Path, folder: Path) -> None:
+    code, out, _ = finish(start("slow", lines, "--nap", 0, "--shard-size", 16, "--json"))
+    assert code == 0
+    counts = json.loads(out)
+    assert counts["statuses"] == {"failed": 2, "ok": 48, "unchanged": 10}
+    assert counts["reasons"] == {"asked-to": 2, "one-word": 10}
+
+
+def test_datasets_and_pyarrow_open_what_was_written(augment: Augment, lines: Path) -> None:
+    augment("span-mask", lines, "--shard-size", 25)
+    for folder, columns in (
+        ("data/sentences", ["id", "text"]),
+        (
+            "data/views/span-mask",
+            ["id", "text", "view", "status", "reason", "pivot", "edits", "target_fraction", "achieved_fraction"],
+        ),
+    ):
+        loaded = datasets.load_from_disk(folder)
+        assert (loaded.column_names, loaded.num_rows) == (columns, 60)
+        assert loaded.features == datasets.Features.from_arrow_schema(loaded.data.schema)
+        total = 0
+        for shard in sorted(Path(folder).glob("data-*.arrow")):
+            with pa.memory_map(str(shard)) as mapped:
+                total += pa.ipc.open_stream(mapped).read_all().num_rows
+            assert datasets.Dataset.from_file(str(shard)).column_names == columns
+        assert total == 60
+
+
+def test_process_shard_is_a_function_of_plan_and_rows(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    source = open_dataset(Path("data/sentences"), "sentences")
+    view = make_view(ViewSpec("span-mask"))
+    plan = plan_view(view, source, seed=3, shard_size=20)
+    rows = read_range(source.path, source.receipts, 20, 40)
+    first = process_shard(plan, 1, rows, view)
+    assert first == process_shard(plan, 1, rows, make_view(ViewSpec("span-mask")))
+    other = plan_view(view, source, seed=4, shard_size=20)
+    assert first != process_shard(other, 1, rows, view)
+
+
+def test_dry_run_writes_nothing(augment: Augment, folder: Path) -> None:
+    done = augment("span-mask", "--dry-run", "--shard-size", 100, "--limit", 250, "--json")
+    assert done.code == 0
+    said = json.loads(done.out)
+    assert (said["rows"], said["shards"], said["shards_there"]) == (250, 3, 0)
+    assert list(folder.iterdir()) == []
+
+
+def test_the_saved_recipe_makes_the_same_dataset(augment: Augment, lines: Path) -> None:
+    augment("span-mask", lines, "--length", 3, "--seed", 9, "--limit", 40, "--out", "first")
+    assert augment("span-mask", "--config", "first/recipe.json", "--out", "second").code == 0
+    assert content(Path("first")) == content(Path("second"))
+
+
+def test_flags_beat_the_config_file(augment: Augment, lines: Path, folder: Path) -> None:
+    (folder / "r.yaml").write_text("length: 2\nseed: 4\nshard-size: 30\ncompat: true\n")
+    augment("span-mask", lines, "--config", "r.yaml", "--seed", 5, "--no-compat")
+    plan = json.loads(Path("data/views/span-mask/plan.json").read_text())
+    assert (plan["seed"], plan["params"]["length"], plan["shard_size"]) == (5, 2, 30)
+    assert plan["params"]["compat"] is False
+
+
+@pytest.mark.parametrize(
+    ("recipe", "expected"),
+    [
+        ("lenght: 2\n", "no option 'lenght' in `span-mask`"),
+        ("command: identity\n", "r.yaml is a recipe of `identity`"),
+        ("- length\n", "r.yaml holds list, not a mapping"),
+        ("length: [\n", "r.yaml is no YAML"),
+        ("length: two\n", "--length"),
+    ],
+)
+def test_a_bad_config_file_is_one_line(augment: Augment, folder: Path, recipe: str, expected: str) -> None:
+    (folder / "r.yaml").write_text(recipe)
+    done = augment("span-mask", "--config", "r.yaml")
+    assert done.code == 2
+    assert expected in done.err
+    assert done.err.count("\n") == 1
+    assert not Path("data").exists()
+
+
+def test_without_a_source_the_bundled_sample_is_taken_and_said(augment: Augment, folder: Path) -> None:
+    done = augment("identity", "--limit", 5)
+    assert done.code == 0
+    assert "bundled sample" in done.err
+    assert open_dataset(Path("data/sentences")).rows > 100
+    assert open_dataset(Path("data/views/identity")).rows == 5
+    assert augment("span-mask", "--limit", 5).err == ""
+
+
+def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, folder: Path) -> None:
+    assert finish(start("slow", lines, "--nap", 0, "--sizes", "[3, 4]"))[0] == 0
+    plan = json.loads((folder / "data/views/slow/plan.json").read_text())
+    assert plan["params"] == {"nap": 0.0, "sizes": [3, 4]}

@@ -1,0 +1,237 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from pipelines.console import call
+from trainers.cli import app
+
+
+def write_pairs(path: Path, rows: list[tuple[str, str | None, str | None]]) -> Path:
+    names = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
+    ids = [f"{row:016x}" for row in range(len(rows))]
+    columns = [ids, *map(list, zip(*rows, strict=True)), ["a"] * len(rows), ["b"] * len(rows)]
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in zip(names, columns, strict=True)})
+    with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return path
+
+
+@pytest.fixture
+def pairs_file(tmp_path: Path, sentences: list[str]) -> Path:
+    rows = [(text, text.replace("a ", "the "), text.replace("dog", "cat")) for text in sentences]
+    return write_pairs(tmp_path / "pairs.arrow", rows)
+
+
+SMALL = ["--batch-size", "8", "--max-tokens", "24"]
+
+
+def train(*arguments: object) -> int:
+    return call(app, [str(argument) for argument in arguments])
+
+
+def test_help_lists_every_objective_without_importing_torch() -> None:
+    code = (
+        "import sys\nfrom pipelines.console import call\nfrom trainers.cli import app\n"
+        "assert call(app, ['--help']) == 0\n"
+        "heavy = {'torch', 'transformers', 'datasets', 'pyarrow', 'sentence_transformers'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    for name in ("bsl", "mirror", "mlm", "evaluate"):
+        assert f"\n  {name} " in done.stdout
+
+
+@pytest.mark.parametrize("name", ["bsl", "mirror", "mlm"])
+def test_subcommand_help_has_an_example_and_the_presets(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train(name, "--help") == 0
+    text = capsys.readouterr().out
+    assert f"Example: train {name} --" in text
+    assert "--lr" in text
+    assert "--preset" in text
+
+
+def test_unknown_command_and_preset_are_one_line(
+    capsys: pytest.CaptureFixture[str], text_file: Path, tiny_bert: Path
+) -> None:
+    assert train("bls") == 2
+    assert train("mirror", "--text", text_file, "--encoder", tiny_bert, "--preset", "tuned") == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert "bls" in lines[0]
+    assert lines[1] == "error: no preset 'tuned': choose one of sentence, phrase, word"
+
+
+def test_bsl_from_pairs_to_an_encoder_that_sentence_transformers_loads(
+    pairs_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    out = tmp_path / "runs" / "bsl"
+    assert train("bsl", "--views", pairs_file, "--encoder", tiny_bert, "--out", out, *SMALL) == 0
+    captured = capsys.readouterr()
+    assert captured.out.count("\n") == 1
+    assert f"next: train evaluate {out}" in captured.out
+    assert SentenceTransformer(str(out), device="cpu").encode(["a dog"]).shape == (1, 16)
+    assert not (out / "checkpoints").exists()
+    recipe = json.loads((out / "recipe.json").read_text())
+    assert (recipe["command"], recipe["preset"], recipe["lr"], recipe["momentum"]) == ("bsl", "paper", 5e-4, 0.999)
+    assert "model.encode" in (out / "README.md").read_text()
+
+
+def test_defaults_are_found_in_the_working_folder(
+    pairs_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    pairs_file.rename(tmp_path / "data" / "pairs.arrow")
+    assert train("bsl", "--encoder", tiny_bert, "--limit", 16, *SMALL) == 0
+    assert (tmp_path / "runs" / "bsl" / "modules.json").is_file()
+
+
+def test_a_saved_recipe_makes_the_same_encoder_again(text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "one", tmp_path / "two"
+    arguments = ["--text", text_file, "--encoder", tiny_bert, "--lr", "0.001", "--seed", "5", *SMALL]
+    assert train("mirror", *arguments, "--out", first) == 0
+    assert train("mirror", "--config", first / "recipe.json", "--out", second) == 0
+    assert (first / "model.safetensors").read_bytes() == (second / "model.safetensors").read_bytes()
+    assert train("mirror", "--config", first / "recipe.json", "--seed", "6", "--out", tmp_path / "three") == 0
+    assert (first / "model.safetensors").read_bytes() != (tmp_path / "three" / "model.safetensors").read_bytes()
+
+
+def test_finished_run_is_left_and_another_recipe_refused(
+    text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    arguments = ["mlm", "--text", text_file, "--encoder", tiny_bert, "--out", out, *SMALL]
+    assert train(*arguments) == 0
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    assert train(*arguments) == 0
+    assert train(*arguments, "--lr", "0.1") == 2
+    captured = capsys.readouterr()
+    assert "is finished and of this very recipe" in captured.out
+    assert "(lr was 5e-05, is now 0.1): use --overwrite" in captured.err
+    assert before == {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    assert train(*arguments, "--lr", "0.1", "--overwrite") == 0
+    assert json.loads((out / "recipe.json").read_text())["lr"] == 0.1
+
+
+def test_killed_run_is_resumed_and_equals_the_undisturbed_one(
+    pairs_file: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    arguments = ["bsl", "--views", pairs_file, "--encoder", tiny_bert, "--epochs", "40", "--save-every", "30", *SMALL]
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    assert train(*arguments, "--out", whole) == 0
+    code = "import sys; from pipelines.console import call; from trainers.cli import app; call(app, sys.argv[1:])"
+    process = subprocess.Popen([sys.executable, "-c", code, *map(str, arguments), "--out", str(killed)])
+    deadline = time.monotonic() + 120
+    while not list(killed.glob("checkpoints/checkpoint-*/trainer_state.json")):
+        assert process.poll() is None, "the run ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    assert not (killed / "modules.json").exists()
+    assert train(*arguments, "--out", killed, "--resume") == 0
+    assert (whole / "model.safetensors").read_bytes() == (killed / "model.safetensors").read_bytes()
+    assert (whole / "log.jsonl").read_text() == (killed / "log.jsonl").read_text()
+
+
+def test_folder_of_someone_else_is_never_touched(
+    text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    assert train("mirror", "--text", text_file, "--encoder", tiny_bert, "--out", tmp_path, "--overwrite", *SMALL) == 2
+    assert "no training run" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_dry_run_says_the_plan_and_writes_nothing(
+    text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    assert train("mirror", "--text", text_file, "--encoder", tiny_bert, "--out", out, "--dry-run", *SMALL) == 0
+    text = capsys.readouterr().out
+    assert "rows" in text
+    assert "optimiser steps" in text
+    assert not out.exists()
+
+
+def test_batch_larger_than_the_data_is_clamped_with_a_note(
+    text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    assert train("mirror", "--text", text_file, "--encoder", tiny_bert, "--max-tokens", 24, "--out", out) == 0
+    assert "batch size 200 is more than the 48 rows: taking 48" in capsys.readouterr().err
+
+
+def bad_inputs(tmp_path: Path) -> dict[str, tuple[list[object], str]]:
+    (tmp_path / "empty.txt").write_text("\n \n")
+    (tmp_path / "latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
+    (tmp_path / "binary.txt").write_bytes(b"a\0b\n")
+    (tmp_path / "one.txt").write_text("a dog\n")
+    (tmp_path / "not.arrow").write_text("hello")
+    (tmp_path / "folder").mkdir()
+    table = pa.table({"text": ["a dog"]})
+    with (tmp_path / "columns.arrow").open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    write_pairs(tmp_path / "single.arrow", [("a dog", "a dog", "the dog")])
+    write_pairs(tmp_path / "blank.arrow", [("a dog", None, "the dog"), ("a cat", " ", "the cat")])
+    return {
+        "no pairs": (["bsl", "--views", "nowhere.arrow"], "no pairs at 'nowhere.arrow'"),
+        "no arrow": (["bsl", "--views", tmp_path / "not.arrow"], "not.arrow"),
+        "no columns": (["bsl", "--views", tmp_path / "columns.arrow"], "column"),
+        "one row": (["bsl", "--views", tmp_path / "single.arrow"], "at least 2"),
+        "blank views": (["bsl", "--views", tmp_path / "blank.arrow"], "no row with two views"),
+        "no text": (["mlm", "--text", tmp_path / "missing.txt"], "no sentences at"),
+        "empty": (["mlm", "--text", tmp_path / "empty.txt"], "holds no sentence"),
+        "latin-1": (["mlm", "--text", tmp_path / "latin.txt"], "byte 3 is 0xe9"),
+        "binary": (["mlm", "--text", tmp_path / "binary.txt"], "NUL"),
+        "folder": (["mlm", "--text", tmp_path / "folder"], "no dataset folder"),
+        "one sentence": (["mirror", "--text", tmp_path / "one.txt"], "at least 2"),
+        "both": (["mirror", "--text", "a", "--views", "b"], "give one of them"),
+        "rate": (["mlm", "--text", tmp_path / "one.txt", "--lr", "-1"], "--lr -1.0: input should be greater than 0"),
+        "momentum": (["bsl", "--views", "x", "--momentum", "2"], "--momentum 2.0"),
+        "seed": (["mlm", "--text", tmp_path / "one.txt", "--seed", "many"], "--seed"),
+        "nothing to resume": (["mlm", "--text", "TEXT", "--resume", *SMALL], "nothing to resume"),
+    }
+
+
+@pytest.mark.parametrize("case", [
+    "no pairs", "no arrow", "no columns", "one row", "blank views", "no text", "empty", "latin-1", "binary", "folder",
+    "one sentence", "both", "rate", "momentum", "seed", "nothing to resume",
+])  # fmt: skip
+def test_bad_input_is_one_line_and_nothing_is_written(
+    case: str, text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments, expected = bad_inputs(tmp_path)[case]
+    arguments = [text_file if argument == "TEXT" else argument for argument in arguments]
+    out = tmp_path / "run"
+    assert train(*arguments, "--encoder", tiny_bert, "--out", out) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert expected in captured.err
+    assert not out.exists()
+
+
+def test_no_encoder_is_one_line(text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("mirror", "--text", text_file, "--encoder", tmp_path / "nothing", "--out", tmp_path / "run") == 2
+    assert "no encoder directory" in capsys.readouterr().err
+
+
+def test_loss_that_is_no_number_is_one_line(
+    text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--text", text_file, "--encoder", tiny_bert, "--lr", "1e30", "--out", tmp_path / "run", *SMALL]
+    assert train("mirror", *arguments) == 1
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "the loss became nan after" in error
+    assert not (tmp_path / "run" / "modules.json").exists()
