@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from augment.errors import InputError
 from augment.view import ViewSpec, view_module, view_names
@@ -11,7 +11,7 @@ from pipelines.console import note, show, show_json, table
 from pipelines.folder import Dataset, finished_dataset
 from pipelines.pairing import ORIGINAL, Pairing, Pairs, Policy, Side, write_pairs
 from pipelines.plan import Plan, read_plan
-from pipelines.views import NAMED_BY, VIEWS, Prepared, Rows, Running, note_starter, prepare
+from pipelines.views import NAMED_BY, VIEWS, Prepared, Rows, Running, build_view, note_starter, prepare
 
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 
@@ -29,14 +29,12 @@ class PairsOptions:
 
 
 def check_views(policy: Policy, views: Sequence[str]) -> list[str]:
-    """The names of the views that a policy pairs.
+    """The names of the views that a policy pairs; each is there or can be made.
 
     Raises:
-        InputError: An unknown policy, or too many or too few views for it.
+        InputError: Too many or too few views for the policy, or one that is not there and cannot be made.
     """
     wanted = {"bsl": 2, ORIGINAL: 1, "self": 0}
-    if policy not in wanted:
-        raise InputError(f"--pairs {policy}: choose one of {', '.join(get_args(Policy))}")
     names = list(views) or (list(BSL_VIEWS) if policy == "bsl" else [])
     if len(names) != wanted[policy]:
         raise InputError(
@@ -44,6 +42,9 @@ def check_views(policy: Policy, views: Sequence[str]) -> list[str]:
         )
     if len(set(names)) < len(names):
         raise InputError(f"--view {names[0]} is given twice: two different views make a pair (or --pairs self)")
+    for name in names:
+        if read_plan(view_folder(name)) is None:
+            build_view(spec_of(name), Running())
     return names
 
 
@@ -93,7 +94,7 @@ def prepare_view(name: str, source: Dataset, options: PairsOptions, running: Run
     standing = read_plan(folder)
     if standing is not None:
         rows = Rows(standing.seed or 0, standing.limit, standing.shard_size)
-        return prepare(ViewSpec(standing.name, standing.params), source, rows, running, out=folder)
+        return prepare(build_view(ViewSpec(standing.name, standing.params), running), source, rows, running, out=folder)
     spec = spec_of(name)
     rows = Rows(options.seed or 0, options.limit)
     if twin is not None and twin.name == spec.name:
@@ -101,7 +102,7 @@ def prepare_view(name: str, source: Dataset, options: PairsOptions, running: Run
         spec = ViewSpec(spec.name, {**{k: v for k, v in twin.params.items() if k != "revision"}, **spec.params})
         seed = twin.seed or 0 if options.seed is None else options.seed
         rows = Rows(seed, twin.limit if options.limit is None else options.limit, twin.shard_size)
-    return prepare(spec, source, rows, running, out=folder)
+    return prepare(build_view(spec, running), source, rows, running, out=folder)
 
 
 def plan_sides(

@@ -13,7 +13,7 @@ from augment.errors import InputError, TwinviewsError
 from augment.view import ViewSpec, check_params, view_module
 from pipelines.console import ConfigOption, show_json, table
 from pipelines.run import SHARD_ROWS, Result
-from pipelines.views import NAMED_BY, Rows, Running, note_starter, prepare, sentences_for
+from pipelines.views import NAMED_BY, Rows, Running, build_view, note_starter, prepare, sentences_for
 
 SourcesArgument = Annotated[
     list[str] | None,
@@ -66,7 +66,7 @@ def view_example(name: str) -> str:
     fields = view_module(name).PARAMS.model_fields
     named = [(key, field) for key, field in fields.items() if key in NAMED_BY]
     return f"augment {name}" + "".join(
-        f" --{key} {'de' if field.is_required() else field.default}" for key, field in named
+        f" --{key} {'de' if field.is_required() else field.default or 'de'}" for key, field in named
     )
 
 
@@ -135,9 +135,11 @@ def run_view_command(spec: ViewSpec, options: ViewOptions) -> None:
     running = Running(options.workers, options.device, options.batch_tokens, options.overwrite)
     rows = Rows(options.seed, options.limit, options.shard_size)
     sources = options.sources or []
+    # Before anything is ingested: with a wrong pivot or missing models nothing shall be written.
+    view = build_view(spec, running)
     with sentences_for(sources, dry_run=options.dry_run) as source:
-        prepared = prepare(spec, source, rows, running, out=options.out, sources=sources)
-        note_starter(prepared.view)
+        prepared = prepare(view, source, rows, running, out=options.out, sources=sources)
+        note_starter(view)
         if options.dry_run:
             preview = prepared.preview(running)
             show_json(preview) if options.json else table(("", "would be"), preview.items())

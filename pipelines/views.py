@@ -11,7 +11,7 @@ from augment.view import View, ViewSpec, make_view
 from pipelines.console import note, progress
 from pipelines.folder import Dataset, claim, open_dataset
 from pipelines.ingest import Ingest, ingest
-from pipelines.plan import Plan, read_plan
+from pipelines.plan import read_plan
 from pipelines.recipe import recipe_text
 from pipelines.run import SHARD_ROWS, Job, Result, plan_view, run_view
 from pipelines.shards import valid_receipt
@@ -143,8 +143,17 @@ def _no_progress(_description: str, _total: int | None) -> Iterator[Callable[[in
     yield lambda count: None
 
 
+def build_view(spec: ViewSpec, running: Running) -> View:
+    """The view on the run's device; cheap, weights are loaded on first use.
+
+    Raises:
+        InputError: An unknown view, a wrong parameter, or models that are not there.
+    """
+    return make_view(spec, device=running.device, batch_tokens=running.batch_tokens)
+
+
 def prepare(
-    spec: ViewSpec,
+    view: View,
     source: Dataset,
     rows: Rows,
     running: Running,
@@ -152,13 +161,8 @@ def prepare(
     out: Path | None = None,
     sources: Sequence[str] = (),
 ) -> Prepared:
-    """Build the view and its plan.
-
-    Raises:
-        InputError: An unknown view, a wrong parameter, or models that are not there.
-    """
-    view = make_view(spec, device=running.device, batch_tokens=running.batch_tokens)
-    plan: Plan = plan_view(view, source, seed=rows.seed, limit=rows.limit, shard_size=rows.shard_size)
+    """Plan a view of sentences, into `out` or its default folder."""
+    plan = plan_view(view, source, seed=rows.seed, limit=rows.limit, shard_size=rows.shard_size)
     where = out if out is not None else default_folder(view.spec)
     job = Job(plan, source.path, source.receipts, where, running.device, running.batch_tokens)
     return Prepared(job, view, sources)

@@ -15,6 +15,7 @@ from pathlib import Path
 from safetensors.torch import load_file, save_file
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
+SPECIAL_IDS = ("decoder_start_token_id", "eos_token_id", "forced_eos_token_id", "pad_token_id")
 MARIAN_FILES = ("config.json", "source.spm", "target.spm", "vocab.json")
 MARIAN_TOKENIZER = {
     "tokenizer_class": "MarianTokenizer",
@@ -51,7 +52,9 @@ def pack_translation(model: Path, out: Path) -> None:
     (out / "model.safetensors").chmod(0o644)
     config = json.loads((model / "config.json").read_text(encoding="utf-8"))
     write_json(out / "tokenizer_config.json", MARIAN_TOKENIZER)
-    ids = {key: config[key] for key in ("decoder_start_token_id", "eos_token_id", "forced_eos_token_id", "pad_token_id")}
+    ids = {
+        key: config[key] for key in ("decoder_start_token_id", "eos_token_id", "forced_eos_token_id", "pad_token_id")
+    }
     write_json(out / "generation_config.json", {**ids, "max_length": 512, "num_beams": 1})
 
 

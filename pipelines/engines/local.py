@@ -10,7 +10,7 @@ from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
 
 from augment.errors import TwinviewsError
-from augment.view import View
+from augment.view import WEIGHTS_PARAMS, View
 from pipelines.shards import Receipt
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ def _start_worker(job: "Job", numbers: Any, workers: int) -> None:  # noqa: ANN4
     number = numbers.get()
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
     _held["job"] = job
-    _held["view"] = job.make_view(_device(job.device, number))
+    # Asking for the GPUs means importing torch, which a view without weights has no use for.
+    has_weights = any(job.plan.params.get(key) is not None for key in WEIGHTS_PARAMS)
+    _held["view"] = job.make_view(_device(job.device, number) if has_weights else job.device)
 
 
 def _end_with_parent() -> None:

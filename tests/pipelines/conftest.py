@@ -25,6 +25,7 @@ from augment.view import Viewed, ViewSpec
 class PARAMS(BaseModel):
     nap: float = 0.01
     sizes: list[int] = [1, 2]
+    pivot: str | None = None
 
 
 class Slow:
@@ -41,7 +42,7 @@ class Slow:
         words = text.split()
         if len(words) == 1:
             return Viewed(text, "unchanged", "one-word")
-        return Viewed(" ".join([*reversed(words), str(seed % 10)]))
+        return Viewed(" ".join([*reversed(words), str(seed % 10), self.spec.params["pivot"] or ""]).strip())
 
 
 def build(params, runtime):

@@ -1,9 +1,9 @@
 """The command line as a whole: help, exit codes, streams."""
 
 import errno
+import resource
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -40,16 +40,18 @@ def test_no_arguments_are_help(augment: Augment) -> None:
 
 
 def test_help_answers_quickly(folder: Path, start: Callable[..., "subprocess.Popen[str]"]) -> None:
-    times = []
+    seconds = []
     for _ in range(3):
-        begun = time.monotonic()
-        process = start("--help")
-        process.communicate(timeout=60)
-        times.append(time.monotonic() - begun)
-    bare = time.monotonic()
-    subprocess.run([sys.executable, "-c", "pass"], check=True)
-    # Some tenths of a second on a quiet machine; ten bare interpreters on a busy one.
-    assert min(times) < max(1.0, 10 * (time.monotonic() - bare))
+        before = processor_seconds()
+        start("--help").communicate(timeout=60)
+        seconds.append(processor_seconds() - before)
+    # Processor time, as a busy machine stretches the clock; importing torch or datasets alone takes more than this.
+    assert min(seconds) < 0.7
+
+
+def processor_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 @pytest.mark.parametrize(

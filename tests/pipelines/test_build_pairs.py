@@ -80,6 +80,17 @@ def test_a_missing_view_is_made_and_an_unfinished_one_finished(augment: Augment,
     assert Path("data/pairs.arrow").read_bytes() == pairs
 
 
+def test_a_missing_view_is_made_like_its_twin(start: Start, lines: Path, folder: Path) -> None:
+    finish(start("slow", lines, "--pivot", "aa", "--nap", 0, "--seed", 3, "--limit", 20))
+    finish(start("build-pairs", "--view", "slow-aa", "--view", "slow-bb"))
+    plans = [json.loads((folder / f"data/views/slow-{pivot}/plan.json").read_text()) for pivot in ("aa", "bb")]
+    assert [plan["params"].pop("pivot") for plan in plans] == ["aa", "bb"]
+    assert plans[0].pop("signature") != plans[1].pop("signature")
+    assert plans[0] == plans[1]
+    row = read_pairs("data/pairs.arrow")[5]
+    assert (row["view_a"].split()[-1], row["view_b"].split()[-1]) == ("aa", "bb")
+
+
 @pytest.mark.parametrize(
     ("name", "view", "params"),
     [
@@ -168,7 +179,7 @@ def write_table(path: Path, columns: dict[str, list[str]], *, stream: bool) -> N
 
 
 def test_reading_what_holds_no_pairs_is_an_input_error(tmp_path: Path) -> None:
-    full = dict.fromkeys(PAIR_COLUMNS, ["x"])
+    full = {name: ["x"] for name in PAIR_COLUMNS}
     write_table(tmp_path / "file.arrow", full, stream=False)
     write_table(tmp_path / "columns.arrow", {"id": ["x"], "text": ["x"]}, stream=True)
     write_table(tmp_path / "empty.arrow", {name: [] for name in PAIR_COLUMNS}, stream=True)

@@ -91,14 +91,18 @@ def test_shards_and_workers_do_not_change_a_row(
     assert len({row["view"] for row in one}) > 40
 
 
+def stamps(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+
+
 def test_a_second_run_does_nothing(augment: Augment, lines: Path, folder: Path) -> None:
     first = augment("span-mask", lines, "--shard-size", 16)
     assert "made 60" in first.out
-    before = {path: path.stat().st_mtime_ns for path in Path("data").rglob("*")}
+    before = stamps(Path("data"))
     again = augment("span-mask", lines, "--shard-size", 16)
     assert "nothing done" in again.out
     assert again.err == ""
-    assert {path: path.stat().st_mtime_ns for path in Path("data").rglob("*")} == before
+    assert stamps(Path("data")) == before
 
 
 @pytest.mark.parametrize("harm", ["shard", "no receipt", "foreign receipt", "no state"])
@@ -291,4 +295,4 @@ def test_without_a_source_the_bundled_sample_is_taken_and_said(augment: Augment,
 def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, folder: Path) -> None:
     assert finish(start("slow", lines, "--nap", 0, "--sizes", "[3, 4]"))[0] == 0
     plan = json.loads((folder / "data/views/slow/plan.json").read_text())
-    assert plan["params"] == {"nap": 0.0, "sizes": [3, 4]}
+    assert plan["params"] == {"nap": 0.0, "sizes": [3, 4], "pivot": None}

@@ -33,7 +33,7 @@ def marian(
     encoder_layers: Annotated[int, typer.Option(min=1)] = 4,
     decoder_layers: Annotated[int, typer.Option(min=1)] = 2,
     dropout: Annotated[float, typer.Option(min=0, max=0.9)] = 0.0,
-    epochs: Annotated[int, typer.Option(min=1)] = 2,
+    epochs: Annotated[float, typer.Option(min=0.01)] = 1.5,
     batch_tokens: Annotated[int, typer.Option(help="Target tokens a batch, padding included.", min=1)] = 2_048,
     lr: Annotated[float, typer.Option(help="Peak learning rate; decays linearly.", min=0)] = 1e-3,
     warmup_steps: Annotated[int, typer.Option(min=0)] = 500,

@@ -74,8 +74,8 @@ class Translation(nn.Module):
         super().__init__()
         self.model = model
         self.label_smoothing = label_smoothing
-        self.register_state_dict_post_hook(drop_aliases)
-        self.register_load_state_dict_pre_hook(restore_aliases)
+        self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per target token.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,13 +68,14 @@ class ParallelIds(Dataset[Row]):
 class TokenBatches(Sampler[list[int]]):
     """Every row once an epoch, in batches of sentences of like length that hold about `budget` target tokens.
 
-    All epochs are one sequence, so that a resumed run skips to its place in it.
+    All epochs are one sequence, so that a resumed run skips to its place in it; the last may be a part of one.
     """
 
-    def __init__(self, rows: ParallelIds, *, budget: int, epochs: int, seed: int) -> None:
+    def __init__(self, rows: ParallelIds, *, budget: int, epochs: float, seed: int) -> None:
         self.batches: list[list[int]] = []
-        for epoch in range(epochs):
+        for epoch in range(math.ceil(epochs)):
             self.batches += _epoch(np.diff(rows.sources.starts), np.diff(rows.targets.starts), budget, (seed, epoch))
+        del self.batches[round(len(self.batches) * epochs / math.ceil(epochs)) :]
 
     def __len__(self) -> int:
         return len(self.batches)

@@ -47,7 +47,7 @@ class MarianRecipe:
     vocabulary_from: str | None = None
     vocabulary: int = 8_000
     shape: Shape = field(default_factory=Shape)
-    epochs: int = 2
+    epochs: float = 1.5
     batch_tokens: int = 2_048
     lr: float = 1e-3
     warmup_steps: int = 500
