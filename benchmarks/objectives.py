@@ -73,6 +73,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--rows", default="", help="only the rows whose names hold this text")
     parser.add_argument("--encoder", help="another encoder than the bundled starter")
     options = parser.parse_args()
     cwd, data = options.out.resolve(), options.data.resolve()
@@ -88,7 +89,7 @@ def main() -> None:
     ]
     print("| row | seeds | STS-B dev | average of 7 | seconds a training |", flush=True)
     print("|---|--:|--:|--:|--:|", flush=True)
-    for row in table:
+    for row in (row for row in table if options.rows in row.name):
         dev, average, seconds = [], [], []
         for seed in range(1, options.seeds + 1 if row.options else 2):
             if row.options is None:

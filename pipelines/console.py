@@ -48,6 +48,7 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
         code = typer.main.get_command(app).main(
             args=list(arguments) or ["--help"], prog_name=app.info.name or None, standalone_mode=False
         )
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return _fail("interrupted; run the same command again to go on", 130)
     except typer.Abort:
@@ -55,18 +56,27 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
     except UsageError as error:
         return _fail(_one_line(_usage_message(error)), 2)
     except BrokenPipeError:
-        # Python flushes stdout at exit; into a closed pipe that would be a second error.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        _drop_stdout()
         return 1
     except InputError as error:
         return _fail(_one_line(str(error)), 2)
     except (TwinviewsError, OSError) as error:
         if os.environ.get("TWINVIEWS_DEBUG"):
             raise
+        if isinstance(error, OSError):
+            _drop_stdout()
         return _fail(_one_line(str(error)), 1)
     if code == 130:  # typer turns Ctrl-C inside a command into this code
         return _fail("interrupted; run the same command again to go on", 130)
     return code if isinstance(code, int) else 0
+
+
+def _drop_stdout() -> None:
+    """Give up on a stdout that takes no more; Python flushes it again at exit, which would be a second error."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _quiet_libraries() -> None:

@@ -188,6 +188,10 @@ def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: PreTrainedM
         if masked_lm is not None:
             masked_lm.save_pretrained(whole)
         (whole / "README.md").write_text(card, encoding="utf-8")
+        ordinary = (whole / "README.md").stat().st_mode
+        for weights in whole.glob("*.safetensors"):
+            # safetensors writes files that nobody but their owner may read.
+            weights.chmod(ordinary)
         for item in sorted(whole.iterdir(), key=lambda item: item.name == "modules.json"):
             if item.is_dir():
                 shutil.rmtree(path / item.name, ignore_errors=True)

@@ -84,9 +84,8 @@ def test_a_table_is_not_read_as_markup_nor_cut(capsys: pytest.CaptureFixture[str
     assert "[red]" in said
 
 
-def test_a_full_disk_is_one_line(lines: Path, augment: Augment) -> None:
+def test_results_that_cannot_be_written_are_one_line(lines: Path, augment: Augment) -> None:
     augment("ingest", lines)
-    # /dev/full takes no byte; a socket or a disk without space fails in the same way.
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
             [sys.executable, "-c", "from pipelines.cli import main; main()", "inspect", "data/sentences", "--json"],
@@ -96,8 +95,17 @@ def test_a_full_disk_is_one_line(lines: Path, augment: Augment) -> None:
             env={"PYTHONPATH": str(Path(__file__).parents[2])},
             check=False,
         )
-    assert done.returncode != 0
-    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stderr) == (1, "error: [Errno 28] No space left on device\n")
+
+
+def test_a_closed_pipe_is_silent(lines: Path, augment: Augment, start: Callable[..., "subprocess.Popen[str]"]) -> None:
+    augment("ingest", lines)
+    process = start("inspect", "data/sentences", "--json")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(60) == 1
 
 
 def test_the_app_is_built_from_the_views_that_are_there() -> None:

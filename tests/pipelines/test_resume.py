@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -200,6 +201,19 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (ProcessLookupError, FileNotFoundError):
         return False
+
+
+def test_a_disk_that_takes_no_more_is_one_line_and_the_run_goes_on_later(augment: Augment, lines: Path) -> None:
+    augment("span-mask", lines, "--out", "undisturbed")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, limits[1]))
+    try:
+        stopped = augment("span-mask", lines, "--out", "out")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert (stopped.code, stopped.err) == (1, "error: [Errno 27] File too large\n")
+    assert augment("span-mask", lines, "--out", "out").code == 0
+    assert content(Path("out")) == content(Path("undisturbed"))
 
 
 def test_statuses_and_reasons_are_counted(start: Start, lines: Path, folder: Path) -> None:

@@ -58,6 +58,7 @@ def test_saved_directory_loads_in_sentence_transformers_with_the_same_vectors(
     assert model.max_seq_length == 32
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == "# A card\n"
     assert not list(tmp_path.glob(".saving-*"))
+    assert len({path.stat().st_mode for path in tmp_path.iterdir() if path.is_file()}) == 1
     assert not [path for path in tmp_path.rglob("*") if path.suffix in {".bin", ".pt", ".pkl"}]
 
 

@@ -87,6 +87,24 @@ def test_training_moves_the_encoder_and_depends_on_the_seed(
     assert not torch.equal(states[0], fresh)
 
 
+def test_masks_are_drawn_anew_in_every_epoch(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+    objective, rows, training = prepared("mlm", tiny_bert, sentences)
+    first = objective.collate([rows[row] for row in range(12)])["labels"].tolist()
+    fit(objective, rows, training, tmp_path, seed=1)
+    assert rows.epoch == 1
+    assert objective.collate([rows[row] for row in range(12)])["labels"].tolist() != first
+    rows.epoch = 0
+    assert objective.collate([rows[row] for row in range(12)])["labels"].tolist() == first
+
+
+@pytest.mark.parametrize("name", ["bsl", "mirror", "mlm"])
+def test_rows_can_be_grouped_by_length(name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+    objective, rows, training = prepared(name, tiny_bert, sentences, group_by_length=True)
+    sides = 2 if name == "bsl" else 1
+    assert rows.lengths()[0] >= sides * 4
+    assert fit(objective, rows, training, tmp_path, seed=1).steps == 12
+
+
 @pytest.mark.parametrize(("momentum", "follows"), [(0.0, True), (1.0, False)])
 def test_target_follows_once_per_optimiser_step_under_accumulation(
     momentum: float, follows: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path
