@@ -12,7 +12,8 @@ import typer
 from augment.errors import InputError, TwinviewsError
 from augment.view import ViewSpec, check_params, view_module
 from pipelines.console import ConfigOption, show_json, table
-from pipelines.run import SHARD_ROWS, Result
+from pipelines.job import SHARD_ROWS
+from pipelines.run import Result
 from pipelines.views import NAMED_BY, Rows, Running, build_view, note_starter, prepare, sentences_for
 
 SourcesArgument = Annotated[

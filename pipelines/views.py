@@ -11,9 +11,10 @@ from augment.view import View, ViewSpec, make_view
 from pipelines.console import note, progress
 from pipelines.folder import Dataset, claim, open_dataset
 from pipelines.ingest import Ingest, ingest
+from pipelines.job import SHARD_ROWS, Job, plan_view
 from pipelines.plan import read_plan
 from pipelines.recipe import recipe_text
-from pipelines.run import SHARD_ROWS, Job, Result, plan_view, run_view
+from pipelines.run import Result, run_view
 from pipelines.shards import valid_receipt
 from pipelines.sources import SAMPLE
 

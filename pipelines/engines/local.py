@@ -7,20 +7,18 @@ import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from augment.errors import TwinviewsError
 from augment.view import WEIGHTS_PARAMS, View
+from pipelines.job import Job
 from pipelines.shards import Receipt
-
-if TYPE_CHECKING:
-    from pipelines.run import Job
 
 # What a worker keeps from shard to shard: models are loaded once.
 _held: dict[str, Any] = {}
 
 
-def run_shards(job: "Job", indices: Sequence[int], view: View, workers: int) -> Iterator[Receipt]:
+def run_shards(job: Job, indices: Sequence[int], view: View, workers: int) -> Iterator[Receipt]:
     """Make and commit the shards `indices`, yielding each one's receipt as it is committed.
 
     Args:
@@ -39,7 +37,7 @@ def run_shards(job: "Job", indices: Sequence[int], view: View, workers: int) -> 
     yield from _run_workers(job, indices, min(workers, len(indices)))
 
 
-def _run_workers(job: "Job", indices: Sequence[int], workers: int) -> Iterator[Receipt]:
+def _run_workers(job: Job, indices: Sequence[int], workers: int) -> Iterator[Receipt]:
     context = multiprocessing.get_context("spawn")
     numbers = context.Queue()
     for number in range(workers):
@@ -62,7 +60,7 @@ def _run_workers(job: "Job", indices: Sequence[int], workers: int) -> Iterator[R
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _start_worker(job: "Job", numbers: Any, workers: int) -> None:  # noqa: ANN401 - a multiprocessing queue
+def _start_worker(job: Job, numbers: Any, workers: int) -> None:  # noqa: ANN401 - a multiprocessing queue
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # A worker whose parent was killed would otherwise wait for work for ever, or write beside the next run.
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -17,7 +17,7 @@ import pytest
 
 from augment.view import ViewSpec, make_view
 from pipelines.folder import open_dataset
-from pipelines.run import plan_view, process_shard
+from pipelines.job import plan_view, process_shard
 from pipelines.shards import read_range
 
 Start = Callable[..., "subprocess.Popen[str]"]

@@ -4,7 +4,6 @@ from torch.nn import functional
 
 from trainers.marian.cross_entropy import BLOCK, output_cross_entropy
 
-
 Problem = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
 
