@@ -18,7 +18,7 @@ train marian --parallel $work/en-xx.tsv --out $work/run-en-xx
 train marian --parallel $work/xx-en.tsv --tokenizer $work/run-en-xx/tokenizer --out $work/run-xx-en
 
 # A sentence encoder becomes an ordinary masked language model again.
-train mlm --encoder "$base" --preset head --text $work/english.txt --out $work/run-encoder
+train mlm --encoder "$base" --preset head --epochs 0.5 --text $work/english.txt --out $work/run-encoder
 
 # Into the package, and the figures of the model cards.
 python recipes/starter_pack.py --runs $work --out augment/starter

@@ -37,9 +37,10 @@ BERT_TOKENIZER = {
 }
 
 
-def write_json(path: Path, value: object, indent: int | None = 2) -> None:
+def write_json(path: Path, value: object, *, compact: bool = False) -> None:
     """Write JSON with one trailing newline."""
-    path.write_text(json.dumps(value, ensure_ascii=False, indent=indent) + "\n", encoding="utf-8")
+    form = {"separators": (",", ":")} if compact else {"indent": 2}
+    path.write_text(json.dumps(value, ensure_ascii=False, **form) + "\n", encoding="utf-8")
 
 
 def pack_translation(model: Path, out: Path) -> None:
@@ -66,7 +67,7 @@ def pack_encoder(run: Path, out: Path) -> None:
     (out / "generation_config.json").unlink(missing_ok=True)
     AutoTokenizer.from_pretrained(run).save_pretrained(out)
     settings = json.loads((out / "tokenizer.json").read_text(encoding="utf-8"))
-    write_json(out / "tokenizer.json", {**settings, "truncation": None, "padding": None}, indent=None)
+    write_json(out / "tokenizer.json", {**settings, "truncation": None, "padding": None}, compact=True)
     write_json(out / "tokenizer_config.json", BERT_TOKENIZER)
 
 
