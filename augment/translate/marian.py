@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Precision = Literal["fp32", "bf16", "fp16"]
 
-CPU_BATCH_TOKENS = 2_048
+CPU_BATCH_TOKENS = 8_192
 CUDA_BATCH_TOKENS = 16_384
 LENGTH_STEP = 16
 """Sources are padded to a multiple of so many tokens, and only equally padded ones share a batch.
@@ -80,7 +80,7 @@ class MarianTranslator:
         path: Path | str,
         prefix: str | None = None,
         *,
-        decode: str = "beam:4",
+        decode: str = "greedy",
         precision: str = "auto",
         device: str = "auto",
         batch_tokens: int | None = None,
