@@ -11,6 +11,8 @@ from augment.errors import InputError
 from augment.weights import Weights, hub_weights, local_weights, starter_translation
 
 FLAG = "--models"
+JOINT = ("en-xx", "xx-en")
+"""Folders of models for several languages; "xx" itself is none."""
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[_-][A-Za-z0-9]{2,8})*")
 _NEEDED = ("config.json", "model.safetensors", "source.spm", "target.spm", "vocab.json")
 
@@ -57,7 +59,7 @@ def _local(models: str, source: str, target: str, revision: str | None) -> Weigh
             raise InputError(f"{FLAG} starter: the bundled models are not in this installation; use {FLAG} opus-mt")
         raise InputError(f"{FLAG} {models}: no such folder; give starter, opus-mt or a folder of MarianMT models")
     for name in (f"{source}-{target}", f"opus-mt-{source}-{target}"):
-        if (base / name).is_dir():
+        if name not in JOINT and (base / name).is_dir():
             return _checked(base / name, revision)
     if source == "en" and target in _codes(base / "en-xx"):
         return _checked(base / "en-xx", revision)
@@ -84,7 +86,7 @@ def _directions(base: Path) -> list[str]:
     found = [f"en-{code}" for code in codes]
     found += [f"{code}-en" for code in codes if (base / "xx-en").is_dir()]
     folders = sorted(path.name for path in base.iterdir() if path.is_dir() and (path / "config.json").is_file())
-    return found + [name.removeprefix("opus-mt-") for name in folders if name not in ("en-xx", "xx-en")]
+    return found + [name.removeprefix("opus-mt-") for name in folders if name not in JOINT]
 
 
 def _codes(folder: Path) -> list[str]:
