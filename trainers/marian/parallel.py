@@ -33,7 +33,7 @@ def read_parallel(path: Path) -> list[tuple[str, str]]:
         InputError: The file is missing, is no UTF-8, or a line has no tab, with the line's number.
     """
     try:
-        text = path.read_bytes().decode("utf-8")
+        text = path.read_bytes().decode("utf-8-sig")
     except OSError as error:
         raise InputError(f"cannot read parallel text {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -75,7 +75,7 @@ class TokenBatches(Sampler[list[int]]):
         self.batches: list[list[int]] = []
         for epoch in range(math.ceil(epochs)):
             self.batches += _epoch(np.diff(rows.sources.starts), np.diff(rows.targets.starts), budget, (seed, epoch))
-        del self.batches[round(len(self.batches) * epochs / math.ceil(epochs)) :]
+        del self.batches[max(1, round(len(self.batches) * epochs / math.ceil(epochs))) :]
 
     def __len__(self) -> int:
         return len(self.batches)

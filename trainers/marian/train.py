@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import xxhash
-from transformers import MarianMTModel, MarianTokenizer, Trainer, TrainingArguments, set_seed
-from transformers.trainer_utils import get_last_checkpoint
+from transformers import MarianMTModel, MarianTokenizer, PrinterCallback, Trainer, TrainingArguments, set_seed
 
 from pipelines.console import InputError
+from trainers.fit import CHECKPOINTS, newest_checkpoint
 from trainers.marian.model import Shape, Translation, new_model
 from trainers.marian.parallel import Padded, ParallelIds, TokenBatches
 from trainers.marian.vocabulary import build_tokenizer
@@ -103,39 +103,62 @@ def train_marian(
     rows = ParallelIds(pairs, tokenizer, recipe.max_tokens)
     batches = TokenBatches(rows, budget=recipe.batch_tokens, epochs=recipe.epochs, seed=recipe.seed)
     log.info("%d pairs, %d target tokens an epoch, %d steps", len(rows), len(rows.targets.values), len(batches))
-    model = MarianMTModel.from_pretrained(recipe.start) if recipe.start else new_model(recipe.shape, tokenizer)
-    cuda = torch.cuda.is_available()
+    model = _start_model(recipe.start) if recipe.start else new_model(recipe.shape, tokenizer)
     trainer = TranslationTrainer(
         batches,
         model=Translation(model.float(), recipe.label_smoothing),
         train_dataset=rows,
         data_collator=Padded(tokenizer.pad_token_id),
-        args=TrainingArguments(
-            output_dir=str(out),
-            max_steps=len(batches),
-            learning_rate=recipe.lr,
-            lr_scheduler_type="linear",
-            warmup_steps=min(recipe.warmup_steps, len(batches) // 5),
-            optim="adamw_torch_fused",
-            adam_beta2=0.98,
-            adam_epsilon=1e-9,
-            max_grad_norm=1.0,
-            bf16=recipe.bf16,
-            use_cpu=not cuda,
-            seed=recipe.seed,
-            save_steps=save_steps,
-            save_total_limit=2,
-            logging_steps=100,
-            remove_unused_columns=False,
-            disable_tqdm=not os.isatty(2),
-            report_to="none",
-        ),
+        args=_arguments(recipe, out / CHECKPOINTS, len(batches), save_steps),
     )
-    trainer.train(resume_from_checkpoint=get_last_checkpoint(str(out)))
+    # It prints raw dictionaries to stdout.
+    trainer.remove_callback(PrinterCallback)
+    checkpoint = newest_checkpoint(out)
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     folder = out / "model"
     model.half().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+
+def _arguments(recipe: MarianRecipe, folder: Path, steps: int, save_steps: int) -> TrainingArguments:
+    return TrainingArguments(
+        output_dir=str(folder),
+        max_steps=steps,
+        learning_rate=recipe.lr,
+        lr_scheduler_type="linear",
+        warmup_steps=min(recipe.warmup_steps, steps // 5),
+        optim="adamw_torch_fused",
+        adam_beta2=0.98,
+        adam_epsilon=1e-9,
+        max_grad_norm=1.0,
+        bf16=recipe.bf16,
+        use_cpu=not torch.cuda.is_available(),
+        seed=recipe.seed,
+        save_steps=save_steps,
+        save_total_limit=2,
+        logging_steps=100,
+        remove_unused_columns=False,
+        disable_tqdm=not os.isatty(2),
+        report_to="none",
+    )
+
+
+def _start_tokenizer(start: str) -> MarianTokenizer:
+    try:
+        return MarianTokenizer.from_pretrained(start)
+    except (OSError, ValueError, TypeError) as error:
+        raise InputError(f"{start!r} holds no MarianMT model: give a directory of one, or a name on the Hub") from error
+
+
+def _start_model(start: str) -> MarianMTModel:
+    try:
+        return MarianMTModel.from_pretrained(start, use_safetensors=True)
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"cannot load the MarianMT model {start!r} ({str(error).splitlines()[0]}): "
+            "give a directory or a Hub name that has safetensors"
+        ) from error
 
 
 def language_codes(pairs: Sequence[tuple[str, str]]) -> list[str]:
@@ -162,7 +185,7 @@ def _claim(out: Path, recipe: MarianRecipe, pairs: Sequence[tuple[str, str]]) ->
 
 def _tokenizer(pairs: Sequence[tuple[str, str]], out: Path, recipe: MarianRecipe) -> MarianTokenizer:
     if recipe.start:
-        return MarianTokenizer.from_pretrained(recipe.start)
+        return _start_tokenizer(recipe.start)
     folder = out / "tokenizer"
     if recipe.vocabulary_from:
         shutil.copytree(recipe.vocabulary_from, folder, dirs_exist_ok=True)

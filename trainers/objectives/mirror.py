@@ -137,7 +137,7 @@ def mask_span(text: str, characters: int, random: Random) -> str:
 
 def mask_span_compat(text: str, characters: int, random: Random) -> str:
     """Mask as the authors' code does: the first occurrence of the drawn substring, never the last character."""
-    if len(text) < COMPAT_SHORTEST:
+    if len(text) < max(COMPAT_SHORTEST, characters + 1):
         return text
     start = random.randrange(len(text) - characters)
     return text.replace(text[start : start + characters], f" {MASK} ", 1)

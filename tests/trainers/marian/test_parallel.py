@@ -14,6 +14,12 @@ def test_pairs_are_read_with_their_further_fields_ignored(tmp_path: Path) -> Non
     assert read_parallel(path) == [("A dog.", "Ein Hund."), ("Yes.", "Ja.")]
 
 
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text(">>de<< A dog.\tEin Hund.\n", encoding="utf-8-sig")
+    assert read_parallel(path) == [(">>de<< A dog.", "Ein Hund.")]
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [

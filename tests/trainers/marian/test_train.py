@@ -66,8 +66,8 @@ def test_a_resumed_run_equals_the_uninterrupted_one(
 ) -> None:
     shutil.copytree(trained / "tokenizer", tmp_path / "run" / "tokenizer")
     shutil.copy(trained / "recipe.json", tmp_path / "run")
-    earliest = min(trained.glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
-    shutil.copytree(earliest, tmp_path / "run" / earliest.name)
+    earliest = min((trained / "checkpoints").glob("checkpoint-*"), key=lambda path: int(path.name.split("-")[1]))
+    shutil.copytree(earliest, tmp_path / "run" / "checkpoints" / earliest.name)
     again = load_file(train_marian(pairs, tmp_path / "run", RECIPE, save_steps=50) / "model.safetensors")
     once = load_file(trained / "model" / "model.safetensors")
     assert once.keys() == again.keys()
@@ -82,3 +82,8 @@ def test_another_recipe_in_the_same_folder_is_refused(trained: Path, pairs: list
 def test_too_little_text_for_the_vocabulary_is_said(pairs: list[tuple[str, str]], tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no vocabulary of 4000 ids .* give more text or a smaller --vocabulary"):
         train_marian(pairs, tmp_path / "run", MarianRecipe(vocabulary=4000))
+
+
+def test_a_start_that_is_no_model_is_said(pairs: list[tuple[str, str]], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="holds no MarianMT model"):
+        train_marian(pairs, tmp_path / "run", MarianRecipe(start=str(tmp_path)))
