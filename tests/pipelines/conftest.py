@@ -90,6 +90,12 @@ def slow_view(tmp_path: Path) -> Path:
     return site
 
 
+# A background job starts with Ctrl-C ignored, and so would the processes that these tests interrupt.
+COMMAND = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.cli import main; main()"
+)
+
+
 @pytest.fixture
 def start(folder: Path, slow_view: Path) -> Callable[..., "subprocess.Popen[str]"]:
     """`augment` as a process of its own, which knows the view `slow`."""
@@ -97,7 +103,7 @@ def start(folder: Path, slow_view: Path) -> Callable[..., "subprocess.Popen[str]
     def run(*arguments: object) -> "subprocess.Popen[str]":
         environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{slow_view}", "HF_HUB_OFFLINE": "1"}
         return subprocess.Popen(
-            [sys.executable, "-c", "from pipelines.cli import main; main()", *map(str, arguments)],
+            [sys.executable, "-c", COMMAND, *map(str, arguments)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

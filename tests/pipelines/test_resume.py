@@ -67,7 +67,7 @@ def test_resumed_run_is_byte_identical(start: Start, lines: Path, folder: Path, 
 
 
 def test_interrupted_run_keeps_its_finished_shards(start: Start, lines: Path, folder: Path) -> None:
-    run = ["slow", lines, "--shard-size", 5, "--nap", 0.3, "--out", "out", "--workers", 2]
+    run = ["slow", lines, "--shard-size", 5, "--nap", 0.1, "--out", "out", "--workers", 2]
     process = start(*run)
     wait_for(lambda: committed(folder / "out") >= 1)
     process.send_signal(signal.SIGINT)
