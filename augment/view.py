@@ -67,8 +67,10 @@ class Viewed:
     Attributes:
         text: The view; None only with status "failed" or "rejected".
         status: "ok", "unchanged" (the view equals the sentence), "failed" or "rejected" (then `reason` says why).
-        reason: A short word that can be counted, such as "too-long"; None when all went well.
+        reason: A short word that can be counted, such as "too-long"; None when all went well at once.
         pivot: The intermediate translation of views that have one.
+        alternatives: Further views of the sentence, none equal to `text` or another: the rest of an n-best list or of
+            several samples, the best first.
         edits: Applied to the sentence they give `text`; empty for views that rewrite the whole.
         target_fraction: The share of eligible units that was asked for, in [0, 1].
         achieved_fraction: The share of eligible units that was changed, in [0, 1].
@@ -81,6 +83,7 @@ class Viewed:
     edits: tuple[Edit, ...] = ()
     target_fraction: float | None = None
     achieved_fraction: float | None = None
+    alternatives: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,23 @@ class View(Protocol):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text; the same text and seed give the same view whatever else is in the batch."""
+        ...
+
+
+@runtime_checkable
+class StagedView(View, Protocol):
+    """A view made out of another view of the same sentences that is worth keeping: back-translation and its pivot.
+
+    Calling it makes both; a pipeline makes `through` first, keeps its rows, and hands them to `complete`.
+    """
+
+    @property
+    def through(self) -> View:
+        """The view that comes first."""
+        ...
+
+    def complete(self, texts: Sequence[str], seeds: Sequence[int], between: Sequence[Viewed]) -> list[Viewed]:
+        """View every text, given what `through` made of it."""
         ...
 
 

@@ -28,8 +28,8 @@ def view_card(plan: Plan, counts: Mapping[str, Any]) -> str:
         "",
         f"`{plan.signature}`, run seed {plan.seed}. A row's own seed is xxh64 of run seed, row id and signature.",
         "",
-        "`id, text, view, status, reason, pivot, edits, target_fraction, achieved_fraction`; `view` is null where the "
-        "status is `failed` or `rejected`; offsets of edits are in characters of `text`.",
+        "`id, text, view, status, reason, pivot, edits, target_fraction, achieved_fraction, alternatives`; `view` is "
+        "null where the status is `failed` or `rejected`; offsets of edits are in characters of `text`.",
         "",
         *_table(("parameter", "value"), [(key, value) for key, value in plan.params.items() if value is not None]),
         "",

@@ -9,26 +9,18 @@ from augment import __version__
 from augment.view import view_names
 from pipelines import console
 from pipelines.console import ConfigOption, show, show_json, table
-from pipelines.export import ExportFormat
-from pipelines.pairing import Policy
+from pipelines.lookcommands import add_look_commands
+from pipelines.pairscommand import add_pairs_command
 from pipelines.sources import Format
 from pipelines.viewcommand import (
-    BatchTokensOption,
-    DeviceOption,
     DryRunOption,
     JsonOption,
     LimitOption,
     OverwriteOption,
-    SourcesArgument,
-    WorkersOption,
     add_view_command,
     view_example,
     view_summary,
 )
-
-PathArgument = Annotated[
-    Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.", show_default=False)
-]
 
 
 def build_app() -> typer.Typer:
@@ -44,9 +36,8 @@ def build_app() -> typer.Typer:
     app.command("ingest", epilog="Example: augment ingest reviews.csv --column body")(_ingest)
     for name in view_names():
         add_view_command(app, name)
-    app.command("build-pairs", epilog="Example: augment build-pairs --pairs original --view synonym")(_build_pairs)
-    app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
-    app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)
+    add_pairs_command(app)
+    add_look_commands(app)
     app.command("views", epilog="Example: augment views --json")(_views)
     app.command("wordnet", epilog="Example: augment wordnet --provide")(_wordnet)
     return app
@@ -121,100 +112,6 @@ def _ingest(
     state = "would be written" if dry_run else "written" if made else "there already, nothing done"
     table((f"{out}/", "rows"), [*dataset.counts.items()])
     show(f"{dataset.rows:,} sentences in {len(dataset.receipts)} shards: {state}")
-
-
-def _build_pairs(
-    sources: SourcesArgument = None,
-    pairs: Annotated[
-        Policy, typer.Option(help="bsl: two back-translations; original: sentence x a view; self: sentence x itself.")
-    ] = "bsl",
-    view: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A view to pair, by its folder's name in data/views or its path; for bsl twice "
-            "[default for bsl: backtranslate-de, backtranslate-fr]. Missing views are made.",
-            show_default=False,
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="File to write; data/pairs.arrow, or with --shards the folder data/pairs.", show_default=False
-        ),
-    ] = None,
-    shards: Annotated[
-        int | None, typer.Option(min=1, help="Write a folder of N shards, for very large outputs.", show_default=False)
-    ] = None,
-    drop_identical: Annotated[
-        bool, typer.Option("--drop-identical", help="Drop pairs whose two views are the same text (else counted).")
-    ] = False,
-    seed: Annotated[
-        int | None, typer.Option(help="Run seed of views to be made; else their twin's, or 0.", show_default=False)
-    ] = None,
-    limit: LimitOption = None,
-    workers: WorkersOption = 1,
-    device: DeviceOption = "auto",
-    batch_tokens: BatchTokensOption = None,
-    dry_run: DryRunOption = False,
-    overwrite: OverwriteOption = False,
-    json: JsonOption = False,
-    config: ConfigOption = None,
-) -> None:
-    """Pair views of the same sentences; views that are missing are made first.
-
-    Sentences of which a view failed or was rejected are dropped and counted by reason; views that equal their
-    sentence are kept and counted.
-    """
-    from pipelines.pairscommand import PairsOptions, build_pairs, check_views, preview_pairs, show_pairs
-    from pipelines.views import Running, sentences_for
-
-    options = PairsOptions(pairs, view or [], seed, limit, shards, drop_identical)
-    check_views(pairs, options.views)
-    running = Running(workers, device, batch_tokens)
-    target = out or Path("data/pairs" if shards else "data/pairs.arrow")
-    with sentences_for(sources or [], dry_run=dry_run) as source:
-        if dry_run:
-            preview = preview_pairs(source, options, running, target)
-            show_json(preview) if json else table(("", "would be"), preview.items())
-            return
-        made = build_pairs(source, sources or [], options, running, target, overwrite=overwrite)
-    show_pairs(made, as_json=json)
-
-
-def _inspect(
-    path: PathArgument,
-    rows: Annotated[int, typer.Option(min=0, help="Sample rows to show.")] = 5,
-    json: JsonOption = False,
-    config: ConfigOption = None,
-) -> None:
-    """Show what a dataset holds: counts, where it comes from, and sample rows with changes marked word by word."""
-    from pipelines.inspect import inspect_path, show_inspected
-
-    show_inspected(inspect_path(path, rows), as_json=json)
-
-
-def _export(
-    path: PathArgument,
-    to: Annotated[ExportFormat, typer.Option(help="Format to write.")] = "parquet",
-    out: Annotated[Path | None, typer.Option(help="File to write; PATH with the format's ending if not given.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N rows.", show_default=False)] = None,
-    dry_run: DryRunOption = False,
-    overwrite: OverwriteOption = False,
-    json: JsonOption = False,
-    config: ConfigOption = None,
-) -> None:
-    """Write a dataset as one Parquet, JSONL or CSV file."""
-    from pipelines.export import export, export_files
-
-    target = out or path.with_name(f"{path.name.removesuffix('.arrow')}.{to}")
-    if dry_run:
-        table(("", "would be"), [("out", target), ("shards to read", len(export_files(path)))])
-        return
-    rows = export(path, to, target, limit=limit, overwrite=overwrite)
-    if json:
-        show_json({"out": str(target), "rows": rows})
-    else:
-        show(f"{rows:,} rows written to {target}")
 
 
 def _views(json: JsonOption = False) -> None:

@@ -66,6 +66,7 @@ def view_schema() -> Any:  # noqa: ANN401 - a pyarrow schema
             ("edits", pa.list_(edit)),
             ("target_fraction", pa.float64()),
             ("achieved_fraction", pa.float64()),
+            ("alternatives", pa.list_(pa.string())),
         ]
     )
 

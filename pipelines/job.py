@@ -95,4 +95,5 @@ def _row(plan: Plan, identity: str, text: str, viewed: Viewed) -> dict[str, Any]
         "edits": [edit._asdict() for edit in viewed.edits],
         "target_fraction": viewed.target_fraction,
         "achieved_fraction": viewed.achieved_fraction,
+        "alternatives": list(viewed.alternatives),
     }

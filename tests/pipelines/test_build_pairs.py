@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from pipelines.console import InputError
+from pipelines.makepairs import spec_of
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
-from pipelines.pairscommand import spec_of
 
 Augment = Callable[..., Any]
 Start = Callable[..., "subprocess.Popen[str]"]
