@@ -23,6 +23,8 @@ from pipelines.shards import read_range
 Start = Callable[..., "subprocess.Popen[str]"]
 Augment = Callable[..., Any]
 
+FRACTIONS = ("target_fraction", "achieved_fraction")
+
 
 def content(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
@@ -230,7 +232,7 @@ def test_datasets_and_pyarrow_open_what_was_written(augment: Augment, lines: Pat
         ("data/sentences", ["id", "text"]),
         (
             "data/views/span-mask",
-            [*"id text view status reason pivot edits target_fraction achieved_fraction alternatives".split()],
+            ["id", "text", "view", "status", "reason", "pivot", "edits", *FRACTIONS, "alternatives"],
         ),
     ):
         loaded = datasets.load_from_disk(folder)
