@@ -96,7 +96,10 @@ class Runtime:
 
 @runtime_checkable
 class View(Protocol):
-    """Sentences and one seed each in, one Viewed each out, in order; `spec` holds all parameters, resolved."""
+    """Sentences and one seed each in, one Viewed each out, in order; `spec` holds all parameters, resolved.
+
+    A view whose text no seed changes may say so by an attribute `draws = False`.
+    """
 
     @property
     def spec(self) -> ViewSpec:

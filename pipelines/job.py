@@ -1,12 +1,15 @@
 """One view of one sentence dataset: its plan, and the shards that follow from it and nothing else."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from augment.errors import TwinviewsError
-from augment.view import View, Viewed, ViewSpec, make_view, row_seed
+from augment.view import StagedView, View, Viewed, ViewSpec, make_view, row_seed
 from pipelines.folder import Dataset, view_schema
+from pipelines.kept import KeptRows
 from pipelines.plan import Input, Plan, cut_rows
 from pipelines.shards import Receipt, commit_shard, read_range
 
@@ -14,15 +17,42 @@ SHARD_ROWS = 1_024
 
 
 @dataclass(frozen=True, slots=True)
+class Shards:
+    """A dataset folder and the receipts of its shards: where rows are read from."""
+
+    folder: Path
+    receipts: tuple[Receipt, ...]
+
+    def read(self, start: int, stop: int) -> Any:  # noqa: ANN401 - a pyarrow table
+        """Rows start to stop."""
+        return read_range(self.folder, self.receipts, start, stop)
+
+
+@dataclass(frozen=True)
 class Job:
-    """One view of one sentence dataset: the plan, where rows come from and go to, and how it runs."""
+    """One view of one sentence dataset: the plan, where rows come from and go to, and how it runs.
+
+    Attributes:
+        plan: Everything that decides the rows.
+        source: The sentences.
+        out: The view's folder.
+        device: As in `Running`.
+        batch_tokens: As in `Running`.
+        through: For a staged view, the dataset of the view that comes first, row for row beside the sentences.
+        kept: Folders with rows of the same view and seed, from which those of known sentences are taken.
+    """
 
     plan: Plan
-    source: Path
-    receipts: tuple[Receipt, ...]
+    source: Shards
     out: Path
     device: str = "auto"
     batch_tokens: int | None = None
+    through: Shards | None = None
+    kept: tuple[Path, ...] = ()
+
+    @cached_property
+    def _kept_rows(self) -> KeptRows:
+        return KeptRows(self.kept)
 
     def make_view(self, device: str | None = None) -> View:
         """The plan's view on a device."""
@@ -32,8 +62,10 @@ class Job:
     def commit(self, index: int, view: View) -> Receipt:
         """Make one shard and commit it."""
         start, stop = self.plan.shards[index]
-        rows = read_range(self.source, self.receipts, start, stop)
-        return commit_shard(self.out, index, process_shard(self.plan, index, rows, view))
+        rows = self.source.read(start, stop)
+        between = self.through.read(start, stop) if self.through else None
+        kept = self._kept_rows if self.kept else None
+        return commit_shard(self.out, index, process_shard(self.plan, index, rows, view, between, kept))
 
 
 def plan_view(
@@ -47,7 +79,7 @@ def plan_view(
         name=view.spec.name,
         params=dict(view.spec.params),
         signature=view.spec.signature(),
-        seed=seed,
+        seed=seed if getattr(view, "draws", True) else None,
         limit=limit,
         shard_size=shard_size,
         inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
@@ -55,7 +87,14 @@ def plan_view(
     )
 
 
-def process_shard(plan: Plan, index: int, rows: Any, view: View) -> Any:  # noqa: ANN401 - pyarrow tables
+def process_shard(
+    plan: Plan,
+    index: int,
+    rows: Any,  # noqa: ANN401 - a pyarrow table
+    view: View,
+    between: Any = None,  # noqa: ANN401 - a pyarrow table
+    kept: KeptRows | None = None,
+) -> Any:  # noqa: ANN401 - a pyarrow table
     """The table of shard `index`: a function of the plan and the input's rows alone.
 
     Args:
@@ -63,6 +102,8 @@ def process_shard(plan: Plan, index: int, rows: Any, view: View) -> Any:  # noqa
         index: Number of the shard.
         rows: Those rows, with `id` and `text`.
         view: Built from the plan.
+        between: For a staged view, the rows that the view before it made of the same sentences.
+        kept: Rows that the same plan made before; they save time and change nothing.
 
     Raises:
         TwinviewsError: The view broke its contract (other number of rows, no text with status "ok", ...).
@@ -72,12 +113,37 @@ def process_shard(plan: Plan, index: int, rows: Any, view: View) -> Any:  # noqa
     ids: list[str] = rows.column("id").to_pylist()
     texts: list[str] = rows.column("text").to_pylist()
     start, stop = plan.shards[index]
-    signature = plan.signature or ""
-    viewed = view(texts, [row_seed(plan.seed or 0, identity, signature) for identity in ids])
-    if not len(viewed) == len(texts) == stop - start:
-        raise TwinviewsError(f"view {plan.name!r} gave {len(viewed)} rows for {stop - start} sentences: mend the view")
-    made = [_row(plan, *each) for each in zip(ids, texts, viewed, strict=True)]
-    return pa.Table.from_pylist(made, schema=view_schema())
+    if len(texts) != stop - start:
+        raise TwinviewsError(f"{len(texts)} sentences where the plan has {stop - start}: ingest them again")
+    made = dict(kept.find(ids, texts)) if kept is not None else {}
+    missing = [place for place in range(len(ids)) if place not in made]
+    seeds = [row_seed(plan.seed or 0, ids[place], plan.signature or "") for place in missing]
+    viewed = _viewed(view, [texts[place] for place in missing], seeds, _read_views(ids, between, missing))
+    if len(viewed) != len(missing):
+        raise TwinviewsError(f"view {plan.name!r} gave {len(viewed)} rows for {len(missing)} sentences: mend the view")
+    made |= {place: _row(plan, ids[place], texts[place], one) for place, one in zip(missing, viewed, strict=True)}
+    return pa.Table.from_pylist([made[place] for place in range(len(ids))], schema=view_schema())
+
+
+def _viewed(
+    view: View, texts: Sequence[str], seeds: Sequence[int], between: Sequence[Viewed] | None
+) -> Sequence[Viewed]:
+    if not texts:
+        return []
+    if between is not None and isinstance(view, StagedView):
+        return view.complete(texts, seeds, between)
+    return view(texts, seeds)
+
+
+def _read_views(ids: Sequence[str], table: Any, places: Sequence[int]) -> list[Viewed] | None:  # noqa: ANN401 - pyarrow
+    """What the view before made of the sentences at `places`; None if there is no such view."""
+    if table is None:
+        return None
+    if table.column("id").to_pylist() != list(ids):
+        raise TwinviewsError("the pivots lie beside other sentences: remove data/pivots and run again")
+    columns = ("view", "status", "reason", "pivot")
+    rows = table.select(columns).take(places).to_pylist()
+    return [Viewed(*(row[column] for column in columns)) for row in rows]
 
 
 def _row(plan: Plan, identity: str, text: str, viewed: Viewed) -> dict[str, Any]:

@@ -28,16 +28,29 @@ from pipelines.shards import RECEIPTS, Receipt, valid_receipt
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished run: the dataset, rows made now (the others were there), and the seconds that took."""
+    """A finished run: the dataset, rows made now (the others were there), the seconds that took, and what came first.
+
+    Attributes:
+        dataset: What is there now.
+        made: Rows of it that were made in this run.
+        seconds: What that took, the runs in `through` not counted.
+        through: The run of the view that this one is made through, where it was needed.
+    """
 
     dataset: Dataset
     made: int
     seconds: float
+    through: "Result | None" = None
 
     @property
     def rows_per_second(self) -> float | None:
-        """Rows made a second, models' loading included; None if none was made."""
-        return self.made / self.seconds if self.made else None
+        """Rows made a second, models' loading and what came first included; None if none was made."""
+        return self.made / self.total_seconds if self.made else None
+
+    @property
+    def total_seconds(self) -> float:
+        """Seconds of this run and of those that it is made through."""
+        return self.seconds + (self.through.total_seconds if self.through else 0)
 
 
 def run_view(
@@ -72,6 +85,8 @@ def run_view(
         try:
             return _make(job, standing, view, recipe, workers, advance, started)
         except BaseException:
+            remove_temporaries(job.out)  # of workers that were stopped while they wrote
+            remove_temporaries(job.out / RECEIPTS)
             if not (job.out / RECEIPTS).exists() and read_plan(job.out) is not None:
                 remove_dataset(job.out)  # it failed before the first shard: nothing to go on with
             raise

@@ -3,6 +3,7 @@
 import inspect
 import types
 import typing
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,7 +15,7 @@ from augment.view import ViewSpec, check_params, view_module
 from pipelines.console import ConfigOption, show_json, table
 from pipelines.job import SHARD_ROWS
 from pipelines.run import Result
-from pipelines.views import NAMED_BY, Rows, Running, build_view, note_starter, prepare, sentences_for
+from pipelines.views import NAMED_BY, Rows, Running, build_view, note_starter, prepare, sentences_for, view_label
 
 SourcesArgument = Annotated[
     list[str] | None,
@@ -91,14 +92,28 @@ def add_view_command(app: typer.Typer, name: str) -> None:
         given = {key: values.pop(key) for key in params}
         for key in complex_keys:
             given[key] = _yaml_value(key, given[key])
-        model = check_params(name, {key: value for key, value in given.items() if value is not None})
-        run_view_command(ViewSpec(name, model.model_dump()), ViewOptions(**values))
+        specs = [
+            ViewSpec(
+                name, check_params(name, {key: value for key, value in one.items() if value is not None}).model_dump()
+            )
+            for one in _each(given)
+        ]
+        run_view_command(specs, ViewOptions(**values))
 
     sources = shared.pop("sources")
     parameters = [sources, *params.values(), *shared.values()]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {item.name: item.annotation for item in parameters}
     app.command(name, help=view_summary(name), epilog=f"Example: {view_example(name)}")(command)
+
+
+def _each(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The parameters of each view that is asked for: `--pivot de,fr` asks for two."""
+    listed = [key for key in NAMED_BY if isinstance(given.get(key), str) and "," in given[key]]
+    if not listed:
+        return [dict(given)]
+    names = list(dict.fromkeys(part.strip() for part in given[listed[0]].split(",") if part.strip()))
+    return [{**given, listed[0]: part} for part in names]
 
 
 def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pydantic FieldInfo
@@ -131,42 +146,57 @@ def _is_simple(annotation: Any) -> bool:  # noqa: ANN401 - any type
     return annotation in SCALARS
 
 
-def run_view_command(spec: ViewSpec, options: ViewOptions) -> None:
-    """Make one view dataset and print what became of its rows."""
+def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
+    """Make a dataset of each view and print what became of its rows; `out` holds several in folders of their own."""
     running = Running(options.workers, options.device, options.batch_tokens, options.overwrite)
     rows = Rows(options.seed, options.limit, options.shard_size)
     sources = options.sources or []
     # Before anything is ingested: with a wrong pivot or missing models nothing shall be written.
-    view = build_view(spec, running)
+    views = [build_view(spec, running) for spec in specs]
+    shown = []
     with sentences_for(sources, dry_run=options.dry_run) as source:
-        prepared = prepare(view, source, rows, running, out=options.out, sources=sources)
-        note_starter(view)
-        if options.dry_run:
-            preview = prepared.preview(running)
-            show_json(preview) if options.json else table(("", "would be"), preview.items())
-            return
-        result = prepared.make(running)
-    show_result(result, as_json=options.json)
+        note_starter(views[0])
+        for view in views:
+            out = options.out / view_label(view.spec) if options.out and len(views) > 1 else options.out
+            prepared = prepare(view, source, rows, running, out=out, sources=sources)
+            if options.dry_run:
+                shown.append(prepared.preview(running))
+                if not options.json:
+                    table(("", "would be"), shown[-1].items())
+            else:
+                result = prepared.make(running)
+                shown.append(result_facts(result))
+                if not options.json:
+                    show_result(result)
+    if options.json:
+        show_json(shown[0] if len(shown) == 1 else shown)
 
 
-def show_result(result: Result, *, as_json: bool) -> None:
+def result_facts(result: Result) -> dict[str, Any]:
+    """What became of the rows of a view dataset, as JSON."""
+    rate = result.rows_per_second
+    return {
+        "out": str(result.dataset.path),
+        **result.dataset.counts,
+        "made_now": result.made,
+        "seconds": round(result.total_seconds, 3),
+        "rows_per_second": None if rate is None else round(rate, 1),
+        **({"through": result_facts(result.through)} if result.through else {}),
+    }
+
+
+def show_result(result: Result) -> None:
     """Print the rows of a view dataset by status and reason, and how fast they came."""
     counts = result.dataset.counts
-    if as_json:
-        rate = result.rows_per_second
-        show_json(
-            {
-                "out": str(result.dataset.path),
-                **counts,
-                "made_now": result.made,
-                "seconds": round(result.seconds, 3),
-                "rows_per_second": None if rate is None else round(rate, 1),
-            }
-        )
-        return
     total = result.dataset.rows or 1
     lines = [*counts["statuses"].items(), *((f"  {reason}", rows) for reason, rows in counts["reasons"].items())]
     table(("status", "rows", "%"), [(name, rows, round(100 * rows / total, 1)) for name, rows in lines])
-    rate = result.rows_per_second
+    table(("dataset", "rows", "this run"), list(_speeds(result)))
+
+
+def _speeds(result: Result) -> Iterator[tuple[str, int, str]]:
+    if result.through:
+        yield from _speeds(result.through)
+    rate = result.made / result.seconds if result.made else None
     speed = f"made {result.made:,} at {rate:,.0f} rows/s" if rate is not None else "all there already, nothing done"
-    table(("dataset", "rows", "this run"), [(f"{result.dataset.path}/", result.dataset.rows, speed)])
+    yield f"{result.dataset.path}/", result.dataset.rows, speed

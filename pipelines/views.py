@@ -3,16 +3,19 @@
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from augment.view import View, ViewSpec, make_view
+import xxhash
+
+from augment.view import StagedView, View, ViewSpec, make_view
 from pipelines.console import note, progress
-from pipelines.folder import Dataset, claim, open_dataset
+from pipelines.folder import Dataset, claim, finished_dataset, open_dataset
 from pipelines.ingest import Ingest, ingest
-from pipelines.job import SHARD_ROWS, Job, plan_view
-from pipelines.plan import read_plan
+from pipelines.job import SHARD_ROWS, Job, Shards, plan_view
+from pipelines.kept import folders_like
+from pipelines.plan import Plan, read_plan
 from pipelines.recipe import recipe_text
 from pipelines.run import Result, run_view
 from pipelines.shards import valid_receipt
@@ -21,6 +24,8 @@ from pipelines.sources import SAMPLE
 DATA = Path("data")
 SENTENCES = DATA / "sentences"
 VIEWS = DATA / "views"
+# Views that others are made through: pivot translations. Each recipe has a folder of its own.
+PIVOTS = DATA / "pivots"
 # Parameters that a default folder's name carries, so that `--pivot de` and `--pivot fr` lie side by side.
 NAMED_BY = ("pivot", "to", "augmenter")
 STARTER = "starter"
@@ -47,10 +52,21 @@ class Rows:
     shard_size: int = SHARD_ROWS
 
 
+def view_label(spec: ViewSpec) -> str:
+    """What a view's folder is called: `backtranslate-de`."""
+    parts = [spec.name, *(str(spec.params[key]) for key in NAMED_BY if spec.params.get(key) is not None)]
+    return "-".join(parts).replace("/", "-")
+
+
 def default_folder(spec: ViewSpec) -> Path:
     """Where a view goes when nobody says: `data/views/backtranslate-de`."""
-    parts = [spec.name, *(str(spec.params[key]) for key in NAMED_BY if spec.params.get(key) is not None)]
-    return VIEWS / "-".join(parts).replace("/", "-")
+    return VIEWS / view_label(spec)
+
+
+def pivot_folder(spec: ViewSpec, plan: Plan) -> Path:
+    """Where the rows go that a staged view is made through: `data/pivots/translate-de-1f0c…`, one for each plan."""
+    parts = [plan.signature, plan.seed, plan.limit, plan.shard_size, *(item.sha256 for item in plan.inputs)]
+    return PIVOTS / f"{view_label(spec)}-{xxhash.xxh64_hexdigest(repr(parts).encode())[:8]}"
 
 
 @contextmanager
@@ -89,11 +105,12 @@ def note_starter(view: View) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A view that is ready to be made: its job, its view, and the options that its recipe holds."""
+    """A view that is ready to be made: its job, its view, the sources as given, and what it is made through."""
 
     job: Job
     view: View
     sources: Sequence[str]
+    through: "Prepared | None" = None
 
     @property
     def recipe(self) -> str:
@@ -104,17 +121,27 @@ class Prepared:
         return recipe_text(spec.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
 
     def make(self, running: Running) -> Result:
-        """Make what is not there yet."""
+        """Make what is not there yet, what it is made through first."""
+        job, before = self.job, None
+        if self.through is not None and (running.overwrite or not self._is_there()):
+            before = self.through.make(replace(running, overwrite=False))
+            job = replace(job, through=Shards(before.dataset.path, before.dataset.receipts))
         show = progress if running.show_progress else _no_progress
-        with show(self.job.out.name, self.job.plan.rows) as advance:
-            return run_view(
-                self.job,
+        with show(job.out.name, job.plan.rows) as advance:
+            made = run_view(
+                job,
                 self.view,
                 self.recipe,
                 workers=running.workers,
                 overwrite=running.overwrite,
                 advance=advance,
             )
+        return replace(made, through=before)
+
+    def _is_there(self) -> bool:
+        """Whether it is finished under this plan: then what it was made through may be gone."""
+        standing = claim(self.job.out, self.job.plan, overwrite=False)
+        return standing is not None and finished_dataset(self.job.out, standing) is not None
 
     def preview(self, running: Running) -> dict[str, Any]:
         """What `make` would do; nothing is written.
@@ -128,8 +155,10 @@ class Prepared:
         ranges = enumerate(job.plan.shards)
         there = 0 if running.overwrite else sum(bool(valid_receipt(job.out, i, b - a)) for i, (a, b) in ranges)
         weights = {key: job.plan.params.get(key) for key in (*REAL_WEIGHTS, "revision")}
+        through = {"through": str(self.through.job.out)} if self.through is not None else {}
         return {
             "out": str(job.out),
+            **through,
             "signature": job.plan.signature,
             "sentences": job.plan.inputs[0].rows,
             "rows": job.plan.rows,
@@ -162,8 +191,20 @@ def prepare(
     out: Path | None = None,
     sources: Sequence[str] = (),
 ) -> Prepared:
-    """Plan a view of sentences, into `out` or its default folder."""
+    """Plan a view of sentences, into `out` or its default folder, and what it is made through."""
+    through = None
+    if isinstance(view, StagedView):
+        through = _prepare_through(view.through, source, rows, running, sources)
     plan = plan_view(view, source, seed=rows.seed, limit=rows.limit, shard_size=rows.shard_size)
     where = out if out is not None else default_folder(view.spec)
-    job = Job(plan, source.path, source.receipts, where, running.device, running.batch_tokens)
-    return Prepared(job, view, sources)
+    job = Job(plan, Shards(source.path, source.receipts), where, running.device, running.batch_tokens)
+    return Prepared(job, view, sources, through)
+
+
+def _prepare_through(view: View, source: Dataset, rows: Rows, running: Running, sources: Sequence[str]) -> Prepared:
+    """The same, into a folder of its recipe's own; rows that another run made are found there and among the views."""
+    plan = plan_view(view, source, seed=rows.seed, limit=rows.limit, shard_size=rows.shard_size)
+    out = pivot_folder(view.spec, plan)
+    prepared = prepare(view, source, rows, running, out=out, sources=sources)
+    kept = tuple(folder for folder in folders_like(plan, (PIVOTS, VIEWS)) if folder != out)
+    return replace(prepared, job=replace(prepared.job, kept=kept))

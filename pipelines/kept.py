@@ -1,0 +1,66 @@
+"""Rows that an earlier run made of the same sentences by the same view, to be taken instead of made again."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from augment.errors import InputError
+from pipelines.plan import Plan, read_plan
+from pipelines.shards import RECEIPTS, read_table, valid_receipt
+
+SHARD_FILE = re.compile(r"data-(\d{5})\.arrow\.json")
+
+
+def folders_like(plan: Plan, places: Iterable[Path]) -> tuple[Path, ...]:
+    """Folders right below `places` whose rows were made by the view and seed of `plan`, finished or not."""
+    found = []
+    for place in places:
+        for folder in sorted(place.iterdir()) if place.is_dir() else ():
+            try:
+                other = read_plan(folder)
+            except InputError:  # of another version: nothing of it can be taken
+                continue
+            if other is not None and (other.signature, other.seed) == (plan.signature, plan.seed):
+                found.append(folder)
+    return tuple(found)
+
+
+class KeptRows:
+    """The committed rows of view datasets by their sentence; 16 bytes a row in memory, the rest stays on the disk.
+
+    Args:
+        folders: Dataset folders made by one view under one seed, so that a sentence's rows are the same in all.
+    """
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        import numpy as np
+        import pyarrow as pa
+
+        tables = [table for folder in folders for table in _committed(folder)]
+        self._table = pa.concat_tables(tables) if tables else None
+        ids = [] if self._table is None else self._table.column("id").to_pylist()
+        numbers = np.fromiter((int(identity, 16) for identity in ids), dtype=np.uint64, count=len(ids))
+        self._order = np.argsort(numbers, kind="stable")
+        self._numbers = numbers[self._order]
+
+    def find(self, ids: Sequence[str], texts: Sequence[str]) -> Mapping[int, dict[str, Any]]:
+        """Rows of the sentences that are there, by their place in `ids`; `texts` must be the same too."""
+        import numpy as np
+
+        if self._table is None or not ids:
+            return {}
+        wanted = np.array([int(identity, 16) for identity in ids], dtype=np.uint64)
+        places = np.minimum(np.searchsorted(self._numbers, wanted), len(self._numbers) - 1)
+        hits = np.flatnonzero(self._numbers[places] == wanted)
+        rows = self._table.take(self._order[places[hits]]).to_pylist()
+        return {hit: row for hit, row in zip(hits.tolist(), rows, strict=True) if row["text"] == texts[hit]}
+
+
+def _committed(folder: Path) -> Iterable[Any]:
+    """The tables of a folder's shards that match their receipts."""
+    for receipt in sorted((folder / RECEIPTS).glob("*.json")):
+        matched = SHARD_FILE.fullmatch(receipt.name)
+        found = valid_receipt(folder, int(matched[1])) if matched else None
+        if found is not None:
+            yield read_table(folder / found.file)

@@ -1,0 +1,219 @@
+"""Views made through another view: pivots are kept, found again, and made once a sentence."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+ROOT = Path(__file__).parents[2]
+VIEWS = '''"""There (capitals) and back (reversed); every text that goes there is logged."""
+
+import os
+import time
+
+from pydantic import BaseModel
+
+from augment.view import Viewed, ViewSpec
+
+
+class PARAMS(BaseModel):
+    to: str = "xx"
+    nap: float = 0.0
+
+
+class BACK_PARAMS(BaseModel):
+    pivot: str
+    cut: int = 0
+    nap: float = 0.0
+
+
+class There:
+    draws = False
+
+    def __init__(self, params):
+        self.spec = ViewSpec("there", params.model_dump())
+
+    def __call__(self, texts, seeds):
+        time.sleep(self.spec.params["nap"])
+        with open(os.environ["THERE_LOG"], "a", encoding="utf-8") as log:
+            log.writelines(text + "\\n" for text in texts)
+        return [self.view(text) for text in texts]
+
+    def view(self, text):
+        return Viewed(None, "failed", "asked-to") if "fail" in text else Viewed(text.upper())
+
+
+class Back:
+    draws = False
+
+    def __init__(self, params):
+        self.spec = ViewSpec("back", params.model_dump())
+        self.through = There(PARAMS(to=params.pivot, nap=params.nap))
+
+    def __call__(self, texts, seeds):
+        return self.complete(texts, seeds, self.through(texts, seeds))
+
+    def complete(self, texts, seeds, between):
+        time.sleep(self.spec.params["nap"])
+        return [self.view(text, pivot) for text, pivot in zip(texts, between, strict=True)]
+
+    def view(self, text, pivot):
+        if pivot.text is None:
+            return Viewed(None, "failed", f"pivot-{pivot.reason}")
+        return Viewed(pivot.text[::-1][self.spec.params["cut"]:] + "!", pivot=pivot.text)
+'''
+PLUGINS = {
+    "staged_views": VIEWS,
+    "view_there": "from staged_views import PARAMS, There\n\n\ndef build(params, runtime):\n    return There(params)\n",
+    "view_back": "from staged_views import BACK_PARAMS as PARAMS, Back\n\n\ndef build(params, runtime):\n"
+    "    return Back(params)\n",
+}
+COMMAND = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.cli import main; main()"
+)
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def start(folder: Path, tmp_path: Path) -> Start:
+    site = tmp_path / "site"
+    info = site / "staged_views-1.0.dist-info"
+    info.mkdir(parents=True)
+    for name, text in PLUGINS.items():
+        (site / f"{name}.py").write_text(text, encoding="utf-8")
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: staged-views\nVersion: 1.0\n", encoding="utf-8")
+    points = "[twinviews.views]\nthere = view_there\nback = view_back\n"
+    (info / "entry_points.txt").write_text(points, encoding="utf-8")
+    more = {
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{site}",
+        "HF_HUB_OFFLINE": "1",
+        "THERE_LOG": str(tmp_path / "there.log"),
+    }
+
+    def run(*arguments: object) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            [sys.executable, "-c", COMMAND, *map(str, arguments)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=folder,
+            env={**os.environ, **more},
+        )
+
+    return run
+
+
+@pytest.fixture
+def done(start: Start) -> Callable[..., Any]:
+    """A command run to its good end; its JSON."""
+
+    def run(*arguments: object) -> Any:  # noqa: ANN401 - JSON
+        process = start(*arguments, "--json")
+        out, err = process.communicate(timeout=60)
+        assert process.returncode == 0, err
+        return json.loads(out)
+
+    return run
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Callable[[], list[str]]:
+    """The texts that went there so far."""
+    return lambda: (tmp_path / "there.log").read_text(encoding="utf-8").splitlines()
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    tables = []
+    for shard in sorted(folder.glob("data-*.arrow")):
+        with pa.memory_map(str(shard)) as mapped:
+            tables.append(pa.ipc.open_stream(mapped).read_all())
+    found: list[dict[str, Any]] = pa.concat_tables(tables).to_pylist()
+    return found
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def test_the_view_is_made_from_the_kept_pivots(done: Callable[..., Any], lines: Path, folder: Path) -> None:
+    made = done("back", lines, "--pivot", "xx", "--shard-size", 25)
+    (pivots,) = (folder / "data" / "pivots").iterdir()
+    assert pivots.name.startswith("there-xx-")
+    assert made["through"]["out"] == f"data/pivots/{pivots.name}"
+    assert made["through"]["made_now"] == 60
+    assert made["reasons"] == {"pivot-asked-to": 2}
+    views, between = rows(folder / "data" / "views" / "back-xx"), rows(pivots)
+    assert [row["id"] for row in views] == [row["id"] for row in between]
+    assert views[3]["view"] == views[3]["text"].upper()[::-1] + "!"
+    assert views[3]["pivot"] == between[3]["view"] == views[3]["text"].upper()
+    assert views[-1]["view"] is None
+    shutil.rmtree(folder / "data" / "pivots")
+    assert done("back", lines, "--pivot", "xx", "--shard-size", 25)["made_now"] == 0, "a finished view needs no pivots"
+
+
+def test_a_sentence_goes_there_once(
+    done: Callable[..., Any], lines: Path, folder: Path, log: Callable[[], list[str]]
+) -> None:
+    texts = lines.read_text(encoding="utf-8").splitlines()
+    done("back", lines, "--pivot", "xx", "--limit", 10)
+    assert log() == texts[:10]
+    done("back", lines, "--pivot", "xx", "--limit", 10, "--cut", 2, "--out", "cut", "--shard-size", 4)
+    assert log() == texts[:10], "another way back, and another cut into shards"
+    more = folder / "more.txt"
+    more.write_text("\n".join(["a new one", *texts[:30]]), encoding="utf-8")
+    done("ingest", more, "--out", "more")
+    again = done("back", "more", "--pivot", "xx", "--out", "back-more", "--workers", 2, "--shard-size", 8)
+    assert sorted(log()) == sorted([*texts[:30], "a new one"]), "other sentences with the same among them"
+    assert again["through"]["rows"] == 31
+    done("back", "more", "--pivot", "yy", "--out", "back-other")
+    assert len(log()) == 62, "another pivot is another view"
+
+
+def test_translations_made_for_their_own_sake_are_pivots_too(
+    done: Callable[..., Any], lines: Path, log: Callable[[], list[str]]
+) -> None:
+    done("there", lines, "--to", "xx")
+    done("back", "--pivot", "xx")
+    assert len(log()) == 60
+
+
+def test_several_pivots_make_several_datasets(done: Callable[..., Any], lines: Path, folder: Path) -> None:
+    made = done("back", lines, "--pivot", "xx,yy")
+    assert [one["out"] for one in made] == ["data/views/back-xx", "data/views/back-yy"]
+    done("back", "--pivot", "xx, yy", "--cut", 1, "--out", "both")
+    assert sorted(path.name for path in (folder / "both").iterdir()) == ["back-xx", "back-yy"]
+    recipe = json.loads((folder / "both" / "back-yy" / "recipe.json").read_text(encoding="utf-8"))
+    assert recipe["pivot"] == "yy"
+
+
+def test_dry_run_names_the_pivots_and_writes_nothing(done: Callable[..., Any], lines: Path, folder: Path) -> None:
+    assert done("back", lines, "--pivot", "xx", "--dry-run")["through"].startswith("data/pivots/there-xx-")
+    assert sorted(path.name for path in folder.iterdir()) == ["lines.txt"]
+
+
+@pytest.mark.parametrize("stage", ["data/pivots/*", "data/views/back-xx"])
+def test_killed_run_goes_on_in_either_stage(
+    start: Start, done: Callable[..., Any], lines: Path, folder: Path, stage: str
+) -> None:
+    run = ["back", lines, "--pivot", "xx", "--shard-size", 5]
+    process = start(*run, "--nap", 0.1)
+    deadline = time.monotonic() + 30
+    while not list(folder.glob(f"{stage}/receipts/*")) and process.poll() is None:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    done(*run, "--nap", 0.1)
+    killed = content(folder / "data" / "views" / "back-xx")
+    shutil.rmtree(folder / "data")
+    done(*run, "--nap", 0.1)
+    assert content(folder / "data" / "views" / "back-xx") == killed
