@@ -23,6 +23,8 @@ from trainers.encoder import Encoder, Pooling
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
+STARTER = "starter"
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -50,17 +52,24 @@ class Source:
         return state.hexdigest()
 
 
+def starter_folder() -> Path:
+    """The folder of the bundled starter encoder; raises InputError if this installation has none."""
+    starter = Path(str(resources.files("augment").joinpath("starter", "encoder")))
+    if not (starter / "config.json").is_file():
+        raise InputError("this installation has no starter encoder: name one, such as --encoder bert-base-uncased")
+    return starter
+
+
 def locate(name: str | None) -> Source:
-    """Find an encoder: a directory (transformers or sentence-transformers), a Hub name, or None for the starter.
+    """Find an encoder: a directory (transformers or sentence-transformers), a Hub name, or the starter.
+
+    None is the starter, and so is "starter" unless a directory of that name is here.
 
     Raises:
         InputError: No such directory, no model in it, or no starter in this installation.
     """
-    if name is None:
-        starter = Path(str(resources.files("augment").joinpath("starter", "encoder")))
-        if not (starter / "config.json").is_file():
-            raise InputError("this installation has no starter encoder: name one, such as --encoder bert-base-uncased")
-        return Source("starter", str(starter))
+    if name is None or (name == STARTER and not Path(name).is_dir()):
+        return Source(STARTER, str(starter_folder()))
     path = Path(name).expanduser()
     if not path.is_dir():
         if path.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
@@ -76,10 +85,14 @@ def _transformer_folder(path: Path) -> str:
     modules = path / "modules.json"
     if not modules.is_file():
         return ""
-    first = json.loads(modules.read_text(encoding="utf-8"))[0]
-    if not str(first["type"]).endswith("Transformer"):
-        raise InputError(f"{path} begins with {first['type']}, no transformer: it cannot be trained here")
-    return str(first["path"])
+    try:
+        first = json.loads(modules.read_text(encoding="utf-8"))[0]
+        kind, folder = str(first["type"]), str(first["path"])
+    except (ValueError, LookupError, TypeError) as error:
+        raise InputError(f"{modules} is no list of sentence-transformers modules ({error!r}): get it again") from None
+    if not kind.endswith("Transformer"):
+        raise InputError(f"{path} begins with {kind}, no transformer: it cannot be trained here")
+    return folder
 
 
 def load_encoder(source: Source, *, pooling: Pooling, max_tokens: int) -> Encoder:

@@ -76,6 +76,21 @@ def test_older_layout_with_the_transformer_in_a_subfolder_is_found(tiny_bert: Pa
     torch.testing.assert_close(encoder_of(tmp_path).encode(["a dog"]), encoder_of(tiny_bert).encode(["a dog"]))
 
 
+@pytest.mark.parametrize("text", ["{", "[]", '[{"idx": 0}]', "3"])
+def test_broken_list_of_modules_is_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "modules.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"modules\.json is no list of sentence-transformers modules"):
+        locate(str(tmp_path))
+
+
+def test_starter_is_an_encoder_s_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert locate("starter") == locate(None)
+    (tmp_path / "starter").mkdir()
+    with pytest.raises(InputError, match="holds no model"):
+        locate("starter")
+
+
 def test_half_precision_weights_are_loaded_in_full(bare_bert: Path) -> None:
     assert {parameter.dtype for parameter in encoder_of(bare_bert).parameters()} == {torch.float32}
 

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,12 +15,12 @@ import numpy as np
 from pipelines.console import InputError, TwinviewsError, note
 from trainers.evaluation.graded import file_sha256
 from trainers.evaluation.hub import first_line
+from trainers.pretrained import STARTER, starter_folder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
 
-STARTER = "starter"
 Precision = Literal["fp32", "bf16"]
 PoolingMode = Literal["mean", "cls"]
 
@@ -164,12 +163,8 @@ def _locate(name: str) -> tuple[Path | None, str]:
     if path.is_dir():
         return path, str(path)
     if name == STARTER:
-        spec = find_spec("augment")
-        for root in (spec.submodule_search_locations or []) if spec else []:
-            if (Path(root) / "starter" / "encoder").is_dir():
-                bundled = Path(root) / "starter" / "encoder"
-                return bundled, str(bundled)
-        raise InputError("the bundled starter encoder is not installed: give a directory or a Hub name instead")
+        bundled = starter_folder()
+        return bundled, str(bundled)
     # What cannot be a Hub name, or is a mistyped run of ours, is not looked up there.
     if path.is_file() or name.startswith(("/", ".", "~", "runs/")) or name.count("/") > 1:
         raise InputError(f"no model directory {name!r}: give a directory that holds one, or a Hub name")
