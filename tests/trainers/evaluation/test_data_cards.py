@@ -13,8 +13,8 @@ from trainers.evaluation.benchmarks import SAMPLE, STS, Benchmark
 ROOT = Path(__file__).parents[3]
 CARDS = sorted((ROOT / "data_cards").glob("*.md"))
 EXPECTED = [
-    "mirror-10k", "multi30k", "sample-corpus", "sample-pairs", "sick", "sts12", "sts13", "sts14", "sts15", "sts16",
-    "stsbenchmark", "tatoeba", "wordnet",
+    "mirror-10k", "multi30k", "multinli", "sample-corpus", "sample-pairs", "sick", "snli", "sts12", "sts13", "sts14",
+    "sts15", "sts16", "stsbenchmark", "tatoeba", "wordnet",
 ]  # fmt: skip
 OF_BENCHMARK = {"stsb": "stsbenchmark", "stsb-dev": "stsbenchmark", "sickr": "sick", "sample": "sample-pairs"}
 
