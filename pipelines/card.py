@@ -41,23 +41,41 @@ def view_card(plan: Plan, counts: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *_inputs(plan)]) + "\n"
 
 
-def pairs_card(plan: Plan, counts: Mapping[str, Any], views: Mapping[str, str]) -> str:
-    """The card of a file of pairs; `views` maps the name of each side to its signature."""
+def pairs_card(
+    plan: Plan,
+    counts: Mapping[str, Any],
+    made_by: Mapping[str, str],
+    *,
+    unit: str,
+    filters: Sequence[str],
+    columns: Sequence[str],
+) -> str:
+    """The card of a file of pairs.
+
+    Args:
+        plan: The plan.
+        counts: What was counted; `unit` is the key of what was read.
+        made_by: How the sides, or the sources, were made, by name.
+        unit: What was read: sentences, rows, ...
+        filters: Every filter with its parameters, in the order in which they were applied.
+        columns: The columns of the pairs.
+    """
     lines = [
         f"# Pairs: {plan.name}",
         "",
-        "`id, text, view_a, view_b, view_a_name, view_b_name` (and `label` where the sentences have one), as an Arrow "
-        "IPC stream: `datasets.Dataset.from_file` and `pyarrow.ipc.open_stream` read it.",
+        f"`{', '.join(columns)}`, as an Arrow IPC stream: `datasets.Dataset.from_file` and `pyarrow.ipc.open_stream` "
+        "read it.",
         "",
-        *_table(("view", "made by"), list(views.items())),
+        *_table(("made of", "how"), list(made_by.items())),
         "",
-        *_table(("rows", "number"), [("sentences", counts["sentences"]), ("pairs", counts["pairs"])]),
+        *_table(("rows", "number"), [(unit, counts[unit]), ("pairs", counts["pairs"])]),
         "",
     ]
-    if counts["dropped"]:
-        lines += [*_table(("dropped because", "rows"), list(counts["dropped"].items())), ""]
-    if counts["kept"]:
-        lines += [*_table(("kept although", "rows"), list(counts["kept"].items())), ""]
+    if filters:
+        lines += [*_table(("filter", "in order"), [(f"`{each}`", n) for n, each in enumerate(filters, start=1)]), ""]
+    for key, heading in (("parts", "pairs of"), ("dropped", "dropped because"), ("kept", "kept although")):
+        if counts.get(key):
+            lines += [*_table((heading, "rows"), list(counts[key].items())), ""]
     return "\n".join([*lines, *_inputs(plan)]) + "\n"
 
 

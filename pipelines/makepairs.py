@@ -1,5 +1,6 @@
-"""The views that a policy pairs, made where they are missing, and their pairs."""
+"""The views that a policy pairs, made where they are missing."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,45 +8,74 @@ from typing import Any
 
 from augment.errors import InputError
 from augment.view import ViewSpec, view_module, view_names
-from pipelines.console import note, show, show_json, table
+from pipelines.console import note
 from pipelines.folder import Dataset, finished_dataset
-from pipelines.pairing import ORIGINAL, Pairing, Pairs, Policy, Side, write_pairs
+from pipelines.pairing import ORIGINAL, Pairing, Side, ViewPolicy
 from pipelines.plan import Plan, read_plan
 from pipelines.views import NAMED_BY, VIEWS, Prepared, Rows, Running, build_view, note_starter, prepare
 
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
+TRANSLATED_TO = "to"
+"""The parameter by which a view is known as a translation."""
 
 
 @dataclass(frozen=True, slots=True)
-class PairsOptions:
-    """What `build-pairs` was asked for."""
+class Choice:
+    """A view that was asked for: the name or path of its dataset, and which hypothesis (1 is the view itself)."""
 
-    policy: Policy
-    views: Sequence[str]
-    seed: int | None = None
-    limit: int | None = None
-    shards: int | None = None
-    drop_identical: bool = False
+    folder: str
+    hypothesis: int = 1
+
+    @property
+    def name(self) -> str:
+        """Its name in the pairs: `backtranslate-de:2`."""
+        return Path(self.folder).name + (f":{self.hypothesis}" if self.hypothesis > 1 else "")
 
 
-def check_views(policy: Policy, views: Sequence[str]) -> list[str]:
-    """The names of the views that a policy pairs; each is there or can be made.
+def check_views(policy: ViewPolicy, views: Sequence[str]) -> list[Choice]:
+    """The views that a policy pairs; each is there or can be made.
 
     Raises:
         InputError: Too many or too few views for the policy, or one that is not there and cannot be made.
     """
-    wanted = {"bsl": 2, ORIGINAL: 1, "self": 0}
-    names = list(views) or (list(BSL_VIEWS) if policy == "bsl" else [])
-    if len(names) != wanted[policy]:
-        raise InputError(
-            f"--pairs {policy} takes {wanted[policy]} --view, not {len(names)}: e.g. --view backtranslate-de"
-        )
-    if len(set(names)) < len(names):
-        raise InputError(f"--view {names[0]} is given twice: two different views make a pair (or --pairs self)")
-    for name in names:
-        if read_plan(view_folder(name)) is None:
-            build_view(spec_of(name), Running())
-    return names
+    choices = [_choice(name) for name in views or (BSL_VIEWS if policy == "bsl" else ())]
+    wanted = {"bsl": 2, "self": 0}.get(policy)
+    if len(choices) != wanted and not (wanted is None and choices):
+        count = "1 --view, not 0 (or several)" if wanted is None else f"{wanted} --view, not {len(choices)}"
+        example = "translate-de" if policy == "multilingual" else "backtranslate-de"
+        raise InputError(f"--pairs {policy} takes {count}: e.g. --view {example}")
+    names = [choice.name for choice in choices]
+    double = next((name for name in names if names.count(name) > 1), None)
+    if double is not None:
+        raise InputError(f"--view {double} is given twice: two different views make a pair (or --pairs self)")
+    if ORIGINAL in names:
+        raise InputError(f"--view {ORIGINAL} is the name of the sentence itself: give the folder another name")
+    for choice in choices:
+        _check_view(policy, choice)
+    return choices
+
+
+def _choice(name: str) -> Choice:
+    """`backtranslate-de:2` is the second hypothesis of `backtranslate-de`, unless a dataset has that very name."""
+    numbered = re.fullmatch(r"(.+):([1-9]\d{0,3})", name)
+    if numbered is None or read_plan(view_folder(name)) is not None:
+        return Choice(name)
+    return Choice(numbered[1], int(numbered[2]))
+
+
+def _check_view(policy: ViewPolicy, choice: Choice) -> None:
+    plan = read_plan(view_folder(choice.folder))
+    if plan is None:
+        spec = spec_of(choice.folder)
+        build_view(spec, Running())
+        if choice.hypothesis > 1:
+            raise InputError(
+                f"--view {choice.name}: {view_folder(choice.folder)} is not there, and its defaults give one "
+                f"hypothesis: make it with several first, see `augment {spec.name} --help`"
+            )
+    params: Mapping[str, Any] = plan.params if plan is not None else view_module(spec.name).PARAMS.model_fields
+    if policy == "multilingual" and TRANSLATED_TO not in params:
+        raise InputError(f"--view {choice.name} is no translation: take translate-de or the like, or --pairs original")
 
 
 def view_folder(name: str) -> Path:
@@ -88,7 +118,9 @@ def find_view(name: str, source: Dataset) -> Dataset | None:
     return finished_dataset(folder, plan)
 
 
-def prepare_view(name: str, source: Dataset, options: PairsOptions, running: Running, twin: Plan | None) -> Prepared:
+def prepare_view(
+    name: str, source: Dataset, seed: int | None, limit: int | None, running: Running, twin: Plan | None
+) -> Prepared:
     """A view that is to be made: as its unfinished plan says, else like its twin, else with its defaults."""
     folder = view_folder(name)
     standing = read_plan(folder)
@@ -96,79 +128,60 @@ def prepare_view(name: str, source: Dataset, options: PairsOptions, running: Run
         rows = Rows(standing.seed or 0, standing.limit, standing.shard_size)
         return prepare(build_view(ViewSpec(standing.name, standing.params), running), source, rows, running, out=folder)
     spec = spec_of(name)
-    rows = Rows(options.seed or 0, options.limit)
+    rows = Rows(seed or 0, limit)
     if twin is not None and twin.name == spec.name:
         # The twin's revision is of its own weights.
         spec = ViewSpec(spec.name, {**{k: v for k, v in twin.params.items() if k != "revision"}, **spec.params})
-        seed = twin.seed or 0 if options.seed is None else options.seed
-        rows = Rows(seed, twin.limit if options.limit is None else options.limit, twin.shard_size)
+        seed = twin.seed or 0 if seed is None else seed
+        rows = Rows(seed, twin.limit if limit is None else limit, twin.shard_size)
     return prepare(build_view(spec, running), source, rows, running, out=folder)
 
 
-def plan_sides(
-    names: Sequence[str], source: Dataset, options: PairsOptions, running: Running
+def plan_views(
+    choices: Sequence[Choice], source: Dataset, seed: int | None, limit: int | None, running: Running
 ) -> dict[str, Dataset | Prepared]:
-    """Every view by name: finished, or ready to be made."""
+    """Every view dataset by the name or path that was given: finished, or ready to be made."""
+    names = list(dict.fromkeys(choice.folder for choice in choices))
     found = {name: find_view(name, source) for name in names}
     plans = [dataset.plan for dataset in found.values() if dataset is not None]
     plans += [plan for name in names if (plan := read_plan(view_folder(name))) is not None]
     twin = plans[0] if plans else None
     return {
-        name: dataset if dataset is not None else prepare_view(name, source, options, running, twin)
+        name: dataset if dataset is not None else prepare_view(name, source, seed, limit, running, twin)
         for name, dataset in found.items()
     }
 
 
-def build_pairs(
-    source: Dataset, sources: Sequence[str], options: PairsOptions, running: Running, out: Path, *, overwrite: bool
-) -> Pairs:
-    """Make the missing views, and the pairs.
+def pair_views(
+    policy: ViewPolicy, views: Sequence[str], source: Dataset, seed: int | None, limit: int | None, running: Running
+) -> Pairing:
+    """Make the missing views, and say what is paired with what.
 
     Raises:
-        InputError: Views or output that do not fit.
-        TwinviewsError: A view failed, or no pair is left.
+        InputError: Views that do not fit the policy or the sentences.
+        TwinviewsError: A view failed.
     """
-    names = check_views(options.policy, options.views)
-    sides = []
-    for name, view in plan_sides(names, source, options, running).items():
+    choices = check_views(policy, views)
+    datasets: dict[str, Dataset] = {}
+    for name, view in plan_views(choices, source, seed, limit, running).items():
         if isinstance(view, Prepared):
             note(f"making the missing view {name} ({view.job.plan.rows:,} sentences) in {view.job.out}/")
             note_starter(view.view)
-            sides.append(Side(Path(name).name, view.make(running).dataset))
+            datasets[name] = view.make(running).dataset
         else:
-            sides.append(Side(Path(name).name, view))
-    while len(sides) < 2:
-        sides.insert(0, Side(ORIGINAL))
-    pairing = Pairing(
-        policy=options.policy,
-        sentences=source,
-        sides=(sides[0], sides[1]),
-        options={"sources": list(sources) or None, "pairs": options.policy, "view": list(names) or None},
-        limit=options.limit,
-        drop_identical=options.drop_identical,
-        shards=options.shards,
-    )
-    return write_pairs(pairing, out, overwrite=overwrite)
+            datasets[name] = view
+    sides = [Side(choice.name, datasets[choice.folder], choice.hypothesis) for choice in choices]
+    sentence = Side(ORIGINAL)
+    couples = ((sides[0], sides[1]),) if policy == "bsl" else tuple((sentence, side) for side in sides or [sentence])
+    return Pairing(policy, source, couples, limit)
 
 
-def preview_pairs(source: Dataset, options: PairsOptions, running: Running, out: Path) -> dict[str, Any]:
-    """What `build_pairs` would do; nothing is written."""
-    names = check_views(options.policy, options.views)
-    sides = plan_sides(names, source, options, running)
-    missing = {name: view.preview(running) for name, view in sides.items() if isinstance(view, Prepared)}
-    rows = source.rows if options.limit is None else min(options.limit, source.rows)
-    return {"out": str(out), "sentences": rows, "views": list(names), "views_to_make": missing}
-
-
-def show_pairs(pairs: Pairs, *, as_json: bool) -> None:
-    """Print how many pairs there are and what was dropped."""
-    counts: Mapping[str, Any] = pairs.counts
-    if as_json:
-        show_json({"out": str(pairs.path), **counts, "made_now": pairs.made})
-        return
-    rows = [("sentences", counts["sentences"]), ("pairs", counts["pairs"])]
-    rows += [(f"  dropped: {reason}", number) for reason, number in counts["dropped"].items()]
-    rows += [(f"  kept: {reason}", number) for reason, number in counts["kept"].items()]
-    table((str(pairs.path), "rows"), rows)
-    if not pairs.made:
-        show("all there already, nothing done")
+def preview_views(
+    policy: ViewPolicy, views: Sequence[str], source: Dataset, seed: int | None, limit: int | None, running: Running
+) -> dict[str, Any]:
+    """What `pair_views` would pair and make; nothing is written."""
+    choices = check_views(policy, views)
+    planned = plan_views(choices, source, seed, limit, running)
+    missing = {name: view.preview(running) for name, view in planned.items() if isinstance(view, Prepared)}
+    rows = source.rows if limit is None else min(limit, source.rows)
+    return {"sentences": rows, "views": [choice.name for choice in choices], "views_to_make": missing}

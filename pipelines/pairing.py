@@ -1,156 +1,253 @@
-"""Views to pairs: which rows make one, what is dropped and why, and how they are written."""
+"""Views to candidates for pairs: which rows make one, and why the others do not."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
-from augment.errors import InputError, TwinviewsError
-from pipelines.card import pairs_card
-from pipelines.files import locked, remove_temporaries, sha256_of, whole_file, write_whole
-from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, claim, finalise, finished_dataset
+from augment.errors import InputError
+from pipelines.filter import About, Pair
+from pipelines.folder import Dataset
 from pipelines.pairs import PAIR_COLUMNS
-from pipelines.plan import PLAN_FILE, Input, Plan
-from pipelines.recipe import recipe_text
-from pipelines.shards import BATCH_ROWS, Receipt, commit_shard, iterate_tables
+from pipelines.plan import Input
+from pipelines.shards import iterate_tables
 
-Policy: TypeAlias = Literal["bsl", "original", "self"]
+ViewPolicy: TypeAlias = Literal["bsl", "original", "self", "multilingual"]
+Policy: TypeAlias = Literal["bsl", "original", "self", "multilingual", "entailment", "mixture"]
+VIEW_POLICIES: tuple[str, ...] = get_args(ViewPolicy)
 ORIGINAL = "original"
+
+
+@dataclass(slots=True)
+class PairCounts:
+    """Rows read, pairs kept (all, and by part of the input), rows dropped by reason, and kept ones to know of."""
+
+    read: int = 0
+    pairs: int = 0
+    parts: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+
+    def as_dict(self, unit: str) -> dict[str, Any]:
+        """The counts as JSON; `unit` says what was read."""
+        return {
+            unit: self.read,
+            "pairs": self.pairs,
+            **({"parts": dict(sorted(self.parts.items()))} if self.parts else {}),
+            "dropped": dict(sorted(self.dropped.items())),
+            "kept": dict(sorted(self.kept.items())),
+        }
+
+
+@dataclass(slots=True)
+class Candidate:
+    """What may become a pair: the row that it would be, and why it becomes none.
+
+    Attributes:
+        row: The columns of the pairs; a view that is not there is None, and then there is a reason.
+        about: What is known of the two sides.
+        reason: Why it is dropped; None as long as nothing speaks against it.
+        part: The part of the input that its pair is counted under, if there are several.
+        notes: What a reader should know of it if it is kept.
+    """
+
+    row: dict[str, Any]
+    about: tuple[About, About]
+    reason: str | None = None
+    part: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def pair(self) -> Pair:
+        """What a filter sees of it."""
+        return Pair(self.row["text"], self.row["view_a"], self.row["view_b"], *self.about)
+
+
+class PairSource(Protocol):
+    """Where candidates come from: views of sentences, an NLI corpus, or other files of pairs."""
+
+    @property
+    def policy(self) -> Policy:
+        """Name of the policy."""
+        ...
+
+    @property
+    def unit(self) -> str:
+        """What is read: sentences, rows, ..."""
+        ...
+
+    @property
+    def seed(self) -> int | None:
+        """The seed of what is drawn; None where nothing is."""
+        ...
+
+    @property
+    def limit(self) -> int | None:
+        """The limit on rows; None for all."""
+        ...
+
+    def params(self) -> Mapping[str, Any]:
+        """What decides the candidates beside the inputs."""
+        ...
+
+    def inputs(self) -> Sequence[Input]:
+        """What they are made from."""
+        ...
+
+    def made_by(self) -> Mapping[str, str]:
+        """What a card says of sides or sources: by name, how they were made."""
+        ...
+
+    def columns(self) -> Mapping[str, Any]:
+        """Columns beyond those that all pairs have, with their Arrow types."""
+        ...
+
+    def candidates(self, counts: PairCounts) -> Iterator[Candidate]:
+        """The candidates, in order; `counts.read` grows with the rows read."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One side of the pairs: a view dataset, or with None the sentence itself."""
+    """One side of a pair: a hypothesis of a view dataset (1 is the view itself), or with None the sentence itself."""
 
     name: str
     dataset: Dataset | None = None
+    hypothesis: int = 1
 
     @property
     def signature(self) -> str:
         """What made it."""
         return self.dataset.plan.signature or self.name if self.dataset else "the sentence itself"
 
+    @property
+    def about(self) -> About:
+        """Its view and its language: the one that is translated to, or that of the sentences."""
+        if self.dataset is None:
+            return About(self.name, "identity")
+        plan = self.dataset.plan
+        return About(self.name, plan.name, plan.params.get("to") or plan.params.get("source"))
+
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """What is paired: sentences (the first `limit`), two sides, and whether identical pairs are dropped."""
+    """Sentences (the first `limit`) and the sides that are paired; several couples make a pair each a sentence."""
 
-    policy: Policy
+    policy: ViewPolicy
     sentences: Dataset
-    sides: tuple[Side, Side]
-    options: Mapping[str, Any] = field(default_factory=dict)
+    couples: tuple[tuple[Side, Side], ...]
     limit: int | None = None
-    drop_identical: bool = False
-    shards: int | None = None
+    unit: str = "sentences"
+    seed: int | None = None
 
-    def plan(self) -> Plan:
-        """Everything that decides the pairs."""
-        views = [side for side in self.sides if side.dataset is not None]
-        inputs = [(self.sentences.path, self.sentences), *((side.name, side.dataset) for side in views)]
-        return Plan(
-            kind="pairs",
-            name=self.policy,
-            params={"drop_identical": self.drop_identical, "shards": self.shards},
-            limit=self.limit,
-            shard_size=0,
-            inputs=tuple(
-                Input(name=str(name), sha256=dataset.digest, rows=dataset.rows) for name, dataset in inputs if dataset
-            ),
-        )
+    def params(self) -> Mapping[str, Any]:
+        """The sides' names, which stand in the rows."""
+        return {"view": [side.name for side in self._sides() if side.dataset is not None]}
 
-    def recipe(self, **made: Any) -> str:  # noqa: ANN401 - JSON values
-        """The resolved recipe; what is under `made` is for the reader and for the next run."""
-        options = {**self.options, "drop_identical": self.drop_identical, "limit": self.limit, "shards": self.shards}
-        return recipe_text("build-pairs", options, **({"made": made} if made else {}))
+    def inputs(self) -> list[Input]:
+        """The sentences and every view dataset, once."""
+        datasets = {str(self.sentences.path): self.sentences}
+        datasets |= {str(side.dataset.path): side.dataset for side in self._sides() if side.dataset is not None}
+        return [Input(name=name, sha256=each.digest, rows=each.rows) for name, each in datasets.items()]
 
+    def made_by(self) -> dict[str, str]:
+        """The sides and their signatures."""
+        return {side.name: side.signature for side in self._sides()}
 
-@dataclass(slots=True)
-class PairCounts:
-    """Sentences seen, pairs kept, rows dropped by reason, and kept ones that a reader should know of."""
+    def columns(self) -> Mapping[str, Any]:
+        """A label, where the sentences have one."""
+        import pyarrow as pa
 
-    sentences: int = 0
-    pairs: int = 0
-    dropped: Counter[str] = field(default_factory=Counter)
-    kept: Counter[str] = field(default_factory=Counter)
+        return {"label": pa.string()} if "label" in _columns(self.sentences) else {}
 
-    def as_dict(self) -> dict[str, Any]:
-        """The counts as JSON."""
-        return {
-            "sentences": self.sentences,
-            "pairs": self.pairs,
-            "dropped": dict(sorted(self.dropped.items())),
-            "kept": dict(sorted(self.kept.items())),
-        }
+    def candidates(self, counts: PairCounts) -> Iterator[Candidate]:
+        """A candidate a couple for every sentence, in the order of the sentences.
+
+        There is no pair, for the reason given, when a view failed, was rejected, was not made or has not so many
+        hypotheses. A view that equals the sentence is no reason.
+
+        Raises:
+            InputError: A view was not made from these sentences.
+        """
+        sides = self._sides()
+        about = {side.name: side.about for side in sides}
+        spoken = next((side.dataset.plan.params.get("source") for side in sides if side.dataset is not None), None)
+        about = {name: each if each.language else each._replace(language=spoken) for name, each in about.items()}
+        views = [_view_rows(side) for side in sides]
+        columns = ("id", "text", *self.columns())
+        for identity, text, *label in islice(_rows(self.sentences, columns), self.limit):
+            counts.read += 1
+            found = {side.name: _pick(rows, side, identity, text) for side, rows in zip(sides, views, strict=True)}
+            for one, two in self.couples:
+                row = _row(identity, text, (one.name, found[one.name]), (two.name, found[two.name]))
+                row.update(zip(columns[2:], label, strict=True))
+                yield _candidate(row, (about[one.name], about[two.name]), (found[one.name], found[two.name]), self)
+
+    def _sides(self) -> list[Side]:
+        return list({side.name: side for couple in self.couples for side in couple}.values())
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
-    """Pairs on disk: where, what was counted, and whether they were made now."""
+class _Found:
+    """A side of one sentence: the text, or why there is none, and whether it equals the sentence."""
 
-    path: Path
-    counts: Mapping[str, Any]
-    made: bool
-
-
-def pair_rows(pairing: Pairing, counts: PairCounts) -> Iterator[dict[str, str | None]]:
-    """The pairs, in the order of the sentences.
-
-    A sentence is dropped, and counted with its reason, when a view of it failed, was rejected or was not made. A
-    view that equals the sentence is kept and counted.
-
-    Raises:
-        InputError: A view was not made from these sentences.
-    """
-    has_label = "label" in _columns(pairing.sentences)
-    names = [side.name for side in pairing.sides]
-    views = [_view_rows(side) for side in pairing.sides]
-    sentences = _rows(pairing.sentences, ("id", "text", *(("label",) if has_label else ())))
-    for identity, text, *label in islice(sentences, pairing.limit):
-        counts.sentences += 1
-        found = [_pick(rows, name, identity, text) for rows, name in zip(views, names, strict=True)]
-        lost = next((reason for view, reason, _ in found if view is None), None)
-        if lost is None and found[0][0] == found[1][0]:
-            if pairing.drop_identical:
-                lost = "identical pair"
-            else:
-                counts.kept["the two views are identical"] += 1
-        if lost is not None:
-            counts.dropped[lost] += 1
-            continue
-        counts.pairs += 1
-        for name, (_, _, unchanged) in zip(names, found, strict=True):
-            if unchanged:
-                counts.kept[f"{name} left it unchanged"] += 1
-        row = dict(zip(PAIR_COLUMNS, (identity, text, found[0][0], found[1][0], *names), strict=True))
-        yield {**row, "label": label[0]} if has_label else row
+    text: str | None
+    missing: str = ""
+    unchanged: bool = False
 
 
-ViewRow: TypeAlias = tuple[str, str | None, str, str | None]
+def _row(identity: str, text: str, one: tuple[str, _Found], two: tuple[str, _Found]) -> dict[str, Any]:
+    return dict(zip(PAIR_COLUMNS, (identity, text, one[1].text, two[1].text, one[0], two[0]), strict=True))
+
+
+def _candidate(
+    row: dict[str, Any], about: tuple[About, About], found: tuple[_Found, _Found], pairing: Pairing
+) -> Candidate:
+    reason = next((each.missing for each in found if each.text is None), None)
+    notes = tuple(
+        dict.fromkeys(f"{a.name} left it unchanged" for a, each in zip(about, found, strict=True) if each.unchanged)
+    )
+    part = f"{about[0].name} x {about[1].name}" if len(pairing.couples) > 1 else None
+    return Candidate(row, about, reason, part, notes)
+
+
+ViewRow: TypeAlias = tuple[str, str | None, str, str | None, list[str] | None]
 
 
 def _view_rows(side: Side) -> Iterator[ViewRow] | None:
-    return None if side.dataset is None else _rows(side.dataset, ("id", "view", "status", "reason"))
+    if side.dataset is None:
+        return None
+    columns = ["id", "view", "status", "reason"]
+    if side.hypothesis > 1 and "alternatives" in _columns(side.dataset):
+        return _rows(side.dataset, [*columns, "alternatives"])
+    return ((*row, None) for row in _rows(side.dataset, columns))
 
 
 def _rows(dataset: Dataset, columns: Sequence[str]) -> Iterator[Any]:
     for table in iterate_tables(dataset.path, dataset.receipts):
-        yield from zip(*(table.column(name).to_pylist() for name in columns), strict=True)
+        for batch in table.select(list(columns)).to_batches():
+            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
 
-def _pick(rows: Iterator[ViewRow] | None, name: str, identity: str, text: str) -> tuple[str | None, str, bool]:
-    """The view of the sentence (None if there is none), why there is none, and whether it equals the sentence."""
+def _pick(rows: Iterator[ViewRow] | None, side: Side, identity: str, text: str) -> _Found:
     if rows is None:
-        return text, "", False
+        return _Found(text)
     row = next(rows, None)
     if row is None:
-        return None, f"{name} was not made for it", False
+        return _Found(None, f"{side.name} was not made for it")
     if row[0] != identity:
-        raise InputError(f"{name} was made from other sentences (row {row[0]} where {identity} is): make it again")
-    _, view, status, reason = row
-    return view, f"{name} {status}" + (f": {reason}" if reason else ""), status == "unchanged"
+        raise InputError(f"{side.name} was made from other sentences (row {row[0]} where {identity} is): make it again")
+    _, view, status, reason, alternatives = row
+    if view is None:
+        return _Found(None, f"{side.name} {status}" + (f": {reason}" if reason else ""))
+    if side.hypothesis == 1:
+        return _Found(view, unchanged=status == "unchanged")
+    if len(alternatives or ()) < side.hypothesis - 1:
+        return _Found(None, f"{side.name}: no such hypothesis")
+    chosen = (alternatives or [])[side.hypothesis - 2]
+    return _Found(chosen, unchanged=chosen == text)
 
 
 def _columns(dataset: Dataset) -> list[str]:
@@ -158,103 +255,6 @@ def _columns(dataset: Dataset) -> list[str]:
     return list(table.schema.names)
 
 
-def write_pairs(pairing: Pairing, out: Path, *, overwrite: bool = False) -> Pairs:
-    """Write pairs: one IPC stream file with recipe and card beside it, or with `shards` a dataset folder.
-
-    Raises:
-        InputError: `out` belongs to another recipe or is not ours.
-        TwinviewsError: No pair is left.
-    """
-    with locked(out):
-        return _write_folder(pairing, out, overwrite) if pairing.shards else _write_file(pairing, out, overwrite)
-
-
 def beside(out: Path, ending: str) -> Path:
     """The file beside `out` with another ending: `data/pairs.arrow`, `card.md` -> `data/pairs.card.md`."""
     return out.with_name(f"{out.name.removesuffix('.arrow')}.{ending}")
-
-
-def _write_file(pairing: Pairing, out: Path, overwrite: bool) -> Pairs:
-    import pyarrow as pa
-
-    plan = pairing.plan()
-    remove_temporaries(out.parent, out.name)
-    counts = _standing_file(out, plan, overwrite)
-    if counts is not None:
-        return Pairs(out, counts, made=False)
-    tally = PairCounts()
-    rows = pair_rows(pairing, tally)
-    schema = _schema(pairing)
-    with whole_file(out) as stream:
-        with pa.ipc.new_stream(pa.PythonFile(stream, "w"), schema) as writer:
-            while part := list(islice(rows, BATCH_ROWS)):
-                writer.write_batch(pa.RecordBatch.from_pylist(part, schema=schema))
-        stream.flush()
-        counts = _checked(tally)
-        made = {"plan": plan.model_dump(mode="json"), "counts": counts, "sha256": sha256_of(Path(stream.name))}
-        # Recipe and card first: pairs whose recipe is missing would belong to nobody.
-        write_whole(beside(out, "card.md"), _card(pairing, plan, counts))
-        write_whole(beside(out, "recipe.json"), pairing.recipe(**made))
-    return Pairs(out, counts, made=True)
-
-
-def _standing_file(out: Path, plan: Plan, overwrite: bool) -> Mapping[str, Any] | None:
-    """The counts of the pairs that stand at `out` under this plan, None if they are to be written."""
-    if out.is_dir():
-        raise InputError(f"{out} is a folder, a file is to be written: choose another --out, or give --shards")
-    if not out.exists():
-        return None
-    recipe = beside(out, "recipe.json")
-    try:
-        made = json.loads(recipe.read_text(encoding="utf-8"))["made"]
-        standing, counts, sha256 = Plan.model_validate(made["plan"]), made["counts"], made["sha256"]
-    except (OSError, ValueError, KeyError, TypeError):
-        raise InputError(f"{out} has no recipe of ours beside it ({recipe.name}): choose another --out") from None
-    if overwrite:
-        return None
-    difference = standing.difference(plan)
-    if difference is not None:
-        raise InputError(f"{out} belongs to another recipe, {difference}: choose another --out, or --overwrite it")
-    intact: Mapping[str, Any] | None = counts if sha256_of(out) == sha256 else None
-    return intact
-
-
-def _write_folder(pairing: Pairing, out: Path, overwrite: bool) -> Pairs:
-    import pyarrow as pa
-
-    plan = pairing.plan()
-    standing = claim(out, plan, overwrite=overwrite)
-    if standing is not None and (finished := finished_dataset(out, standing)) is not None:
-        return Pairs(out, finished.counts, made=False)
-    tally = PairCounts()
-    pairs = sum(1 for _ in pair_rows(pairing, tally))
-    counts = _checked(tally)
-    out.mkdir(exist_ok=True)
-    remove_temporaries(out)
-    write_whole(out / PLAN_FILE, plan.to_json())
-    rows = pair_rows(pairing, PairCounts())
-    schema = _schema(pairing)
-    size = -(-pairs // (pairing.shards or 1))
-    receipts: list[Receipt] = []
-    while part := list(islice(rows, size)):
-        receipts.append(commit_shard(out, len(receipts), pa.Table.from_pylist(part, schema=schema)))
-    texts = {RECIPE_FILE: pairing.recipe(), CARD_FILE: _card(pairing, plan, counts)}
-    return Pairs(out, finalise(out, plan, receipts, schema, texts, counts).counts, made=True)
-
-
-def _checked(tally: PairCounts) -> dict[str, Any]:
-    if not tally.pairs:
-        reasons = ", ".join(f"{reason}: {rows}" for reason, rows in tally.dropped.most_common(3))
-        raise TwinviewsError(f"no pair is left of {tally.sentences} sentences ({reasons}): see the views' reasons")
-    return tally.as_dict()
-
-
-def _card(pairing: Pairing, plan: Plan, counts: Mapping[str, Any]) -> str:
-    return pairs_card(plan, counts, {side.name: side.signature for side in pairing.sides})
-
-
-def _schema(pairing: Pairing) -> Any:  # noqa: ANN401 - a pyarrow schema
-    import pyarrow as pa
-
-    label = ("label",) if "label" in _columns(pairing.sentences) else ()
-    return pa.schema([(name, pa.string()) for name in (*PAIR_COLUMNS, *label)])

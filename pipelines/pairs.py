@@ -15,19 +15,13 @@ def read_pairs(path: str | Path) -> "datasets.Dataset":
     """Open pairs, an IPC stream file or a folder of them, mapped into memory.
 
     Returns:
-        Rows of `id, text, view_a, view_b, view_a_name, view_b_name`, and scores or a label where there are any.
+        Rows of `id, text, view_a, view_b, view_a_name, view_b_name`, and a label, a source or filters' scores where
+        there are any.
 
     Raises:
         InputError: No such file, no Arrow IPC stream, no rows, or columns missing.
     """
-    path = Path(path)
-    files = (
-        sorted(file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", ".")))
-        if path.is_dir()
-        else [path]
-    )
-    if not path.exists() or not files:
-        raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
+    files = pair_files(path)
     for file in files:
         check_stream(file)
     from datasets import Dataset as ArrowDataset
@@ -37,6 +31,23 @@ def read_pairs(path: str | Path) -> "datasets.Dataset":
     if not pairs.num_rows:
         raise InputError(f"{path} holds no pairs: make them with `augment build-pairs`")
     return pairs
+
+
+def pair_files(path: str | Path) -> list[Path]:
+    """The files that pairs lie in: one, or those of a folder in their order.
+
+    Raises:
+        InputError: There are none.
+    """
+    path = Path(path)
+    files = (
+        sorted(file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", ".")))
+        if path.is_dir()
+        else [path]
+    )
+    if not path.exists() or not files:
+        raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
+    return files
 
 
 def check_stream(path: Path) -> None:

@@ -1,9 +1,10 @@
 """`augment build-pairs`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from pipelines.console import ConfigOption, show_json, table
 from pipelines.pairing import Policy
@@ -12,31 +13,84 @@ from pipelines.viewcommand import (
     DeviceOption,
     DryRunOption,
     JsonOption,
-    LimitOption,
     OverwriteOption,
-    SourcesArgument,
     WorkersOption,
 )
+
+SourcesArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[SOURCE]...",
+        help="Files (ingested to data/sentences) or a folder of sentences; without, data/sentences or the sample. For "
+        "entailment NLI files (JSONL, TSV, CSV) or hf:NAME.",
+        show_default=False,
+    ),
+]
+
+
+class _PairsCommand(TyperCommand):
+    """The command, with the filters listed in its help; they are looked up only then."""
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - typer brings a click of its own
+        """Write the filters, and then the example."""
+        from pipelines.filter import filter_summaries
+
+        with formatter.section("Filters, applied in the order given"):
+            formatter.write_dl(filter_summaries())
+        super().format_epilog(ctx, formatter)
 
 
 def add_pairs_command(app: typer.Typer) -> None:
     """Add `build-pairs` to `app`."""
-    app.command("build-pairs", epilog="Example: augment build-pairs --pairs original --view synonym")(_build_pairs)
+    example = "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
+    app.command("build-pairs", cls=_PairsCommand, epilog=f"Example: {example}")(_build_pairs)
 
 
 def _build_pairs(
     sources: SourcesArgument = None,
     pairs: Annotated[
-        Policy, typer.Option(help="bsl: two back-translations; original: sentence x a view; self: sentence x itself.")
+        Policy,
+        typer.Option(
+            help="bsl: two views (back-translations); original: sentence x each view; self: sentence x itself; "
+            "multilingual: sentence x each translation; entailment: premise x entailed hypothesis of NLI sources; "
+            "mixture: other files of pairs, by --mix."
+        ),
     ] = "bsl",
     view: Annotated[
         list[str] | None,
         typer.Option(
-            help="A view to pair, by its folder's name in data/views or its path; for bsl twice "
-            "[default for bsl: backtranslate-de, backtranslate-fr]. Missing views are made.",
+            help="A view to pair, by its folder's name in data/views or its path; NAME:2 is its second hypothesis. "
+            "For bsl twice [default: backtranslate-de, backtranslate-fr], for original and multilingual once or more. "
+            "Missing views are made.",
             show_default=False,
         ),
     ] = None,
+    filter: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Drop pairs by a filter: NAME or NAME:key=value,key=value, such as semantic:min=0.6,encoder=starter; "
+            "may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    drop_identical: Annotated[
+        bool, typer.Option("--drop-identical", help="Short for --filter identical:exact=true, before other filters.")
+    ] = False,
+    rejects: Annotated[
+        Path | None,
+        typer.Option(help="Write what was dropped, with the reason, to this Arrow stream file.", show_default=False),
+    ] = None,
+    mix: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="For mixture: PATH=WEIGHT, a file or folder of pairs and its share; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    repeat: Annotated[
+        bool,
+        typer.Option("--repeat", help="For mixture: use up every part, and repeat pairs of those that are too small."),
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -46,13 +100,16 @@ def _build_pairs(
     shards: Annotated[
         int | None, typer.Option(min=1, help="Write a folder of N shards, for very large outputs.", show_default=False)
     ] = None,
-    drop_identical: Annotated[
-        bool, typer.Option("--drop-identical", help="Drop pairs whose two views are the same text (else counted).")
-    ] = False,
     seed: Annotated[
-        int | None, typer.Option(help="Run seed of views to be made; else their twin's, or 0.", show_default=False)
+        int | None,
+        typer.Option(
+            help="Run seed of views to be made (else their twin's, or 0), or of a mixture.", show_default=False
+        ),
     ] = None,
-    limit: LimitOption = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only the first N sentences, or NLI rows; N pairs of a mixture.", show_default=False),
+    ] = None,
     workers: WorkersOption = 1,
     device: DeviceOption = "auto",
     batch_tokens: BatchTokensOption = None,
@@ -64,19 +121,19 @@ def _build_pairs(
     """Pair views of the same sentences; views that are missing are made first.
 
     Sentences of which a view failed or was rejected are dropped and counted by reason; views that equal their
-    sentence are kept and counted.
+    sentence are kept and counted, unless a filter drops them.
     """
-    from pipelines.makepairs import PairsOptions, build_pairs, check_views, preview_pairs, show_pairs
-    from pipelines.views import Running, sentences_for
+    from pipelines.buildpairs import PairsOptions, build_pairs, preview_pairs, show_pairs
+    from pipelines.views import Running
 
-    options = PairsOptions(pairs, view or [], seed, limit, shards, drop_identical)
-    check_views(pairs, options.views)
+    options = PairsOptions(
+        pairs, sources or [], view or [], filter or [], drop_identical, mix or [], repeat, seed, limit, shards
+    )
     running = Running(workers, device, batch_tokens)
     target = out or Path("data/pairs" if shards else "data/pairs.arrow")
-    with sentences_for(sources or [], dry_run=dry_run) as source:
-        if dry_run:
-            preview = preview_pairs(source, options, running, target)
-            show_json(preview) if json else table(("", "would be"), preview.items())
-            return
-        made = build_pairs(source, sources or [], options, running, target, overwrite=overwrite)
+    if dry_run:
+        preview = preview_pairs(options, running, target, rejects)
+        show_json(preview) if json else table(("", "would be"), preview.items())
+        return
+    made = build_pairs(options, running, target, rejects=rejects, overwrite=overwrite)
     show_pairs(made, as_json=json)

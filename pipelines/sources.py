@@ -54,7 +54,7 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
         InputError: It is missing, empty, a folder, or unreadable.
     """
     if name.startswith(HUB):
-        fingerprint = str(_load_hub(name)._fingerprint)
+        fingerprint = str(load_hub(name)._fingerprint)
         return Source(name, Path(), "hub", hashlib.sha256(fingerprint.encode()).hexdigest())
     path = SAMPLE_FOLDER / "sentences.txt" if name == SAMPLE else Path(name)
     if name != STDIN and path.is_dir():
@@ -145,13 +145,13 @@ def _json_row(name: str, columns: Columns, line: Line, value: object) -> Row:
 
 
 def _read_hub(_path: Path, name: str, columns: Columns) -> Iterator[Row]:
-    table = _load_hub(name).with_format("arrow")
+    table = load_hub(name).with_format("arrow")
     wanted = wanted_columns(name, columns, table.features.arrow_schema)
     for batch in table.iter(batch_size=BATCH_ROWS):
         yield from batch_rows(batch, wanted)
 
 
-def _load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
+def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
     """The dataset that `hf:NAME[:CONFIG][:SPLIT]` names; one extra part is a split if there is one of that name."""
     from datasets import get_dataset_config_names, load_dataset
     from datasets.exceptions import DatasetNotFoundError

@@ -1,0 +1,186 @@
+"""What a filter of pairs is: pairs in, "keep" or "drop, because" out; filters are found by their file's name."""
+
+from __future__ import annotations
+
+import inspect
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import entry_points
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
+
+from augment.errors import InputError
+from augment.view import WEIGHTS_PARAMS, Runtime, view_names
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+ENTRY_POINT_GROUP = "twinviews.filters"
+
+
+class About(NamedTuple):
+    """What is known of one side of a pair: its name, the view that made it, and its language, None where unknown."""
+
+    name: str
+    view: str | None = None
+    language: str | None = None
+
+
+class Pair(NamedTuple):
+    """A pair as a filter sees it: the sentence (or premise) that it comes from, and its two sides."""
+
+    text: str
+    view_a: str
+    view_b: str
+    about_a: About
+    about_b: About
+
+    @property
+    def sides(self) -> tuple[tuple[str, str, About], tuple[str, str, About]]:
+        """Column, text and facts of both sides."""
+        return ("view_a", self.view_a, self.about_a), ("view_b", self.view_b, self.about_b)
+
+
+class Verdict(NamedTuple):
+    """What a filter says of a pair: no reason keeps it; `score` goes into the filter's column, if it has one.
+
+    A reason is one of a few short texts, so that it can be counted: no numbers, no words of the pair.
+    """
+
+    reason: str | None = None
+    score: float | None = None
+
+
+KEEP = Verdict()
+
+
+@dataclass(frozen=True, slots=True)
+class FilterSpec:
+    """A filter's name, its parameters, and the name of the column that its scores make, if it gives scores."""
+
+    name: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    score: str | None = None
+
+    def text(self) -> str:
+        """The filter as `--filter` takes it: `chrf:max=90.0,min=20.0`."""
+        return _written(self.name, self.params)
+
+    def signature(self) -> str:
+        """What decides its verdicts: as `text`, without the place of weights whose revision is known."""
+        known = self.params.get("revision") is not None
+        return _written(self.name, {k: v for k, v in self.params.items() if not (known and k in WEIGHTS_PARAMS)})
+
+
+@runtime_checkable
+class Filter(Protocol):
+    """Pairs in, one verdict each out, in order.
+
+    It is called with one batch after another, in the order of the pairs, and may remember those it saw.
+    """
+
+    @property
+    def spec(self) -> FilterSpec:
+        """The parameters as they are, defaults and revisions filled in."""
+        ...
+
+    def __call__(self, pairs: Sequence[Pair]) -> list[Verdict]:
+        """Judge every pair."""
+        ...
+
+
+def about_name(name: str) -> About:
+    """What a side's name alone says: `translate-de` is a translation to German."""
+    stem = name.partition(":")[0]
+    for view in sorted(view_names(), key=len, reverse=True):
+        if stem == view or stem.startswith(f"{view}-"):
+            rest = stem.removeprefix(view).removeprefix("-")
+            return About(name, view, rest or None if view == "translate" else None)
+    return About(name)
+
+
+def filter_names() -> list[str]:
+    """Names of all filters, ours (one file each in `pipelines/filters/`) and those of installed packages, sorted."""
+    package = import_module("pipelines.filters")
+    ours = {module.name.replace("_", "-") for module in pkgutil.iter_modules(package.__path__)}
+    return sorted(ours | {point.name for point in entry_points(group=ENTRY_POINT_GROUP)})
+
+
+def filter_module(name: str) -> ModuleType:
+    """The module of a filter, with its `PARAMS` (a pydantic model) and `build`.
+
+    Raises:
+        InputError: There is no such filter.
+    """
+    names = filter_names()
+    if name not in names:
+        raise InputError(f"unknown filter {name!r}: choose one of {', '.join(names)}")
+    for point in entry_points(group=ENTRY_POINT_GROUP):
+        if point.name == name:
+            return cast(ModuleType, point.load())
+    return import_module(f"pipelines.filters.{name.replace('-', '_')}")
+
+
+def filter_summaries() -> list[tuple[str, str]]:
+    """Every filter's name with its parameters, as a user writes them, and the first line of its docstring."""
+    summaries = []
+    for name in filter_names():
+        module = filter_module(name)
+        keys = ",".join(f"{key}=" for key in module.PARAMS.model_fields)
+        summaries.append((f"{name}:{keys}" if keys else name, (inspect.getdoc(module) or "").split("\n")[0]))
+    return summaries
+
+
+def make_filter(written: str, runtime: Runtime) -> Filter:
+    """Build the filter that `NAME` or `NAME:key=value,key=value` stands for; cheap, weights are loaded on first use.
+
+    Raises:
+        InputError: No such filter, a wrong parameter, or weights or an extra that are not there.
+    """
+    name, params = _parse(written)
+    module = filter_module(name)
+    return cast(Filter, module.build(_checked(written, module.PARAMS, params), runtime))
+
+
+def _parse(written: str) -> tuple[str, dict[str, str]]:
+    name, _, rest = written.partition(":")
+    params: dict[str, str] = {}
+    key = ""
+    for part in rest.split(",") if rest else []:
+        before, equals, value = part.partition("=")
+        if not equals and key:
+            params[key] += f",{part}"  # a comma inside a value
+            continue
+        key = before.strip().replace("-", "_")
+        if not key or not equals:
+            raise InputError(f"--filter {written}: {part!r} is no key=value: write NAME:key=value,key=value")
+        if key in params:
+            raise InputError(f"--filter {written}: {key!r} is given twice: give it once")
+        params[key] = value.strip()
+    return name.strip().replace("_", "-"), params
+
+
+def _checked(written: str, model: type[BaseModel], params: Mapping[str, str]) -> BaseModel:
+    from pydantic import ValidationError
+
+    try:
+        return model(**params)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        value = f"{where}={first['input']!r}: " if where else ""
+        known = ", ".join(model.model_fields) or "none"
+        hint = f" (it takes: {known})" if first["type"] == "extra_forbidden" else ""
+        message = first["msg"].removeprefix("Value error, ")
+        raise InputError(f"--filter {written}: {value}{message[:1].lower()}{message[1:]}{hint}") from None
+
+
+def _written(name: str, params: Mapping[str, Any]) -> str:
+    parts = (f"{key}={_value(value)}" for key, value in sorted(params.items()) if value is not None)
+    return ":".join(filter(None, (name, ",".join(parts))))
+
+
+def _value(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

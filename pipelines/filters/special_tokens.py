@@ -1,0 +1,56 @@
+"""Drop pairs with a special token ([MASK], <unk>, ⁇, >>de<<, ...) that is not in the sentence; span masks may mask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from augment.view import Runtime
+from pipelines.filter import KEEP, FilterSpec, Pair, Verdict
+
+MASKS = frozenset({"[mask]", "<mask>"})
+TOKENS = re.compile(
+    r"\[(?:MASK|UNK|PAD|CLS|SEP|BOS|EOS)\]"  # BERT
+    r"|</?s>|<(?:mask|unk|pad|bos|eos|extra_id_\d+)>"  # RoBERTa, XLM-R, Marian, T5
+    r"|<\|\w+\|>"  # GPT
+    r"|>>\w+<<"  # Marian's target languages
+    r"|[⁇▁]",  # SentencePiece's unknown piece and word mark
+    re.IGNORECASE,
+)
+
+
+class PARAMS(BaseModel):
+    """It has no parameters."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True)
+class SpecialTokens:
+    """The filter. What the sentence itself holds, its views may hold as well."""
+
+    spec: FilterSpec
+
+    def __call__(self, pairs: Sequence[Pair]) -> list[Verdict]:
+        """Drop a pair for its first side with a special token."""
+        return [_judge(pair) for pair in pairs]
+
+
+def _judge(pair: Pair) -> Verdict:
+    for column, text, about in pair.sides:
+        found = _tokens(text) - (MASKS if about.view == "span-mask" else frozenset())
+        if found and not found <= _tokens(pair.text):
+            return Verdict(f"special token in {column}")
+    return KEEP
+
+
+def _tokens(text: str) -> set[str]:
+    return {token.lower() for token in TOKENS.findall(text)}
+
+
+def build(params: PARAMS, runtime: Runtime) -> SpecialTokens:
+    """The filter."""
+    return SpecialTokens(FilterSpec("special-tokens", params.model_dump()))

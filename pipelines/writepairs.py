@@ -1,0 +1,302 @@
+"""Candidates to pairs on disk: filtered, counted by reason, written whole, with recipe and card beside them."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO
+
+from augment.errors import InputError, TwinviewsError
+from pipelines.card import pairs_card
+from pipelines.files import TEMPORARY, locked, remove_temporaries, sha256_of, whole_file, write_whole
+from pipelines.filter import Filter
+from pipelines.folder import CARD_FILE, RECIPE_FILE, claim, finalise, finished_dataset
+from pipelines.pairing import Candidate, PairCounts, PairSource, beside
+from pipelines.pairs import PAIR_COLUMNS
+from pipelines.plan import PLAN_FILE, Plan
+from pipelines.recipe import recipe_text
+from pipelines.rejects import REASON, check_rejects, intact_rejects, open_rejects, rejects_facts
+from pipelines.shards import BATCH_ROWS, Receipt, commit_shard, read_table
+
+IDENTICAL = "the two views are identical"
+
+
+@dataclass(frozen=True, slots=True)
+class PairsJob:
+    """Where candidates come from, the filters that they pass in turn, and what the recipe says of all that."""
+
+    source: PairSource
+    filters: tuple[Filter, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    shards: int | None = None
+
+    def plan(self) -> Plan:
+        """Everything that decides the pairs."""
+        source = self.source
+        filters = [each.spec.signature() for each in self.filters]
+        return Plan(
+            kind="pairs",
+            name=source.policy,
+            params={**source.params(), "filter": filters, "shards": self.shards},
+            seed=source.seed,
+            limit=source.limit,
+            shard_size=0,
+            inputs=tuple(source.inputs()),
+        )
+
+    def recipe(self, **made: Any) -> str:  # noqa: ANN401 - JSON values
+        """The resolved recipe; what is under `made` is for the reader and for the next run."""
+        options = {**self.options, "limit": self.source.limit, "shards": self.shards}
+        return recipe_text("build-pairs", options, **({"made": made} if made else {}))
+
+    def card(self, plan: Plan, counts: Mapping[str, Any]) -> str:
+        """The card."""
+        return pairs_card(
+            plan,
+            counts,
+            self.source.made_by(),
+            unit=self.source.unit,
+            filters=[each.spec.signature() for each in self.filters],
+            columns=self.schema().names,
+        )
+
+    def schema(self) -> Any:  # noqa: ANN401 - a pyarrow schema
+        """The columns of the pairs: what all have, what the source adds, and one a filter that gives scores.
+
+        Raises:
+            InputError: A filter would write a column that holds something else.
+        """
+        import pyarrow as pa
+
+        fields = {**dict.fromkeys(PAIR_COLUMNS, pa.string()), **self.source.columns()}
+        for each in self.filters:
+            score = each.spec.score
+            if score is None:
+                continue
+            if fields.get(score, pa.float64()) != pa.float64() or score == REASON:
+                raise InputError(f"--filter {each.spec.name} writes {score!r}, a column of the pairs: leave it out")
+            fields[score] = pa.float64()
+        return pa.schema(list(fields.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """Pairs on disk: where, what was counted, and whether they were made now."""
+
+    path: Path
+    counts: Mapping[str, Any]
+    made: bool
+
+
+def judged(job: PairsJob, counts: PairCounts) -> Iterator[list[Candidate]]:
+    """Batches of candidates, each with the reason that drops it or none, counted.
+
+    Filters are applied in turn, and what one drops the next does not see: its column is null there.
+
+    Raises:
+        TwinviewsError: A filter broke its contract (other number of verdicts).
+    """
+    candidates = job.source.candidates(counts)
+    while batch := list(islice(candidates, BATCH_ROWS)):
+        for each in job.filters:
+            left = [candidate for candidate in batch if candidate.reason is None]
+            verdicts = each([candidate.pair for candidate in left]) if left else []
+            if len(verdicts) != len(left):
+                raise TwinviewsError(
+                    f"filter {each.spec.name!r} gave {len(verdicts)} verdicts for {len(left)} pairs: mend it"
+                )
+            for candidate, verdict in zip(left, verdicts, strict=True):
+                candidate.reason = verdict.reason
+                if each.spec.score is not None:
+                    candidate.row[each.spec.score] = verdict.score
+        for candidate in batch:
+            _count(candidate, counts)
+        yield batch
+
+
+def _count(candidate: Candidate, counts: PairCounts) -> None:
+    if candidate.reason is not None:
+        counts.dropped[candidate.reason] += 1
+        return
+    counts.pairs += 1
+    if candidate.part is not None:
+        counts.parts[candidate.part] += 1
+    counts.kept.update(candidate.notes)
+    if candidate.row["view_a"] == candidate.row["view_b"]:
+        counts.kept[IDENTICAL] += 1
+
+
+def write_pairs(job: PairsJob, out: Path, *, rejects: Path | None = None, overwrite: bool = False) -> Pairs:
+    """Write pairs: one IPC stream file with recipe and card beside it, or with `shards` a dataset folder.
+
+    Args:
+        job: What to write.
+        out: The file, or the folder.
+        rejects: Where to write the candidates that were dropped, with their reason, as an IPC stream file.
+        overwrite: Replace pairs and rejects that we wrote before.
+
+    Raises:
+        InputError: `out` belongs to another recipe, is not ours or is read from, or something else is at `rejects`.
+        TwinviewsError: No pair is left.
+    """
+    if rejects is not None and rejects.absolute() in (out.absolute(), *(path.absolute() for path in _records(out))):
+        raise InputError(f"--rejects {rejects} is where the pairs are written: choose another file")
+    if out.resolve() in [Path(item.name).resolve() for item in job.source.inputs()]:
+        raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
+    job.schema()  # a clash of columns is told before anything is looked at or written
+    with ExitStack() as held:
+        held.enter_context(locked(out))
+        if rejects is not None:
+            held.enter_context(locked(rejects))
+            remove_temporaries(rejects.parent, rejects.name)
+        return (_write_folder if job.shards else _write_file)(job, out, rejects, overwrite)
+
+
+def _records(out: Path) -> tuple[Path, Path]:
+    return beside(out, "card.md"), beside(out, "recipe.json")
+
+
+def _write_file(job: PairsJob, out: Path, rejects: Path | None, overwrite: bool) -> Pairs:
+    plan = job.plan()
+    remove_temporaries(out.parent, out.name)
+    card, recipe = _records(out)
+    made = _made(recipe)
+    counts = _standing_file(out, plan, made, rejects, overwrite)
+    if counts is not None:
+        return Pairs(out, counts, made=False)
+    check_rejects(rejects, made, overwrite=overwrite)
+    # What was rejected is put in place first, then the pairs: whoever sees them sees all that belongs to them.
+    with whole_file(out) as stream, open_rejects(rejects) as rejected:
+        counts = _fill(job, stream, rejected)
+        facts = {"plan": plan.model_dump(mode="json"), "counts": counts, "sha256": sha256_of(Path(stream.name))}
+        # Recipe and card before both: pairs whose recipe is missing would belong to nobody.
+        write_whole(card, job.card(plan, counts))
+        write_whole(recipe, job.recipe(**facts, **rejects_facts(rejected)))
+    return Pairs(out, counts, made=True)
+
+
+def _write_folder(job: PairsJob, out: Path, rejects: Path | None, overwrite: bool) -> Pairs:
+    plan = job.plan()
+    remove_temporaries(out.parent, out.name)
+    made = _made(out / RECIPE_FILE)
+    standing = claim(out, plan, overwrite=overwrite)
+    finished = None if standing is None else finished_dataset(out, standing)
+    if finished is not None and intact_rejects(rejects, made):
+        return Pairs(out, finished.counts, made=False)
+    check_rejects(rejects, made, overwrite=overwrite)
+    spool = out.with_name(f".{out.name}.{os.getpid()}{TEMPORARY}")
+    try:
+        with open_rejects(rejects) as rejected:
+            with spool.open("wb") as stream:
+                counts = _fill(job, stream, rejected)
+            out.mkdir(exist_ok=True)
+            remove_temporaries(out)
+            write_whole(out / PLAN_FILE, plan.to_json())
+            receipts = _cut(spool, out, job.shards or 1)
+            texts = {RECIPE_FILE: job.recipe(**rejects_facts(rejected)), CARD_FILE: job.card(plan, counts)}
+            return Pairs(out, finalise(out, plan, receipts, job.schema(), texts, counts).counts, made=True)
+    finally:
+        spool.unlink(missing_ok=True)
+
+
+def _cut(spool: Path, out: Path, shards: int) -> list[Receipt]:
+    """The rows of one file as at most `shards` shards of a folder."""
+    table = read_table(spool)
+    size = -(-table.num_rows // shards)
+    starts = range(0, table.num_rows, size)
+    return [commit_shard(out, index, table.slice(start, size)) for index, start in enumerate(starts)]
+
+
+def _fill(job: PairsJob, stream: BinaryIO, rejected: BinaryIO | None) -> dict[str, Any]:
+    """Write pairs and rejects into open files; return the counts.
+
+    Raises:
+        TwinviewsError: No pair is left.
+    """
+    import pyarrow as pa
+
+    counts = PairCounts()
+    schema = job.schema()
+    with ExitStack() as writers:
+        kept = writers.enter_context(_Rows(stream, schema))
+        lost = (
+            writers.enter_context(_Rows(rejected, schema.append(pa.field(REASON, pa.string()))))
+            if rejected is not None
+            else None
+        )
+        for batch in judged(job, counts):
+            kept.add([candidate.row for candidate in batch if candidate.reason is None])
+            if lost is not None:
+                lost.add([{**each.row, REASON: each.reason} for each in batch if each.reason is not None])
+    if not counts.pairs:
+        reasons = ", ".join(f"{reason}: {rows}" for reason, rows in counts.dropped.most_common(3))
+        raise TwinviewsError(f"no pair is left of {counts.read} {job.source.unit} ({reasons}): see the reasons")
+    for written in (stream, rejected):
+        if written is not None:
+            written.flush()
+    return counts.as_dict(job.source.unit)
+
+
+class _Rows(AbstractContextManager["_Rows"]):
+    """Rows into an IPC stream, in full batches however few come at once."""
+
+    def __init__(self, stream: BinaryIO, schema: Any) -> None:  # noqa: ANN401 - a pyarrow schema
+        import pyarrow as pa
+
+        self._schema = schema
+        self._waiting: list[dict[str, Any]] = []
+        self._writer = pa.ipc.new_stream(pa.PythonFile(stream, "w"), schema)
+
+    def add(self, rows: Sequence[dict[str, Any]]) -> None:
+        self._waiting.extend(rows)
+        while len(self._waiting) >= BATCH_ROWS:
+            self._write(self._waiting[:BATCH_ROWS])
+            del self._waiting[:BATCH_ROWS]
+
+    def _write(self, rows: list[dict[str, Any]]) -> None:
+        import pyarrow as pa
+
+        self._writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=self._schema))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            if self._waiting:
+                self._write(self._waiting)
+            self._writer.close()
+
+
+def _made(recipe: Path) -> Mapping[str, Any]:
+    """What a recipe of ours says was made with it; nothing if there is none."""
+    try:
+        made = json.loads(recipe.read_text(encoding="utf-8"))["made"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return made if isinstance(made, dict) else {}
+
+
+def _standing_file(
+    out: Path, plan: Plan, made: Mapping[str, Any], rejects: Path | None, overwrite: bool
+) -> Mapping[str, Any] | None:
+    """The counts of the pairs that stand at `out` under this plan, None if they are to be written."""
+    if out.is_dir():
+        raise InputError(f"{out} is a folder, a file is to be written: choose another --out, or give --shards")
+    if not out.exists():
+        return None
+    try:
+        standing, counts, sha256 = Plan.model_validate(made["plan"]), made["counts"], made["sha256"]
+    except (ValueError, KeyError):
+        recipe = beside(out, "recipe.json").name
+        raise InputError(f"{out} has no recipe of ours beside it ({recipe}): choose another --out") from None
+    if overwrite:
+        return None
+    difference = standing.difference(plan)
+    if difference is not None:
+        raise InputError(f"{out} belongs to another recipe, {difference}: choose another --out, or --overwrite it")
+    intact: Mapping[str, Any] | None = counts if sha256_of(out) == sha256 and intact_rejects(rejects, made) else None
+    return intact

@@ -1,0 +1,221 @@
+"""Filtered pairs and rejects on disk: what they hold, whose they are, and what an interrupted run leaves."""
+
+import json
+import signal
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+from foreigners import done, rows_of, start_with_foreigners
+
+from pipelines.pairs import PAIR_COLUMNS, read_pairs
+
+Augment = Callable[..., Any]
+Twins = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def twins(folder: Path, tmp_path: Path) -> Twins:
+    """`augment` as a process that knows a view and a filter of another package."""
+    return partial(start_with_foreigners, folder, tmp_path / "site")
+
+
+FILTERED = ["build-pairs", "--pairs", "self", "--filter", "picky", "--filter", "chrf"]
+
+
+def test_rejects_hold_what_was_dropped_with_scores_and_reasons(twins: Twins, lines: Path, folder: Path) -> None:
+    done(twins("ingest", lines))
+    counts = json.loads(done(twins(*FILTERED, "--rejects", "no/rejects.arrow", "--json")))
+    assert counts["dropped"] == {"in the forties": 11}
+    assert counts["pairs"] == 49
+    pairs, rejects = rows_of("data/pairs.arrow"), rows_of("no/rejects.arrow")
+    assert list(pairs[0]) == [*PAIR_COLUMNS, "luck", "chrf"]
+    assert list(rejects[0]) == [*PAIR_COLUMNS, "luck", "chrf", "reason"]
+    assert all((row["luck"], row["chrf"]) == (len(row["text"]) / 4, 100) for row in pairs)
+    assert all((row["luck"], row["chrf"]) == (len(row["text"]) / 4, None) for row in rejects)
+    assert {row["reason"] for row in rejects} == {"in the forties"}
+    assert sorted(row["text"] for row in [*pairs, *rejects]) == sorted(lines.read_text().splitlines())
+    card = (folder / "data/pairs.card.md").read_text()
+    assert "| `picky:column=luck,nap=0.0` | 1 |" in card
+    assert "| in the forties | 11 |" in card
+    assert datasets.Dataset.from_file("data/pairs.arrow").features["luck"].dtype == "float64"
+
+
+def test_rows_without_a_view_are_rejects_too(twins: Twins, lines: Path) -> None:
+    done(twins("ingest", lines))
+    made = done(twins("build-pairs", "--pairs", "original", "--view", "speak-de", "--rejects", "r.arrow", "--json"))
+    rejects = rows_of("r.arrow")
+    assert Counter(row["reason"] for row in rejects) == Counter(json.loads(made)["dropped"])
+    assert all(row["view_a"] == row["text"] and row["view_b"] is None for row in rejects)
+
+
+def test_filters_belong_to_the_plan_and_the_recipe(augment: Augment, lines: Path) -> None:
+    augment("span-mask", lines)
+    pairs = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
+    filters = ["--filter", "chrf:min=50,max=99", "--filter", "length_ratio", "--drop-identical"]
+    assert augment(*pairs, *filters).code == 0
+    assert "nothing done" in augment(*pairs, *filters).out
+    refused = augment(*pairs, "--filter", "chrf:min=51,max=99")
+    assert refused.code == 2
+    assert "filter is " in refused.err
+    recipe = json.loads(Path("data/pairs.recipe.json").read_text())
+    assert recipe["filter"] == ["chrf:max=99.0,min=50.0", "length-ratio:max=3.0,unit=word"]
+    assert recipe["drop_identical"] is True
+    again = augment("build-pairs", "--config", "data/pairs.recipe.json", "--out", "again.arrow")
+    assert again.code == 0
+    assert Path("again.arrow").read_bytes() == Path("data/pairs.arrow").read_bytes()
+    assert Path("again.recipe.json").read_bytes() == Path("data/pairs.recipe.json").read_bytes()
+    Path("mine.yaml").write_text("pairs: original\nview: [span-mask]\nfilter:\n- chrf:min=50,max=99\n")
+    assert augment("build-pairs", "--config", "mine.yaml", "--out", "mine.arrow").code == 0
+    assert all(50 <= row["chrf"] <= 99 for row in rows_of("mine.arrow"))
+
+
+def test_shards_are_filtered_once_and_hold_the_same_pairs(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    near = ["build-pairs", "--pairs", "self", "--filter", "near-duplicates:n=2", "--rejects"]
+    one = json.loads(augment(*near, "one.arrow", "--json").out)
+    many = json.loads(augment(*near, "many.arrow", "--shards", 3, "--json").out)
+    assert one["dropped"] == many["dropped"]
+    assert one["dropped"]["near-duplicate of an earlier pair"] > 0
+    assert read_pairs("data/pairs").to_list() == read_pairs("data/pairs.arrow").to_list()
+    assert Path("one.arrow").read_bytes() == Path("many.arrow").read_bytes()
+    assert "nothing done" in augment(*near, "many.arrow", "--shards", 3).out
+    Path("many.arrow").unlink()
+    assert "nothing done" not in augment(*near, "many.arrow", "--shards", 3).out
+    assert Path("one.arrow").read_bytes() == Path("many.arrow").read_bytes()
+    assert sorted(path.name for path in Path("data").iterdir()) == [
+        "pairs",
+        "pairs.arrow",
+        "pairs.card.md",
+        "pairs.recipe.json",
+        "sentences",
+    ]
+
+
+def test_rejects_do_not_replace_what_is_not_theirs(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    ratio = ["build-pairs", "--pairs", "self", "--filter", "length-ratio:unit=character", "--rejects"]
+    assert augment(*ratio, "r.arrow").code == 0
+    first = Path("r.arrow").read_bytes()
+    Path("mine.txt").write_text("mine")
+    for arguments, expected in {
+        ("mine.txt",): "--rejects mine.txt exists: choose another file, or --overwrite",
+        ("mine.txt", "--overwrite"): "--rejects mine.txt is no file of rejects of ours",
+        ("data",): "is no file of rejects of ours",
+        ("data/pairs.arrow",): "is where the pairs are written",
+        ("data/pairs.card.md",): "is where the pairs are written",
+        ("r.arrow", "--out", "other.arrow"): "--rejects r.arrow exists",
+    }.items():
+        refused = augment(*ratio, *arguments)
+        assert (refused.code, expected in refused.err) == (2, True), refused.err
+    assert Path("mine.txt").read_text() == "mine"
+    assert Path("r.arrow").read_bytes() == first
+    assert augment(*ratio, "r.arrow", "--overwrite").code == 0
+    Path("r.arrow").unlink()
+    assert augment(*ratio, "r.arrow").code == 0
+    assert Path("r.arrow").read_bytes() == first
+
+
+def test_a_killed_run_leaves_nothing_half_and_the_next_one_ends_alike(twins: Twins, lines: Path, folder: Path) -> None:
+    done(twins("ingest", lines))
+    run = ["build-pairs", "--pairs", "self", "--rejects", "r.arrow", "--out", "out/pairs.arrow"]
+    done(twins(*run[:-3], "whole/r.arrow", "--out", "whole/pairs.arrow", "--filter", "picky:nap=0.5"))
+    process = twins(*run, "--filter", "picky:nap=60")
+    deadline = time.monotonic() + 60
+    while not list(folder.glob("out/.pairs.arrow.*.tmp")):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert not (folder / "out/pairs.arrow").exists()
+    assert not (folder / "r.arrow").exists()
+    done(twins(*run, "--filter", "picky:nap=0.5"))
+    assert sorted(path.name for path in (folder / "out").iterdir()) == [
+        "pairs.arrow",
+        "pairs.card.md",
+        "pairs.recipe.json",
+    ]
+    for name in ("pairs.arrow", "pairs.card.md", "pairs.recipe.json"):
+        assert (folder / "out" / name).read_bytes() == (folder / "whole" / name).read_bytes()
+    assert (folder / "r.arrow").read_bytes() == (folder / "whole/r.arrow").read_bytes()
+    assert not list(folder.glob(".r.arrow*"))
+
+
+def test_a_run_cut_short_between_its_files_is_ended(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    ratio = ["build-pairs", "--pairs", "self", "--filter", "length-ratio", "--rejects", "r.arrow"]
+    augment(*ratio)
+    names = ("data/pairs.arrow", "r.arrow", "data/pairs.card.md", "data/pairs.recipe.json")
+    whole = {name: Path(name).read_bytes() for name in names}
+    for lost in (("data/pairs.arrow",), ("data/pairs.arrow", "r.arrow")):  # what is renamed last
+        for name in lost:
+            Path(name).unlink()
+        assert augment(*ratio).code == 0
+        assert {name: Path(name).read_bytes() for name in names} == whole
+
+
+def test_a_full_disk_leaves_no_pairs(augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    augment("ingest", lines)
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pipelines.writepairs.write_whole", full)
+    failed = augment("build-pairs", "--pairs", "self", "--rejects", "r.arrow")
+    assert failed.code == 1
+    assert "No space left on device" in failed.err
+    assert [path.name for path in Path("data").iterdir()] == ["sentences"]
+    assert not Path("r.arrow").exists()
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("nope", "unknown filter 'nope'"),
+        ("chrf:min=high", "min='high'"),
+        ("picky:column=text", "--filter picky writes 'text', a column of the pairs"),
+        ("picky:column=reason", "--filter picky writes 'reason'"),
+    ],
+)
+def test_a_wrong_filter_writes_nothing(twins: Twins, lines: Path, written: str, expected: str) -> None:
+    done(twins("ingest", lines))
+    assert expected in done(twins("build-pairs", "--pairs", "self", "--filter", written), code=2)
+    assert [path.name for path in Path("data").iterdir()] == ["sentences"]
+
+
+def test_two_filters_do_not_write_one_column(augment: Augment) -> None:
+    refused = augment("build-pairs", "--pairs", "self", "--filter", "chrf:min=1", "--filter", "chrf:max=9")
+    assert refused.code == 2
+    assert "two --filter write the column 'chrf'" in refused.err
+    assert not Path("data").exists()
+
+
+def test_help_lists_the_filters(augment: Augment) -> None:
+    said = " ".join(augment("build-pairs", "--help").out.split())
+    assert "near-duplicates:threshold=,n=,window= Drop pairs that are nearly the same as an earlier one" in said
+
+
+def test_a_dry_run_shows_policy_and_filters_and_writes_nothing(augment: Augment, lines: Path) -> None:
+    run = ["build-pairs", lines, "--pairs", "original", "--view", "span-mask", "--filter", "chrf:min=3"]
+    preview = json.loads(augment(*run, "--rejects", "r.arrow", "--dry-run", "--json").out)
+    assert (preview["pairs"], preview["filters"], preview["rejects"]) == ("original", ["chrf:min=3.0"], "r.arrow")
+    assert preview["views_to_make"]["span-mask"]["rows"] == 60
+    assert not Path("data").exists()
+
+
+def test_what_is_read_is_not_overwritten(augment: Augment, lines: Path) -> None:
+    augment("span-mask", lines)
+    for out in ("data/sentences", "./data/views/../views/span-mask"):
+        run = ["build-pairs", "--pairs", "original", "--view", "span-mask", "--shards", 2, "--out", out, "--overwrite"]
+        refused = augment(*run)
+        assert refused.code == 2
+        assert "is what the pairs are made from" in refused.err
+    Path("data/views/span-mask").rename("data/views/original")
+    refused = augment("build-pairs", "--pairs", "original", "--view", "original")
+    assert "--view original is the name of the sentence itself" in refused.err

@@ -1,0 +1,290 @@
+"""Filters: what each keeps and drops, by hand-made pairs with known answers."""
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from augment.errors import InputError, MissingExtraError
+from augment.view import Runtime
+from pipelines.filter import About, Filter, Pair, about_name, filter_names, filter_summaries, make_filter
+from pipelines.filters.near_duplicates import HASHES, Index, MinHash, rows_per_band
+
+CPU = Runtime("cpu")
+MASKED, PLAIN, GERMAN = About("span-mask", "span-mask"), About("synonym"), About("de", "translate", "de")
+
+
+def pair(one: str, two: str, *, text: str | None = None, about: tuple[About, About] = (PLAIN, PLAIN)) -> Pair:
+    return Pair(one if text is None else text, one, two, *about)
+
+
+def reasons(written: str, pairs: Sequence[Pair]) -> list[str | None]:
+    return [verdict.reason for verdict in make_filter(written, CPU)(pairs)]
+
+
+@pytest.mark.parametrize(
+    ("written", "one", "two", "same"),
+    [
+        ("identical", "A dog.", "a  dog", True),
+        ("identical", "“Ｄogs” – cats", "dogs cats", True),
+        ("identical", "A dog.", "A cat.", False),
+        ("identical", "?!", "...", False),
+        ("identical", "?!", "?!", True),
+        ("identical:exact=true", "A dog.", "a dog.", False),
+        ("identical:exact=true", "A dog.", "A dog.", True),
+    ],
+)
+def test_identical(written: str, one: str, two: str, same: bool) -> None:
+    assert reasons(written, [pair(one, two)]) == ["identical pair" if same else None]
+
+
+@pytest.mark.parametrize(
+    ("written", "one", "two", "kept"),
+    [
+        ("length-ratio", "a b c", "a", True),
+        ("length-ratio", "a", "a b c d", False),
+        ("length-ratio:max=1", "a b", "c d", True),
+        ("length_ratio:max=1.4", "a b", "c d e", False),
+        ("length-ratio:unit=character,max=2", "狗跑", "狗跑了很快", False),
+        ("length-ratio:unit=character,max=2", "狗跑", "狗跑了快", True),
+        ("length-ratio", "", "a", False),
+    ],
+)
+def test_length_ratio(written: str, one: str, two: str, kept: bool) -> None:
+    assert reasons(written, [pair(one, two)]) == [None if kept else "length ratio too high"]
+
+
+@pytest.mark.parametrize(
+    ("written", "text", "view", "kept"),
+    [
+        ("repetition", "A man walks.", "A man walks and a man walks.", False),
+        ("repetition", "A man walks and a man walks.", "A man walks. A man walks.", True),
+        ("repetition", "Ein Mann geht und ein Mann geht.", "A man walks and a man walks.", True),
+        ("repetition", "It is very good.", "It is very very good.", True),
+        ("repetition:n=2", "It is very good.", "It is very very very good.", False),
+        ("repetition:times=3", "A man walks.", "A man walks and a man walks.", True),
+        ("repetition:unit=character,n=2,times=3", "哈。", "哈哈哈哈", False),
+    ],
+)
+def test_repetition(written: str, text: str, view: str, kept: bool) -> None:
+    assert reasons(written, [pair(text, view)]) == [None if kept else "repetition in view_b"]
+
+
+@pytest.mark.parametrize("token", ["[MASK]", "<mask>", "[unk]", "<unk>", "⁇", "</s>", ">>de<<", "<|endoftext|>", "▁a"])
+def test_special_tokens(token: str) -> None:
+    text, view = "A dog runs.", f"A {token} runs."
+    assert reasons("special-tokens", [pair(text, view), pair(view, text, text=text), pair(view, view)]) == [
+        "special token in view_b",
+        "special token in view_a",
+        None,  # the sentence has it
+    ]
+    masked = reasons("special-tokens", [pair(text, view, about=(PLAIN, MASKED))])
+    assert masked == [None if token in ("[MASK]", "<mask>") else "special token in view_b"]
+
+
+def test_ordinary_brackets_are_no_special_tokens() -> None:
+    assert reasons("special-tokens", [pair("x", "a <b> [1] [Maske] >> c << ? |x| <-s>")]) == [None]
+
+
+def test_chrf_is_sacrebleus() -> None:
+    from sacrebleu.metrics import CHRF
+
+    pairs = [pair("A dog runs.", "A dog ran fast."), pair("A dog runs.", "A dog runs."), pair("A dog runs.", "Zwölf")]
+    expected = [CHRF().sentence_score(each.view_b, [each.view_a]).score for each in pairs]
+    verdicts = make_filter("chrf:min=5,max=90", CPU)(pairs)
+    assert [verdict.score for verdict in verdicts] == pytest.approx(expected, abs=0.005)
+    assert [verdict.reason for verdict in verdicts] == [None, "chrF too high", "chrF too low"]
+    assert reasons("chrf", pairs) == [None, None, None]
+
+
+def test_semantic_is_the_cosine_of_masked_means() -> None:
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    from augment.weights import find_encoder
+
+    path = find_encoder("starter").path
+    tokenizer = AutoTokenizer.from_pretrained(path)
+    model = AutoModel.from_pretrained(path, dtype=torch.float32).eval()
+    pairs = [
+        pair("A man is playing a guitar.", "Someone plays the guitar on a stage in front of many people."),
+        pair("A man is playing a guitar.", "The stock market fell sharply."),
+        pair("Two dogs.", "Two dogs."),
+    ]
+
+    def vector(text: str) -> torch.Tensor:
+        with torch.inference_mode():
+            return model(**tokenizer(text, return_tensors="pt")).last_hidden_state.mean(dim=1)[0]
+
+    expected = [float(torch.cosine_similarity(vector(p.view_a), vector(p.view_b), dim=0)) for p in pairs]
+    verdicts = make_filter("semantic", CPU)(pairs)
+    assert [verdict.score for verdict in verdicts] == pytest.approx(expected, abs=2e-4)
+    between = sum(expected[:2]) / 2
+    bounded = [verdict.reason for verdict in make_filter(f"semantic:min={between},max=0.999", CPU)(pairs)]
+    assert sorted(map(str, bounded)) == ["None", "semantic similarity too high", "semantic similarity too low"]
+    assert bounded[2] == "semantic similarity too high"
+
+
+def test_semantic_uses_a_sentence_transformers_folder_as_it_says(tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    from augment.weights import find_encoder
+
+    first = Transformer(str(find_encoder("starter").path))
+    model = SentenceTransformer(modules=[first, Pooling(first.get_embedding_dimension(), "cls")], device="cpu").float()
+    model.save(str(tmp_path / "cls"))
+    one, two = "A man is playing a guitar.", "The stock market fell sharply."
+    vectors = model.encode([one, two], normalize_embeddings=True)
+    (verdict,) = make_filter(f"semantic:encoder={tmp_path / 'cls'}", CPU)([pair(one, two)])
+    assert verdict.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=2e-4)
+    (other,) = make_filter("semantic", CPU)([pair(one, two)])
+    assert verdict.score != other.score
+
+
+def test_semantic_belongs_to_the_weights_and_not_to_their_place() -> None:
+    from augment.weights import find_encoder
+
+    weights = find_encoder("starter")
+    one, two = make_filter("semantic", CPU).spec, make_filter(f"semantic:encoder={weights.path}", CPU).spec
+    assert one.signature() == two.signature() == f"semantic:revision={weights.revision}"
+    assert one.text() != two.text()
+    with pytest.raises(InputError, match="its revision is"):
+        make_filter("semantic:revision=0123456789ab", CPU)
+
+
+def test_language_of_the_view_or_as_given() -> None:
+    pytest.importorskip("py3langid")
+    english, german = "The children are playing in the garden.", "Die Kinder spielen heute im Garten."
+    assert reasons(
+        "language",
+        [
+            pair(english, german),
+            pair(english, german, about=(PLAIN, GERMAN)),
+            pair(english, english, about=(PLAIN, GERMAN)),
+            pair(german, english),
+        ],
+    ) == ["view_b is not en", None, "view_b is not de", "view_a is not en"]
+    assert reasons("language:a=de_AT,expect=de", [pair(german, german)]) == [None]
+    assert reasons("language:certain=1", [pair(english, german)]) == [None]
+
+
+def test_language_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pipelines.filters.language.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"twinviews\[lid\]"):
+        make_filter("language", CPU)
+
+
+SENTENCE = "The quick brown fox jumps over the lazy dog near the river bank on a sunny day."
+
+
+def test_near_duplicates_of_kept_pairs_are_dropped_across_batches() -> None:
+    judge = make_filter("near-duplicates", CPU)
+    first = pair(SENTENCE, SENTENCE.upper())
+    assert [verdict.reason for verdict in judge([first, pair("Something else altogether.", "Not the same.")])] == [
+        None,
+        None,
+    ]
+    near = pair(SENTENCE.replace("sunny", "sunny,"), f"  {SENTENCE.lower()}")
+    swapped = pair(SENTENCE.lower(), SENTENCE)
+    far = pair(SENTENCE, "A view that shares no words with it, which makes half of the pair another text.")
+    assert [verdict.reason for verdict in judge([near, swapped, far])] == [
+        "near-duplicate of an earlier pair",
+        "near-duplicate of an earlier pair",
+        None,
+    ]
+
+
+def test_near_duplicates_forget_what_is_behind_the_window() -> None:
+    others = [pair(f"{word} is number {word * 3}", f"{word * 2}!") for word in ("alpha", "beta", "gamma")]
+    sentence = pair(SENTENCE, SENTENCE)
+    assert reasons("near-duplicates:window=4", [sentence, *others, sentence])[-1] is not None
+    assert reasons("near-duplicates:window=3", [sentence, *others, sentence])[-1] is None
+
+
+def shingles(text: str, n: int) -> set[str]:
+    padded = " ".join(text.casefold().split()).ljust(n)
+    return {padded[start : start + n] for start in range(len(padded) - n + 1)}
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**32), st.floats(0, 1))
+def test_minhash_estimates_the_jaccard_similarity(seed: int, share: float) -> None:
+    draw = random.Random(seed)
+    words = ["".join(draw.choices("abcdefghijklmnop", k=5)) for _ in range(60)]
+    other = [word if draw.random() < share else "".join(draw.choices("qrstuvwxyz", k=5)) for word in words]
+    one, two = " ".join(words), " ".join(other)
+    exact = len(shingles(one, 5) & shingles(two, 5)) / len(shingles(one, 5) | shingles(two, 5))
+    hashes = MinHash(5)
+    estimate = float((hashes([one]) == hashes([two])).mean())
+    # Five standard deviations of a share of HASHES independent draws, and a little for rare events.
+    assert abs(estimate - exact) <= 5 * (exact * (1 - exact) / HASHES) ** 0.5 + 0.03
+
+
+def test_similar_pairs_meet_in_a_band() -> None:
+    generator = np.random.default_rng(0)
+    found = 0
+    for _ in range(200):
+        index = Index(10, rows_per_band(0.8))
+        one = generator.integers(0, 2**32, HASHES, dtype=np.uint32)
+        two = np.where(generator.random(HASHES) < 0.8, one, generator.integers(0, 2**32, HASHES, dtype=np.uint32))
+        index.add(one)
+        found += index.most_similar(two.astype(np.uint32)) > 0
+    assert found >= 190
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("nope", "unknown filter 'nope': choose one of chrf, identical"),
+        ("chrf:min", "'min' is no key=value"),
+        ("chrf:min=x", "min='x': input should be a valid number"),
+        ("chrf:min=nan", "min='nan'"),
+        ("chrf:min=101", "min='101': input should be less than or equal to 100"),
+        ("chrf:min=90,max=20", "min 90 is above max 20"),
+        ("chrf:min=1,min=2", "'min' is given twice"),
+        ("chrf:least=1", r"least='1': .*\(it takes: min, max\)"),
+        ("special-tokens:n=1", r"it takes: none"),
+        ("semantic:encoder=/nowhere", "--filter semantic: encoder /nowhere: neither a folder nor a model"),
+        ("semantic:min=0.9,max=0.1", "min 0.9 is above max 0.1"),
+        ("near-duplicates:threshold=0", "threshold='0'"),
+        ("language:expect=english", "'english' is no language that py3langid knows"),
+    ],
+)
+def test_a_wrong_filter_is_one_clear_line(written: str, expected: str) -> None:
+    with pytest.raises(InputError, match=expected) as raised:
+        make_filter(written, CPU)
+    assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("name", [name for name in filter_names() if name != "language"])
+def test_a_filter_written_out_makes_the_same_filter(name: str) -> None:
+    made = make_filter(name, CPU)
+    assert isinstance(made, Filter)
+    assert made.spec.name == name
+    assert make_filter(made.spec.text(), CPU).spec == made.spec
+
+
+def test_a_value_may_hold_commas() -> None:
+    with pytest.raises(InputError, match="encoder a,b/c: neither a folder"):
+        make_filter("semantic:encoder=a,b/c,min=0.5", CPU)
+
+
+def test_every_filter_has_a_summary() -> None:
+    summaries = dict(filter_summaries())
+    assert [name.partition(":")[0] for name in summaries] == filter_names()
+    assert summaries["chrf:min=,max="].startswith("Score the sides' surface similarity")
+    assert all(text.endswith(".") for text in summaries.values())
+
+
+@pytest.mark.parametrize(
+    ("name", "view", "language"),
+    [("translate-fr", "translate", "fr"), ("translate-de:2", "translate", "de"), ("span-mask", "span-mask", None)],
+)
+def test_a_name_says_what_made_a_side(name: str, view: str, language: str | None) -> None:
+    assert about_name(name) == About(name, view, language)
+    assert about_name("premise") == About("premise")

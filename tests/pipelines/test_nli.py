@@ -1,0 +1,218 @@
+"""NLI readers: the corpora's own formats, and what they give as pairs."""
+
+import gzip
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import xxhash
+
+from pipelines.nli import NliRow, nli_sources
+from pipelines.pairs import read_pairs
+
+Augment = Callable[..., Any]
+ROWS = [
+    NliRow("A man plays.", "Someone plays.", "entailment"),
+    NliRow("A man plays.", "A woman sleeps.", "contradiction"),
+    NliRow('He said "no".', "Nobody knows.", None),
+    NliRow("Two dogs run, fast.", "Animals move.", "neutral"),
+]
+NAMES = ["entailment", "neutral", "contradiction"]
+
+
+def jsonl(path: Path) -> None:
+    """As in snli_1.0_train.jsonl."""
+    rows = [
+        {
+            "annotator_labels": [row.label],
+            "captionID": "1",
+            "gold_label": row.label or "-",
+            "pairID": "1",
+            "sentence1": row.premise,
+            "sentence1_parse": "(ROOT)",
+            "sentence2": row.hypothesis,
+        }
+        for row in ROWS
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def txt(path: Path) -> None:
+    """As in snli_1.0_train.txt and multinli_1.0_train.txt: the label first, five annotators' labels at the end."""
+    head = ["gold_label", "sentence1_binary_parse", "sentence1", "sentence2", "captionID", "label1", "label2"]
+    rows = [[row.label or "-", "( a )", row.premise, row.hypothesis, "1.jpg", row.label or "", ""] for row in ROWS]
+    path.write_text("".join("\t".join(row) + "\n" for row in [head, *rows]))
+
+
+def glue_tsv(path: Path) -> None:
+    """As in GLUE's MNLI: an index in front, the gold label last."""
+    head = ["index", "promptID", "sentence1", "sentence2", "label1", "gold_label"]
+    rows = [[str(i), "7", r.premise, r.hypothesis, "neutral", r.label or "-"] for i, r in enumerate(ROWS)]
+    path.write_text("".join("\t".join(row) + "\n" for row in [head, *rows]))
+
+
+def comma_separated(path: Path) -> None:
+    quoted = ['"{}","{}",{}'.format(r.premise.replace('"', '""'), r.hypothesis, r.label or "-") for r in ROWS]
+    path.write_text("\n".join(["premise,hypothesis,label", *quoted]) + "\n")
+
+
+def compressed(path: Path) -> None:
+    plain = path.with_name("plain.jsonl")
+    jsonl(plain)
+    path.write_bytes(gzip.compress(plain.read_bytes()))
+
+
+def hub_dataset() -> datasets.Dataset:
+    """As the Hub has SNLI: labels are numbers, -1 without a gold label, and the schema names them."""
+    columns = {
+        "premise": [row.premise for row in ROWS],
+        "hypothesis": [row.hypothesis for row in ROWS],
+        "label": [-1 if row.label is None else NAMES.index(row.label) for row in ROWS],
+    }
+    text = datasets.Value("string")
+    features = datasets.Features(premise=text, hypothesis=text, label=datasets.ClassLabel(names=NAMES))
+    return datasets.Dataset.from_dict(columns, features=features)
+
+
+def parquet(path: Path) -> None:
+    hub_dataset().to_parquet(str(path))
+
+
+WRITERS: list[tuple[str, Callable[[Path], None]]] = [
+    ("snli.jsonl", jsonl),
+    ("snli.txt", txt),
+    ("mnli.tsv", glue_tsv),
+    ("nli.csv", comma_separated),
+    ("snli.jsonl.gz", compressed),
+    ("snli.parquet", parquet),
+]
+
+
+@pytest.mark.parametrize(("name", "write"), WRITERS, ids=[name for name, _ in WRITERS])
+def test_formats_read_alike(folder: Path, name: str, write: Callable[[Path], None]) -> None:
+    write(folder / name)
+    with nli_sources([name]) as (source,):
+        assert list(source.rows()) == ROWS
+
+
+def test_a_hub_dataset_names_its_labels(folder: Path) -> None:
+    (folder / "snli").mkdir()
+    parquet(folder / "snli" / "train.parquet")
+    with nli_sources(["hf:./snli"]) as (source,):
+        assert list(source.rows()) == ROWS
+
+
+def test_entailed_pairs_and_why_the_others_are_none(augment: Augment, folder: Path) -> None:
+    txt(folder / "a.txt")
+    jsonl(folder / "b.jsonl")
+    extra = [("A cat.", "", "entailment"), (" A cat. ", "An animal.", "entailment"), ("A.", "B.", "maybe")]
+    with (folder / "b.jsonl").open("a") as more:
+        for one, two, label in extra:
+            more.write(json.dumps({"sentence1": one, "sentence2": two, "gold_label": label}) + "\n")
+    done = augment("build-pairs", "a.txt", "b.jsonl", "--pairs", "entailment", "--rejects", "no.arrow", "--json")
+    counts = json.loads(done.out)
+    assert (counts["rows"], counts["pairs"]) == (11, 2)
+    assert counts["parts"] == {"a.txt": 1, "b.jsonl": 1}
+    assert counts["dropped"] == {
+        "another gold label": 1,
+        "empty premise or hypothesis": 1,
+        "exact duplicate": 1,
+        "gold label contradiction": 2,
+        "gold label neutral": 2,
+        "no gold label": 2,
+    }
+    pairs = read_pairs("data/pairs.arrow").to_list()
+    assert pairs == [
+        {
+            "id": xxhash.xxh64_hexdigest(f"{premise}\t{hypothesis}".encode()),
+            "text": premise,
+            "view_a": premise,
+            "view_b": hypothesis,
+            "view_a_name": "premise",
+            "view_b_name": "hypothesis",
+        }
+        for premise, hypothesis in [("A man plays.", "Someone plays."), ("A cat.", "An animal.")]
+    ]
+    assert datasets.Dataset.from_file("no.arrow").num_rows == 9
+    assert not Path("data/sentences").exists()
+    assert "| no gold label | 2 |" in Path("data/pairs.card.md").read_text()
+
+
+def test_limit_counts_rows_of_the_corpus(augment: Augment, folder: Path) -> None:
+    txt(folder / "a.txt")
+    counts = json.loads(augment("build-pairs", "a.txt", "--pairs", "entailment", "--limit", 2, "--json").out)
+    assert (counts["rows"], counts["pairs"]) == (2, 1)
+
+
+def numbers(path: Path) -> None:
+    pq.write_table(pa.table({"premise": ["a"], "hypothesis": ["b"], "label": [0]}), path)
+
+
+BAD: list[tuple[str, bytes | Callable[[Path], None] | None, int, str]] = [
+    ("missing.jsonl", None, 2, "no file 'missing.jsonl'"),
+    ("empty.tsv", b"", 2, "empty.tsv is empty (0 bytes)"),
+    ("none.tsv", b"gold_label\tsentence1\tsentence2\nneutral\ta\tb\n", 1, "no pair is left of 1 rows (gold label neut"),
+    ("columns.tsv", b"text\tlabel\na\tb\n", 2, "columns.tsv has no premise column (sentence1 or premise or ori_sent"),
+    ("half.csv", b"premise,label\na,entailment\n", 2, "half.csv has no hypothesis column"),
+    ("label.csv", b"premise,hypothesis\na,b\n", 2, "label.csv has no label column (gold_label or label), only 'pre"),
+    ("short.tsv", b"label\tpremise\thypothesis\nentailment\ta\n", 2, "short.tsv: line 2 has 2 cells"),
+    (
+        "latin.txt",
+        b"label\tpremise\thypothesis\nentailment\tB\xe4ume\tx\n",
+        2,
+        "invalid UTF-8 in line 2, byte 37 (0xe4)",
+    ),
+    ("bad.jsonl", b"{broken\n", 2, "bad.jsonl: its first line is no JSON"),
+    ("list.jsonl", b"[1]\n", 2, "list.jsonl has no premise column"),
+    ("surrogate.jsonl", b'{"premise": "\\ud800", "hypothesis": "b", "label": "entailment"}\n', 2, "half a surrogate"),
+    ("numbers.csv", b"premise,hypothesis,label\na,b,0\n", 2, "numbers.csv: the label '0' is a number and nothing says"),
+    ("numbers.parquet", numbers, 2, "numbers.parquet: the label '0' is a number"),
+    ("fake.parquet", b"no parquet\n", 2, "fake.parquet is no Parquet file"),
+    ("fake.arrow", b"no arrow at all\n", 2, "fake.arrow is no Arrow file"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "code", "expected"), BAD, ids=[name for name, *_ in BAD])
+def test_a_bad_corpus_is_one_line_and_nothing_is_written(
+    augment: Augment, folder: Path, name: str, content: bytes | Callable[[Path], None] | None, code: int, expected: str
+) -> None:
+    if callable(content):
+        content(folder / name)
+    elif content is not None:
+        (folder / name).write_bytes(content)
+    before = sorted(folder.rglob("*"))
+    done = augment("build-pairs", name, "--pairs", "entailment")
+    assert (done.code, done.err.count("\n")) == (code, 1)
+    assert expected in done.err
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_no_source_says_what_to_give(augment: Augment) -> None:
+    done = augment("build-pairs", "--pairs", "entailment")
+    assert done.code == 2
+    assert "no SOURCE is given: give e.g. snli_1.0_train.jsonl" in done.err
+
+
+def test_real_corpora(augment: Augment) -> None:
+    root = Path(__file__).parents[2]
+    data = Path(os.environ.get("TWINVIEWS_TEST_DATA", root.parent / "shared" / "data")) / "nli"
+    breaking = data / "breaking_nli" / "dataset.jsonl.gz"
+    revised = data / "counterfactual-snli" / "revised_premise" / "dev.tsv"
+    if not (breaking.is_file() and revised.is_file()):
+        pytest.skip("no NLI corpora here")
+    counts = json.loads(augment("build-pairs", breaking, "--pairs", "entailment", "--json").out)
+    # Labels counted in the file itself, with zcat and grep.
+    assert counts["rows"] == 8193
+    assert counts["pairs"] + counts["dropped"].get("exact duplicate", 0) == 982
+    assert counts["dropped"]["gold label contradiction"] == 7164
+    assert counts["dropped"]["gold label neutral"] == 47
+    counts = json.loads(
+        augment("build-pairs", revised, "--pairs", "entailment", "--out", "revised.arrow", "--json").out
+    )
+    assert (counts["rows"], counts["pairs"] + counts["dropped"].get("exact duplicate", 0)) == (400, 126)

@@ -1,0 +1,94 @@
+"""Policies and n-best hypotheses, from the command line to the files."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+from foreigners import done, rows_of, start_with_foreigners
+
+from pipelines.shards import commit_shard
+
+Augment = Callable[..., Any]
+Twins = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def twins(folder: Path, tmp_path: Path) -> Twins:
+    """`augment` as a process that knows a view and a filter of another package."""
+    return partial(start_with_foreigners, folder, tmp_path / "site")
+
+
+def test_multilingual_pairs_a_sentence_with_each_translation(twins: Twins, lines: Path) -> None:
+    done(twins("ingest", lines))
+    counts = json.loads(
+        done(twins("build-pairs", "--pairs", "multilingual", "--view", "speak-de", "--view", "speak-fr", "--json"))
+    )
+    assert (counts["sentences"], counts["pairs"]) == (60, 116)
+    assert counts["parts"] == {"original x speak-de": 58, "original x speak-fr": 58}
+    assert counts["dropped"] == {"speak-de failed: asked-to": 2, "speak-fr failed: asked-to": 2}
+    first, second = rows_of("data/pairs.arrow")[:2]
+    assert first["id"] == second["id"]
+    assert (first["view_a"], first["view_b"], first["view_b_name"]) == ("0", "0 de0", "speak-de")
+    assert (second["view_a"], second["view_b"], second["view_b_name"]) == ("0", "0 fr0", "speak-fr")
+
+
+def test_multilingual_takes_translations_only(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    for views, expected in {
+        (): "takes 1 --view, not 0 (or several)",
+        ("span-mask",): "--view span-mask is no translation",
+        ("translate-de", "translate-de"): "--view translate-de is given twice",
+    }.items():
+        refused = augment("build-pairs", "--pairs", "multilingual", *(f"--view={view}" for view in views))
+        assert refused.code == 2
+        assert expected in refused.err
+
+
+def test_original_pairs_a_sentence_with_several_views(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    augment("span-mask", "--out", "data/views/masked")
+    augment("span-mask", "--seed", 5, "--limit", 10, "--out", "data/views/other")
+    made = augment("build-pairs", "--pairs", "original", "--view", "masked", "--view", "other", "--json")
+    counts = json.loads(made.out)
+    assert counts["dropped"] == {"other was not made for it": 50}
+    assert counts["parts"] == {"original x masked": 60, "original x other": 10}
+
+
+def test_hypotheses_are_views_of_their_own(twins: Twins, lines: Path) -> None:
+    done(twins("speak", lines, "--to", "de", "--best", 3))
+    couple = ["--view", "speak-de", "--view", "speak-de:2", "--json"]
+    counts = json.loads(done(twins("build-pairs", *couple)))
+    one_word = 10
+    assert counts["dropped"] == {"speak-de failed: asked-to": 2, "speak-de:2: no such hypothesis": one_word}
+    for row in rows_of("data/pairs.arrow"):
+        assert (row["view_a"], row["view_b"]) == (f"{row['text'][::-1]} de0", f"{row['text'][::-1]} de1")
+        assert (row["view_a_name"], row["view_b_name"]) == ("speak-de", "speak-de:2")
+    third = ["build-pairs", "--pairs", "original", "--view", "speak-de:3"]
+    assert "the name is 'bsl' there" in done(twins(*third), code=2)
+    refused = done(twins("build-pairs", "--view", "speak-de", "--view", "speak-de:3"), code=2)
+    assert "view is " in refused
+    done(twins(*third, "--out", "third.arrow"))
+    assert rows_of("third.arrow")[0]["view_b"].endswith(" de2")
+    none = done(twins("build-pairs", "--pairs", "original", "--view", "speak-de:9", "--out", "none.arrow"), code=1)
+    assert "speak-de:9: no such hypothesis: 58" in none
+    missing = done(twins("build-pairs", "--pairs", "original", "--view", "speak-fr:2"), code=2)
+    assert "make it with several first, see `augment speak --help`" in missing
+
+
+def test_a_view_dataset_without_alternatives_has_one_hypothesis(augment: Augment, lines: Path) -> None:
+    augment("span-mask", lines)
+    folder = Path("data/views/span-mask")
+    table = datasets.load_from_disk(str(folder)).data.table.drop_columns(["alternatives"])
+    commit_shard(folder, 0, table)
+    (folder / "state.json").unlink()
+    augment("span-mask", lines)  # finishes it as it stands
+    assert "alternatives" not in rows_of(str(folder / "data-00000.arrow"))[0]
+    made = augment("build-pairs", "--view", "span-mask", "--view", "span-mask:2")
+    assert made.code == 1
+    assert "span-mask:2: no such hypothesis: 60" in made.err
+    assert augment("build-pairs", "--pairs", "original", "--view", "span-mask").code == 0
