@@ -20,7 +20,7 @@ from pipelines.pairing import Candidate, PairCounts
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import Input
 from pipelines.rows import Columns, listed
-from pipelines.sources import Source, load_hub, check_source, read_rows
+from pipelines.sources import Source, check_source, load_hub, read_rows
 
 PREMISES = ("sentence1", "premise", "ori_sentence")
 HYPOTHESES = ("sentence2", "hypothesis", "new_sentence")
