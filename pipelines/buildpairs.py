@@ -88,7 +88,20 @@ def build_pairs(
     with ExitStack() as held:
         source = _source(options, running, held)
         job = PairsJob(source, filters, _recipe_options(options, source, filters), options.shards)
-        return write_pairs(job, out, rejects=rejects, overwrite=overwrite)
+        pairs = write_pairs(job, out, rejects=rejects, overwrite=overwrite)
+    _report(pairs)
+    return pairs
+
+
+def _report(pairs: Pairs) -> None:
+    """Write the HTML report beside new pairs; they are made, so a report that cannot be written is a note."""
+    from pipelines.report import report_path, write_pairs_report
+
+    if pairs.made or not report_path(pairs.path).exists():
+        try:
+            write_pairs_report(pairs.path)
+        except (InputError, OSError) as error:
+            note(f"no report was written: {error}")
 
 
 def _source(options: PairsOptions, running: Running, held: ExitStack) -> PairSource:

@@ -3,33 +3,43 @@
 import json
 import logging
 import os
+import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, Literal, NoReturn, TypeAlias
 
 import typer
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 
 __all__ = [
+    "Color",
     "ConfigOption",
     "InputError",
     "MissingExtraError",
     "TwinviewsError",
     "call",
+    "harmless",
+    "in_color",
     "note",
     "progress",
     "run",
     "show",
     "show_json",
+    "show_styled",
     "table",
 ]
 
+Color: TypeAlias = Literal["auto", "always", "never"]
+
 # Keys that a saved recipe carries for its reader and that no option answers to.
 RECIPE_METADATA = frozenset({"command", "made", "twinviews"})
+# Control characters, line separators, what turns the direction of a line around, and invisible characters; those that
+# scripts and emoji are written with (joiners, direction marks, tags) are none of them.
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 # Root of the usage errors of typer's own click (vendored since 0.2x, the click package before that).
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -121,11 +131,55 @@ def show(text: str) -> None:
 
 def show_json(value: Any) -> None:  # noqa: ANN401 - whatever json can write
     """Write a result to stdout as indented JSON, keys in their given order."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=2) + "\n")
+    text = json.dumps(value, ensure_ascii=False, indent=2)
+    # JSON escapes some control characters only; as escapes the others are the same text, and do nothing to a terminal.
+    sys.stdout.write(CONTROL.sub(lambda hit: hit[0] if hit[0] == "\n" else f"\\u{ord(hit[0]):04x}", text) + "\n")
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> None:
-    """Print a table to stdout; numbers are set to the right, and no cell is read as markup.
+def harmless(text: str) -> str:
+    """A text from outside as it may be shown: control and invisible characters as Python's escapes."""
+    return CONTROL.sub(lambda hit: hit[0].encode("unicode_escape").decode(), text)
+
+
+def in_color(color: Color) -> bool:
+    """Whether to write in colour; "auto": on a terminal, unless NO_COLOR is set (see no-color.org)."""
+    if color == "auto":
+        return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return color == "always"
+
+
+def show_styled(label: str, parts: Iterable[tuple[str, str]], *, color: bool) -> None:
+    """Print one labelled line to stdout, made harmless: texts in a style of rich each, or plain without `color`.
+
+    On a terminal a long line is wrapped between words, and goes on below its own beginning.
+    """
+    from rich.cells import cell_len
+    from rich.console import Console
+    from rich.text import Text
+
+    label = harmless(label)
+    line = Text()
+    for text, style in parts:
+        line.append(harmless(text), style)
+    if not color and not sys.stdout.isatty():
+        show(label + line.plain)
+        return
+    system: Literal["standard"] | None = "standard" if color else None
+    console = Console(file=sys.stdout, highlight=False, force_terminal=color, no_color=not color, color_system=system)
+    room = max(20, console.width - cell_len(label)) if sys.stdout.isatty() else max(1, cell_len(line.plain))
+    for number, part in enumerate(line.wrap(console, room) or [Text()]):
+        before = label if number == 0 else " " * cell_len(label)
+        console.print(Text(before).append(part), soft_wrap=True)
+
+
+def table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    title: str | None = None,
+    right: Collection[str] = (),
+) -> None:
+    """Print a table to stdout; numbers and the columns in `right` are set to the right, and no cell is read as markup.
 
     Where stdout is no terminal nothing is cut or wrapped, so the lines can be searched.
     """
@@ -138,9 +192,9 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
     grid = Table(title=title, box=box.SIMPLE_HEAD, title_justify="left", show_edge=False, pad_edge=False)
     for index, name in enumerate(columns):
         numeric = bool(cells) and all(isinstance(row[index], int | float) or row[index] is None for row in cells)
-        grid.add_column(name, justify="right" if numeric else "left", overflow="fold")
+        grid.add_column(name, justify="right" if numeric or name in right else "left", overflow="fold")
     for row in cells:
-        grid.add_row(*(Text("" if cell is None else str(cell)) for cell in row))
+        grid.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
     Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False).print(grid)
 
 

@@ -63,11 +63,11 @@ def _batches(files: Sequence[Path], limit: int | None) -> Iterator[Any]:
     left = limit
     for file in files:
         whole = read_table(file)
-        for start in range(0, whole.num_rows, BATCH_ROWS):
+        for start in range(0, max(1, whole.num_rows), BATCH_ROWS):  # without rows too: a file has its columns
             part = whole.slice(start, BATCH_ROWS if left is None else min(BATCH_ROWS, left))
             if left is not None:
                 left -= part.num_rows
-            if part.num_rows:
+            if part.num_rows or start == 0:
                 yield part
 
 

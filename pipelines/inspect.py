@@ -1,146 +1,124 @@
-"""What is in a dataset: counts, where it comes from, and some rows with their changes marked word by word."""
+"""What is in a dataset: counts, where it comes from, statistics, and some rows with their changes marked."""
 
-import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+import shutil
+import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
-from pipelines.console import show, show_json, table
-from pipelines.folder import open_dataset
-from pipelines.pairing import beside
-from pipelines.pairs import check_stream
-from pipelines.plan import read_plan
-from pipelines.shards import read_table
+from pipelines.console import Color, in_color, note, show, show_json, show_styled, table
+from pipelines.figures import QUANTILE_NAMES, bars, figure, flat, measures, part_cells, percent, sampling, shares
+from pipelines.look import Opened, open_path
+from pipelines.rowtext import heading, lines
+from pipelines.samplerows import Sample, Wanted, sample_rows
+from pipelines.statistics import SAMPLE_ROWS, Statistics, statistics
+from pipelines.worddiff import wdiff
 
-WORDS = re.compile(r"\w+|\s+|[^\w\s]")
+STYLES = {"same": "", "removed": "red strike", "added": "bold green"}
+LONGEST = 2_000
+"""Characters of a text that a terminal shows; what goes into a pipe is whole."""
+WIDE = 104
+"""Columns from which a terminal has room for histograms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """A dataset's kind, what is known of it, what was counted, and sample rows."""
+    """A dataset that was looked into: what it is, its statistics, and sample rows."""
 
-    kind: str
-    facts: Mapping[str, Any]
-    counts: Mapping[str, Any]
-    sample: Sequence[Mapping[str, Any]]
+    opened: Opened
+    statistics: Statistics
+    sample: Sample
 
     def as_dict(self) -> dict[str, Any]:
         """All of it as JSON."""
-        return {"kind": self.kind, **self.facts, "counts": dict(self.counts), "sample": list(self.sample)}
+        return {
+            "kind": self.opened.kind,
+            "path": str(self.opened.path),
+            **self.opened.facts,
+            "finished": self.opened.unfinished is None,
+            "counts": dict(self.opened.counts),
+            "statistics": self.statistics.as_dict(),
+            "matching": self.sample.matching,
+            "sample": list(self.sample.rows),
+        }
 
 
-def inspect_path(path: Path, rows: int) -> Inspected:
-    """Look into sentences, a view dataset or pairs; `rows` sample rows, evenly spread.
+def inspect_path(path: Path, wanted: Wanted, *, sample: int = SAMPLE_ROWS) -> Inspected:
+    """Look into sentences, a view dataset (finished or not), pairs or rejects.
+
+    Args:
+        path: The folder or file.
+        wanted: Which rows to show; its seed also draws the sample of the statistics.
+        sample: Rows that slow statistics are of; 0 for all.
 
     Raises:
-        InputError: Nothing of ours is there, or it is unfinished or damaged.
+        InputError: Nothing of ours is there, it is damaged, or it has not the columns to choose rows by.
     """
-    if path.is_file() or (path.is_dir() and read_plan(path) is None and any(path.glob("*.arrow"))):
-        return _inspect_pairs_file(path, rows)
-    dataset = open_dataset(path)
-    plan = dataset.plan
-    facts: dict[str, Any] = {
-        "path": str(path),
-        "name": plan.name,
-        "rows": dataset.rows,
-        "shards": len(dataset.receipts),
-    }
-    if plan.signature is not None:
-        facts |= {"signature": plan.signature, "seed": plan.seed}
-    facts |= {"digest": dataset.digest, "inputs": [item.model_dump() for item in plan.inputs]}
-    files = [path / receipt.file for receipt in dataset.receipts]
-    return Inspected(plan.kind, facts, dataset.counts, _sample(files, rows))
+    opened = open_path(path)
+    rows = sample_rows(opened, wanted)
+    return Inspected(opened, statistics(opened, sample=sample, seed=wanted.seed or 0), rows)
 
 
-def _inspect_pairs_file(path: Path, rows: int) -> Inspected:
-    files = [path] if path.is_file() else sorted(path.glob("*.arrow"))
-    for file in files:
-        check_stream(file)
-    total = sum(read_table(file).num_rows for file in files)
-    facts: dict[str, Any] = {"path": str(path), "rows": total}
-    counts: Mapping[str, Any] = {"pairs": total}
-    recipe = beside(path, "recipe.json")
-    if recipe.is_file():
-        saved = json.loads(recipe.read_text(encoding="utf-8"))
-        made = saved.get("made", {})
-        facts |= {"name": saved.get("pairs"), "sha256": made.get("sha256")}
-        facts["inputs"] = made.get("plan", {}).get("inputs", [])
-        counts = made.get("counts", counts)
-    return Inspected("pairs", facts, counts, _sample(files, rows))
-
-
-def _sample(files: Sequence[Path], rows: int) -> list[dict[str, Any]]:
-    """Rows spread evenly over all shards."""
-    tables = [read_table(file) for file in files]
-    total = sum(part.num_rows for part in tables)
-    wanted = {index * total // rows for index in range(min(rows, total))} if rows else set()
-    sample: list[dict[str, Any]] = []
-    first = 0
-    for part in tables:
-        inside = sorted(index - first for index in wanted if first <= index < first + part.num_rows)
-        sample += part.take(inside).to_pylist()
-        first += part.num_rows
-    return sample
-
-
-def word_diff(old: str, new: str) -> str:
-    """`new` against `old`, word by word, as wdiff writes it: `a [-big-]{+large+} dog`."""
-    before, after = WORDS.findall(old), WORDS.findall(new)
-    parts = []
-    for what, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        gone, come = "".join(before[i:j]), "".join(after[k:m])
-        if what == "equal":
-            parts.append(gone)
-        else:
-            parts.append((f"[-{gone}-]" if gone else "") + (f"{{+{come}+}}" if come else ""))
-    return "".join(parts)
-
-
-def show_inspected(seen: Inspected, *, as_json: bool) -> None:
+def show_inspected(seen: Inspected, wanted: Wanted, *, as_json: bool, color: Color = "auto") -> None:
     """Print what was seen."""
     if as_json:
         show_json(seen.as_dict())
         return
-    facts = [(key, value) for key, value in seen.facts.items() if key != "inputs"]
-    facts += [("made from", f"{item['name']} (sha256 {item['sha256'][:12]}…)") for item in seen.facts.get("inputs", [])]
-    table((seen.kind, ""), facts)
-    table(("counted", "rows"), _flat(seen.counts))
-    for row in seen.sample:
+    opened = seen.opened
+    if opened.unfinished is not None:
+        note(f"{opened.path} is {opened.unfinished}")
+    _show_facts(opened)
+    table(("counted", "rows"), flat(opened.counts))
+    _show_statistics(seen.statistics, opened.kind)
+    if wanted.is_narrowed:
+        found = seen.sample.matching
         show("")
-        for line in _described(seen.kind, row):
-            show(line)
+        show(f"{len(seen.sample.rows):,} of {found:,} rows like that" if found else "no row is like that")
+    colored = in_color(color)
+    for row in seen.sample.rows:
+        show("")
+        _show_row(opened.kind, row, colored=colored)
 
 
-def _flat(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    lines: list[tuple[str, Any]] = []
-    for key, value in counts.items():
-        if isinstance(value, Mapping):
-            lines += [(f"{key}: {name}", number) for name, number in value.items()]
-        else:
-            lines.append((key, value))
-    return lines
+def _show_facts(opened: Opened) -> None:
+    facts: list[tuple[str, Any]] = [("path", opened.path)]
+    facts += [(key, value) for key, value in opened.facts.items() if key not in ("inputs", "params") and value]
+    for item in opened.facts.get("inputs", []):
+        facts.append(("made from", f"{item['name']} (sha256 {item['sha256'][:12]}…)"))
+    table((opened.kind, ""), facts)
 
 
-def _described(kind: str, row: Mapping[str, Any]) -> Iterator[str]:
-    text = row["text"]
-    if kind == "view":
-        reason = f" ({row['reason']})" if row["reason"] else ""
-        yield f"{row['id']} {row['status']}{reason}"
-        yield f"  text   {text}"
-        if row["pivot"] is not None:
-            yield f"  pivot  {row['pivot']}"
-        if row["view"] is not None:
-            yield f"  view   {word_diff(text, row['view'])}"
-    elif kind == "pairs":
-        yield row["id"]
-        yield f"  text   {text}"
-        for side in ("view_a", "view_b"):
-            yield f"  {row[side + '_name']}: {word_diff(text, row[side])}"
-    else:
-        yield f"{row['id']} {text}"
-        for key in ("label", "pair"):
-            if row.get(key) is not None:
-                yield f"  {key}  {row[key]}"
+def _show_statistics(found: Statistics, kind: str) -> None:
+    rows = [(name, f"{count:,}", f"{of:,}", percent(share)) for name, count, of, share in shares(found)]
+    if rows:
+        table(("share", "rows", "of", "%"), rows, right=("rows", "of", "%"))
+    summed = measures(found, kind)
+    if summed:
+        wide = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= WIDE
+        names = ["mean", *QUANTILE_NAMES.values()]
+        cells = [
+            [name, figure(each.mean), *(figure(each.quantiles[key]) for key in QUANTILE_NAMES)]
+            + ([bars(each.histogram)] if wide else [])
+            for name, each in summed
+        ]
+        table(["measure", *names, *(["histogram"] if wide else [])], cells, right=names)
+    for name, counts in found.values.items():
+        table((f"column {name}", "rows"), counts.items())
+    if found.parts:
+        columns = ("views", "rows", "% identical", "length, b / a", "chrF*", "self-BLEU*")
+        table(columns, [part_cells(name, part) for name, part in found.parts.items()], right=columns[1:])
+    if found.self_bleu:
+        show(f"self-BLEU* of view_a against view_b: {found.self_bleu.score:.1f} ({found.self_bleu.signature})")
+    starred = sampling(found)
+    if starred:
+        show(starred)
+
+
+def _show_row(kind: str, row: Mapping[str, Any], *, colored: bool) -> None:
+    show_styled("", [(heading(kind, row), "bold")], color=colored)
+    texts = list(lines(kind, row, LONGEST if sys.stdout.isatty() else None))
+    width = min(24, max(5, *(len(each.label) for each in texts)))
+    for label, parts in texts:
+        styled = [(piece.text, STYLES[piece.change]) for piece in parts] if colored else [(wdiff(parts), "")]
+        show_styled(f"  {label:<{width}}  ", styled, color=colored)

@@ -1,35 +1,90 @@
-"""`augment inspect` and `augment export`: what stands in a dataset, on the terminal or as one file."""
+"""`augment inspect`, `augment report` and `augment export`: a dataset on the terminal, as a page, as one file."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from pipelines.console import ConfigOption, show, show_json, table
+from augment.view import Status
+from pipelines.console import Color, ConfigOption, show, show_json, table
 from pipelines.export import ExportFormat
+from pipelines.report import REPORT_ROWS
+from pipelines.statistics import SAMPLE_ROWS
 from pipelines.viewcommand import DryRunOption, JsonOption, OverwriteOption
 
 PathArgument = Annotated[
     Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.", show_default=False)
 ]
+SampleOption = Annotated[
+    int, typer.Option(min=0, help="Rows that chrF, self-BLEU and words changed are taken from; 0 for all.")
+]
 
 
 def add_look_commands(app: typer.Typer) -> None:
-    """Add `inspect` and `export` to `app`."""
+    """Add `inspect`, `report` and `export` to `app`."""
     app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
+    app.command("report", epilog="Example: augment report data/pairs.arrow")(_report)
     app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)
 
 
 def _inspect(
     path: PathArgument,
-    rows: Annotated[int, typer.Option(min=0, help="Sample rows to show.")] = 5,
+    rows: Annotated[int, typer.Option(min=0, help="Sample rows to show, spread evenly.")] = 5,
+    status: Annotated[Status | None, typer.Option(help="Only rows with this status.", show_default=False)] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="Only rows with this in their reason, such as repetition.", show_default=False)
+    ] = None,
+    search: Annotated[
+        str | None, typer.Option(help="Only rows with this in one of their texts.", show_default=False)
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Draw the rows at random, and the sample of the statistics by it too.", show_default=False),
+    ] = None,
+    sample: SampleOption = SAMPLE_ROWS,
+    color: Annotated[Color, typer.Option(help="Changes in colour; auto: on a terminal.")] = "auto",
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Show what a dataset holds: counts, where it comes from, and sample rows with changes marked word by word."""
-    from pipelines.inspect import inspect_path, show_inspected
+    """Show what a dataset holds: counts, where it comes from, statistics, and rows with changes marked word by word.
 
-    show_inspected(inspect_path(path, rows), as_json=json)
+    The statistics are of the whole dataset, whichever rows are shown.
+    """
+    from pipelines.inspect import inspect_path, show_inspected
+    from pipelines.samplerows import Wanted
+
+    wanted = Wanted(rows, status, reason, search, seed)
+    show_inspected(inspect_path(path, wanted, sample=sample), wanted, as_json=json, color=color)
+
+
+def _report(
+    path: PathArgument,
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; PATH with the ending .report.html if not given.")
+    ] = None,
+    rows: Annotated[int, typer.Option(min=0, help="Sample rows on the page, spread evenly.")] = REPORT_ROWS,
+    seed: Annotated[int, typer.Option(help="Seed of the sample of the statistics.")] = 0,
+    sample: SampleOption = SAMPLE_ROWS,
+    dry_run: DryRunOption = False,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+) -> None:
+    """Write one HTML page about a dataset: where it comes from, statistics, and rows with their changes."""
+    from pipelines.report import Page, check_report, report_path, write_report
+
+    target = out or report_path(path)
+    page = Page(rows, sample, seed)
+    if dry_run:
+        there = check_report(path, target, overwrite=overwrite)
+        preview = {"out": str(target), "rows": there.facts["rows"], "sample": sample}
+        show_json(preview) if json else table(("", "would be"), preview.items())
+        return
+    made = write_report(path, target, page, overwrite=overwrite)
+    if json:
+        show_json({"out": str(target), "made_now": made})
+    else:
+        show(f"{target} written" if made else f"{target} is there already, nothing done")
 
 
 def _export(

@@ -16,7 +16,7 @@ from pipelines.cli import build_app
 from pipelines.console import InputError, TwinviewsError, call, table
 
 Augment = Callable[..., Any]
-COMMANDS = ["ingest", "build-pairs", "inspect", "export", "views", "wordnet", *view_names()]
+COMMANDS = ["ingest", "build-pairs", "inspect", "report", "export", "views", "wordnet", *view_names()]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

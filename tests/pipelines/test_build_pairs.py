@@ -132,6 +132,7 @@ def test_pairs_are_written_once_and_belong_to_their_recipe(augment: Augment, lin
         "pairs.arrow",
         "pairs.card.md",
         "pairs.recipe.json",
+        "pairs.report.html",
     ]
 
 

@@ -2,17 +2,23 @@
 
 import csv
 import json
+import os
+import pty
+import re
+import subprocess
+import sys
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import datasets
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pipelines.inspect import word_diff
+from pipelines.console import harmless
+from pipelines.pairs import PAIR_COLUMNS
 
 Augment = Callable[..., Any]
 
@@ -46,25 +52,210 @@ def test_inspect_marks_the_changed_words(made: Augment) -> None:
     assert "{+[MASK]" in made("inspect", "data/views/span-mask", "--rows", 60).out
 
 
-@given(st.text(), st.text())
-def test_word_diff_without_its_marks_is_either_side(old: str, new: str) -> None:
-    marks = ("[-", "-]", "{+", "+}")
-    if any(sign in old + new for sign in "[]{}-+"):
-        return
-    shown = word_diff(old, new)
-    before, after = "", ""
-    side = ""
-    at = 0
-    while at < len(shown):
-        pair = shown[at : at + 2]
-        if pair in marks:
-            side = {"[-": "old", "{+": "new"}.get(pair, "")
-            at += 2
-            continue
-        before += shown[at] if side in ("", "old") else ""
-        after += shown[at] if side in ("", "new") else ""
-        at += 1
-    assert (before, after) == (old, new)
+def write_pairs(rows: list[tuple[str, str | None]], **columns: list[Any]) -> Path:
+    """Pairs of a sentence with one view of it, as somebody else might write them."""
+    table = pa.table(
+        {
+            "id": [f"{number:016x}" for number in range(len(rows))],
+            "text": [text for text, _ in rows],
+            "view_a": [text for text, _ in rows],
+            "view_b": pa.array([view for _, view in rows], pa.string()),
+            "view_a_name": ["original"] * len(rows),
+            "view_b_name": ["other"] * len(rows),
+            **columns,
+        }
+    )
+    path = Path("other.arrow")
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return path
+
+
+def test_inspect_has_statistics(made: Augment) -> None:
+    seen = json.loads(made("inspect", "data/views/span-mask", "--sample", 10, "--json").out)
+    assert seen["finished"] is True
+    found = seen["statistics"]
+    assert found["shares"]["unchanged"]["of"] == 60
+    assert found["shares"]["unchanged"]["count"] == seen["counts"]["statuses"]["unchanged"]
+    assert (found["sampled"], found["measures"]["chrf"]["n"]) == (10, 10)
+    assert set(found["measures"]["achieved_fraction"]) == {
+        *("n", "mean", "min", "q05", "q25", "median", "q75", "q95", "max", "histogram")
+    }
+    pairs = json.loads(made("inspect", "data/pairs.arrow", "--json").out)["statistics"]
+    assert pairs["self_bleu"]["signature"].startswith("nrefs:1|")
+    assert pairs["shares"]["a_is_text"]["share"] == 1
+    shown = made("inspect", "data/pairs.arrow").out
+    assert re.search(r"chrF, b ~ a\*  +\d", shown)
+    assert f"self-BLEU* of view_a against view_b: {pairs['self_bleu']['score']:.1f}" in shown
+
+
+@pytest.mark.parametrize("seed", [None, 3])
+def test_rows_can_be_chosen_by_status_reason_and_text(made: Augment, seed: int | None) -> None:
+    def rows(*options: object) -> list[dict[str, Any]]:
+        drawn = [] if seed is None else ["--seed", seed]
+        return json.loads(made("inspect", "data/views/span-mask", "--rows", 99, "--json", *options, *drawn).out)[
+            "sample"
+        ]
+
+    everything = rows()
+    assert len(everything) == 60
+    short = [row for row in everything if row["status"] == "unchanged"]
+    assert 0 < len(short) < 60
+    assert rows("--status", "unchanged") == short
+    assert rows("--reason", "SHORT") == short
+    assert rows("--status", "failed") == []
+    assert rows("--search", "EPSILON") == [row for row in everything if "epsilon" in row["text"] + row["view"]]
+    assert rows("--search", "fail", "--status", "ok", "--reason", "x") == []
+    assert "no row is like that" in made("inspect", "data/views/span-mask", "--status", "failed").out
+    assert f"5 of {len(short)} rows like that" in made("inspect", "data/views/span-mask", "--reason", "short").out
+
+
+def test_rows_are_spread_evenly_or_drawn_by_a_seed(made: Augment) -> None:
+    def ids(*options: object) -> list[str]:
+        return [row["id"] for row in json.loads(made("inspect", "data/pairs.arrow", "--json", *options).out)["sample"]]
+
+    everything = ids("--rows", 60)
+    assert ids("--rows", 6) == everything[::10]
+    drawn = ids("--rows", 6, "--seed", 1)
+    assert drawn == ids("--rows", 6, "--seed", 1) != ids("--rows", 6, "--seed", 2)
+    assert sorted(drawn, key=everything.index) == drawn
+
+
+@pytest.mark.parametrize(("option", "value"), [("--status", "failed"), ("--reason", "repetition")])
+def test_a_column_that_is_not_there_is_named(made: Augment, option: str, value: str) -> None:
+    done = made("inspect", "data/pairs.arrow", option, value)
+    assert done.code == 2
+    assert f"{option} {value}: data/pairs.arrow has no column '{option[2:]}'" in done.err
+    assert done.err.count("\n") == 1
+
+
+def test_rejects_and_further_columns_are_shown(augment: Augment) -> None:
+    path = write_pairs(
+        [("a dog", "one dog"), ("a cat", None)], reason=["too alike", "other failed"], chrf=[51.234, None]
+    )
+    done = augment("inspect", path)
+    assert done.code == 0
+    assert "0000000000000000  reason too alike  chrf 51.2" in done.out
+    assert "0000000000000001  reason other failed\n" in done.out
+    assert "column chrf" in done.out
+    seen = json.loads(augment("inspect", path, "--reason", "fail", "--json").out)
+    assert [row["id"] for row in seen["sample"]] == ["0000000000000001"]
+
+
+def test_an_unfinished_view_says_how_far_it_came(made: Augment) -> None:
+    out = Path("data/views/span-mask")
+    (out / "state.json").unlink()
+    (out / "receipts" / "data-00001.arrow.json").unlink()
+    done = made("inspect", out)
+    assert done.code == 0
+    assert "not finished: 3 of 4 shards are there (44 of 60 rows)" in done.err
+    assert "augment span-mask" in done.err
+    seen = json.loads(made("inspect", out, "--json").out)
+    assert (seen["finished"], seen["rows"], seen["statistics"]["rows"]) == (False, 44, 44)
+    assert made("export", out).code == 2
+    made("span-mask", "lines.txt", "--shard-size", 16)
+    assert json.loads(made("inspect", out, "--json").out)["finished"] is True
+
+
+@pytest.mark.parametrize("harm", ["cut", "numbers", "nothing"])
+def test_pairs_that_cannot_be_read_are_one_line(augment: Augment, harm: str) -> None:
+    path = write_pairs([("a dog " * 100, "one dog")] * 50)
+    if harm == "cut":
+        path.write_bytes(path.read_bytes()[:-5_000])
+    elif harm == "numbers":
+        table = pa.table({**{name: ["x"] for name in PAIR_COLUMNS}, "view_b": [3]})
+        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+    else:
+        path.write_bytes(b"")
+    for command in ("inspect", "report"):
+        done = augment(command, path)
+        assert done.code == 2
+        assert re.fullmatch(r"error: .*other\.arrow.*\n", done.err)
+
+
+HOSTILE = [
+    ("a dog runs", "a \x1b[31mred\x1b[0m dog\x07 \x9b2J runs"),
+    ("evil \u202eoverride\u202c and \u2066isolate", "line\u2028separator\r\nand\ttab"),
+    ("soft\u00adhyphen", "zero\u200bwidth\ufeff"),
+    ("x" * 100_000, "x" * 50_000 + " " + "y" * 50_000),
+]
+
+
+def test_no_control_character_of_the_data_reaches_the_terminal(augment: Augment) -> None:
+    path = write_pairs(HOSTILE, label=["\x1b[2J", "b", "b", "b"], view_b_name=["other", "\x1b[2J", "other", "other"])
+    assert json.loads(augment("inspect", path, "--json").out)["sample"][0]["view_b"] == HOSTILE[0][1]
+    for options in ([], ["--json"], ["--color", "always"]):
+        done = augment("inspect", path, *options)
+        assert done.code == 0
+        said = re.sub(r"\x1b\[[0-9;]*m", "", done.out) if "always" in options else done.out
+        assert {char for char in said if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")} == {"\n"}
+    assert "\\x1b[31mred\\x1b[0m" in augment("inspect", path).out
+
+
+def test_scripts_and_emoji_are_shown_as_they_are() -> None:
+    text = "हिन्दी नी\u200dला می\u200cخواهم \u200fא 👩‍👩‍👧 🇩🇪 👍🏽 ✔️ é 中文"
+    assert harmless(text) == text
+
+
+def colored(pieces: str) -> str:
+    return pieces.replace("<", "\x1b[9;31m").replace("{", "\x1b[1;32m").replace(">", "\x1b[0m")
+
+
+def test_changes_are_coloured_where_that_is_wanted(augment: Augment) -> None:
+    path = write_pairs([("a big dog runs", "a small dog runs")])
+    assert "a [-big-]{+small+} dog runs\n" in augment("inspect", path).out
+    assert "\x1b" not in augment("inspect", path, "--color", "never").out
+    always = augment("inspect", path, "--color", "always").out
+    assert colored("  other     a <big>{small> dog runs\n") in always
+    assert "[-big-]" not in always
+
+
+@pytest.mark.parametrize(
+    ("environment", "color", "has_color"),
+    [
+        ({}, "auto", True),
+        ({"NO_COLOR": "1"}, "auto", False),
+        ({"TERM": "dumb"}, "auto", False),
+        ({}, "never", False),
+        ({"NO_COLOR": "1"}, "always", True),
+    ],
+)
+def test_a_terminal_has_colours_and_wrapped_lines(
+    folder: Path, environment: dict[str, str], color: str, has_color: bool
+) -> None:
+    path = write_pairs(
+        [("one two three four five six seven eight nine ten eleven", "one two three 4 five"), ("狗" * 90, "猫")]
+    )
+    said = on_a_terminal({"COLUMNS": "60", "TERM": "xterm", **environment}, "inspect", str(path), "--color", color)
+    assert (colored("<four>{4>") in said) == has_color
+    assert ("[-four-]{+4+}" in said) == (not has_color)
+    rows = re.sub(r"\x1b\[[0-9;]*m", "", said).split("0000000000000000")[1].splitlines()
+    widths = [sum(1 + (unicodedata.east_asian_width(char) == "W") for char in line) for line in rows]
+    assert max(widths) <= 60
+    assert any(line.startswith("            ") and line.strip() for line in rows)
+
+
+def on_a_terminal(environment: dict[str, str], *arguments: str) -> str:
+    """What `augment` says when stdout is a terminal."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from pipelines.cli import main; main()", *arguments],
+        stdout=slave,
+        stderr=subprocess.DEVNULL,
+        env={"PATH": os.environ["PATH"], "PYTHONPATH": str(Path(__file__).parents[2]), **environment},
+    )
+    os.close(slave)
+    said = b""
+    try:
+        while part := os.read(master, 65_536):
+            said += part
+    except OSError:  # how Linux says that the other end is closed
+        pass
+    finally:
+        os.close(master)
+    assert process.wait(60) == 0
+    return said.decode().replace("\r\n", "\n")
 
 
 @pytest.mark.parametrize("path", ["data/sentences", "data/views/span-mask", "data/pairs.arrow"])
@@ -89,6 +280,15 @@ def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
     assert refused.code == 2
     assert "exists" in refused.err
     assert made("export", path, "--to", to, "--limit", 5, "--overwrite").out.startswith("5 rows")
+
+
+@pytest.mark.parametrize("to", ["parquet", "jsonl", "csv"])
+def test_pairs_without_rows_can_be_exported(augment: Augment, to: str) -> None:
+    path = write_pairs([])
+    done = augment("export", path, "--to", to)
+    assert (done.code, done.out) == (0, f"0 rows written to other.{to}\n")
+    if to == "parquet":
+        assert pq.read_schema("other.parquet").names == list(PAIR_COLUMNS)
 
 
 def test_an_exported_dataset_can_be_ingested_again(made: Augment) -> None:

@@ -1,0 +1,138 @@
+"""Anything of ours opened for a look: what it is, where it comes from, and the files that its rows lie in."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from augment.errors import InputError
+from pipelines.folder import STATE_FILE, Dataset, count_receipts, open_dataset
+from pipelines.pairing import beside
+from pipelines.pairs import PAIR_COLUMNS, check_stream, pair_files
+from pipelines.plan import Kind, Plan, read_plan
+from pipelines.shards import read_table, valid_receipt
+
+CHUNK_ROWS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """A dataset: its kind, facts about it, what was counted when it was made, and its files.
+
+    Attributes:
+        kind: What the rows are.
+        path: Where it is.
+        facts: Name, plan and hashes, as JSON.
+        counts: Rows by status, reason and so on.
+        files: IPC streams, in order; where a run was stopped, those that are finished.
+        unfinished: For a run that was stopped, how far it came and how to go on.
+    """
+
+    kind: Kind
+    path: Path
+    facts: Mapping[str, Any]
+    counts: Mapping[str, Any]
+    files: tuple[Path, ...]
+    unfinished: str | None = None
+
+    def chunks(self) -> Iterator[Any]:
+        """The rows, as tables of at most CHUNK_ROWS.
+
+        Raises:
+            InputError: A file cannot be read to its end.
+        """
+        for file in self.files:
+            table = _read(file)
+            for start in range(0, table.num_rows, CHUNK_ROWS):
+                yield table.slice(start, CHUNK_ROWS)
+
+
+def open_path(path: Path) -> Opened:
+    """Open sentences, a view dataset, pairs (a file, or a folder of them) or rejects.
+
+    Raises:
+        InputError: Nothing of ours is there, or it is damaged.
+    """
+    if path.is_file() or (path.is_dir() and read_plan(path) is None and any(path.glob("*.arrow"))):
+        return _open_pairs(path)
+    plan = read_plan(path)
+    if plan is not None and plan.kind == "view" and not (path / STATE_FILE).exists():
+        return _open_unfinished(path, plan)
+    return _open_folder(open_dataset(path))
+
+
+def _open_folder(dataset: Dataset) -> Opened:
+    plan = dataset.plan
+    facts = {"name": plan.name, "rows": dataset.rows, "shards": len(dataset.receipts), **_planned(plan)}
+    files = tuple(dataset.path / receipt.file for receipt in dataset.receipts)
+    return Opened(plan.kind, dataset.path, {**facts, "digest": dataset.digest}, dataset.counts, files)
+
+
+def _open_unfinished(path: Path, plan: Plan) -> Opened:
+    """What a stopped run left: the shards that it committed."""
+    found = [valid_receipt(path, index, stop - start) for index, (start, stop) in enumerate(plan.shards)]
+    receipts = [receipt for receipt in found if receipt is not None]
+    rows = sum(receipt.rows for receipt in receipts)
+    facts = {"name": plan.name, "rows": rows, "shards": len(receipts), **_planned(plan)}
+    left = (
+        f"not finished: {len(receipts):,} of {len(plan.shards):,} shards are there ({rows:,} of {plan.rows:,} rows); "
+        f"the `augment {plan.name}` that began it goes on where it stopped when it is run again"
+    )
+    files = tuple(path / receipt.file for receipt in receipts)
+    return Opened(plan.kind, path, facts, count_receipts(receipts), files, left)
+
+
+def _planned(plan: Plan) -> dict[str, Any]:
+    made = {"signature": plan.signature} if plan.signature is not None else {}
+    return {
+        **made,
+        **({"seed": plan.seed} if plan.seed is not None else {}),
+        "params": {key: value for key, value in plan.params.items() if value is not None},
+        "inputs": [item.model_dump() for item in plan.inputs],
+        "twinviews": plan.twinviews,
+    }
+
+
+def _open_pairs(path: Path) -> Opened:
+    files = pair_files(path)
+    for file in files:
+        check_stream(file)
+    rows = sum(_read(file).num_rows for file in files)
+    made = _made(beside(path, "recipe.json"))
+    try:
+        plan = Plan.model_validate(made.get("plan"))
+    except ValueError:
+        return Opened("pairs", path, {"rows": rows}, {"pairs": rows}, tuple(files))
+    facts = {"name": plan.name, "rows": rows, **_planned(plan), "sha256": made.get("sha256")}
+    return Opened("pairs", path, facts, made.get("counts") or {"pairs": rows}, tuple(files))
+
+
+def _made(recipe: Path) -> Mapping[str, Any]:
+    """What the recipe beside pairs says of them; nothing if there is none, or one of somebody else's."""
+    try:
+        made = json.loads(recipe.read_text(encoding="utf-8"))["made"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return made if isinstance(made, dict) else {}
+
+
+def _read(file: Path) -> Any:  # noqa: ANN401 - a pyarrow table
+    import pyarrow as pa
+
+    try:
+        table = read_table(file)
+        table.validate(full=True)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"{file} is damaged ({error}): make it again") from None
+    _check_text(file, table.schema, [name for name in PAIR_COLUMNS if name in table.schema.names])
+    return table
+
+
+def _check_text(file: Path, schema: Any, names: Sequence[str]) -> None:  # noqa: ANN401 - a pyarrow schema
+    import pyarrow as pa
+
+    for name in names:
+        kind = schema.field(name).type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            raise InputError(f"{file}: column {name!r} holds {kind}, text is wanted: it holds no pairs of ours")

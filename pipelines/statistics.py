@@ -1,0 +1,234 @@
+"""The statistics of a dataset: what its views or pairs are like, over all rows, or where that is slow over a sample."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+from pipelines.distribution import Summary
+from pipelines.look import Opened
+from pipelines.similarity import Bleu, SelfBleu, chrf, chrf_signature, tokenizer_for
+from pipelines.tally import Tally, tally_pairs, tally_sentences, tally_view, words_changed
+
+SAMPLE_ROWS = 2_000
+MOST_PARTS = 12
+OTHERS = "others"
+TALLIES: Mapping[str, Callable[[Tally, Any], None]] = {
+    "sentences": tally_sentences,
+    "view": tally_view,
+    "pairs": tally_pairs,
+}
+TEXTS: Mapping[str, tuple[str, ...]] = {"view": ("text", "view"), "pairs": ("text", "view_a", "view_b")}
+"""The columns that a row must have to be compared."""
+COMPARED: Mapping[str, Mapping[str, tuple[str, str]]] = {
+    "view": {"chrf": ("view", "text")},
+    "pairs": {"chrf": ("view_b", "view_a"), "chrf_a": ("view_a", "text"), "chrf_b": ("view_b", "text")},
+}
+"""What is compared with what: hypothesis and reference."""
+CHRF = ("chrf", "chrf_a", "chrf_b")
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """How many of how many."""
+
+    count: int
+    of: int
+
+    @property
+    def value(self) -> float | None:
+        """The share, 0 to 1; None of none."""
+        return self.count / self.of if self.of else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """It as JSON."""
+        return {"count": self.count, "of": self.of, "share": self.value}
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """What was found out about rows.
+
+    Attributes:
+        rows: How many there are.
+        shares: Such as those of unchanged or identical texts.
+        measures: Distributions by name. chrF is 0 to 100, a length ratio is in characters.
+        scores: Distributions of the further columns that hold numbers.
+        values: How often each text occurs in further columns that hold text.
+        sampled: Rows that chrF, self-BLEU and words changed are of.
+        seed: What they were drawn by.
+        chrf_signature: What sacrebleu calls this chrF.
+        self_bleu: Of pairs, the BLEU of `view_a` against `view_b`.
+        parts: Of pairs, the same for each combination of views, where there are several.
+    """
+
+    rows: int
+    shares: Mapping[str, Share]
+    measures: Mapping[str, Summary]
+    scores: Mapping[str, Summary]
+    values: Mapping[str, Mapping[str, int]]
+    sampled: int = 0
+    seed: int = 0
+    chrf_signature: str | None = None
+    self_bleu: Bleu | None = None
+    parts: Mapping[str, "Statistics"] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it as JSON."""
+        return {
+            "rows": self.rows,
+            "sampled": self.sampled,
+            "seed": self.seed,
+            "chrf_signature": self.chrf_signature,
+            "shares": {name: share.as_dict() for name, share in self.shares.items()},
+            "measures": {name: summary.as_dict() for name, summary in self.measures.items()},
+            "scores": {name: summary.as_dict() for name, summary in self.scores.items()},
+            "values": {name: dict(counts) for name, counts in self.values.items()},
+            "self_bleu": self.self_bleu.as_dict() if self.self_bleu else None,
+            "parts": {name: part.as_dict() for name, part in self.parts.items()},
+        }
+
+
+def statistics(opened: Opened, *, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
+    """Go over all rows for what is fast, and over a sample for chrF, self-BLEU and words changed.
+
+    Args:
+        opened: The dataset.
+        sample: Rows in the sample, drawn from those that have all texts; 0 for all rows.
+        seed: What they are drawn by.
+
+    Raises:
+        InputError: A file of it cannot be read.
+    """
+    counted = _Counted(opened)
+    for table in opened.chunks():
+        for part, rows in counted.split(table):
+            TALLIES[opened.kind](part.tally, rows)
+    if opened.kind in TEXTS:
+        for table in _drawn(opened, TEXTS[opened.kind], sample, seed):
+            counted.compare(_compared(table, opened.kind))
+    return counted.statistics(seed)
+
+
+def _compared(table: Any, kind: str) -> Any:  # noqa: ANN401 - pyarrow tables
+    """Texts, names of views and edits of a table, and the chrF of its texts as columns of their own."""
+    import pyarrow as pa
+
+    kept = [name for name in (*TEXTS[kind], "view_a_name", "view_b_name", "edits") if name in table.schema.names]
+    compared = table.select(kept)
+    for name, (hypothesis, reference) in COMPARED[kind].items():
+        scores = chrf(*(table.column(side).to_pylist() for side in (hypothesis, reference)))
+        compared = compared.append_column(name, pa.array(scores, pa.float64()))
+    return compared
+
+
+class _Part:
+    """One combination of views, or all rows."""
+
+    def __init__(self) -> None:
+        self.tally = Tally()
+        self.bleu: SelfBleu | None = None
+        self.sampled = 0
+
+    def compare(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow table
+        """Take compared rows of the sample in."""
+        self.sampled += table.num_rows
+        for name in CHRF:
+            if name in table.schema.names:
+                self.tally.measure(name, table.column(name).to_numpy())
+        if "edits" in table.schema.names:
+            self.tally.share("words_changed", *words_changed(table.select(["text", "edits"]).to_pylist()))
+
+    def statistics(self, seed: int, parts: Mapping[str, Statistics]) -> Statistics:
+        """What was found out."""
+        tally = self.tally
+        blank = {name for name in ("edits", "alternatives") if name in tally.measures and tally.measures[name].is_blank}
+        left_out = blank | ({"words_changed"} if "edits" in blank else set())
+        measures = {name: each.summary() for name, each in tally.measures.items() if name not in left_out}
+        scores = {name: each.summary() for name, each in tally.scores.items()}
+        return Statistics(
+            rows=tally.rows,
+            shares={name: Share(*share) for name, share in tally.shares.items() if name not in left_out},
+            measures={name: each for name, each in measures.items() if each is not None},
+            scores={name: each for name, each in scores.items() if each is not None},
+            values={name: dict(_most_common(counts)) for name, counts in tally.values.items()},
+            sampled=self.sampled,
+            seed=seed,
+            chrf_signature=chrf_signature() if self.sampled else None,
+            self_bleu=self.bleu.score() if self.bleu else None,
+            parts=parts,
+        )
+
+
+class _Counted:
+    """All rows, and for pairs each combination of views for itself."""
+
+    def __init__(self, opened: Opened) -> None:
+        self._whole = _Part()
+        self._parts: dict[str, _Part] = {}
+        self._is_pairs = opened.kind == "pairs"
+        self._tokenize: str | None = None
+
+    def compare(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow table
+        """Take compared rows of the sample in; n-grams are counted once, for the combination that a row belongs to."""
+        for part, rows in self.split(table):
+            part.compare(rows)
+            if self._is_pairs and part is not self._whole:
+                one, two = (rows.column(name).to_pylist() for name in ("view_a", "view_b"))
+                self._tokenize = self._tokenize or tokenizer_for(one)
+                part.bleu = part.bleu or SelfBleu(self._tokenize)
+                part.bleu.add(one, two)
+
+    def split(self, table: Any) -> Iterator[tuple[_Part, Any]]:  # noqa: ANN401 - a pyarrow table
+        """The rows, and those of each combination of views."""
+        import pyarrow.compute as pc
+
+        yield self._whole, table
+        if not self._is_pairs or not table.num_rows:
+            return
+        names = [pc.fill_null(table.column(f"{side}_name"), "?") for side in ("view_a", "view_b")]
+        joined = pc.binary_join_element_wise(*names, " x ")
+        for name in pc.unique(joined).to_pylist():
+            known = name if name in self._parts or len(self._parts) < MOST_PARTS else OTHERS
+            yield self._parts.setdefault(known, _Part()), table.filter(pc.equal(joined, name))
+
+    def statistics(self, seed: int) -> Statistics:
+        """What was found out, by combination where there are several."""
+        for part in self._parts.values():
+            if part.bleu is not None:
+                self._whole.bleu = self._whole.bleu or SelfBleu(self._tokenize or "13a")
+                self._whole.bleu.absorb(part.bleu)
+        parts = sorted(self._parts.items(), key=lambda each: (-each[1].tally.rows, each[0]))
+        several = parts if len(parts) > 1 else []
+        return self._whole.statistics(seed, {name: part.statistics(seed, {}) for name, part in several})
+
+
+def _drawn(opened: Opened, texts: tuple[str, ...], sample: int, seed: int) -> Iterator[Any]:
+    """Tables of the rows that are drawn, of those that have all texts, in order."""
+    import numpy as np
+
+    total = sum(_whole_rows(table, texts).num_rows for table in opened.chunks())
+    everything = sample == 0 or sample >= total
+    places = np.array([] if everything else sorted(Random(seed).sample(range(total), sample)), dtype=np.int64)
+    first = 0
+    for table in opened.chunks():
+        rows = _whole_rows(table, texts)
+        inside = places[(places >= first) & (places < first + rows.num_rows)] - first
+        first += rows.num_rows
+        picked = rows if everything else rows.take(inside)
+        if picked.num_rows:
+            yield picked
+
+
+def _whole_rows(table: Any, texts: tuple[str, ...]) -> Any:  # noqa: ANN401 - pyarrow tables
+    from functools import reduce
+
+    import pyarrow.compute as pc
+
+    return table.filter(reduce(pc.and_, (pc.is_valid(table.column(name)) for name in texts)))
+
+
+def _most_common(counts: Counter[str]) -> list[tuple[str, int]]:
+    """The most frequent values first, at most a score of them."""
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:20]

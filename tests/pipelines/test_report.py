@@ -1,0 +1,234 @@
+"""A dataset as one HTML page."""
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipelines.folder import finalise, view_schema
+from pipelines.look import open_path
+from pipelines.plan import read_plan
+from pipelines.report import report_path, write_pairs_report
+from pipelines.shards import commit_shard, read_table
+from pipelines.statistics import statistics
+
+Augment = Callable[..., Any]
+VOID = {"meta", "link", "br", "hr", "img", "input"}
+
+
+class Parsed(HTMLParser):
+    """A page's elements and text; it fails on elements that are not closed or closed in the wrong order."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.text = ""
+        self.feed(html)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.text += data
+
+    def all(self, tag: str) -> list[dict[str, str | None]]:
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.fixture
+def made(augment: Augment, lines: Path) -> Augment:
+    augment("span-mask", lines, "--shard-size", 16)
+    augment("build-pairs", "--pairs", "original", "--view", "span-mask")
+    Path("data/pairs.report.html").unlink()
+    return augment
+
+
+@pytest.mark.parametrize(
+    ("path", "out"),
+    [
+        ("data/sentences", "data/sentences.report.html"),
+        ("data/views/span-mask", "data/views/span-mask.report.html"),
+        ("data/pairs.arrow", "data/pairs.report.html"),
+    ],
+)
+def test_a_report_is_one_page_that_needs_nothing_else(made: Augment, path: str, out: str) -> None:
+    done = made("report", path)
+    assert (done.code, done.out) == (0, f"{out} written\n")
+    html = Path(out).read_text(encoding="utf-8")
+    page = Parsed(html)
+    assert html.startswith("<!DOCTYPE html>\n")
+    assert {"script", "link", "img", "iframe", "object"}.isdisjoint(tag for tag, _ in page.elements)
+    named = {name for _, attributes in page.elements for name in attributes}
+    assert {"src", "href", "style", "onclick", "onload"}.isdisjoint(named)
+    assert not re.search(r"url\(|@import|https?:", html)
+    assert len(page.all("h1")) == 1
+    assert page.all("title") == [{}]
+    assert all(svg.get("aria-label") or svg.get("aria-hidden") for svg in page.all("svg"))
+    assert all("scope" in cell for cell in page.all("th"))
+    assert len(page.all("article")) >= 20
+
+
+def test_equal_datasets_have_equal_reports(made: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made("report", "data/pairs.arrow")
+    first = Path("data/pairs.report.html").read_bytes()
+    assert "nothing done" in made("report", "data/pairs.arrow").out
+    (folder / "again").mkdir()
+    monkeypatch.chdir(folder / "again")
+    made("span-mask", "../lines.txt", "--shard-size", 16)
+    made("build-pairs", "--pairs", "original", "--view", "span-mask")
+    made("report", "data/pairs.arrow")
+    assert Path("data/pairs.report.html").read_bytes() == first
+
+
+def test_a_report_says_what_the_statistics_say(made: Augment) -> None:
+    found = statistics(open_path(Path("data/views/span-mask")))
+    made("report", "data/views/span-mask", "--rows", 6)
+    page = Parsed(Path("data/views/span-mask.report.html").read_text(encoding="utf-8"))
+    bars = [attributes for attributes in page.all("svg") if attributes.get("class") == "histogram"]
+    assert len(bars) == len(found.measures)
+    drawn = sum(sum(count > 0 for count in shown.histogram.counts) for shown in found.measures.values())
+    grounds = [each for each in page.all("rect") if each.get("class") == "ground"]
+    assert len(page.all("rect")) == drawn + 2 * len(grounds)
+    assert "view:span-mask|" in page.text
+    unchanged = found.shares["unchanged"]
+    assert f"{100 * unchanged.count / unchanged.of:.1f} %" in page.text
+    assert "Rows with the reason too-short" in page.text
+    assert "[MASK]" in page.text
+    inputs = json.loads(made("inspect", "data/views/span-mask", "--json").out)["inputs"]
+    assert inputs[0]["sha256"] in page.text
+
+
+def test_rows_of_one_reason_are_not_those_of_another(augment: Augment, folder: Path) -> None:
+    out = Path("data/views/identity")
+    (folder / "lines.txt").write_text("".join(f"line {number}\n" for number in range(9)))
+    augment("identity", "lines.txt")
+    plan = read_plan(out)
+    assert plan is not None
+    rows = read_table(out / "data-00000.arrow").to_pylist()
+    for number, row in enumerate(rows):
+        row |= {"view": None, "status": "failed", "reason": "repetition" if number < 2 else "pivot-repetition"}
+    table = pa.Table.from_pylist(rows, schema=view_schema())
+    finalise(out, plan, [commit_shard(out, 0, table)], view_schema(), {})
+    assert augment("report", out, "--rows", 1).code == 0
+    text = Parsed(Path("data/views/identity.report.html").read_text(encoding="utf-8")).text
+    groups = {part.split("\n")[0]: part for part in text.split("Rows with the reason ")[1:]}
+    assert {name: len(re.findall("failed \\(", part)) for name, part in groups.items()} == {
+        "pivot-repetition": 3,
+        "repetition": 2,
+    }
+
+
+def test_bars_are_as_high_as_their_counts(made: Augment) -> None:
+    found = statistics(open_path(Path("data/pairs.arrow"))).measures["chrf"].histogram
+    made("report", "data/pairs.arrow")
+    html = Path("data/pairs.report.html").read_text(encoding="utf-8")
+    drawn = html.split('aria-label="Histogram of chrF, b ~ a*')[1].split("</svg>")[0]
+    heights = [float(height) for height in re.findall(r' height="([\d.]+)"/>', drawn)]
+    counts = [count for count in found.counts if count]
+    assert heights == pytest.approx([max(34 * count / max(counts), 1) for count in counts], abs=0.01)
+
+
+HOSTILE = {
+    "id": ["</code><script>alert(1)</script>"] * 2,
+    "text": ["<img src=x onerror=alert(1)> a & b \x1b[31m", "\u202eevil"],
+    "view_a": ["<img src=y> a &amp; b", "\"quoted\" 'too'"],
+    "view_b": ["</dd></dl>", "x" * 100_000],
+    "view_a_name": ["<b>one</b>", "<b>two</b>"],
+    "view_b_name": ['" onclick="alert(1)', "{{ 7 * 7 }}"],
+    "label": ["<script>", "</style>"],
+    "<u>": [0.5, 0.25],
+}
+
+
+def test_nothing_in_the_data_becomes_markup(augment: Augment) -> None:
+    table = pa.table(HOSTILE)
+    path = Path("<i>hostile.arrow")
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    assert augment("report", path).code == 0
+    html = Path("<i>hostile.report.html").read_text(encoding="utf-8")
+    page = Parsed(html)
+    tags = {tag for tag, _ in page.elements}
+    assert tags.isdisjoint({"script", "img", "b", "i", "u"})
+    assert not any(name.startswith("on") for _, attributes in page.elements for name in attributes)
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", html)
+    for shown in ("</code><script>alert(1)</script>", "a & b \\x1b[31m", "\\u202eevil", "{{ 7 * 7 }}", "column <u>"):
+        assert shown in page.text
+    assert len(html) < 60_000
+
+
+def test_a_report_replaces_only_reports_of_ours(made: Augment) -> None:
+    assert made("report", "data/pairs.arrow", "--dry-run").code == 0
+    out = Path("data/pairs.report.html")
+    assert not out.exists()
+    made("report", "data/pairs.arrow")
+    first = out.read_bytes()
+    refused = made("report", "data/pairs.arrow", "--rows", 3)
+    assert refused.code == 2
+    assert "data/pairs.report.html exists: choose another --out, or --overwrite it" in refused.err
+    assert out.read_bytes() == first
+    assert json.loads(made("report", "data/pairs.arrow", "--rows", 3, "--overwrite", "--json").out) == {
+        "out": str(out),
+        "made_now": True,
+    }
+    assert out.read_bytes() != first
+    out.write_text("<html>precious</html>")
+    for options in ([], ["--overwrite"], ["--dry-run"]):
+        refused = made("report", "data/pairs.arrow", *options)
+        assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert made("report", "data/pairs.arrow", "--out", "data").code == 2
+    assert out.read_text() == "<html>precious</html>"
+    assert made("report", "data/pairs.arrow", "--out", "new/page.html").code == 0
+
+
+def test_a_report_beside_a_dataset_is_in_nobody_s_way(made: Augment) -> None:
+    made("report", "data/views/span-mask")
+    made("report", "data/sentences")
+    assert made("span-mask", "--shard-size", 16).code == 0
+    assert made("span-mask", "--limit", 5, "--overwrite").code == 0
+    assert made("build-pairs", "--pairs", "original", "--view", "span-mask", "--overwrite").code == 0
+
+
+def test_pairs_get_their_report_beside_them(made: Augment) -> None:
+    pairs = Path("data/pairs.arrow")
+    assert write_pairs_report(pairs) == report_path(pairs) == Path("data/pairs.report.html")
+    first = Path("data/pairs.report.html").read_bytes()
+    made("report", pairs, "--rows", 2, "--overwrite")
+    write_pairs_report(pairs)
+    assert Path("data/pairs.report.html").read_bytes() == first
+
+
+def test_an_unfinished_view_has_a_report_that_says_so(made: Augment) -> None:
+    out = Path("data/views/span-mask")
+    (out / "state.json").unlink()
+    (out / "receipts" / "data-00003.arrow.json").unlink()
+    assert made("report", out).code == 0
+    assert "not finished: 3 of 4 shards" in Path("data/views/span-mask.report.html").read_text(encoding="utf-8")
+
+
+def test_build_pairs_leaves_a_report_and_spares_a_file_of_somebody_else(augment: Augment, lines: Path) -> None:
+    report = Path("data/pairs.report.html")
+    assert augment("build-pairs", lines, "--pairs", "self").code == 0
+    assert "60" in report.read_text(encoding="utf-8")
+    report.write_text("mine", encoding="utf-8")
+    again = augment("build-pairs", "--pairs", "self", "--limit", 10, "--overwrite")
+    assert again.code == 0
+    assert "no report was written" in again.err
+    assert report.read_text(encoding="utf-8") == "mine"
