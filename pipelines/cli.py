@@ -8,11 +8,9 @@ import typer
 from augment import __version__
 from augment.view import view_names
 from pipelines import console
-from pipelines.console import ConfigOption, show, show_json, table
-from pipelines.lookcommands import add_look_commands
-from pipelines.pairscommand import add_pairs_command
-from pipelines.sources import Format
-from pipelines.viewcommand import (
+from pipelines.commands.look import add_look_commands
+from pipelines.commands.pairs import add_pairs_command
+from pipelines.commands.view import (
     DryRunOption,
     JsonOption,
     LimitOption,
@@ -21,6 +19,8 @@ from pipelines.viewcommand import (
     view_example,
     view_summary,
 )
+from pipelines.console import ConfigOption, show, show_json, table
+from pipelines.reading.sources import Format
 
 
 def build_app() -> typer.Typer:
@@ -96,7 +96,7 @@ def _ingest(
     from tempfile import TemporaryDirectory
 
     from pipelines.ingest import Ingest, ingest
-    from pipelines.rows import Columns
+    from pipelines.reading.rows import Columns
 
     job = Ingest(sources, Columns(column, label_column, pair_column), format, limit, shard_size)
     if dry_run:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 from augment.errors import InputError
 from pipelines.files import locked, whole_file, write_whole
 from pipelines.folder import open_dataset
-from pipelines.pairing import beside
+from pipelines.pairing.candidates import beside
 from pipelines.pairs import check_stream
 from pipelines.recipe import recipe_text
 from pipelines.shards import BATCH_ROWS, read_table

@@ -27,10 +27,10 @@ from pipelines.folder import (
     sentence_schema,
 )
 from pipelines.plan import PLAN_FILE, Input, Plan
+from pipelines.reading.rows import Columns
+from pipelines.reading.sources import Format, Source, check_source, read_rows
 from pipelines.recipe import recipe_text
-from pipelines.rows import Columns
 from pipelines.shards import Receipt, commit_shard, read_table
-from pipelines.sources import Format, Source, check_source, read_rows
 
 SHARD_ROWS = 50_000
 

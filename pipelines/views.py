@@ -16,10 +16,10 @@ from pipelines.ingest import Ingest, ingest
 from pipelines.job import SHARD_ROWS, Job, Shards, plan_view
 from pipelines.kept import folders_like
 from pipelines.plan import Plan, read_plan
+from pipelines.reading.sources import SAMPLE
 from pipelines.recipe import recipe_text
 from pipelines.run import Result, run_view
 from pipelines.shards import valid_receipt
-from pipelines.sources import SAMPLE
 
 DATA = Path("data")
 SENTENCES = DATA / "sentences"

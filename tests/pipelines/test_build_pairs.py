@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.console import InputError
-from pipelines.makepairs import spec_of
+from pipelines.pairing.views import spec_of
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
 
 Augment = Callable[..., Any]

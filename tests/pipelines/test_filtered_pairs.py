@@ -94,6 +94,7 @@ def test_shards_are_filtered_once_and_hold_the_same_pairs(augment: Augment, line
         "pairs.arrow",
         "pairs.card.md",
         "pairs.recipe.json",
+        "pairs.report.html",
         "sentences",
     ]
 
@@ -140,6 +141,7 @@ def test_a_killed_run_leaves_nothing_half_and_the_next_one_ends_alike(twins: Twi
         "pairs.arrow",
         "pairs.card.md",
         "pairs.recipe.json",
+        "pairs.report.html",
     ]
     for name in ("pairs.arrow", "pairs.card.md", "pairs.recipe.json"):
         assert (folder / "out" / name).read_bytes() == (folder / "whole" / name).read_bytes()
@@ -166,7 +168,7 @@ def test_a_full_disk_leaves_no_pairs(augment: Augment, lines: Path, monkeypatch:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pipelines.writepairs.write_whole", full)
+    monkeypatch.setattr("pipelines.pairing.writing.write_whole", full)
     failed = augment("build-pairs", "--pairs", "self", "--rejects", "r.arrow")
     assert failed.code == 1
     assert "No space left on device" in failed.err

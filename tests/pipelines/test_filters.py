@@ -249,7 +249,7 @@ def test_similar_pairs_meet_in_a_band() -> None:
         ("chrf:min=1,min=2", "'min' is given twice"),
         ("chrf:least=1", r"least='1': .*\(it takes: min, max\)"),
         ("special-tokens:n=1", r"it takes: none"),
-        ("semantic:encoder=/nowhere", "--filter semantic: encoder /nowhere: neither a folder nor a model"),
+        ("semantic:encoder=/nowhere", "--filter semantic: encoder /nowhere: no such folder"),
         ("semantic:min=0.9,max=0.1", "min 0.9 is above max 0.1"),
         ("near-duplicates:threshold=0", "threshold='0'"),
         ("language:expect=english", "'english' is no language that py3langid knows"),
@@ -270,7 +270,7 @@ def test_a_filter_written_out_makes_the_same_filter(name: str) -> None:
 
 
 def test_a_value_may_hold_commas() -> None:
-    with pytest.raises(InputError, match="encoder a,b/c: neither a folder"):
+    with pytest.raises(InputError, match="encoder a,b/c: no such folder"):
         make_filter("semantic:encoder=a,b/c,min=0.5", CPU)
 
 

@@ -13,7 +13,7 @@ from foreigners import rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.mixture import Ingredient, shares
+from pipelines.pairing.mixture import Ingredient, shares
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
 
 Augment = Callable[..., Any]

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import xxhash
 
-from pipelines.nli import NliRow, nli_sources
+from pipelines.pairing.nli import NliRow, nli_sources
 from pipelines.pairs import read_pairs
 
 Augment = Callable[..., Any]

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pytest
 
 from pipelines.folder import finalise, view_schema
-from pipelines.look import open_path
+from pipelines.look.opened import open_path
+from pipelines.look.report import report_path, write_pairs_report
+from pipelines.look.statistics import statistics
 from pipelines.plan import read_plan
-from pipelines.report import report_path, write_pairs_report
 from pipelines.shards import commit_shard, read_table
-from pipelines.statistics import statistics
 
 Augment = Callable[..., Any]
 VOID = {"meta", "link", "br", "hr", "img", "input"}

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF
 
-from pipelines import look
-from pipelines.distribution import QUANTILES, Distribution
 from pipelines.folder import view_schema
-from pipelines.look import Opened, open_path
+from pipelines.look import opened as looking
+from pipelines.look.distribution import QUANTILES, Distribution
+from pipelines.look.opened import Opened, open_path
+from pipelines.look.similarity import SelfBleu, chrf, tokenizer_for
+from pipelines.look.statistics import Statistics, statistics
+from pipelines.look.tally import words_changed
 from pipelines.plan import Kind
-from pipelines.similarity import SelfBleu, chrf, tokenizer_for
-from pipelines.statistics import Statistics, statistics
-from pipelines.tally import words_changed
 
 PAIRS = [
     ("a dog runs", "a dog runs", "the dog is running"),
@@ -183,7 +183,7 @@ def test_rejects_that_lack_a_side_are_counted_and_not_compared(tmp_path: Path) -
 
 
 def test_an_empty_file_has_no_statistics(tmp_path: Path) -> None:
-    table = pa.table({name: pa.array([], pa.string()) for name in look.PAIR_COLUMNS})
+    table = pa.table({name: pa.array([], pa.string()) for name in looking.PAIR_COLUMNS})
     found = statistics(open_path(stream(tmp_path / "pairs.arrow", table)))
     assert (found.rows, dict(found.measures), found.self_bleu) == (0, {}, None)
 
@@ -196,7 +196,7 @@ def test_the_sample_is_drawn_by_its_seed_alone(tmp_path: Path, monkeypatch: pyte
     path = many(tmp_path)
     first = statistics(open_path(path), sample=50, seed=3)
     assert first.sampled == 50
-    monkeypatch.setattr(look, "CHUNK_ROWS", 33)
+    monkeypatch.setattr(looking, "CHUNK_ROWS", 33)
     again = statistics(open_path(path), sample=50, seed=3)
     assert close(first, again)
     other = statistics(open_path(path), sample=50, seed=4)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from augment.edits import apply_edits
 from augment.view import Edit
-from pipelines.worddiff import Piece, clipped, pieces, split, wdiff, word_pieces
+from pipelines.look.worddiff import Piece, clipped, pieces, split, wdiff, word_pieces
 
 
 def joined(parts: list[Piece], side: str) -> str:

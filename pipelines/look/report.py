@@ -8,7 +8,8 @@ from typing import Any
 from augment import __version__
 from augment.errors import InputError
 from pipelines.console import harmless
-from pipelines.figures import (
+from pipelines.files import locked, write_whole
+from pipelines.look.figures import (
     QUANTILE_NAMES,
     figure,
     flat,
@@ -18,12 +19,11 @@ from pipelines.figures import (
     sampling,
     shares,
 )
-from pipelines.files import locked, write_whole
-from pipelines.look import Opened, open_path
-from pipelines.pairing import beside
-from pipelines.rowtext import heading, lines
-from pipelines.samplerows import Wanted, sample_rows
-from pipelines.statistics import SAMPLE_ROWS, Statistics, statistics
+from pipelines.look.opened import Opened, open_path
+from pipelines.look.rowtext import heading, lines
+from pipelines.look.sample import Wanted, sample_rows
+from pipelines.look.statistics import SAMPLE_ROWS, Statistics, statistics
+from pipelines.pairing.candidates import beside
 
 REPORT_ROWS = 20
 ROWS_PER_REASON = 3
@@ -107,7 +107,7 @@ def report_html(opened: Opened, page: Page) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("pipelines"),
+        loader=PackageLoader("pipelines.look"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from augment.errors import InputError
-from pipelines.cells import read_csv, read_tsv
-from pipelines.columnar import BATCH_ROWS, batch_rows, read_arrow, read_parquet, wanted_columns
-from pipelines.lines import CHUNK_BYTES, Line, read_lines
-from pipelines.rows import Columns, Row, text_column
+from pipelines.reading.cells import read_csv, read_tsv
+from pipelines.reading.columnar import BATCH_ROWS, batch_rows, read_arrow, read_parquet, wanted_columns
+from pipelines.reading.lines import CHUNK_BYTES, Line, read_lines
+from pipelines.reading.rows import Columns, Row, text_column
 
 Format: TypeAlias = Literal["text", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
@@ -31,7 +31,7 @@ ENDINGS: Mapping[str, Format] = {
 HUB = "hf:"
 STDIN = "-"
 SAMPLE = "sample:sentences"
-SAMPLE_FOLDER = Path(__file__).parent / "sample"
+SAMPLE_FOLDER = Path(__file__).parents[1] / "sample"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from augment.errors import InputError
-from pipelines.rows import Columns, Row, text_column
+from pipelines.reading.rows import Columns, Row, text_column
 
 BATCH_ROWS = 10_000
 Wanted: TypeAlias = tuple[str, str | None, str | None]

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from pipelines.distribution import Histogram, Summary
-from pipelines.statistics import CHRF, Statistics
+from pipelines.look.distribution import Histogram, Summary
+from pipelines.look.statistics import CHRF, Statistics
 
 MEASURES: Mapping[str, str] = {
     "words": "words",

@@ -14,7 +14,7 @@ import xxhash
 from augment.errors import InputError
 from pipelines.files import sha256_of
 from pipelines.filter import about_name
-from pipelines.pairing import Candidate, PairCounts
+from pipelines.pairing.candidates import Candidate, PairCounts
 from pipelines.pairs import PAIR_COLUMNS, check_stream, pair_files
 from pipelines.plan import Input
 from pipelines.shards import BATCH_ROWS

@@ -15,11 +15,11 @@ from pipelines.card import pairs_card
 from pipelines.files import TEMPORARY, locked, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.filter import Filter
 from pipelines.folder import CARD_FILE, RECIPE_FILE, claim, finalise, finished_dataset
-from pipelines.pairing import Candidate, PairCounts, PairSource, beside
+from pipelines.pairing.candidates import Candidate, PairCounts, PairSource, beside
+from pipelines.pairing.rejects import REASON, check_rejects, intact_rejects, open_rejects, rejects_facts
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE, Plan
 from pipelines.recipe import recipe_text
-from pipelines.rejects import REASON, check_rejects, intact_rejects, open_rejects, rejects_facts
 from pipelines.shards import BATCH_ROWS, Receipt, commit_shard, read_table
 
 IDENTICAL = "the two views are identical"

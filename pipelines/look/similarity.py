@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pipelines.worddiff import UNSPACED
+from pipelines.look.worddiff import UNSPACED
 
 if TYPE_CHECKING:
     from sacrebleu.metrics import BLEU, CHRF

@@ -8,7 +8,7 @@ from typing import Any
 
 from augment.errors import InputError
 from pipelines.folder import STATE_FILE, Dataset, count_receipts, open_dataset
-from pipelines.pairing import beside
+from pipelines.pairing.candidates import beside
 from pipelines.pairs import PAIR_COLUMNS, check_stream, pair_files
 from pipelines.plan import Kind, Plan, read_plan
 from pipelines.shards import read_table, valid_receipt

@@ -6,11 +6,11 @@ from typing import Annotated
 import typer
 
 from augment.view import Status
+from pipelines.commands.view import DryRunOption, JsonOption, OverwriteOption
 from pipelines.console import Color, ConfigOption, show, show_json, table
 from pipelines.export import ExportFormat
-from pipelines.report import REPORT_ROWS
-from pipelines.statistics import SAMPLE_ROWS
-from pipelines.viewcommand import DryRunOption, JsonOption, OverwriteOption
+from pipelines.look.report import REPORT_ROWS
+from pipelines.look.statistics import SAMPLE_ROWS
 
 PathArgument = Annotated[
     Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.", show_default=False)
@@ -50,8 +50,8 @@ def _inspect(
 
     The statistics are of the whole dataset, whichever rows are shown.
     """
-    from pipelines.inspect import inspect_path, show_inspected
-    from pipelines.samplerows import Wanted
+    from pipelines.look.inspect import inspect_path, show_inspected
+    from pipelines.look.sample import Wanted
 
     wanted = Wanted(rows, status, reason, search, seed)
     show_inspected(inspect_path(path, wanted, sample=sample), wanted, as_json=json, color=color)
@@ -71,7 +71,7 @@ def _report(
     config: ConfigOption = None,
 ) -> None:
     """Write one HTML page about a dataset: where it comes from, statistics, and rows with their changes."""
-    from pipelines.report import Page, check_report, report_path, write_report
+    from pipelines.look.report import Page, check_report, report_path, write_report
 
     target = out or report_path(path)
     page = Page(rows, sample, seed)

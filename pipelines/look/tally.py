@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipelines.distribution import Distribution
 from pipelines.filters.special_tokens import TOKENS
+from pipelines.look.distribution import Distribution
 from pipelines.pairs import PAIR_COLUMNS
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.console import Color, in_color, note, show, show_json, show_styled, table
-from pipelines.figures import QUANTILE_NAMES, bars, figure, flat, measures, part_cells, percent, sampling, shares
-from pipelines.look import Opened, open_path
-from pipelines.rowtext import heading, lines
-from pipelines.samplerows import Sample, Wanted, sample_rows
-from pipelines.statistics import SAMPLE_ROWS, Statistics, statistics
-from pipelines.worddiff import wdiff
+from pipelines.look.figures import QUANTILE_NAMES, bars, figure, flat, measures, part_cells, percent, sampling, shares
+from pipelines.look.opened import Opened, open_path
+from pipelines.look.rowtext import heading, lines
+from pipelines.look.sample import Sample, Wanted, sample_rows
+from pipelines.look.statistics import SAMPLE_ROWS, Statistics, statistics
+from pipelines.look.worddiff import wdiff
 
 STYLES = {"same": "", "removed": "red strike", "added": "bold green"}
 LONGEST = 2_000

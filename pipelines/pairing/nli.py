@@ -15,12 +15,12 @@ import xxhash
 from augment.errors import InputError
 from pipelines.filter import About
 from pipelines.ingest import normalise
-from pipelines.lines import read_lines
-from pipelines.pairing import Candidate, PairCounts
+from pipelines.pairing.candidates import Candidate, PairCounts
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import Input
-from pipelines.rows import Columns, listed
-from pipelines.sources import Source, check_source, load_hub, read_rows
+from pipelines.reading.lines import read_lines
+from pipelines.reading.rows import Columns, listed
+from pipelines.reading.sources import Source, check_source, load_hub, read_rows
 
 PREMISES = ("sentence1", "premise", "ori_sentence")
 HYPOTHESES = ("sentence2", "hypothesis", "new_sentence")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from augment.errors import InputError
-from pipelines.lines import read_lines
-from pipelines.rows import TEXT_COLUMNS, Columns, Row, listed
+from pipelines.reading.lines import read_lines
+from pipelines.reading.rows import TEXT_COLUMNS, Columns, Row, listed
 
 
 def read_csv(path: Path, name: str, columns: Columns) -> Iterator[Row]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from augment.errors import InputError
 from augment.view import Status
-from pipelines.look import Opened
+from pipelines.look.opened import Opened
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,12 +10,12 @@ from augment.errors import InputError
 from augment.view import Runtime
 from pipelines.console import note, show, show_json, table
 from pipelines.filter import Filter, make_filter
-from pipelines.makepairs import check_views, pair_views, preview_views
-from pipelines.mixture import Mixture, ingredients
-from pipelines.nli import Entailment, nli_sources
-from pipelines.pairing import VIEW_POLICIES, PairSource, Policy, ViewPolicy
+from pipelines.pairing.candidates import VIEW_POLICIES, PairSource, Policy, ViewPolicy
+from pipelines.pairing.mixture import Mixture, ingredients
+from pipelines.pairing.nli import Entailment, nli_sources
+from pipelines.pairing.views import check_views, pair_views, preview_views
+from pipelines.pairing.writing import Pairs, PairsJob, write_pairs
 from pipelines.views import REAL_WEIGHTS, STARTER, Running, sentences_for
-from pipelines.writepairs import Pairs, PairsJob, write_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ def build_pairs(
 
 def _report(pairs: Pairs) -> None:
     """Write the HTML report beside new pairs; they are made, so a report that cannot be written is a note."""
-    from pipelines.report import report_path, write_pairs_report
+    from pipelines.look.report import report_path, write_pairs_report
 
     if pairs.made or not report_path(pairs.path).exists():
         try:

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from pipelines.figures import figure
+from pipelines.look.figures import figure
+from pipelines.look.worddiff import Piece, clipped, pieces
 from pipelines.pairs import PAIR_COLUMNS
-from pipelines.worddiff import Piece, clipped, pieces
 
 Row: TypeAlias = Mapping[str, Any]
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
-from pipelines.distribution import Summary
-from pipelines.look import Opened
-from pipelines.similarity import Bleu, SelfBleu, chrf, chrf_signature, tokenizer_for
-from pipelines.tally import Tally, tally_pairs, tally_sentences, tally_view, words_changed
+from pipelines.look.distribution import Summary
+from pipelines.look.opened import Opened
+from pipelines.look.similarity import Bleu, SelfBleu, chrf, chrf_signature, tokenizer_for
+from pipelines.look.tally import Tally, tally_pairs, tally_sentences, tally_view, words_changed
 
 SAMPLE_ROWS = 2_000
 MOST_PARTS = 12

@@ -6,9 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from pipelines.console import ConfigOption, show_json, table
-from pipelines.pairing import Policy
-from pipelines.viewcommand import (
+from pipelines.commands.view import (
     BatchTokensOption,
     DeviceOption,
     DryRunOption,
@@ -16,6 +14,8 @@ from pipelines.viewcommand import (
     OverwriteOption,
     WorkersOption,
 )
+from pipelines.console import ConfigOption, show_json, table
+from pipelines.pairing.candidates import Policy
 
 SourcesArgument = Annotated[
     list[str] | None,
@@ -123,7 +123,7 @@ def _build_pairs(
     Sentences of which a view failed or was rejected are dropped and counted by reason; views that equal their
     sentence are kept and counted, unless a filter drops them.
     """
-    from pipelines.buildpairs import PairsOptions, build_pairs, preview_pairs, show_pairs
+    from pipelines.pairing.build import PairsOptions, build_pairs, preview_pairs, show_pairs
     from pipelines.views import Running
 
     options = PairsOptions(

@@ -1,0 +1,1 @@
+"""A dataset looked at: statistics, rows with their changes, on the terminal and as a page."""

@@ -1,0 +1,1 @@
+"""Pairs from views, NLI corpora and other pairs: candidates, filters applied, what is written."""

@@ -1,0 +1,1 @@
+"""Sentences from files and streams: formats, columns, lines."""
