@@ -1,17 +1,28 @@
-"""Translate the sentence, for multilingual pairs (BSL, section 4.3)."""
+"""Translate the sentence, for multilingual pairs (BSL, section 4.3); `de+fr` goes to French through German."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal
-
 from pydantic import BaseModel, ConfigDict, Field
 
-from augment.translate import Translator
-from augment.translate.marian import MarianTranslator, beams_of, resolve_precision
-from augment.translate.models import resolve_models
-from augment.view import Runtime, Viewed, ViewSpec
+from augment.translate.marian import resolve_precision
+from augment.translate.stages import (
+    HOP,
+    Decode,
+    Directly,
+    Hypotheses,
+    Long,
+    Models,
+    Onwards,
+    Precision,
+    Retry,
+    Revision,
+    Source,
+    Temperature,
+    find_models,
+    joined_revisions,
+    make_translator,
+)
+from augment.view import Runtime, ViewSpec
 
 
 class PARAMS(BaseModel):
@@ -19,47 +30,34 @@ class PARAMS(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    to: str = Field(description="language to translate to, such as fr")
-    source: str = Field(default="en", description="language of the sentences")
-    models: str = Field(default="starter", description="starter, opus-mt, or a folder of MarianMT models")
-    decode: str = Field(default="greedy", description="greedy or beam:N; beam:4 is 3 to 4 times slower")
-    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
-        default="auto", description="arithmetic; auto: bf16 where the device has it, else fp32"
+    to: str = Field(description="language to translate to, such as fr; de+fr goes there through German")
+    source: Source = "en"
+    models: Models = "starter"
+    decode: Decode = "greedy"
+    temperature: Temperature = None
+    hypotheses: Hypotheses = 1
+    long: Long = "split"
+    retry: Retry = True
+    precision: Precision = "auto"
+    revision: Revision = None
+
+
+def build(params: PARAMS, runtime: Runtime) -> Directly | Onwards:
+    """The view for `params`; raises InputError where a model is missing or a parameter is wrong."""
+    languages = [params.source, *params.to.split(HOP)]
+    models = find_models(params.models, languages, params.revision)
+    resolved = params.model_copy(
+        update={
+            "precision": resolve_precision(params.precision, runtime.device),
+            "revision": joined_revisions(models),
+        }
     )
-    revision: str | None = Field(default=None, description="hold the model to this revision")
-
-
-@dataclass(frozen=True)
-class Translate:
-    """The view; seeds do not matter to it."""
-
-    spec: ViewSpec
-    translator: Translator = field(repr=False)
-
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
-        """Translate every text."""
-        translations = self.translator.translate(texts)
-        views = []
-        for text, (translated, reason), _ in zip(texts, translations, seeds, strict=True):
-            if reason is not None:
-                views.append(Viewed(None, "failed", reason))
-            else:
-                views.append(Viewed(translated, "unchanged" if translated == text else "ok"))
-        return views
-
-
-def build(params: PARAMS, runtime: Runtime) -> Translate:
-    """The view for `params`; raises InputError where the model is missing or a parameter is wrong."""
-    beams_of(params.decode)
-    model = resolve_models(params.models, params.source, params.to, params.revision)
-    precision = resolve_precision(params.precision, runtime.device)
-    resolved = {**params.model_dump(), "precision": precision, "revision": model.revision}
-    translator = MarianTranslator(
-        model.path,
-        model.prefix,
-        decode=params.decode,
-        precision=precision,
-        device=runtime.device,
-        batch_tokens=runtime.batch_tokens,
+    spec = ViewSpec("translate", resolved.model_dump())
+    translator = make_translator(
+        models[-1], runtime, **resolved.model_dump(exclude={"to", "source", "models", "revision"})
     )
-    return Translate(ViewSpec("translate", resolved), translator)
+    leg = "-".join(languages[-2:])
+    if len(models) == 1:
+        return Directly(spec, translator, leg)
+    before = {"to": HOP.join(languages[1:-1]), "hypotheses": 1, "revision": joined_revisions(models[:-1])}
+    return Onwards(spec, build(resolved.model_copy(update=before), runtime), translator, leg)

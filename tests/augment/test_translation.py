@@ -10,7 +10,8 @@ from learnt import COPIED, DOGS, EMPTY, ENGLISH, FRENCH, GERMAN, GUITAR, LOOPING
 
 from augment.errors import InputError
 from augment.translate import Translation
-from augment.translate.marian import MarianTranslator, beams_of, resolve_precision
+from augment.translate.decoding import parse_decoding
+from augment.translate.marian import MarianTranslator, resolve_precision
 from augment.translate.models import resolve_models
 from augment.view import ViewSpec, make_view
 
@@ -33,8 +34,8 @@ def test_the_output_depends_on_the_input_and_keeps_its_order(translation_models:
     assert [translation.text for translation in translator.translate(texts)] == [GERMAN[text] for text in texts]
 
 
-@pytest.mark.parametrize("precision", ["fp32", "bf16"])
-@pytest.mark.parametrize("decode", ["greedy", "beam:3"])
+@pytest.mark.parametrize("precision", ["fp64", "fp32", "bf16"])
+@pytest.mark.parametrize("decode", ["greedy", "beam:3", "top-k:5"])
 def test_a_translation_does_not_depend_on_its_batch(translation_models: Path, decode: str, precision: str) -> None:
     words = " ".join([*GERMAN, *FRENCH.values()]).split()
     draw = random.Random(7)
@@ -42,14 +43,15 @@ def test_a_translation_does_not_depend_on_its_batch(translation_models: Path, de
     path = translation_models / "en-xx"
     alone = MarianTranslator(path, ">>de<<", decode=decode, precision=precision, batch_tokens=1)
     together = MarianTranslator(path, ">>de<<", decode=decode, precision=precision, batch_tokens=100_000)
-    expected = alone.translate(texts)
+    seeds = list(range(len(texts)))
+    expected = alone.translate(texts, seeds)
     assert len({translation.text for translation in expected}) > 10
-    assert together.translate(texts) == expected
-    assert together.translate(texts[::-1]) == expected[::-1]
+    assert together.translate(texts, seeds) == expected
+    assert together.translate(texts[::-1], seeds[::-1]) == expected[::-1]
 
 
 def test_sources_over_the_position_limit_fail_with_a_reason(translation_models: Path) -> None:
-    translator = MarianTranslator(translation_models / "en-xx", ">>de<<", decode="greedy", precision="fp32")
+    translator = MarianTranslator(translation_models / "en-xx", ">>de<<", precision="fp32", splits=False)
     longest = " ".join(["dogs"] * MARIAN_POSITIONS * 4)
     assert translator.translate([longest, DOGS, "  "]) == [
         Translation(None, "too-long"),
@@ -59,7 +61,7 @@ def test_sources_over_the_position_limit_fail_with_a_reason(translation_models: 
 
 
 def test_a_source_exactly_at_the_position_limit_is_translated(translation_models: Path) -> None:
-    translator = MarianTranslator(translation_models / "xx-en", decode="beam:2", precision="fp32")
+    translator = MarianTranslator(translation_models / "xx-en", decode="beam:2", precision="fp32", splits=False)
     fitting = "Hund"
     from transformers import MarianTokenizer
 
@@ -81,15 +83,16 @@ def test_a_code_in_the_text_is_text(translation_models: Path) -> None:
 
 
 def test_back_translation_tells_what_became_of_every_sentence(translation_models: Path) -> None:
-    view = make_view(ViewSpec("backtranslate", {"pivot": "de", "models": str(translation_models), "precision": "fp32"}))
+    params = {"pivot": "de", "models": str(translation_models), "precision": "fp32", "retry": False}
+    view = make_view(ViewSpec("backtranslate", params))
     texts = [GUITAR, DOGS, COPIED, LOOPING, EMPTY]
     views = view(texts, range(5))
     assert [(viewed.status, viewed.reason, viewed.text, viewed.pivot) for viewed in views] == [
         ("ok", None, PARAPHRASE, GERMAN[GUITAR]),
         ("unchanged", None, DOGS, GERMAN[DOGS]),
-        ("failed", "pivot-copied", None, COPIED),
-        ("failed", "pivot-repetition", None, GERMAN[LOOPING]),
-        ("failed", "pivot-empty", None, ""),
+        ("failed", "pivot-copied", None, None),
+        ("failed", "pivot-repetition", None, None),
+        ("failed", "pivot-empty", None, None),
     ]
 
 
@@ -104,7 +107,8 @@ def test_back_translation_through_another_pivot_is_another_view(translation_mode
 
 
 def test_translate_keeps_no_text_that_failed(translation_models: Path) -> None:
-    view = make_view(ViewSpec("translate", {"to": "de", "models": str(translation_models), "precision": "fp32"}))
+    params = {"to": "de", "models": str(translation_models), "precision": "fp32", "retry": False}
+    view = make_view(ViewSpec("translate", params))
     ok, failed = view([DOGS, LOOPING], [0, 1])
     assert (ok.text, ok.status) == (GERMAN[DOGS], "ok")
     assert (failed.text, failed.status, failed.reason) == (None, "failed", "repetition")
@@ -117,7 +121,8 @@ def test_the_signature_names_the_weights_not_their_place(translation_models: Pat
     here = make_view(ViewSpec("backtranslate", {**params, "models": str(translation_models)})).spec
     there = make_view(ViewSpec("backtranslate", {**params, "models": str(moved)})).spec
     assert here.signature() == there.signature()
-    assert "decode:greedy|pivot:de|precision:fp32|source:en|rev:" in here.signature()
+    middle = "decode:greedy|hypotheses:1|long:split|pivot:de|precision:fp32|retry:true|source:en"
+    assert here.signature().startswith(f"view:backtranslate|{middle}|rev:")
     settings = json.loads((moved / "xx-en" / "config.json").read_text(encoding="utf-8"))
     (moved / "xx-en" / "config.json").write_text(json.dumps({**settings, "scale_embedding": False}), encoding="utf-8")
     assert make_view(ViewSpec("backtranslate", {**params, "models": str(moved)})).spec.signature() != here.signature()
@@ -189,10 +194,34 @@ def test_opus_models_come_from_the_hub_cache_with_their_commit(
         resolve_models("opus-mt", "de", "en", "f" * 40)
 
 
-@pytest.mark.parametrize("decode", ["beam", "beam:0", "beam:x", "Greedy", "sample"])
+@pytest.mark.parametrize(
+    "decode",
+    ["beam", "beam:0", "beam:100", "beam:x", "Greedy", "sample:3", "top-k:0", "top-p:0", "top-p:0.0", "top-p:2"],
+)
 def test_unknown_ways_to_decode_are_refused(decode: str) -> None:
-    with pytest.raises(InputError, match="greedy or beam:N"):
-        beams_of(decode)
+    with pytest.raises(InputError, match="greedy, beam:N, sample, top-k:K or top-p:P"):
+        parse_decoding(decode)
+
+
+@pytest.mark.parametrize(
+    ("decode", "temperature", "hypotheses", "expected"),
+    [
+        ("greedy", 0.7, 1, "temperature 0.7: greedy draws nothing"),
+        ("beam:4", 0.7, 1, "temperature 0.7: beam:4 draws nothing"),
+        ("sample", 0.0, 1, "must be above 0"),
+        ("sample", float("nan"), 1, "must be above 0"),
+        ("greedy", None, 2, "greedy gives 1; use beam:2 or more, or sample"),
+        ("beam:3", None, 4, "beam:3 gives 3; use beam:4 or more, or sample"),
+        ("sample", None, 0, "must be at least 1"),
+    ],
+)
+def test_ways_to_decode_that_do_not_go_together_are_refused(
+    decode: str, temperature: float | None, hypotheses: int, expected: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        parse_decoding(decode, temperature, hypotheses)
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
 
 
 def test_half_precision_on_a_cpu_is_refused() -> None:

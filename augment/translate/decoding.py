@@ -1,0 +1,91 @@
+"""Ways to decode: greedy, beam search, and sampling from all tokens, the top k, or the top share of probability."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass, replace
+
+from augment.errors import InputError
+
+WAYS = "greedy, beam:N, sample, top-k:K or top-p:P"
+RETRY_BEAMS = 4
+RETRY_PENALTY = 1.1
+_COUNT = re.compile(r"(beam|top-k):([1-9][0-9]{0,4})")
+_SHARE = re.compile(r"top-p:(0?\.[0-9]+|1|1\.0+)")
+_MOST_BEAMS = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Decoding:
+    """How texts are drawn from a translation model.
+
+    Attributes:
+        beams: Beams of a beam search; 1 is greedy, or sampling.
+        sampled: Whether tokens are drawn by the row's seed.
+        top_k: Draw from so many most probable tokens; None for all.
+        top_p: Draw from the most probable tokens that make up this share in (0, 1]; None for all (nucleus sampling,
+            Holtzman et al. 2020).
+        temperature: Logits are divided by it before drawing.
+        hypotheses: Texts for each sentence: the best of the beams, or so many samples.
+        repetition_penalty: Scores of tokens that were written are worsened by this factor (Keskar et al. 2019).
+    """
+
+    beams: int = 1
+    sampled: bool = False
+    top_k: int | None = None
+    top_p: float | None = None
+    temperature: float = 1.0
+    hypotheses: int = 1
+    repetition_penalty: float = 1.0
+
+    @property
+    def copies(self) -> int:
+        """Rows that the decoder works on for one sentence."""
+        return self.hypotheses if self.sampled else self.beams
+
+    def retry(self) -> Decoding:
+        """What a sentence is tried with whose first text was no good: new samples, or a beam search with all its beams.
+
+        Repetition is made dearer, not forbidden: a model that has lost the thread shall still be seen to repeat itself.
+        """
+        if self.sampled:
+            return self
+        beams = max(RETRY_BEAMS, self.beams)
+        return replace(self, beams=beams, hypotheses=beams, repetition_penalty=RETRY_PENALTY)
+
+
+def parse_decoding(decode: str, temperature: float | None = None, hypotheses: int = 1) -> Decoding:
+    """The way to decode that `decode` names: "greedy", "beam:N", "sample", "top-k:K" or "top-p:P".
+
+    Raises:
+        InputError: No such way, a temperature without sampling, or more hypotheses than it gives.
+    """
+    found = _parse(decode)
+    if temperature is not None and not found.sampled:
+        raise InputError(f"temperature {temperature}: {decode} draws nothing; use it with sample, top-k:K or top-p:P")
+    if temperature is not None and not (math.isfinite(temperature) and temperature > 0):
+        raise InputError(f"temperature {temperature}: must be above 0")
+    if hypotheses < 1:
+        raise InputError(f"hypotheses {hypotheses}: must be at least 1")
+    if not found.sampled and hypotheses > found.beams:
+        raise InputError(
+            f"hypotheses {hypotheses}: {decode} gives {found.beams}; use beam:{hypotheses} or more, or sample"
+        )
+    return replace(found, temperature=temperature or 1.0, hypotheses=hypotheses)
+
+
+def _parse(decode: str) -> Decoding:
+    if decode == "greedy":
+        return Decoding()
+    if decode == "sample":
+        return Decoding(sampled=True)
+    if count := _COUNT.fullmatch(decode):
+        number = int(count[2])
+        if count[1] == "top-k":
+            return Decoding(sampled=True, top_k=number)
+        if number <= _MOST_BEAMS:
+            return Decoding(beams=number)
+    if (share := _SHARE.fullmatch(decode)) and float(share[1]) > 0:
+        return Decoding(sampled=True, top_p=float(share[1]))
+    raise InputError(f"decode {decode!r}: not a way to decode; use {WAYS}, such as beam:4, top-k:50 or top-p:0.9")

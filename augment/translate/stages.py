@@ -1,0 +1,156 @@
+"""Views made of translators: straight to a language, or onwards from what another view made of the sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from augment.errors import InputError
+from augment.translate import Translation
+from augment.translate.marian import MarianTranslator
+from augment.translate.models import TranslationModel, resolve_models
+from augment.view import Runtime, View, Viewed, ViewSpec, row_seed
+
+HOP = "+"
+"""Between the languages of a translation in several hops, and between the revisions of their models."""
+RETRIED = "retried"
+
+Source = Annotated[str, Field(description="language of the sentences")]
+Models = Annotated[str, Field(description="starter, opus-mt, or a folder of MarianMT models")]
+Decode = Annotated[
+    str,
+    Field(description="greedy, beam:N (beam:4 is 2 to 3 times slower), or by the seed: sample, top-k:K, top-p:P"),
+]
+Temperature = Annotated[float | None, Field(gt=0, description="of sampling; 1 if not given")]
+Hypotheses = Annotated[int, Field(ge=1, le=99, description="texts a sentence: the N best beams, or N samples")]
+Long = Annotated[
+    Literal["split", "fail"], Field(description="sentences that do not fit the model: translate in pieces, or fail")
+]
+Retry = Annotated[bool, Field(description="try loops, copies and cut translations once more in another way")]
+Precision = Annotated[
+    Literal["auto", "fp64", "fp32", "bf16", "fp16"],
+    Field(
+        description="arithmetic; auto: bf16 where the device has it, else fp32; fp64 (strict): the same text whatever "
+        "the batch, threads and machine"
+    ),
+]
+Revision = Annotated[str | None, Field(description="hold the models to these revisions, joined by + in their order")]
+
+
+@dataclass(frozen=True)
+class Directly:
+    """Translates the sentences themselves; `leg` is the two languages, such as "en-de"."""
+
+    spec: ViewSpec
+    translator: MarianTranslator = field(repr=False)
+    leg: str
+
+    @property
+    def draws(self) -> bool:
+        """Whether seeds change the text."""
+        return self.translator.decoding.sampled
+
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+        """Translate every text."""
+        translations = self.translator.translate(texts, _leg_seeds(seeds, self.leg))
+        return [_viewed(text, found) for text, found in zip(texts, translations, strict=True)]
+
+
+@dataclass(frozen=True)
+class Onwards:
+    """Translates what `through` made of the sentences: the way back of a back-translation, or the next hop."""
+
+    spec: ViewSpec
+    through: View = field(repr=False)
+    translator: MarianTranslator = field(repr=False)
+    leg: str
+
+    @property
+    def draws(self) -> bool:
+        """Whether seeds change the text, here or before."""
+        return self.translator.decoding.sampled or bool(getattr(self.through, "draws", True))
+
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+        """View every text, all the way."""
+        return self.complete(texts, seeds, self.through(texts, seeds))
+
+    def complete(self, texts: Sequence[str], seeds: Sequence[int], between: Sequence[Viewed]) -> list[Viewed]:
+        """Translate `between`; a sentence that failed there fails, as "pivot-" with the reason it had."""
+        pivots = [(row, pivot.text) for row, pivot in enumerate(between) if pivot.text is not None]
+        own = _leg_seeds(seeds, self.leg)
+        translations = self.translator.translate([text for _, text in pivots], [own[row] for row, _ in pivots])
+        done = {row: found for (row, _), found in zip(pivots, translations, strict=True)}
+        return [
+            _viewed(text, done[row], pivot) if row in done else Viewed(None, "failed", _before(pivot))
+            for row, (text, pivot) in enumerate(zip(texts, between, strict=True))
+        ]
+
+
+def find_models(models: str, languages: Sequence[str], revision: str | None) -> list[TranslationModel]:
+    """The models from each language to the next.
+
+    Raises:
+        InputError: A model is missing, or there is another number of revisions.
+    """
+    hops = list(pairwise(languages))
+    revisions: list[str | None] = [None] * len(hops) if revision is None else [*revision.split(HOP)]
+    if len(revisions) != len(hops):
+        way = " -> ".join(languages)
+        raise InputError(f"revision {revision!r}: {way} takes {len(hops)} models; join so many revisions by {HOP}")
+    return [resolve_models(models, *hop, held) for hop, held in zip(hops, revisions, strict=True)]
+
+
+def joined_revisions(models: Sequence[TranslationModel]) -> str:
+    """The revisions of models in one word."""
+    return HOP.join(model.revision for model in models)
+
+
+def make_translator(
+    model: TranslationModel,
+    runtime: Runtime,
+    *,
+    decode: str,
+    temperature: float | None,
+    hypotheses: int,
+    precision: str,
+    long: str,
+    retry: bool,
+) -> MarianTranslator:
+    """A translator with the parameters of a view; raises InputError where they do not go together."""
+    return MarianTranslator(
+        model.path,
+        model.prefix,
+        decode=decode,
+        temperature=temperature,
+        hypotheses=hypotheses,
+        precision=precision,
+        splits=long == "split",
+        retries=retry,
+        device=runtime.device,
+        batch_tokens=runtime.batch_tokens,
+    )
+
+
+def _leg_seeds(seeds: Sequence[int], leg: str) -> list[int]:
+    """Seeds of one leg of the way, so that the legs draw independently."""
+    return [row_seed(seed, leg, "") for seed in seeds]
+
+
+def _viewed(text: str, found: Translation, pivot: Viewed | None = None) -> Viewed:
+    between = None if pivot is None else pivot.text
+    if found.reason is not None:
+        return Viewed(None, "failed", found.reason, between)
+    reason = RETRIED if found.retried else None
+    if reason is None and pivot is not None and pivot.reason is not None:
+        reason = _before(pivot)
+    status = "unchanged" if found.text == text else "ok"
+    return Viewed(found.text, status, reason, between, alternatives=found.others)  # type: ignore[arg-type]
+
+
+def _before(pivot: Viewed) -> str:
+    """The reason of a sentence whose pivot had one."""
+    return f"pivot-{(pivot.reason or 'missing').removeprefix('pivot-')}"
