@@ -4,7 +4,7 @@ python benchmarks/views.py --data DIR [--judge all-MiniLM-L6-v2] [--rows synonym
 
 DIR holds `sts/stsbenchmark/sts-train.csv` and `corpora/multi30k-task2/train.1.en.gz`; the judge is a
 sentence-transformers encoder that no view uses. Everything is counted from the texts alone, by a word-level diff of
-each sentence and its view, so that both sides are measured alike; only the number of eligible words is our views' own.
+each sentence and its view, so that both sides are measured alike; only the share of eligible words is our views' own.
 """
 
 from __future__ import annotations
@@ -36,16 +36,21 @@ OURS = {
 }
 WORD = re.compile(r"\w+(?:[-'’.]\w+)*|\s+|[^\w\s]")
 SPECIAL = re.compile(r"\[(?:MASK|UNK|CLS|SEP|PAD)\]|</?s>|<(?:mask|unk|pad)>|⁇|>>\w+<<")
+WHOLE = ("span-mask", "backtranslate de", "backtranslate fr", "nlpaug BackTranslationAug de")
+"""Rows whose views do not replace words one by one."""
+FRACTIONS = ("synonym", "mlm-fill")
+NOTHING = ("no-eligible-word", "no-proposal")
+"""Reasons of rows in which nothing could be changed: they have no share to count."""
 ARTICLES = frozenset(["a", "an"])
 Texts = Sequence[str]
 
 
 @dataclass(frozen=True)
 class Made:
-    """The views of one corpus: a text for each sentence or None, words that were eligible, and seconds."""
+    """The views of one corpus: a text for each sentence or None, shares of eligible words changed, and seconds."""
 
     views: list[str | None]
-    eligible: list[int] | None
+    fractions: list[float] | None
     seconds: float
 
 
@@ -81,15 +86,9 @@ def make_ours(spec: ViewSpec, texts: Texts) -> Made:
     started = time.perf_counter()
     made = view(texts, seeds)
     seconds = time.perf_counter() - started
-    eligible = None
-    if made[0].target_fraction is not None and spec.name != "span-mask":
-        edited = (len([edit for edit in one.edits if edit.old.lower() not in ARTICLES]) for one in made)
-        # Rows in which nothing was changed do not tell their number of eligible words.
-        eligible = [
-            round(edits / one.achieved_fraction) if one.achieved_fraction else 0
-            for edits, one in zip(edited, made, strict=True)
-        ]
-    return Made([one.text for one in made], eligible, seconds)
+    shares = [one.achieved_fraction for one in made if one.target_fraction is not None and one.reason not in NOTHING]
+    fractions = [share for share in shares if share is not None] if spec.name in FRACTIONS else []
+    return Made([one.text for one in made], fractions, seconds)
 
 
 def changes(text: str, view: str) -> Change:
@@ -117,24 +116,22 @@ def _rest(tokens: Sequence[str]) -> str:
     return "".join(token for token in tokens if not (token[0].isalnum() or token[0] == "_"))
 
 
-def cells(texts: Texts, made: Made, similarity: float | None) -> list[str]:
-    """One row of the table for one corpus."""
+def cells(texts: Texts, made: Made, similarity: float | None, *, by_word: bool) -> list[str]:
+    """One row of the table for one corpus; what counts words only where the view replaces words."""
     there = [(text, view) for text, view in zip(texts, made.views, strict=True) if view is not None]
     found = [changes(text, view) for text, view in there]
     differs = [change.changed > 0 or text != view for change, (text, view) in zip(found, there, strict=True)]
-    of_eligible = "–"
-    if made.eligible is not None:
-        counted = [
-            (change.changed, eligible) for change, eligible in zip(found, made.eligible, strict=True) if eligible
-        ]
-        of_eligible = f"{np.mean([a / b for a, b in counted]):.3f}"
+    of_eligible = f"{np.mean(made.fractions):.3f}" if made.fractions else "–"
     all_words = sum(change.words for change in found)
-    return [
+    words = [
         of_eligible,
         f"{sum(change.changed for change in found) / all_words:.3f}",
         f"{sum(change.longer > 0 for change in found)}",
         f"{sum(change.stop_words for change in found)}",
         f"{sum(change.broken for change in found)}",
+    ]
+    return [
+        *(words if by_word else ["–"] * len(words)),
         f"{sum(change.special for change in found)}",
         f"{100 * (1 - np.mean(differs)):.1f}",
         f"{100 * (1 - len(there) / len(texts)):.1f}",
@@ -185,7 +182,7 @@ def rows(wanted: Sequence[str], data: Path, sentences: int, judge: str | None) -
             ) as error:  # an augmenter too old for its library
                 yield [name, corpus, f"does not run: {type(error).__name__}: {str(error).splitlines()[0][:80]}"]
                 continue
-            yield [name, corpus, *cells(sample, made, similarity(sample, made.views))]
+            yield [name, corpus, *cells(sample, made, similarity(sample, made.views), by_word=name not in WHOLE)]
 
 
 def main() -> None:
