@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from augment.device import pack, quiet_transformers, resolve_device
 from augment.errors import InputError
+from augment.vocabulary import Slot, WholeWords
 
 if TYPE_CHECKING:
     import torch
+    from torch.nn import Module
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 CPU_BATCH_TOKENS = 4_096
 CUDA_BATCH_TOKENS = 65_536
 LENGTH_STEP = 16
 MOST_TOKENS = 512
+FIRST_PIECES = 10
+"""Ids below are special tokens in every vocabulary whose positions are counted from the padding's."""
+PLAIN = Slot("LATIN", lower=True, bare=False)
 
 
 class Masked(NamedTuple):
-    """A row for the model: token ids with single mask tokens, and the places of those, in order."""
+    """A row for the model: token ids with single mask tokens, the places of those in order, and what each takes.
+
+    Without `slots` every place takes lower-case Latin words after a space.
+    """
 
     ids: list[int]
     places: list[int]
+    slots: Sequence[Slot] = ()
 
 
 class Proposals(NamedTuple):
-    """What may stand in one masked place: words with their logits, the likeliest first."""
+    """What may stand in one masked place: words in lower case with their logits, the likeliest first."""
 
     words: list[str]
     logits: list[float]
@@ -88,7 +98,11 @@ class FillModel:
     @cached_property
     def _limit(self) -> int:
         """The longest row in tokens that tokenizer and model take."""
-        positions: int = self._model.config.max_position_embeddings
+        config = self._model.config
+        positions: int = config.max_position_embeddings
+        pad = config.pad_token_id or 0
+        if 0 < pad < FIRST_PIECES:  # RoBERTa and its kin count positions from the padding's id on
+            positions -= pad + 1
         return min(positions, int(self.tokenizer.model_max_length), MOST_TOKENS)
 
     def _width(self, length: int) -> int:
@@ -117,54 +131,73 @@ class FillModel:
         widths = [self._width(len(rows[row].ids)) for row in wanted]
         for batch in pack(widths, budget, widths):
             batch_rows = [wanted[place] for place in batch]
-            scores = self._logits([rows[row] for row in batch_rows])
-            words = [word for row in batch_rows for word in banned[row]]
-            found = iter(self._picked(scores, words, top))
+            scores = self.logits([rows[row] for row in batch_rows])
+            slots = [slot for row in batch_rows for slot in rows[row].slots or [PLAIN] * len(rows[row].places)]
+            originals = [folded(word) for row in batch_rows for word in banned[row]]
+            found = iter(self._picked(scores, slots, originals, top))
             for row in batch_rows:
                 proposals[row] = [next(found) for _ in rows[row].places]
         return proposals
 
-    def _logits(self, rows: Sequence[Masked]) -> torch.Tensor:
-        """Logits of the whole words at all masked places of the rows, in order: (places, whole words)."""
+    def logits(self, rows: Sequence[Masked]) -> torch.Tensor:
+        """Logits of the vocabulary at the masked places of rows of one width, in order: (places, vocabulary)."""
         import torch
 
         device = self._model.device
-        width = self._width(len(rows[0].ids))
+        width = self._width(max(len(row.ids) for row in rows))
         pad = self.tokenizer.pad_token_id or 0
         ids = torch.tensor([[*row.ids, *[pad] * (width - len(row.ids))] for row in rows], device=device)
         lengths = torch.tensor([len(row.ids) for row in rows], device=device)
         mask = (torch.arange(width, device=device)[None] < lengths[:, None]).long()
-        numbers = [number for number, row in enumerate(rows) for _ in row.places]
-        places = [place for row in rows for place in row.places]
-        with torch.inference_mode(), quiet_transformers():
+        numbers = torch.tensor([number for number, row in enumerate(rows) for _ in row.places], device=device)
+        places = torch.tensor([place for row in rows for place in row.places], device=device)
+        with torch.inference_mode(), quiet_transformers(), _only_at(self._model, numbers, places):
             logits: torch.Tensor = self._model(input_ids=ids, attention_mask=mask).logits
-        return logits[numbers, places].float()[:, self._whole_words[0]]
+        found = logits[0] if logits.shape[:2] != ids.shape else logits[numbers, places]
+        return found.float()
 
-    def _picked(self, scores: torch.Tensor, banned: Sequence[str], top: int) -> list[Proposals]:
-        words = self._whole_words[1]
-        # A few more than asked for, as the variants of the original word are dropped.
-        best = scores.topk(min(top + 8, scores.shape[1]), dim=1)
-        picked = []
-        for word, values, indices in zip(banned, best.values.tolist(), best.indices.tolist(), strict=True):
-            kept = [(words[i], value) for i, value in zip(indices, values, strict=True) if folded(words[i]) != word]
-            picked.append(Proposals([word for word, _ in kept[:top]], [value for _, value in kept[:top]]))
+    def _picked(self, scores: torch.Tensor, slots: Sequence[Slot], banned: Sequence[str], top: int) -> list[Proposals]:
+        """The likeliest words of each place: (places, vocabulary) in, one Proposals a place out."""
+        picked = [Proposals([], []) for _ in slots]
+        for slot in dict.fromkeys(slots):
+            ids, words = self.words.fitting(slot)
+            places = [place for place, other in enumerate(slots) if other == slot]
+            # More than asked for, as the original word's variants and second spellings of a word are dropped.
+            count = min(2 * top + 8, len(ids))
+            best = scores[places][:, ids].topk(count, dim=1)
+            for place, values, indices in zip(places, best.values.tolist(), best.indices.tolist(), strict=True):
+                kept: dict[str, float] = {}
+                for index, value in zip(indices, values, strict=True):
+                    if folded(words[index]) != banned[place]:
+                        kept.setdefault(words[index], value)
+                picked[place] = Proposals([*kept][:top], [*kept.values()][:top])
         return picked
 
     @cached_property
-    def _whole_words(self) -> tuple[list[int], list[str]]:
-        """Ids and spellings of the vocabulary's whole words: no pieces, special tokens, digits or punctuation."""
-        special = set(self.tokenizer.all_special_tokens)
-        vocabulary = sorted(self.tokenizer.get_vocab().items(), key=lambda item: item[1])
-        mark = next((mark for mark in ("Ġ", "▁") if any(token.startswith(mark) for token, _ in vocabulary)), "")
-        ids, words = [], []
-        for token, number in vocabulary:
-            word = token.removeprefix(mark)
-            if token not in special and token.startswith(mark) and len(word) > 1 and word.isalpha() and word.isascii():
-                ids.append(number)
-                words.append(word)
-        if not words:
-            raise InputError(f"--encoder {self.path}: its vocabulary has no whole words to fill in")
-        return ids, words
+    def words(self) -> WholeWords:
+        """The whole words of the vocabulary; raises InputError where there are none or no way to tell them."""
+        return WholeWords(self.tokenizer)
+
+
+@contextmanager
+def _only_at(model: PreTrainedModel, rows: torch.Tensor, places: torch.Tensor) -> Iterator[None]:
+    """Let a model compute its head at these places only: what the layers below it give is cut down to them.
+
+    A head works on each place by itself, so that (1, places, width) is as good to it as (rows, length, width). Models
+    without a part below their head, or whose part gives something else, compute all.
+    """
+
+    def cut(_module: Module, _inputs: object, output: object) -> object:
+        hidden = getattr(output, "last_hidden_state", None)
+        if hidden is not None and hidden.dim() == 3:
+            output.last_hidden_state = hidden[rows, places][None]  # type: ignore[attr-defined]
+        return output
+
+    hook = model.base_model.register_forward_hook(cut)
+    try:
+        yield
+    finally:
+        hook.remove()
 
 
 def folded(word: str) -> str:

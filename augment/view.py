@@ -72,8 +72,8 @@ class Viewed:
         alternatives: Further views of the sentence, none equal to `text` or another: the rest of an n-best list or of
             several samples, the best first.
         edits: Applied to the sentence they give `text`; empty for views that rewrite the whole.
-        target_fraction: The share of eligible units that was asked for, in [0, 1].
-        achieved_fraction: The share of eligible units that was changed, in [0, 1].
+        target_fraction: The share of units that was asked for, in [0, 1]; which units count, the view says.
+        achieved_fraction: The share of them that was changed, in [0, 1]; None where there is none to count.
     """
 
     text: str | None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -12,6 +14,11 @@ from augment.errors import InputError
 STARTER = Path(__file__).parent / "starter"
 HUB_FILES = ("*.json", "*.txt", "*.spm", "*.model", "model*.safetensors")
 """What is fetched of a model: never a pickle, never code."""
+HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
+"""A model's name: "bert-base-uncased", "owner/model". Anything else is a path and never asked of the Hub."""
+COMMIT = re.compile(r"[0-9a-f]{40}")
+HUB_SECONDS = 10.0
+"""How long the Hub may take to say which commit a model is at."""
 CONVERTER = "SFconvertbot"
 """The Hub's own account, whose pull requests bring the safetensors that a model's main branch lacks."""
 
@@ -45,8 +52,9 @@ def find_encoder(name: str, revision: str | None = None) -> Weights:
         if not folder.is_dir():
             raise InputError("encoder 'starter': the bundled model is not in this installation; use --encoder NAME")
         return local_weights(folder, "--encoder", revision)
-    if Path(name).is_dir():
-        return local_weights(Path(name), "--encoder", revision)
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return local_weights(folder, "--encoder", revision)
     return hub_weights(name, "--encoder", revision)
 
 
@@ -65,8 +73,10 @@ def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
     """A model of the Hub, from the local cache or the network, at `revision` (a commit) or as it is now.
 
     Raises:
-        InputError: No such model, no network and not in the cache, or no safetensors.
+        InputError: No such model, no network and not in the cache, no safetensors, or `name` is a path to nothing.
     """
+    if not HUB_NAME.fullmatch(name):
+        raise InputError(f"{flag} {name}: no such folder, and not a model's name on the Hub (like bert-base-uncased)")
     path = _snapshot(name, flag, revision)
     if revision is None and not any(path.glob("model*.safetensors")):
         path = _snapshot(name, flag, _converted(name))
@@ -76,17 +86,40 @@ def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
 
 
 def _snapshot(name: str, flag: str, revision: str | None) -> Path:
-    from huggingface_hub import snapshot_download
+    """The folder of a model in the cache, fetched where the Hub answers; one that is pinned and there needs no Hub."""
     from huggingface_hub.utils.tqdm import disable_progress_bars, enable_progress_bars
 
     disable_progress_bars()
+    why = None
     try:
-        return Path(snapshot_download(name, revision=revision, allow_patterns=list(HUB_FILES)))
-    except (OSError, ValueError) as error:  # not found, no network, offline mode, not a name
-        why = " ".join(str(error).split())[:160].rstrip(".")
-        raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({why})") from None
+        if revision is not None and COMMIT.fullmatch(revision):
+            with suppress(OSError):
+                return _fetched(name, revision, local_files_only=True)
+        commit, why = _commit(name, revision)
+        return _fetched(name, commit or revision, local_files_only=commit is None)
+    except Exception as error:  # not found, no network, not a name: the client's errors have no root of their own
+        said = " ".join(str(why or error).split())[:160].rstrip(".")
+        raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None
     finally:
         enable_progress_bars()
+
+
+def _fetched(name: str, revision: str | None, *, local_files_only: bool) -> Path:
+    from huggingface_hub import snapshot_download
+
+    return Path(
+        snapshot_download(name, revision=revision, allow_patterns=list(HUB_FILES), local_files_only=local_files_only)
+    )
+
+
+def _commit(name: str, revision: str | None) -> tuple[str | None, str | None]:
+    """The commit that the Hub has for a model, or None and why not: one request, as the client's downloads retry."""
+    from huggingface_hub import HfApi
+
+    try:
+        return HfApi().model_info(name, revision=revision, timeout=HUB_SECONDS).sha, None
+    except Exception as error:  # as above; what is in the cache may still serve
+        return None, str(error)
 
 
 def _converted(name: str) -> str | None:
@@ -96,7 +129,7 @@ def _converted(name: str) -> str | None:
     try:
         found = HfApi().get_repo_discussions(name, author=CONVERTER, discussion_type="pull_request")
         numbers = [discussion.num for discussion in found]
-    except OSError:
+    except Exception:  # as above; then the model has no safetensors, which is said
         return None
     return f"refs/pr/{max(numbers)}" if numbers else None
 

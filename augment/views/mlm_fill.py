@@ -6,15 +6,24 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from augment.draws import rounded
 from augment.edits import Token, apply_edits, matching_case, tokens
+from augment.inflect import wants_an
 from augment.masked import FillModel, Masked, Proposals, folded
 from augment.view import Edit, Runtime, Viewed, ViewSpec
+from augment.vocabulary import Slot
 from augment.weights import find_encoder
 from augment.words import NEGATIONS, replaceable
+
+ARTICLES = frozenset(["a", "an"])
+KEPT = NEGATIONS | ARTICLES
+"""Words that are neither masked nor filled in: one turns the meaning around, the other must agree with what follows."""
+SPARE = 16
+"""Proposals that are asked for beyond the top k, as some do not fit where they go."""
 
 
 class PARAMS(BaseModel):
@@ -22,7 +31,11 @@ class PARAMS(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    fraction: float = Field(default=0.2, gt=0, le=1, description="share of the eligible words to mask")
+    fraction: float = Field(default=0.2, gt=0, le=1, description="share of the words to mask")
+    of: Literal["words", "eligible"] = Field(
+        default="words", description="what the share is of: all words, or those that may be masked (no names, digits)"
+    )
+    at_least: int = Field(default=0, ge=0, description="mask so many words where there are as many")
     top_k: int = Field(default=10, ge=1, le=1000, description="sample from so many likeliest words")
     temperature: float = Field(default=1.0, gt=0, description="below 1 prefers the likelier of them")
     encoder: str = Field(
@@ -32,65 +45,89 @@ class PARAMS(BaseModel):
 
 
 class _Chosen(NamedTuple):
-    """A row with its masked words: what goes to the model, the words, and how many were eligible."""
+    """A row with its masked words: what goes to the model, the words by their place, and how many words count."""
 
     masked: Masked
-    words: list[Token]
+    found: list[Token]
+    picked: list[int]
     eligible: int
+    counted: int
 
 
 @dataclass(frozen=True)
 class MlmFill:
-    """The view; words that the model's tokenizer cuts off or joins with a neighbour are not eligible."""
+    """The view.
+
+    Eligible is a word that `augment.words.replaceable` leaves (no digits, single letters, acronyms or names), that is
+    no negation and no article, that the model sees whole (neither cut off nor in one token with a neighbour), and in
+    whose script the model's vocabulary has words. `fraction` is of all words of the sentence, numbers and names among
+    them, so that 0.2 masks as many words as the paper does; with `of="eligible"` it is of the eligible words.
+    `achieved_fraction` counts the same way. The number of words is rounded up or down by the row's own draw, so that
+    the mean over sentences meets the fraction; a row that draws none is "unchanged" with the reason "none-drawn".
+    """
 
     spec: ViewSpec
-    fraction: float
-    top_k: int
-    temperature: float
+    params: PARAMS
     model: FillModel = field(repr=False)
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed; all masked words of all rows are filled by one pass over the batches."""
         draws = [random.Random(seed) for seed in seeds]
         rows = [self._chosen(text, draw) for text, draw in zip(texts, draws, strict=True)]
-        banned = [[folded(word.text) for word in row.words] for row in rows]
-        proposals = self.model.propose([row.masked for row in rows], banned, self.top_k)
+        banned = [[row.found[index].text for index in row.picked] for row in rows]
+        proposals = self.model.propose([row.masked for row in rows], banned, self.params.top_k + SPARE)
         return [self._filled(*row) for row in zip(texts, rows, proposals, draws, strict=True)]
 
     def _chosen(self, text: str, draw: random.Random) -> _Chosen:
         ids, offsets = self.model.encoded(text)
         found = tokens(text)
-        spans = {}
-        for index in replaceable(found):
-            span = _pieces(offsets, found[index])
-            if span is not None and found[index].text.lower() not in NEGATIONS:
-                spans[index] = span
-        if not spans:
-            return _Chosen(Masked(ids, []), [], 0)
-        picked = sorted(draw.sample(sorted(spans), max(1, round(self.fraction * len(spans)))))
+        spans = self._eligible(ids, offsets, found)
+        counted = len(spans) if self.params.of == "eligible" else sum(token.kind != "other" for token in found)
+        wanted = max(self.params.at_least, rounded(self.params.fraction * counted, draw))
+        picked = _apart(sorted(spans), wanted, draw)
         masked, places, copied = [], [], 0
         for index in picked:
-            first, last = spans[index]
+            first, last, _ = spans[index]
             masked += ids[copied:first]
             places.append(len(masked))
             masked.append(self.model.tokenizer.mask_token_id)
             copied = last + 1
-        return _Chosen(Masked(masked + ids[copied:], places), [found[index] for index in picked], len(spans))
+        slots = [spans[index][2] for index in picked]
+        return _Chosen(Masked(masked + ids[copied:], places, slots), found, picked, len(spans), counted)
+
+    def _eligible(
+        self, ids: Sequence[int], offsets: Sequence[tuple[int, int]], found: Sequence[Token]
+    ) -> dict[int, tuple[int, int, Slot]]:
+        """Places of the eligible words among `found`, each with its first and last token and the kind of its place."""
+        spans = {}
+        for index in replaceable(found):
+            span = _pieces(offsets, found[index])
+            if span is None or found[index].text.lower() in KEPT:
+                continue
+            first = str(self.model.tokenizer.convert_ids_to_tokens(ids[span[0]]))
+            slot = self.model.words.slot(found[index].text, first)
+            if self.model.words.serves(slot):
+                spans[index] = (*span, slot)
+        return spans
 
     def _filled(self, text: str, row: _Chosen, proposals: Sequence[Proposals], draw: random.Random) -> Viewed:
-        if not row.words:
-            return Viewed(text, "unchanged", "no-eligible-word", None, (), self.fraction, 0.0)
-        edits = []
-        for word, proposed in zip(row.words, proposals, strict=True):
-            if proposed.words:
-                best = max(proposed.logits)
-                weights = [math.exp((logit - best) / self.temperature) for logit in proposed.logits]
-                new = matching_case(word.text, draw.choices(proposed.words, weights)[0])
-                edits.append(Edit(word.start, word.end, word.text, new))
-        share = len(edits) / row.eligible
+        target = self.params.fraction
+        if not row.picked:
+            reason = "none-drawn" if row.eligible else "no-eligible-word"
+            return Viewed(text, "unchanged", reason, None, (), target, 0.0)
+        edits: list[Edit] = []
+        now = [token.text for token in row.found]
+        for index, proposed in zip(row.picked, proposals, strict=True):
+            words = _fitting(proposed, now, index)[: self.params.top_k]
+            if words:
+                best = max(logit for _, logit in words)
+                weights = [math.exp((logit - best) / self.params.temperature) for _, logit in words]
+                word = row.found[index]
+                now[index] = matching_case(word.text, draw.choices(words, weights)[0][0])
+                edits.append(Edit(word.start, word.end, word.text, now[index]))
         if not edits:
-            return Viewed(text, "unchanged", "no-proposal", None, (), self.fraction, share)
-        return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
+            return Viewed(text, "unchanged", "no-proposal", None, (), target, 0.0)
+        return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), target, len(edits) / row.counted)
 
 
 def build(params: PARAMS, runtime: Runtime) -> MlmFill:
@@ -98,7 +135,37 @@ def build(params: PARAMS, runtime: Runtime) -> MlmFill:
     weights = find_encoder(params.encoder, params.revision)
     resolved = {**params.model_dump(), "revision": weights.revision}
     model = FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens)
-    return MlmFill(ViewSpec("mlm-fill", resolved), params.fraction, params.top_k, params.temperature, model)
+    return MlmFill(ViewSpec("mlm-fill", resolved), params, model)
+
+
+def _apart(eligible: Sequence[int], wanted: int, draw: random.Random) -> list[int]:
+    """`wanted` of the places (all where there are fewer), sorted; neighbours only where there is no other way.
+
+    A model fills two masks side by side without a look at each other's word.
+    """
+    shuffled = draw.sample(eligible, len(eligible))
+    picked: set[int] = set()
+    for alone in (True, False):
+        for place in shuffled:
+            if len(picked) < wanted and not (alone and picked & {place - 1, place + 1}):
+                picked.add(place)
+    return sorted(picked)
+
+
+def _fitting(proposed: Proposals, now: Sequence[str], index: int) -> list[tuple[str, float]]:
+    """The proposals that read well where they go, with their logits.
+
+    Left out: negations, the words to the left and right once more, and what does not agree with an "a" or "an".
+    """
+    before = now[index - 1].lower() if index else ""
+    beside = {folded(word) for word in (before, *now[index + 1 : index + 2])}
+    return [
+        (word, logit)
+        for word, logit in zip(proposed.words, proposed.logits, strict=True)
+        if word not in KEPT
+        and folded(word) not in beside
+        and (before not in ARTICLES or wants_an(word) == (before == "an"))
+    ]
 
 
 def _pieces(offsets: Sequence[tuple[int, int]], word: Token) -> tuple[int, int] | None:

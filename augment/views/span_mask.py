@@ -9,6 +9,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from augment.draws import rounded
 from augment.edits import apply_edits, words
 from augment.errors import InputError
 from augment.masked import FillModel
@@ -17,6 +18,8 @@ from augment.weights import find_encoder
 
 MASK = "[MASK]"
 """How a mask is stored, whatever the encoder; trainers turn it into their tokenizer's own mask token."""
+LENGTH = 5
+"""Mirror-BERT's length, in characters."""
 COMPAT_LEAST_CHARACTERS = 30
 """Mirror-BERT's published code masks no shorter strings."""
 
@@ -26,8 +29,15 @@ class PARAMS(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    length: int = Field(default=5, ge=1, description="length of the masked span, in units")
-    unit: Literal["character", "word", "token"] = Field(default="character", description="what the length counts")
+    length: int | None = Field(
+        default=None, ge=1, description=f"length of the masked span, in units; {LENGTH} without --rate"
+    )
+    rate: float | None = Field(
+        default=None, gt=0, le=1, description="share of the units to mask, instead of a length; one unit always stays"
+    )
+    unit: Literal["character", "word", "token"] = Field(
+        default="character", description="what length and rate count; an accent or an emoji's parts are no characters"
+    )
     compat: bool = Field(
         default=False,
         description="mask as Mirror-BERT's published code did: strings of 30 characters or more, the first occurrence "
@@ -41,64 +51,107 @@ class PARAMS(BaseModel):
 
 @dataclass(frozen=True)
 class SpanMask:
-    """The view. A text without a span to spare is "unchanged", with the reason "too-short"."""
+    """The view. A text without a span to spare is "unchanged", with the reason "too-short".
+
+    Characters are what a reader takes for one: letters with their accents, an emoji of several code points. `compat`
+    counts code points, as the published code did. A rate is rounded up or down by the row's own draw, so that the mean
+    over sentences meets it.
+    """
 
     spec: ViewSpec
-    length: int
-    unit: str
-    compat: bool
+    params: PARAMS
     encoder: FillModel | None = field(default=None, repr=False)
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
-        one = self._published if self.compat else self._view
+        one = self._published if self.params.compat else self._view
         return [one(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, draw: random.Random) -> Viewed:
         units = self._units(text)
-        if len(units) <= self.length:
+        length, target = self._length(len(units), draw)
+        if len(units) <= length:
             return _unchanged(text)
-        first = draw.randrange(len(units) - self.length + 1)
-        start, end = units[first][0], units[first + self.length - 1][1]
-        return _masked(text, Edit(start, end, text[start:end], MASK), self.length / len(units))
+        first = draw.randrange(len(units) - length + 1)
+        start, end = units[first][0], units[first + length - 1][1]
+        share = length / len(units)
+        return _masked(text, Edit(start, end, text[start:end], MASK), target or share, share)
+
+    def _length(self, units: int, draw: random.Random) -> tuple[int, float | None]:
+        """How many units to mask, and the share that was asked for."""
+        rate = self.params.rate
+        if rate is None:
+            return self.params.length or LENGTH, None
+        return max(1, min(rounded(rate * units, draw), units - 1)), rate
 
     def _published(self, text: str, draw: random.Random) -> Viewed:
-        if len(text) < max(COMPAT_LEAST_CHARACTERS, self.length + 1):
+        length = self.params.length or LENGTH
+        if len(text) < max(COMPAT_LEAST_CHARACTERS, length + 1):
             return _unchanged(text)
-        drawn = draw.randrange(len(text) - self.length)
-        old = text[drawn : drawn + self.length]
+        drawn = draw.randrange(len(text) - length)
+        old = text[drawn : drawn + length]
         start = text.index(old)
-        return _masked(text, Edit(start, start + self.length, old, f" {MASK} "), self.length / len(text))
+        share = length / len(text)
+        return _masked(text, Edit(start, start + length, old, f" {MASK} "), share, share)
 
     def _units(self, text: str) -> Sequence[tuple[int, int]]:
-        if self.unit == "character":
-            return [(index, index + 1) for index in range(len(text))]
-        if self.unit == "word":
+        if self.params.unit == "character":
+            return _characters(text)
+        if self.params.unit == "word":
             return [(word.start, word.end) for word in words(text)]
         if self.encoder is None:
             raise ValueError("unit token without an encoder")
         offsets = self.encoder.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-        return [(start, end) for start, end in offsets if end > start]
+        return _whole(text, [(start, end) for start, end in offsets if end > start])
 
 
 def build(params: PARAMS, runtime: Runtime) -> SpanMask:
     """The view for `params`; unit "token" needs the encoder's tokenizer.
 
     Raises:
-        InputError: No such encoder, or compat with another unit than characters.
+        InputError: No such encoder, a length and a rate, or compat with a rate or another unit than characters.
     """
+    if params.length is not None and params.rate is not None:
+        raise InputError(f"span-mask: length={params.length} and rate={params.rate}: give one of them")
+    if params.compat and params.rate is not None:
+        raise InputError(f"span-mask: compat with rate={params.rate}: the published code masks a length")
     if params.compat and params.unit != "character":
         raise InputError(f"span-mask: compat with unit={params.unit}: the published code masks characters only")
-    resolved: dict[str, str | int | bool] = {"length": params.length, "unit": params.unit, "compat": params.compat}
+    length = LENGTH if params.length is None and params.rate is None else params.length
+    params = params.model_copy(update={"length": length})
+    resolved = params.model_dump(exclude={"encoder", "revision"})
     if params.unit != "token":
-        return SpanMask(ViewSpec("span-mask", resolved), params.length, params.unit, params.compat)
+        return SpanMask(ViewSpec("span-mask", resolved), params)
     weights = find_encoder(params.encoder, params.revision)
     spec = ViewSpec("span-mask", {**resolved, "encoder": params.encoder, "revision": weights.revision})
-    return SpanMask(spec, params.length, params.unit, params.compat, FillModel(weights.path))
+    return SpanMask(spec, params, FillModel(weights.path))
 
 
-def _masked(text: str, edit: Edit, share: float) -> Viewed:
-    return Viewed(apply_edits(text, [edit]), "ok", None, None, (edit,), share, share)
+def _characters(text: str) -> list[tuple[int, int]]:
+    """Start and end of each grapheme cluster, as Unicode's annex 29 has them."""
+    if text.isascii() and "\r" not in text:
+        return [(index, index + 1) for index in range(len(text))]
+    import regex  # type: ignore[import-untyped, unused-ignore]
+
+    return [match.span() for match in regex.finditer(r"\X", text)]
+
+
+def _whole(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Tokens with those joined that share a character: byte-level tokenizers cut emoji and rare letters in pieces."""
+    if text.isascii():
+        return list(spans)
+    starts = {start for start, _ in _characters(text)} | {len(text)}
+    joined: list[tuple[int, int]] = []
+    for start, end in spans:
+        if joined and (start < joined[-1][1] or (start == joined[-1][1] and start not in starts)):
+            joined[-1] = (joined[-1][0], max(end, joined[-1][1]))
+        else:
+            joined.append((start, end))
+    return joined
+
+
+def _masked(text: str, edit: Edit, target: float, achieved: float) -> Viewed:
+    return Viewed(apply_edits(text, [edit]), "ok", None, None, (edit,), target, achieved)
 
 
 def _unchanged(text: str) -> Viewed:

@@ -2,15 +2,22 @@ from __future__ import annotations
 
 import random
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from fillmodels import ENGLISH, FRENCH, KINDS, RUSSIAN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from augment.edits import apply_edits
+from augment.edits import apply_edits, words
 from augment.errors import InputError
+from augment.inflect import wants_an
+from augment.masked import PLAIN, FillModel, Masked, folded
 from augment.view import View, ViewSpec, make_view
+from augment.views.mlm_fill import MlmFill
+from augment.vocabulary import WholeWords, script_of
+from augment.words import NEGATIONS
 
 TEXTS = [
     "A man is playing the guitar on stage.",
@@ -28,6 +35,13 @@ def view(encoder_folder: Path) -> View:
     return make_view(ViewSpec("mlm-fill", {"encoder": str(encoder_folder), "fraction": 0.4}))
 
 
+@pytest.fixture(scope="module", params=KINDS)
+def filler(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Callable[..., MlmFill]:
+    """A maker of views by a small model of each kind."""
+    folder = KINDS[request.param](tmp_path_factory.mktemp(request.param))
+    return lambda **params: make_view(ViewSpec("mlm-fill", {"encoder": str(folder), **params}))
+
+
 def test_a_share_of_the_words_is_replaced_by_other_whole_words(view: View, encoder_folder: Path) -> None:
     from transformers import AutoTokenizer
 
@@ -36,7 +50,7 @@ def test_a_share_of_the_words_is_replaced_by_other_whole_words(view: View, encod
         assert viewed.status == "ok"
         assert apply_edits(text, viewed.edits) == viewed.text
         assert viewed.target_fraction == 0.4
-        assert viewed.achieved_fraction == pytest.approx(0.4, abs=0.1)
+        assert viewed.achieved_fraction == len(viewed.edits) / len(words(text))
         for edit in viewed.edits:
             assert edit.new.lower() != edit.old.lower()
             assert edit.new.lower() in vocabulary
@@ -78,6 +92,145 @@ def test_the_recorded_edits_give_the_view(view: View, text: str, seed: int) -> N
     (viewed,) = view([text], [seed])
     assert apply_edits(text, viewed.edits) == viewed.text
     assert (viewed.status == "unchanged") == (not viewed.edits)
+
+
+def test_the_share_of_all_words_is_met_over_sentences_and_over_words(filler: Callable[..., MlmFill]) -> None:
+    texts = ENGLISH[:300]
+    made = filler()(texts, range(len(texts)))
+    counts = [len(words(text)) for text in texts]
+    assert sum(viewed.achieved_fraction for viewed in made) / len(made) == pytest.approx(0.2, abs=0.02)
+    assert sum(len(viewed.edits) for viewed in made) / sum(counts) == pytest.approx(0.2, abs=0.02)
+    for text, viewed, count in zip(texts, made, counts, strict=True):
+        assert len(viewed.edits) <= 0.2 * count + 1
+        assert (viewed.status, viewed.reason) in {("ok", None), ("unchanged", "none-drawn")}
+        assert (viewed.text == text) == (viewed.status == "unchanged")
+
+
+def test_the_share_may_be_of_the_eligible_words_and_have_a_least_number(encoder_folder: Path) -> None:
+    params = {"encoder": str(encoder_folder), "fraction": 0.5}
+    text = "Two dogs run through Washington for 3 days on 4 May 1999 in New York City"  # 13 of 15 words are ineligible
+    of_all, of_eligible = (make_view(ViewSpec("mlm-fill", {**params, "of": of})) for of in ("words", "eligible"))
+    for seed in range(20):
+        (a,), (b,) = of_all([text], [seed]), of_eligible([text], [seed])
+        assert a.achieved_fraction == len(a.edits) / len(words(text))
+        assert b.achieved_fraction == pytest.approx(0.5, abs=0.1)
+        assert len(a.edits) > len(b.edits)
+    few = make_view(ViewSpec("mlm-fill", {**params, "fraction": 0.01, "at_least": 2}))
+    assert {len(viewed.edits) for viewed in few([TEXTS[0]] * 20, range(20))} <= {2, 3}
+    none = make_view(ViewSpec("mlm-fill", {**params, "fraction": 0.0001}))([TEXTS[0]], [1])[0]
+    assert (none.status, none.reason, none.text) == ("unchanged", "none-drawn", TEXTS[0])
+    assert none.achieved_fraction == 0
+
+
+def test_words_come_back_whole_and_in_the_script_of_their_place(filler: Callable[..., MlmFill]) -> None:
+    texts = [*ENGLISH[:30], *RUSSIAN[:30], *FRENCH[:30], "He said (quietly) “welcome” — and left/went."]
+    view = filler(fraction=0.5, top_k=50)
+    made = view(texts, range(len(texts)))
+    tokenizer = view.model.tokenizer
+    spelt = {folded(tokenizer.decode([number]).strip()) for number in tokenizer.get_vocab().values()}
+    seen = set()
+    for text, viewed in zip(texts, made, strict=True):
+        assert apply_edits(text, viewed.edits) == viewed.text
+        for edit in viewed.edits:
+            assert script_of(edit.new) == script_of(edit.old)
+            assert edit.new.isalpha()
+            assert len(edit.new) > 1
+            assert folded(edit.new) != folded(edit.old)
+            assert folded(edit.new) in spelt
+            assert edit.new[0].isupper() == edit.old[0].isupper()
+            assert edit.new.lower() not in NEGATIONS
+            seen.add(script_of(edit.new))
+        for mark in ("##", "Ġ", "▁", "[MASK]", "[UNK]", "<mask>", "<unk>"):
+            assert mark not in (viewed.text or "")
+    assert seen == {"LATIN", "CYRILLIC"}
+
+
+def test_accented_words_are_spelt_as_they_are_written(filler: Callable[..., MlmFill]) -> None:
+    model: FillModel = filler().model
+    if model.tokenizer("été", add_special_tokens=False)["input_ids"] == model.tokenizer("ete")["input_ids"][1:-1]:
+        return  # an uncased BERT takes accents off
+    known = {word for line in FRENCH for word in line.lower().rstrip(".").split() if not word.isascii()}
+    assert len(known & set(model.words.fitting(PLAIN).spellings)) > 10
+
+
+def test_a_vocabulary_without_words_of_the_script_fills_nothing(view: View) -> None:
+    for text in ("Мальчик читает книгу", "他在公园里看书", "สวัสดีครับ"):
+        (viewed,) = view([text], [1])
+        assert (viewed.text, viewed.status, viewed.reason) == (text, "unchanged", "no-eligible-word")
+
+
+def test_articles_agree_and_no_word_stands_beside_itself(filler: Callable[..., MlmFill]) -> None:
+    texts = [text for text in ENGLISH if " a " in text or " an " in text][:100]
+    assert len(texts) == 100
+    checked = 0
+    for text, viewed in zip(texts, filler(fraction=0.4, top_k=200)(texts, range(100)), strict=True):
+        starts = {edit.start for edit in viewed.edits}
+        shift = 0
+        before = [word.text for word in words(text)]
+        after = [word.text for word in words(viewed.text or "")]
+        assert len(before) == len(after)
+        for place, (old, new) in enumerate(zip(before, after, strict=True)):
+            if old == new or not place:
+                continue
+            left = after[place - 1]
+            shift += 1
+            if left in ("a", "an"):
+                assert (left == "an") == wants_an(new)
+                checked += 1
+        assert shift <= len(starts)
+    assert checked > 20
+
+
+def test_neighbours_are_masked_only_where_there_is_no_other_way(encoder_folder: Path) -> None:
+    text = "two dogs run through green grass on stage"
+    everything = make_view(ViewSpec("mlm-fill", {"encoder": str(encoder_folder), "fraction": 1}))
+    assert len(everything([text], [3])[0].edits) == len(text.split())
+    quarter = make_view(ViewSpec("mlm-fill", {"encoder": str(encoder_folder), "fraction": 0.25}))
+    for viewed in quarter([text] * 50, range(50)):
+        starts = [edit.start for edit in viewed.edits]
+        ends = [edit.end for edit in viewed.edits]
+        assert all(start > end + 1 for start, end in zip(starts[1:], ends, strict=False))
+
+
+def test_the_head_at_the_masked_places_gives_what_it_gives_everywhere(filler: Callable[..., MlmFill]) -> None:
+    import torch
+
+    model: FillModel = filler().model
+    rows = []
+    for number, text in enumerate(ENGLISH[:6]):
+        ids, _ = model.encoded(text)
+        places = list(range(1, len(ids) - 1, 2 + number % 2))
+        rows.append(Masked([model.tokenizer.mask_token_id if i in places else j for i, j in enumerate(ids)], places))
+    some = model.logits(rows)
+    width = model._width(max(len(row.ids) for row in rows))
+    for row in rows:
+        ids = torch.tensor([row.ids + [model.tokenizer.pad_token_id] * (width - len(row.ids))])
+        mask = torch.tensor([[1] * len(row.ids) + [0] * (width - len(row.ids))])
+        with torch.inference_mode():
+            whole = model._model(input_ids=ids, attention_mask=mask).logits[0, row.places]
+        torch.testing.assert_close(some[: len(row.places)], whole, rtol=1e-4, atol=1e-5)
+        some = some[len(row.places) :]
+    assert not model._model.base_model._forward_hooks
+
+
+def test_rows_longer_than_the_model_are_filled_as_far_as_it_sees(filler: Callable[..., MlmFill]) -> None:
+    text = " ".join(ENGLISH[:30])
+    (viewed,) = filler(fraction=1)([text], [1])
+    assert viewed.edits
+    assert max(edit.end for edit in viewed.edits) < len(text) / 2
+    assert viewed.text is not None
+    assert viewed.text.endswith(text[-300:])
+
+
+def test_a_vocabulary_that_marks_words_in_another_way_is_one_line() -> None:
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    letters = {letter: number for number, letter in enumerate("abcdefgh")}
+    ends = Tokenizer(models.BPE(letters | {"he</w>": 8}, [], end_of_word_suffix="</w>"))
+    with pytest.raises(InputError, match="marks words in no way known here") as caught:
+        WholeWords(PreTrainedTokenizerFast(tokenizer_object=ends))
+    assert "\n" not in str(caught.value)
 
 
 def test_low_temperature_takes_the_likeliest(encoder_folder: Path) -> None:

@@ -1,25 +1,57 @@
 from __future__ import annotations
 
+import os
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import regex
+from fillmodels import KINDS
 from hypothesis import given
 from hypothesis import strategies as st
 
 from augment.edits import apply_edits, words
+from augment.errors import InputError
 from augment.view import ViewSpec, make_view
 
 SENTENCE = "A man is playing a guitar on a stage, and nobody listens to him."
 
 
-def published(text: str, length: int, draw: random.Random) -> str:
-    """The arithmetic of Mirror-BERT's code (data_loader.erase_and_mask), its draw taken from `draw`."""
-    if len(text) <= length or len(text) < 30:
+def published(text: str, length: int, randint: Callable[[int], int]) -> str:
+    """Mirror-BERT's span mask as its repository has it, written anew from its description.
+
+    My reading: one draw a string, `randint(n)` even over 0 ... n - 1 with n = characters - length (so the last
+    character is never masked); the string is cut at the first place where the drawn substring occurs, and the two
+    halves and a literal "[MASK]" are joined by spaces. Strings under 30 characters, or no longer than the span, stay
+    as they are and draw nothing.
+    """
+    if len(text) < 30 or len(text) <= length:
         return text
-    first = draw.randrange(len(text) - length)
-    left, right = text.split(text[first : first + length], 1)
-    return f"{left} [MASK] {right}"
+    place = randint(len(text) - length)
+    before, after = text.split(text[place : place + length], maxsplit=1)
+    return " ".join([before, "[MASK]", after])
+
+
+def compat_differs(texts: list[str], length: int = 5) -> list[str]:
+    """The texts whose compat view is not what the published function gives for the same draws."""
+    made = make_view(ViewSpec("span-mask", {"length": length, "compat": True}))(texts, range(len(texts)))
+    expected = [published(text, length, random.Random(seed).randrange) for seed, text in enumerate(texts)]
+    return [text for text, viewed, other in zip(texts, made, expected, strict=True) if viewed.text != other]
+
+
+def characters(text: str) -> list[str]:
+    """What a reader takes for one character each: grapheme clusters."""
+    return regex.findall(r"\X", text)
+
+
+@pytest.fixture(scope="module")
+def data() -> Path:
+    """The folder of public data sets that some tests measure on; the test is skipped where there is none."""
+    folder = Path(os.environ.get("TWINVIEWS_TEST_DATA") or Path(__file__).parents[3] / "shared" / "data")
+    if not (folder / "corpora").is_dir():
+        pytest.skip("no data sets here: set TWINVIEWS_TEST_DATA")
+    return folder
 
 
 @given(st.text(max_size=80), st.integers(0, 2**63 - 1), st.integers(1, 8), st.sampled_from(["character", "word"]))
@@ -31,14 +63,40 @@ def test_the_recorded_edit_gives_the_view(text: str, seed: int, length: int, uni
     else:
         (edit,) = viewed.edits
         assert edit.new == "[MASK]"
-        assert len(edit.old) == length if unit == "character" else len(words(edit.old)) == length
+        assert len(characters(edit.old)) == length if unit == "character" else len(words(edit.old)) == length
 
 
 @given(st.text(alphabet="ab cdé", max_size=80), st.integers(0, 2**63 - 1), st.integers(1, 8))
 def test_compat_does_what_the_published_code_did(text: str, seed: int, length: int) -> None:
     (viewed,) = make_view(ViewSpec("span-mask", {"length": length, "compat": True}))([text], [seed])
-    assert viewed.text == published(text, length, random.Random(seed))
+    assert viewed.text == published(text, length, random.Random(seed).randrange)
     assert apply_edits(text, viewed.edits) == viewed.text
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "expected"),
+    [
+        ("0123456789abcdefghijklmnopqrs", 3, "0123456789abcdefghijklmnopqrs"),  # 29 characters
+        ("0123456789abcdefghijklmnopqrst", 3, "012 [MASK] 89abcdefghijklmnopqrst"),
+        ("0123456789abcdefghijklmnopqrst", 24, "0123456789abcdefghijklmn [MASK] t"),
+        ("ab ab ab ab ab ab ab ab ab ab ab", 9, " [MASK]  ab ab ab ab ab ab ab ab ab"),
+    ],
+)
+def test_the_published_function_by_hand(text: str, place: int, expected: str) -> None:
+    assert published(text, 5, lambda n: min(place, n - 1)) == expected
+
+
+def test_compat_equals_the_published_function_on_the_papers_sentences(data: Path) -> None:
+    lines = (data / "corpora" / "stsbenchmark_train_10k_sents_random_sampled.txt").read_text(encoding="utf-8")
+    texts = lines.splitlines()
+    assert len(texts) == 10_000
+    assert compat_differs(texts) == []
+
+
+def test_compat_equals_the_published_function_on_repetitions_and_odd_characters() -> None:
+    texts = ["ab" * 20, "a" * 40, "naïve 👩‍👩‍👧 " * 5, " ".join("café" for _ in range(9)), "x" * 29, "", "𝔸𝔹 " * 15]
+    assert compat_differs(texts * 20) == []
+    assert compat_differs(texts * 20, length=2) == []
 
 
 def test_every_position_is_drawn_and_only_compat_spares_the_last_character() -> None:
@@ -49,6 +107,71 @@ def test_every_position_is_drawn_and_only_compat_spares_the_last_character() -> 
     compat = make_view(ViewSpec("span-mask", {"length": 5, "compat": True}))([text] * len(seeds), seeds)
     # The first occurrence of "ababa" or "babab", wherever the span was drawn.
     assert {viewed.edits[0].start for viewed in compat} == {0, 1}
+
+
+GRAPHEMES = ["e\u0301", "👩‍👩‍👧", "🇩🇪", "👍🏽", "क्षि", "각", "\r\n", "a", " ", "1️⃣"]
+
+
+@given(st.lists(st.sampled_from(GRAPHEMES), max_size=20), st.integers(0, 99), st.integers(1, 6))
+def test_what_a_reader_takes_for_one_character_is_never_cut(parts: list[str], seed: int, length: int) -> None:
+    text = "".join(parts)
+    (viewed,) = make_view(ViewSpec("span-mask", {"length": length}))([text], [seed])
+    if viewed.status == "ok":
+        (edit,) = viewed.edits
+        whole = characters(text)
+        assert characters(text[: edit.start]) + characters(edit.old) + characters(text[edit.end :]) == whole
+        assert len(characters(edit.old)) == length
+
+
+def test_a_rate_is_met_over_sentences_and_spares_a_unit() -> None:
+    texts = [" ".join(["word"] * (3 + number % 9)) for number in range(2000)]
+    for rate in (0.15, 0.5):
+        made = make_view(ViewSpec("span-mask", {"rate": rate, "unit": "word"}))(texts, range(len(texts)))
+        counts = [len(words(text)) for text in texts]
+        masked = [len(words(viewed.edits[0].old)) for viewed in made]
+        exact = [max(1.0, rate * count) for count in counts]  # never fewer than one
+        assert sum(masked) == pytest.approx(sum(exact), rel=0.05)
+        assert all(abs(got - wanted) < 1 for got, wanted in zip(masked, exact, strict=True))
+        assert {viewed.target_fraction for viewed in made} == {rate}
+        shares = [got / count for got, count in zip(masked, counts, strict=True)]
+        assert [viewed.achieved_fraction for viewed in made] == shares
+    all_of_it = make_view(ViewSpec("span-mask", {"rate": 1.0, "unit": "word"}))
+    assert sorted(viewed.text or "" for viewed in all_of_it(["one two"] * 9, range(9)))[0] == "[MASK] two"
+    assert all_of_it(["one"], [0])[0].reason == "too-short"
+
+
+@pytest.mark.parametrize(
+    ("params", "complaint"),
+    [
+        ({"length": 3, "rate": 0.2}, "length=3 and rate=0.2: give one of them"),
+        ({"rate": 0.2, "compat": True}, "compat with rate=0.2"),
+        ({"rate": 0.0}, "rate=0.0"),
+        ({"rate": 1.5}, "rate=1.5"),
+    ],
+)
+def test_a_wrong_length_or_rate_is_one_line(params: dict[str, float | bool], complaint: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make_view(ViewSpec("span-mask", params))
+    assert complaint in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_signature_has_the_length_or_the_rate_that_counts() -> None:
+    assert "|length:5|" in make_view(ViewSpec("span-mask")).spec.signature()
+    by_rate = make_view(ViewSpec("span-mask", {"rate": 0.15})).spec
+    assert by_rate.signature() == "view:span-mask|compat:false|rate:0.15|unit:character|v:0.1.0"
+    assert make_view(by_rate).spec == by_rate
+    plain = make_view(ViewSpec("span-mask")).spec
+    assert make_view(plain).spec == plain
+
+
+@pytest.mark.parametrize("kind", ["byte-level", "sentencepiece"])
+def test_tokens_never_cut_a_character(kind: str, tmp_path: Path) -> None:
+    view = make_view(ViewSpec("span-mask", {"unit": "token", "length": 2, "encoder": str(KINDS[kind](tmp_path))}))
+    text = "The old dog “runs” 👩‍👩‍👧 e\u0301t\u0301 家 👍🏽!"
+    for viewed in view([text] * 60, range(60)):
+        (edit,) = viewed.edits
+        assert characters(text[: edit.start]) + characters(edit.old) + characters(text[edit.end :]) == characters(text)
 
 
 def test_a_seed_decides_whatever_the_batch() -> None:

@@ -10,7 +10,7 @@ from augment.view import ViewSpec, check_params, make_view, row_seed, view_modul
 
 
 def test_every_file_of_the_views_folder_is_a_view() -> None:
-    expected = {"backtranslate", "identity", "mlm-fill", "span-mask", "synonym", "translate"}
+    expected = {"backtranslate", "identity", "mlm-fill", "nlpaug", "span-mask", "synonym", "translate"}
     assert expected <= set(view_names())
     for name in expected:
         assert {"PARAMS", "build"} <= set(vars(view_module(name)))
@@ -46,7 +46,7 @@ def test_row_seeds_are_fixed_for_good() -> None:
     [
         ("nonsense", {}, "unknown view 'nonsense': choose one of"),
         ("span-mask", {"length": 0}, "span-mask: length=0: input should be greater than or equal to 1"),
-        ("span-mask", {"lenght": 3}, "(it takes: length, unit, compat, encoder, revision)"),
+        ("span-mask", {"lenght": 3}, "(it takes: length, rate, unit, compat, encoder, revision)"),
         ("backtranslate", {}, "backtranslate: pivot="),
         ("synonym", {"fraction": "much"}, "synonym: fraction='much'"),
         ("span-mask", {"compat": True, "unit": "word"}, "masks characters only"),
@@ -62,6 +62,7 @@ def test_a_wrong_parameter_is_one_line(name: str, params: dict[str, object], com
 def test_parameters_get_their_defaults() -> None:
     assert check_params("span-mask", {"length": 2}).model_dump() == {
         "length": 2,
+        "rate": None,
         "unit": "character",
         "compat": False,
         "encoder": "starter",

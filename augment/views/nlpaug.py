@@ -1,0 +1,218 @@
+"""Any augmenter of nlpaug for text, by its class name and with its own arguments, seeded per row."""
+
+from __future__ import annotations
+
+import inspect
+import random
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from augment import wordnet
+from augment.device import quiet_transformers, resolve_device
+from augment.differences import word_edits
+from augment.errors import InputError
+from augment.view import Runtime, Viewed, ViewSpec
+
+MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence", "nlpaug.flow")
+SOUND_MODULES = ("nlpaug.augmenter.audio", "nlpaug.augmenter.spectrogram")
+FLOWS = ("Sequential", "Sometimes")
+FUNCTIONS = frozenset(["tokenizer", "reverse_tokenizer"])
+"""Arguments that are Python functions, which no command line or recipe can hold."""
+WORDNET_USERS = frozenset(["SynonymAug", "AntonymAug"])
+TAGGER = "averaged_perceptron_tagger_eng"
+NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")
+"""What NLTK says where data is missing."""
+TRIAL = "A man is riding a horse down the street."
+SPECIAL = re.compile(
+    r"\[(?:MASK|UNK|PAD|CLS|SEP|BOS|EOS)\]|</?s>|<(?:mask|unk|pad|bos|eos|extra_id_\d+)>|<\|\w+\|>|>>\w+<<|[⁇▁]",
+    re.IGNORECASE,
+)
+"""Tokens of BERT, RoBERTa, XLM-R, T5, GPT and Marian that are no text."""
+
+
+class PARAMS(BaseModel):
+    """Parameters of the nlpaug view."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    augmenter: str = Field(default="SynonymAug", description="class name of an augmenter for text, such as KeyboardAug")
+    arguments: dict[str, JsonValue] = Field(
+        default_factory=dict,
+        description="its own arguments as YAML, such as '{aug_p: 0.3}'; of a flow '{flow: [{augmenter: SplitAug}]}'",
+    )
+    revision: str | None = Field(default=None, description="hold nlpaug to this version")
+
+
+@dataclass(frozen=True)
+class Nlpaug:
+    """The view; one text goes to the augmenter at a time, so that no row can change another.
+
+    What an augmenter raises makes a row "failed" with the exception's name as the reason; what is no text, "failed"
+    with "no-text"; a special token that the sentence does not hold, "rejected" with "special-token". Random state of
+    Python, NumPy and torch is as before after each call.
+    """
+
+    spec: ViewSpec
+    augmenter: Any = field(repr=False)
+
+    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
+        """View every text by its own seed."""
+        with _quiet(), _random_state_kept():
+            return [self._view(text, seed) for text, seed in zip(texts, seeds, strict=True)]
+
+    def _view(self, text: str, seed: int) -> Viewed:
+        _seed(seed)
+        try:
+            made = self.augmenter.augment(text)
+        except Exception as error:  # whatever an augmenter may raise is the row's failure, not the run's
+            return Viewed(None, "failed", type(error).__name__)
+        view = made[0] if isinstance(made, list) and made else made
+        if not isinstance(view, str) or not view.strip():
+            return Viewed(None, "failed", "no-text")
+        if _special(view) - _special(text):
+            return Viewed(None, "rejected", "special-token")
+        if view == text:
+            return Viewed(text, "unchanged")
+        return Viewed(view, edits=word_edits(text, view))
+
+
+def build(params: PARAMS, runtime: Runtime) -> Nlpaug:
+    """The view for `params`, its augmenter built and tried on one sentence.
+
+    Raises:
+        InputError: No such augmenter or argument, another version of nlpaug, models or NLTK data that are missing, or
+            an augmenter that fails on a plain sentence.
+    """
+    installed = version("nlpaug")
+    if params.revision not in (None, installed):
+        raise InputError(f"nlpaug: version {installed} is installed, not {params.revision}; install that one")
+    with _quiet(), _random_state_kept():
+        augmenter = _built(params.augmenter, params.arguments, runtime.device)
+        _seed(0)
+        _tried(params.augmenter, lambda: augmenter.augment(TRIAL), "fails on a plain sentence")
+    return Nlpaug(ViewSpec("nlpaug", {**params.model_dump(), "revision": installed}), augmenter)
+
+
+def _special(text: str) -> Counter[str]:
+    return Counter(token.lower() for token in SPECIAL.findall(text))
+
+
+def _built(name: str, arguments: Mapping[str, JsonValue], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
+    kind = _class(name)
+    known = list(inspect.signature(kind).parameters)
+    wrong = [key for key in arguments if key not in known or key in FUNCTIONS or key == "device"]
+    if wrong:
+        takes = ", ".join(key for key in known if key not in FUNCTIONS and key != "device")
+        raise InputError(f"nlpaug: {name} takes no argument {wrong[0]!r} here (it takes: {takes})")
+    given: dict[str, Any] = dict(arguments)
+    if "device" in known:
+        given["device"] = str(resolve_device(device))
+    if name in FLOWS:
+        given["flow"] = [_built(*_part(name, part), device) for part in _listed(name, given.get("flow"))]
+    if name in WORDNET_USERS and arguments.get("aug_src", "wordnet") == "wordnet":
+        _require_wordnet(name)
+    augmenter = _tried(name, lambda: kind(**given), "cannot be built")
+    if name == "SpellingAug":
+        # nlpaug keeps them in the order of a set, which differs from process to process.
+        for words in augmenter.model.dict.values():
+            words.sort()
+    return augmenter
+
+
+def _listed(name: str, parts: Any) -> list[Any]:  # noqa: ANN401 - whatever YAML can say
+    if not isinstance(parts, list) or not parts:
+        raise InputError(f"nlpaug: {name} needs a list of augmenters: {{flow: [{{augmenter: SplitAug}}, ...]}}")
+    return parts
+
+
+def _part(name: str, part: Any) -> tuple[str, Mapping[str, JsonValue]]:  # noqa: ANN401 - whatever YAML can say
+    if not isinstance(part, dict) or "augmenter" not in part or part.keys() - {"augmenter", "arguments"}:
+        raise InputError(f"nlpaug: {name}: {part!r} is no augmenter: write {{augmenter: SplitAug, arguments: {{...}}}}")
+    return str(part["augmenter"]), part.get("arguments") or {}
+
+
+def _class(name: str) -> Callable[..., Any]:
+    """The augmenter's class; raises InputError for other names, with those that there are."""
+    found = _classes(MODULES)
+    if name in found:
+        return found[name]
+    if name in _classes(SOUND_MODULES):
+        raise InputError(f"nlpaug: {name} augments sound; this view takes augmenters for text, such as SynonymAug")
+    raise InputError(f"nlpaug: unknown augmenter {name!r}: choose one of {', '.join(sorted(found))}")
+
+
+def _classes(modules: Sequence[str]) -> dict[str, Callable[..., Any]]:
+    """The augmenters that nlpaug's modules hold, by name."""
+    return {
+        name: kind
+        for module in modules
+        for name, kind in vars(import_module(module)).items()
+        if inspect.isclass(kind) and (name.endswith("Aug") or name in FLOWS)
+    }
+
+
+def _require_wordnet(name: str) -> None:
+    """Show nlpaug our WordNet; raises InputError where it or the tagger is missing, before nlpaug asks the network."""
+    wordnet.reader()
+    import nltk.data
+
+    try:
+        nltk.data.find(f"taggers/{TAGGER}/")
+    except LookupError:
+        raise InputError(f"nlpaug: {name} needs NLTK's tagger: run `python -m nltk.downloader {TAGGER}`") from None
+
+
+def _tried(name: str, attempt: Callable[[], Any], what: str) -> Any:  # noqa: ANN401 - whatever nlpaug returns
+    try:
+        return attempt()
+    except Exception as error:  # nlpaug and what it builds on raise anything; the user gave it these arguments
+        missing = NLTK_WANTS.search(str(error)) if isinstance(error, LookupError) else None
+        if missing:
+            advice = f"run `python -m nltk.downloader {missing[1]}`"
+            raise InputError(f"nlpaug: {name} needs NLTK's {missing[1]}: {advice}") from None
+        said = " ".join(str(error).split())[:200]
+        raise InputError(f"nlpaug: {name} {what}: {type(error).__name__}: {said}") from None
+
+
+def _seed(seed: int) -> None:
+    """Seed the generators that augmenters draw from; NumPy's takes 32 bits."""
+    import numpy as np
+    import torch
+
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002 - the global generator is the one that nlpaug draws from
+    torch.manual_seed(seed)
+
+
+@contextmanager
+def _random_state_kept() -> Iterator[None]:
+    """Give the process its random state back."""
+    import numpy as np
+    import torch
+
+    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - as above
+    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    devices = range(torch.cuda.device_count()) if used else ()
+    try:
+        with torch.random.fork_rng(devices=devices):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)  # noqa: NPY002 - as above
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep the warnings of nlpaug and what it builds on to ourselves."""
+    with warnings.catch_warnings(), quiet_transformers():
+        warnings.simplefilter("ignore")
+        yield
