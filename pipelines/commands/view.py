@@ -189,7 +189,7 @@ def show_result(result: Result) -> None:
     """Print the rows of a view dataset by status and reason, and how fast they came."""
     counts = result.dataset.counts
     total = result.dataset.rows or 1
-    lines = [*counts["statuses"].items(), *((f"  {reason}", rows) for reason, rows in counts["reasons"].items())]
+    lines = [*counts["statuses"].items(), *((f"reason: {reason}", rows) for reason, rows in counts["reasons"].items())]
     table(("status", "rows", "%"), [(name, rows, round(100 * rows / total, 1)) for name, rows in lines])
     table(("dataset", "rows", "this run"), list(_speeds(result)))
 
