@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.metadata import entry_points
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -15,6 +12,7 @@ import xxhash
 
 from augment import __version__
 from augment.errors import InputError
+from augment.plugins import plugin_module, plugin_names
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
 JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JSON"] | None
 Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
 
+VIEWS_PACKAGE = "augment.views"
 ENTRY_POINT_GROUP = "twinviews.views"
 WEIGHTS_PARAMS = ("models", "encoder")
 """Parameters that say where weights lie; once a `revision` says which weights they are, a signature leaves them out."""
@@ -135,9 +134,7 @@ def row_seed(run_seed: int, row_id: str, signature: str) -> int:
 
 def view_names() -> list[str]:
     """Names of all views, ours (one file each in `augment/views/`) and those of installed packages, sorted."""
-    package = import_module("augment.views")
-    ours = {module.name.replace("_", "-") for module in pkgutil.iter_modules(package.__path__)}
-    return sorted(ours | {point.name for point in entry_points(group=ENTRY_POINT_GROUP)})
+    return plugin_names(VIEWS_PACKAGE, ENTRY_POINT_GROUP)
 
 
 def view_module(name: str) -> ModuleType:
@@ -146,13 +143,7 @@ def view_module(name: str) -> ModuleType:
     Raises:
         InputError: There is no such view.
     """
-    names = view_names()
-    if name not in names:
-        raise InputError(f"unknown view {name!r}: choose one of {', '.join(names)}")
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        if point.name == name:
-            return cast(ModuleType, point.load())
-    return import_module(f"augment.views.{name.replace('-', '_')}")
+    return plugin_module(VIEWS_PACKAGE, ENTRY_POINT_GROUP, name)
 
 
 def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:

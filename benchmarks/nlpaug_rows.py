@@ -70,7 +70,7 @@ def back_translation(texts: Sequence[str]) -> Row:
 
 NLPAUG_ROWS: dict[str, Callable[[Sequence[str]], Row]] = {
     "nlpaug SynonymAug 0.3": synonym(0.3),
-    "nlpaug SynonymAug 0.15": synonym(0.15),
+    "nlpaug SynonymAug 0.1": synonym(0.1),
     "nlpaug ContextualWordEmbsAug 0.2": contextual,
     "nlpaug BackTranslationAug de": back_translation,
 }

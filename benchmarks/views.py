@@ -30,6 +30,8 @@ from augment.words import FUNCTION_WORDS
 OURS = {
     "synonym": ViewSpec("synonym"),
     "synonym, chosen by the MLM": ViewSpec("synonym", {"choose": "mlm"}),
+    "synonym, fraction 0.5": ViewSpec("synonym", {"fraction": 0.5}),
+    "synonym, fraction 0.5, chosen by the MLM": ViewSpec("synonym", {"fraction": 0.5, "choose": "mlm"}),
     "mlm-fill": ViewSpec("mlm-fill"),
     "span-mask": ViewSpec("span-mask"),
     "backtranslate de": ViewSpec("backtranslate", {"pivot": "de"}),

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import inspect
-import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.metadata import entry_points
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from augment.errors import InputError
+from augment.plugins import plugin_module, plugin_names
 from augment.view import WEIGHTS_PARAMS, Runtime, view_names
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+FILTERS_PACKAGE = "pipelines.filters"
 ENTRY_POINT_GROUP = "twinviews.filters"
 
 
@@ -103,9 +102,7 @@ def about_name(name: str) -> About:
 
 def filter_names() -> list[str]:
     """Names of all filters, ours (one file each in `pipelines/filters/`) and those of installed packages, sorted."""
-    package = import_module("pipelines.filters")
-    ours = {module.name.replace("_", "-") for module in pkgutil.iter_modules(package.__path__)}
-    return sorted(ours | {point.name for point in entry_points(group=ENTRY_POINT_GROUP)})
+    return plugin_names(FILTERS_PACKAGE, ENTRY_POINT_GROUP)
 
 
 def filter_module(name: str) -> ModuleType:
@@ -114,13 +111,7 @@ def filter_module(name: str) -> ModuleType:
     Raises:
         InputError: There is no such filter.
     """
-    names = filter_names()
-    if name not in names:
-        raise InputError(f"unknown filter {name!r}: choose one of {', '.join(names)}")
-    for point in entry_points(group=ENTRY_POINT_GROUP):
-        if point.name == name:
-            return cast(ModuleType, point.load())
-    return import_module(f"pipelines.filters.{name.replace('-', '_')}")
+    return plugin_module(FILTERS_PACKAGE, ENTRY_POINT_GROUP, name)
 
 
 def filter_summaries() -> list[tuple[str, str]]:
