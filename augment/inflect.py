@@ -13,20 +13,35 @@ _SPECIAL = {
     "have": {"VBZ": "has", "VBD": "had", "VBN": "had", "VBG": "having"},
     "do": {"VBZ": "does", "VBD": "did", "VBN": "done", "VBG": "doing"},
     "go": {"VBZ": "goes", "VBD": "went", "VBN": "gone", "VBG": "going"},
+    "bear": {"VBZ": "bears", "VBD": "bore", "VBN": "borne", "VBG": "bearing"},
+    "behold": {"VBZ": "beholds", "VBD": "beheld", "VBN": "beheld", "VBG": "beholding"},
+    "forbid": {"VBZ": "forbids", "VBD": "forbade", "VBN": "forbidden", "VBG": "forbidding"},
+    "slide": {"VBZ": "slides", "VBD": "slid", "VBN": "slid", "VBG": "sliding"},
+    "spin": {"VBZ": "spins", "VBD": "spun", "VBN": "spun", "VBG": "spinning"},
+    "win": {"VBZ": "wins", "VBD": "won", "VBN": "won", "VBG": "winning"},
 }
 _UNCHANGED_PAST = """
 bet bid broadcast burst bust cast cost cut forecast hit hurt knit let offset overbid put quit read recast reset
 rid set shed shut slit split spread sublet thrust undercut upset wed wet
 """
-_ED_BESIDE_T = frozenset(["burn", "dream", "lean", "leap", "learn", "smell", "spell", "spill", "spoil"])
+_ED_IS_USUAL = """
+abide burn chide clothe cleave crow dream heave kneel lean learn melt pen plead prove rive saw shear shoe smell sneak
+spell spill spoil stave thrive wax work
+"""
+_T_FOR_ED = re.compile(r".*[pskx]e?$")
+"""Verbs whose exceptions "gript" and "addrest" are spellings of -ed; not those that change their vowel, as "kept"."""
 _SAME_PLURAL = frozenset(["aircraft", "deer", "fish", "offspring", "salmon", "series", "sheep", "species", "trout"])
+_S_SINGULARS = frozenset(["alias", "atlas", "bias", "canvas", "christmas", "gas", "iris", "lens", "rhinoceros", "yes"])
 _PARTICIPLE_LIKE_LEMMA = re.compile(r".*(?:come|run)$")
 _STRESSED_END = """
 abet abhor admit allot befit begin commit compel concur confer control defer deter dispel emit equip excel expel
 extol forbid forget impel incur infer instil occur omit outfit patrol permit prefer propel rebel rebut recur refer
-regret remit repel submit transfer transmit unplug upset
+regret remit repel submit transfer transmit unplug upset beget handicap input kidnap offset outbid outfit outrun outwit
+overlap overrun program rerun reset undercut underpin unpin unwrap unzip worship zigzag
 """
+_E_STAYS = frozenset(["singe", "swinge"])
 _SAME_IN_THE_PAST = frozenset(_UNCHANGED_PAST.split())
+_OFTEN_IRREGULAR = frozenset(_ED_IS_USUAL.split())
 _DOUBLED_TWO_SYLLABLES = frozenset(_STRESSED_END.split())
 _SINGLE_SYLLABLE = re.compile(r"^[^aeiouy]*(?:qu)?[aeiouy][^aeiouwxy]$")
 
@@ -55,9 +70,9 @@ class Inflector:
         return lemma
 
     def _plural(self, lemma: str) -> str:
-        if lemma in _SAME_PLURAL:
+        if lemma in _SAME_PLURAL or is_plural_entry(lemma):
             return lemma
-        forms = [form for form in self.irregular["n"].get(lemma, ()) if not form.endswith("'s")]
+        forms = [form for form in self.irregular["n"].get(lemma, ()) if not form.endswith(("'s", "sses"))]
         if forms:
             return forms[0]
         if lemma.endswith("man") and self.irregular["n"].get("man") and lemma not in ("human", "german", "roman"):
@@ -71,8 +86,11 @@ class Inflector:
             return with_ing(lemma)
         if lemma in _SAME_IN_THE_PAST:
             return lemma
-        irregular = () if lemma in _ED_BESIDE_T else self.irregular["v"].get(lemma, ())
-        forms = [form for form in irregular if not form.endswith(("ing", "ed", "s"))]
+        irregular = () if lemma in _OFTEN_IRREGULAR else self.irregular["v"].get(lemma, ())
+        forms = [form for form in irregular if form.isalpha() and not form.endswith(("ing", "ed", "s"))]
+        if _T_FOR_ED.match(lemma):
+            stem = lemma.removesuffix("e")
+            forms = [form for form in forms if form not in (stem + "t", stem[:-1] + "t")]
         participles = [form for form in forms if _is_participle(form, forms)]
         pasts = [form for form in forms if form not in participles]
         if tag == "VBN":
@@ -99,6 +117,11 @@ class Inflector:
         return (_doubled(lemma)) + ending
 
 
+def is_plural_entry(lemma: str) -> bool:
+    """Whether a dictionary's noun looks like a plural as it stands: scissors, clothes; not glass, bus, basis, gas."""
+    return lemma.endswith("s") and not lemma.endswith(("ss", "us", "is")) and lemma not in _S_SINGULARS
+
+
 def with_s(lemma: str) -> str:
     """The regular plural of a noun or third person of a verb: box -> boxes, city -> cities."""
     if lemma.endswith("iz"):
@@ -116,7 +139,7 @@ def with_ing(lemma: str) -> str:
     """The present participle: make -> making, lie -> lying, run -> running, see -> seeing."""
     if lemma.endswith("ie"):
         return lemma[:-2] + "ying"
-    if lemma.endswith("e") and not lemma.endswith(("ee", "oe", "ye")) and len(lemma) > 2:
+    if lemma.endswith("e") and not lemma.endswith(("ee", "oe", "ye")) and len(lemma) > 2 and lemma not in _E_STAYS:
         return lemma[:-1] + "ing"
     return _doubled(lemma) + "ing"
 
@@ -135,7 +158,9 @@ def wants_an(word: str) -> bool:
     low = word.lower()
     if re.match(r"(?:hour|honest|hono|heir)", low):
         return True
-    if re.match(r"(?:uni(?!n|m|d)|use|usu|usa|util|uten|uran|uter|eu|ewe|one\b|once|oui|ubiq|unanim)", low):
+    if re.match(
+        r"(?:uni(?!n|m|d)|use|usu|usa|uti|uten|uto|ura|uri|uro|uter|uk|eu|ewe|one\b|once|oui|ubiq|unanim)", low
+    ):
         return False
     return low[:1] in VOWELS
 
@@ -158,4 +183,4 @@ def _is_participle(form: str, forms: Sequence[str]) -> bool:
 def _takes_er(lemma: str) -> bool:
     """Short adjectives compare by ending; longer ones by "more", which would change the words around them."""
     groups = re.findall(r"[aeiouy]+", lemma[:-1] if lemma.endswith("e") and not lemma.endswith("le") else lemma)
-    return len(groups) <= 1 or (len(groups) == 2 and lemma.endswith(("y", "le", "ow", "er")) and lemma[-2:] != "ly")
+    return len(groups) <= 1 or (len(groups) == 2 and lemma.endswith(("y", "le", "ow")) and lemma[-2:] != "ly")

@@ -2,29 +2,55 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from augment import wordnet
-from augment.errors import InputError
-from augment.inflect import Inflector
+from augment.inflect import VOWELS, Inflector, is_plural_entry
+from augment.words import FUNCTION_WORDS
 
 if TYPE_CHECKING:
-    from nltk.corpus.reader.wordnet import Synset, WordNetCorpusReader
-    from nltk.tag.perceptron import PerceptronTagger
+    from nltk.corpus.reader.wordnet import Lemma, Synset, WordNetCorpusReader
 
 Weighted = tuple[tuple[str, float], ...]
+"""Words with weights above 0, in alphabetical order."""
+Tiers = tuple[Weighted, ...]
+"""The synonyms of one word: those of its dominant senses, then also those of rarer ones, at last all."""
 
 PARTS = {"N": "n", "V": "v", "J": "a", "R": "r"}
 """The first letter of a Penn tag, and WordNet's part of speech."""
-LEAST_SENSE_SHARE = 0.2
-"""Senses that are rarer than this among a word's uses give no synonyms: a dog is seldom a frankfurter."""
 UNWANTED = frozenset(["ethnic_slur", "disparagement", "obscenity", "archaism", "dialect"])
 """WordNet's own usage labels of words that should not be written into a corpus."""
-TAGGER = "averaged_perceptron_tagger_eng"
+_UNWANTED_GLOSS = re.compile(
+    r"\b(?:archaic|derogatory|disparaging|obscene|offensive|pejorative|vulgar)\b(?:[^;]*\bterms?\b| slang)"
+    r"|\bterms? of contempt\b|\barchaic use\b"
+)
+_SOUNDED = VOWELS | {"y"}
+"""An entry without any of these is an abbreviation: "ft", "km"."""
+_INFLECTED = frozenset(["NNS", "VBZ", "VBD", "VBN", "VBG", "JJR", "JJS", "RBR", "RBS"])
+
+
+class Tier(NamedTuple):
+    """Which synonyms a tier takes.
+
+    Attributes:
+        share: The least share of the sense among the word's uses.
+        uses: The synonym's own uses in that sense, at least.
+        back: The least share of the sense among the synonym's uses.
+    """
+
+    share: float
+    uses: int
+    back: float
+
+
+TIERS = (Tier(0.3, 5, 0.2), Tier(0.3, 1, 0.2), Tier(0.5, 0, 0.1), Tier(0.2, 1, 0.0), Tier(0.1, 0, 0.0))
+"""Dominant senses and attested synonyms first, at last all but those of rare senses: a dog is seldom a frankfurter."""
 
 
 class Thesaurus:
@@ -48,80 +74,127 @@ class Thesaurus:
                         forms[lemma].append(form)
             irregular[part] = dict(forms)
         self._inflector = Inflector(irregular)
+        # NLTK's Lemma.count searches the file anew each time.
+        self._counts = wordnet.sense_counts(folder)
+        self._entries = frozenset(reader.all_lemma_names())
+        self._openers = frozenset(entry.partition("_")[0] for entry in self._entries if "_" in entry)
         # Methods are cached per object, so that the cache dies with its WordNet.
-        self.candidates = lru_cache(maxsize=100_000)(self._candidates)
-        self.tag_by_senses = lru_cache(maxsize=100_000)(self._tag_by_senses)
-        self.is_entry = lru_cache(maxsize=100_000)(self._is_entry)
+        self.synonyms = lru_cache(maxsize=50_000)(self._synonyms)
+        self.part_scores = lru_cache(maxsize=50_000)(self._part_scores)
+        self.lemma = lru_cache(maxsize=50_000)(self._lemma)
+        self.is_name = lru_cache(maxsize=50_000)(self._is_name)
 
-    def lemma(self, word: str, tag: str) -> str | None:
+    def opens_phrase(self, word: str) -> bool:
+        """Whether an entry of several words begins with this one."""
+        return word in self._openers
+
+    def is_entry(self, phrase: str) -> bool:
+        """Whether a phrase, its words joined by "_", stands in WordNet: "of_course", "ice_cream"."""
+        return phrase in self._entries
+
+    def shaped_tag(self, word: str, part: str) -> str:
+        """The Penn tag of a lower-case word as this part of speech, by its shape."""
+        return _tag(part, word, self._lemma_of(word, part) or word)
+
+    def _lemma(self, word: str, tag: str) -> str | None:
         """The dictionary form of a lower-case word under a Penn tag; None if WordNet does not have it."""
         part = PARTS.get(tag[:1])
         if part is None:
             return None
-        inflected = tag in ("NNS", "VBZ", "VBD", "VBN", "VBG", "JJR", "JJS", "RBR", "RBS")
         irregular = self._lemmas_of[part].get(word)
-        if inflected and irregular:
-            return irregular[0]
+        if tag in _INFLECTED and irregular:
+            return max(irregular, key=lambda name: self._uses(name, part))
+        if tag in _INFLECTED and (fitting := self._lemmas_with_form(word, part, tag)):
+            return max(sorted(fitting), key=lambda name: self._uses(name, part))
         found = self._reader.morphy(word, part)
         return str(found) if found else None
 
-    def _candidates(self, word: str, tag: str) -> Weighted:
-        """Words, inflected for `tag`, that share a sense with the lower-case `word`, with weights above 0.
+    def _lemmas_with_form(self, word: str, part: str, tag: str) -> set[str]:
+        """Entries whose form for a tag is this word: "swinging" is of swing, and of swinge."""
+        names = {str(entry.name()) for synset in self._reader.synsets(word, part) for entry in synset.lemmas()}
+        return {name for name in names if name.islower() and self._inflector.inflect(name, tag) == word}
 
-        A candidate weighs the share of the word's uses in that sense times the candidate's own uses in it.
+    def _uses(self, lemma: str, part: str) -> int:
+        entries = (entry for synset in self._reader.synsets(lemma, part) for entry in synset.lemmas())
+        return sum(self._count(entry) for entry in entries if entry.name().lower() == lemma)
+
+    def _count(self, entry: Lemma) -> int:
+        return self._counts.get(entry.key(), 0)
+
+    def _synonyms(self, word: str, tag: str) -> Tiers:
+        """Words, inflected for `tag`, that share a sense with the lower-case `word`; () where it has none.
+
+        A synonym weighs the square of the sense's share among the word's uses, times its own uses in that sense to
+        the power of 1.5: of the exponents tried, those whose words kept the meaning of sentences best.
         """
         lemma = self.lemma(word, tag)
         if lemma is None:
             return ()
-        if lemma != word and tag in ("NN", "VB", "VBP", "JJ", "RB"):
-            tag = _tag(PARTS[tag[:1]], word, lemma)  # the tagger took an inflected form for a plain one
-        senses = self._senses(lemma, PARTS[tag[:1]])
-        weights: dict[str, float] = defaultdict(float)
-        for synset, share in senses:
-            if share < LEAST_SENSE_SHARE or _unwanted(synset):
+        part = PARTS[tag[:1]]
+        tag = _corrected(tag, word, lemma)
+        certain = tag not in ("VBD", "VBN") or len(self._pasts(lemma)) > 1
+        tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
+        for synset, own, share in self._senses(lemma, part, word):
+            if share < TIERS[-1].share or is_unwanted(synset):
                 continue
             for other in synset.lemmas():
-                name = str(other.name())
-                if name != lemma and len(name) > 1 and name.isalpha() and name.islower() and not _unwanted(other):
-                    form = self._form(name, tag)
-                    if form is not None and form not in (word, lemma):
-                        weights[form] += share * (other.count() + 0.5)
-        return tuple(sorted(weights.items()))
+                form = self._form(other, tag, certain=certain) if _fits(other, own) else None
+                if form is None or form in (word, lemma) or form in FUNCTION_WORDS:
+                    continue
+                back = next(
+                    (share_of_it for one, _, share_of_it in self._senses(str(other.name()), part) if one == synset), 0.0
+                )
+                for weights, tier in zip(tiers, TIERS, strict=True):
+                    if share >= tier.share and self._count(other) >= tier.uses and back >= tier.back:
+                        weights[form] += share**2 * (self._count(other) + 0.5) ** 1.5
+        return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
 
-    def _form(self, name: str, tag: str) -> str | None:
-        """The form of an entry for a tag; entries that are plurals as they stand ("woods") are plurals only."""
-        plural = name.endswith("s") and not name.endswith(("ss", "us", "is")) and tag[:1] == "N"
-        if plural and self.is_entry(name[:-1]):
-            return name if tag == "NNS" else None
+    def _form(self, other: Lemma, tag: str, *, certain: bool) -> str | None:
+        """The form of an entry for a tag; entries that are plurals as they stand ("woods") are plurals only.
+
+        Where the tag is not `certain`, a form that may be past or participle, no verb will do that tells them apart.
+        """
+        name = str(other.name())
+        if tag[:1] == "N" and name.endswith(("ing", "ness")) and not self._count(other):
+            return None  # "flying" is a flight, but flights are hardly flyings
+        if tag[:1] == "N" and is_plural_entry(name):
+            singular = name[:-2] if name.endswith("es") and name[:-2] in self._entries else name[:-1]
+            return name if tag == "NNS" or singular not in self._entries else None
+        if not certain and len(self._pasts(name)) > 1:
+            return None
         return self._inflector.inflect(name, tag)
 
-    def _tag_by_senses(self, word: str) -> str | None:
-        """A Penn tag for a lower-case word without its sentence: the part of speech that WordNet counts most often."""
-        best, most = None, -1.0
+    def _pasts(self, verb: str) -> set[str | None]:
+        return {self._inflector.inflect(verb, tag) for tag in ("VBD", "VBN")}
+
+    def _part_scores(self, word: str) -> Mapping[str, float]:
+        """The log of each part's share among the uses of a lower-case word; empty for words that are not there."""
+        uses = {}
         for part in "nvar":
-            irregular = self._lemmas_of[part].get(word)
-            lemma = irregular[0] if irregular else self._reader.morphy(word, part)
-            if not lemma:
-                continue
-            senses = self._reader.synsets(lemma, part)
-            uses = sum(self._count(synset, lemma) for synset in senses) + 0.01 * len(senses)
-            if uses > most:
-                best, most = _tag(part, word, str(lemma)), uses
-        return best
+            lemma = self._lemma_of(word, part)
+            senses = self._reader.synsets(lemma, part) if lemma else []
+            if lemma and senses:
+                uses[part] = self._uses(lemma, part) + 0.3 * math.sqrt(len(senses))
+        return {part: math.log(count / sum(uses.values())) for part, count in uses.items()}
 
-    def _is_entry(self, phrase: str) -> bool:
-        """Whether a phrase, its words joined by "_", stands in WordNet: "of_course", "ice_cream"."""
-        return bool(self._reader.synsets(phrase))
+    def _lemma_of(self, word: str, part: str) -> str | None:
+        irregular = self._lemmas_of[part].get(word)
+        lemma = irregular[0] if irregular else self._reader.morphy(word, part)
+        return str(lemma) if lemma else None
 
-    def _senses(self, lemma: str, part: str) -> list[tuple[Synset, float]]:
-        """The senses of a lemma with the share of its uses that each has; unseen senses count a little."""
-        synsets = self._reader.synsets(lemma, part)
-        counts = [self._count(synset, lemma) + 0.5 for synset in synsets]
-        return [(synset, count / sum(counts)) for synset, count in zip(synsets, counts, strict=True)]
+    def _senses(self, lemma: str, part: str, word: str = "") -> list[tuple[Synset, Lemma, float]]:
+        """The senses of a lemma, itself in each, and the share of its uses; unseen senses count a little.
 
-    @staticmethod
-    def _count(synset: Synset, lemma: str) -> int:
-        return max((int(other.count()) for other in synset.lemmas() if other.name().lower() == lemma), default=0)
+        Those of `word` count among them: "arms" are the plural of arm, and weapons.
+        """
+        synsets = {synset: None for name in (lemma, word) if name for synset in self._reader.synsets(name, part)}
+        entries = [(synset, own) for synset in synsets for own in synset.lemmas() if own.name() in (lemma, word)]
+        counts = [self._count(own) + 0.5 / rank for rank, (_, own) in enumerate(entries, start=1)]
+        return [(synset, own, count / sum(counts)) for (synset, own), count in zip(entries, counts, strict=True)]
+
+    def _is_name(self, word: str) -> bool:
+        """Whether WordNet knows the capitalised word as a name: Bush, China."""
+        return any(lemma.name() == word for lemma in self._reader.lemmas(word))
 
 
 @lru_cache(maxsize=1)
@@ -130,36 +203,35 @@ def thesaurus() -> Thesaurus:
     return Thesaurus(wordnet.reader(), wordnet.find())
 
 
-@lru_cache(maxsize=1)
-def tagger() -> PerceptronTagger | None:
-    """NLTK's English tagger, or None where its data is not installed."""
-    from nltk.tag.perceptron import PerceptronTagger
-
-    try:
-        return PerceptronTagger()
-    except LookupError:
-        return None
-
-
-def require_tagger() -> PerceptronTagger:
-    """NLTK's English tagger; raises InputError where its data is not installed."""
-    found = tagger()
-    if found is None:
-        raise InputError(
-            f"tagger=perceptron: NLTK's {TAGGER} was not found; run `python -m nltk.downloader {TAGGER}`, "
-            "or use tagger=senses"
-        )
-    return found
+def _fits(other: Lemma, own: Lemma) -> bool:
+    """Whether an entry is a single plain word, unobjectionable, that can stand before a noun or not as `own` can."""
+    name = str(other.name())
+    return (
+        len(name) > 1
+        and not _SOUNDED.isdisjoint(name)
+        and name != own.name()
+        and name.isalpha()
+        and name.islower()
+        and other.syntactic_marker() in (None, own.syntactic_marker())
+        and not is_unwanted(other)
+    )
 
 
-def _unwanted(entry: Synset) -> bool:
+def is_unwanted(entry: Synset | Lemma) -> bool:
     """Whether WordNet labels a sense or word as a slur, an obscenity, or out of use."""
-    return any(domain.name().split(".")[0] in UNWANTED for domain in _usage_domains(entry))
+    domains = [domain.synset() if hasattr(domain, "synset") else domain for domain in entry.usage_domains()]
+    if any(domain.name().split(".")[0] in UNWANTED for domain in domains):
+        return True
+    return hasattr(entry, "definition") and bool(_UNWANTED_GLOSS.search(entry.definition()))
 
 
-def _usage_domains(entry: Synset) -> list[Synset]:
-    domains = entry.usage_domains()
-    return [domain.synset() if hasattr(domain, "synset") else domain for domain in domains]
+def _corrected(tag: str, word: str, lemma: str) -> str:
+    """The tag of a word, or the one of the same part of speech that its shape asks for."""
+    part, shaped = PARTS[tag[:1]], _tag(PARTS[tag[:1]], word, lemma)
+    if lemma != word:
+        # A past form may be a participle, and only a tagger knows.
+        return tag if shaped == "VBD" and tag in ("VBD", "VBN") else shaped
+    return shaped if part == "v" and tag in ("VBZ", "VBG") else tag
 
 
 def _tag(part: str, word: str, lemma: str) -> str:

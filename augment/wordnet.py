@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from augment.errors import InputError, TwinviewsError
 
 if TYPE_CHECKING:
+    from nltk.corpus.reader.api import CorpusReader
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 ENVIRONMENT = "TWINVIEWS_WORDNET"
@@ -101,6 +102,14 @@ def provide() -> WordNetLocation:
 @lru_cache(maxsize=1)
 def reader() -> WordNetCorpusReader:
     """NLTK's WordNetCorpusReader on the folder that `find` gives; opened once in a process (about two seconds)."""
+    return open_reader(None)
+
+
+def open_reader(multilingual: CorpusReader | None) -> WordNetCorpusReader:
+    """A reader of its own on the folder that `find` gives, with the tables of the Open Multilingual WordNet or None.
+
+    OMW counts in offsets of WordNet 3.0; where `index.sense` is empty, as ours, NLTK takes them as they are.
+    """
     folder = find()
     import nltk.data
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
@@ -111,7 +120,7 @@ def reader() -> WordNetCorpusReader:
             nltk.data.path.append(root)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return WordNetCorpusReader(str(folder), None)
+        return WordNetCorpusReader(str(folder), multilingual)
 
 
 @lru_cache(maxsize=4)
@@ -127,6 +136,12 @@ def exceptions(folder: Path, part: str) -> dict[str, list[str]]:
     """WordNet's exception list of a part ("noun", "verb", "adj", "adv"): irregular form -> its lemmas."""
     lines = (folder / f"{part}.exc").read_text(encoding="utf-8").splitlines()
     return {form: lemmas for form, *lemmas in (line.split() for line in lines) if lemmas}
+
+
+def sense_counts(folder: Path) -> dict[str, int]:
+    """How often each sense was seen in WordNet's tagged texts, by sense key; senses never seen are not there."""
+    lines = (folder / "cntlist.rev").read_text(encoding="utf-8").splitlines()
+    return {key: int(count) for key, _, count in (line.split() for line in lines)}
 
 
 def cache_folder() -> Path:

@@ -23,7 +23,7 @@ themselves then thence there thereafter thereby therefore these they third this 
 throughout thus till to together too toward towards twelve twenty two under underneath unless unlike until up upon
 us used various versus very via was we well were what whatever when whenever where whereas wherever whether which
 whichever while who whoever whole whom whose why will with within without would yes yet you your yours yourself
-yourselves zero billion okay ok mr mrs ms dr
+yourselves zero billion okay ok mr mrs ms dr ca wo sha gon wan gotta wanna gonna
 """
 FUNCTION_WORDS = frozenset(_CLOSED_CLASS.split())
 """Closed-class English words, numerals, auxiliaries and titles: no synonym of them keeps a sentence."""
@@ -31,15 +31,44 @@ FUNCTION_WORDS = frozenset(_CLOSED_CLASS.split())
 _NEGATIONS = "no not never none nobody nothing neither nor nowhere without hardly scarcely barely"
 NEGATIONS = frozenset(_NEGATIONS.split())
 """Words that turn a sentence's meaning around when they come or go."""
+_GLUE = frozenset("#@/\\=<>|~^&+")
+_GLUE_INSIDE = frozenset("-:.\u2010\u2011'’")
+"""Characters that join what touches them on both sides."""
 _SENTENCE_ENDS = frozenset(".!?…:\"“”‘'«»([{*-–—•")
 
 
 def replaceable(tokens: Sequence[Token]) -> list[int]:
     """Positions in `tokens` of plain words that are no digits, single letters, acronyms or proper names.
 
-    A capital inside a sentence marks a name; at the beginning of one it says nothing. Function words are included.
+    A capital inside a sentence marks a name; at the beginning of one it says nothing. Parts of addresses, tags and
+    compounds ("#word", "U.S.-led") are left out, function words are included.
     """
-    return [index for index, token in enumerate(tokens) if _plain(token) and not _named(tokens, index)]
+    return [
+        index
+        for index, token in enumerate(tokens)
+        if _plain(token) and not _named(tokens, index) and not _glued(tokens, index)
+    ]
+
+
+def _glued(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a token is a part of something longer: "#word", "U.S.-led", "http://…", "3-year"."""
+    return _joined(tokens, index, -1) or _joined(tokens, index, 1)
+
+
+def _joined(tokens: Sequence[Token], index: int, step: int) -> bool:
+    if not 0 <= index + step < len(tokens) or not _touch(tokens, index, step):
+        return False
+    neighbour = tokens[index + step]
+    if neighbour.kind != "other" or neighbour.text in _GLUE:
+        return True
+    beyond = index + 2 * step
+    inside = 0 <= beyond < len(tokens) and _touch(tokens, index + step, step)
+    return inside and neighbour.text in _GLUE_INSIDE
+
+
+def _touch(tokens: Sequence[Token], index: int, step: int) -> bool:
+    first, second = sorted((tokens[index], tokens[index + step]))
+    return first.end == second.start
 
 
 def starts_sentence(tokens: Sequence[Token], index: int) -> bool:

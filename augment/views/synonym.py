@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from augment import wordnet
 from augment.edits import Token, apply_edits, matching_case, tokens
+from augment.english import English
 from augment.errors import InputError
-from augment.inflect import wants_an
-from augment.synonyms import PARTS, Thesaurus, Weighted, require_tagger, tagger, thesaurus
-from augment.view import Edit, Runtime, Viewed, ViewSpec
-from augment.words import FUNCTION_WORDS, replaceable, starts_sentence
+from augment.masked import FillModel
+from augment.omw import Multilingual
+from augment.published import PublishedSynonym, nlpaug_version
+from augment.ranking import Ranking, Slot
+from augment.synonyms import Tiers, Weighted, thesaurus
+from augment.tagging import require_tagger, tagger
+from augment.view import JSON, Edit, Runtime, View, Viewed, ViewSpec
+from augment.weights import find_encoder
 
-PARTICIPLE_MARKERS = frozenset(
-    ["am", "are", "be", "been", "being", "got", "had", "has", "have", "having", "is", "was", "were"]
-)
+STARTER = "starter"
 
 
 class PARAMS(BaseModel):
@@ -27,105 +30,190 @@ class PARAMS(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    fraction: float = Field(default=0.3, gt=0, le=1, description="share of the eligible words to replace")
+    fraction: float = Field(default=0.3, gt=0, le=1, description="share of the eligible words to replace, on average")
+    at_least: int = Field(default=0, ge=0, description="words to replace at least in a sentence that has so many")
+    choose: Literal["sense", "mlm"] = Field(
+        default="sense",
+        description="among a word's synonyms choose by chance and sense counts, or the best one in its sentence by a "
+        "masked language model",
+    )
+    encoder: str = Field(
+        default=STARTER,
+        description="masked language model, for choose mlm only: starter, a folder, or a name on the Hub",
+    )
     tagger: Literal["auto", "perceptron", "senses"] = Field(
         default="auto",
-        description="parts of speech from NLTK's tagger or from sense counts; auto: the tagger where it is installed",
+        description="parts of speech from NLTK's tagger or from sense counts and the words beside; auto: the tagger "
+        "where it is installed",
     )
-    revision: str | None = Field(default=None, description="hold WordNet to this revision")
+    language: str = Field(
+        default="en", description="other languages (fr, es, ...) by NLTK's Open Multilingual WordNet, not inflected"
+    )
+    compat: bool = Field(
+        default=False, description="do what nlpaug's SynonymAug does, phrases and function words included"
+    )
+    revision: str | None = Field(
+        default=None, description="hold WordNet, and what else is used beside it, to this revision"
+    )
+
+
+class Language(Protocol):
+    """What a language's words may become, and what else must change with them."""
+
+    def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
+        """The eligible words by their place among the tokens, each with its synonyms."""
+        ...
+
+    def agreement(self, found: Sequence[Token], index: int, new: str) -> list[Edit]:
+        """Edits beside a changed word that its new sound or form asks for."""
+        ...
+
+
+class _Drawn(NamedTuple):
+    """A row whose words are drawn: its tokens, how many are eligible, the drawn ones' places, and a new word for each.
+
+    `synonyms` has all that each drawn word has, whichever of them the new word was drawn from.
+    """
+
+    found: list[Token]
+    eligible: int
+    picked: list[int]
+    news: list[str]
+    synonyms: list[Weighted]
 
 
 @dataclass(frozen=True)
 class Synonym:
-    """The view; `spec` names the tagger that is used and WordNet's revision."""
+    """The view; `spec` names the tagger that is used and the revisions of WordNet and of what stands beside it."""
 
     spec: ViewSpec
     fraction: float
-    use_tagger: bool
+    at_least: int
+    language: Language = field(repr=False)
+    ranking: Ranking | None = field(default=None, repr=False)
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
-        """View every text by its own seed."""
-        return [self._view(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        """View every text by its own seed; a masked language model sees the words of all rows in shared batches."""
+        rows = [self._drawn(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        if self.ranking is not None:
+            slots = [
+                [
+                    Slot(row.found[index].start, row.found[index].end, synonyms)
+                    for index, synonyms in zip(row.picked, row.synonyms, strict=True)
+                ]
+                for row in rows
+            ]
+            best = self.ranking.best(texts, slots)
+            rows = [row._replace(news=_preferred(row.news, words)) for row, words in zip(rows, best, strict=True)]
+        return [self._viewed(text, row) for text, row in zip(texts, rows, strict=True)]
 
-    def _view(self, text: str, draw: random.Random) -> Viewed:
+    def _drawn(self, text: str, draw: random.Random) -> _Drawn:
         found = tokens(text)
-        source = thesaurus()
-        tags = _tags(found, source, use_tagger=self.use_tagger)
-        choices = _choices(found, tags, source)
-        if not choices:
-            return Viewed(text, "unchanged", "no-eligible-word", None, (), self.fraction, 0.0)
-        wanted = max(1, round(self.fraction * len(choices)))
+        choices = self.language.choices(found)
+        picked = _picked(choices, self._number(len(choices), draw), draw) if choices else {}
+        news = []
+        for weighted in picked.values():
+            names, weights = zip(*weighted, strict=True)
+            news.append(draw.choices(names, weights)[0])
+        return _Drawn(found, len(choices), [*picked], news, [choices[index][-1] for index in picked])
+
+    def _number(self, eligible: int, draw: random.Random) -> int:
+        """How many words to replace: `fraction` of the eligible on average, rounded up or down by chance."""
+        whole, rest = divmod(self.fraction * eligible, 1)
+        return max(int(whole) + (draw.random() < rest), min(self.at_least, eligible))
+
+    def _viewed(self, text: str, row: _Drawn) -> Viewed:
+        if not row.eligible:
+            return Viewed(text, "unchanged", "no-eligible-word", target_fraction=self.fraction)
+        share = len(row.picked) / row.eligible
+        if not row.picked:
+            return Viewed(text, "unchanged", "none-drawn", None, (), self.fraction, share)
         edits: list[Edit] = []
-        for index in sorted(draw.sample(sorted(choices), wanted)):
-            names, weights = zip(*choices[index], strict=True)
-            new = matching_case(found[index].text, draw.choices(names, weights)[0])
-            edits.extend(_article(found, index, new))
-            edits.append(Edit(found[index].start, found[index].end, found[index].text, new))
-        return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, wanted / len(choices))
+        for index, form in zip(row.picked, row.news, strict=True):
+            word = row.found[index]
+            new = matching_case(word.text, form)
+            edits += [*self.language.agreement(row.found, index, new), Edit(word.start, word.end, word.text, new)]
+        return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
 
-def build(params: PARAMS, runtime: Runtime) -> Synonym:
-    """The view for `params`; needs WordNet, and raises InputError where it or a named tagger is missing."""
-    revision = wordnet.revision(wordnet.find())
+def build(params: PARAMS, runtime: Runtime) -> View:
+    """The view for `params`.
+
+    Raises:
+        InputError: WordNet or what else is asked for is missing or of another revision, or parameters contradict.
+    """
+    _check(params)
+    revisions = [wordnet.revision(wordnet.find())]
+    resolved: dict[str, JSON] = params.model_dump(exclude={"encoder", "revision"})
+    if params.compat:
+        require_tagger("compat")
+        revisions.append(nlpaug_version())
+        return PublishedSynonym(_spec(params, resolved | {"tagger": "perceptron"}, revisions), params.fraction)
+    language: Language
+    if params.language == "en":
+        language, resolved["tagger"] = _english(params.tagger)
+    else:
+        language = Multilingual(params.language)
+        revisions.append(language.revision)
+    ranking = None
+    if params.choose == "mlm":
+        asked = (params.revision or "").split("+")
+        weights = find_encoder(params.encoder, asked[-1] if len(asked) == len(revisions) + 1 else None)
+        revisions.append(weights.revision)
+        resolved["encoder"] = params.encoder
+        ranking = Ranking(FillModel(weights.path, device=runtime.device), batch_tokens=runtime.batch_tokens)
+    return Synonym(_spec(params, resolved, revisions), params.fraction, params.at_least, language, ranking)
+
+
+def _check(params: PARAMS) -> None:
+    """Refuse parameters that would be ignored."""
+    others = {name: getattr(params, name) for name in ("at_least", "choose", "language", "tagger")}
+    defaults = {name: PARAMS.model_fields[name].default for name in others}
+    if params.compat:
+        for name, value in others.items():
+            if value != defaults[name] and (name, value) != ("tagger", "perceptron"):
+                raise InputError(
+                    f"synonym: compat with {name}={value}: nlpaug has no such thing; leave one of them out"
+                )
+    if params.choose != "mlm" and params.encoder != STARTER:
+        raise InputError(f"synonym: encoder={params.encoder} is for choose=mlm; give that too, or leave it out")
+    if params.language != "en":
+        if params.tagger != "auto":
+            raise InputError(f"synonym: tagger={params.tagger} is for language=en, not {params.language}; leave it out")
+        if params.choose == "mlm" and params.encoder == STARTER:
+            raise InputError(f"synonym: the starter encoder knows English only; name one for {params.language}")
+
+
+def _english(wanted: str) -> tuple[English, str]:
+    """English with the tagger that is wanted and there, and that tagger's name."""
+    if wanted == "perceptron":
+        require_tagger("tagger=perceptron", ", or use tagger=senses")
+    found = None if wanted == "senses" else tagger()
+    return English(thesaurus(), found), "senses" if found is None else "perceptron"
+
+
+def _spec(params: PARAMS, resolved: Mapping[str, JSON], revisions: Sequence[str]) -> ViewSpec:
+    """The spec with its revisions joined: WordNet's, then those of nlpaug, a language's table, the encoder."""
+    revision = "+".join(revisions)
     if params.revision not in (None, revision):
-        raise InputError(f"synonym: WordNet here has revision {revision}, not {params.revision}; install that one")
-    if params.tagger == "perceptron":
-        require_tagger()
-    use_tagger = params.tagger == "perceptron" or (params.tagger == "auto" and tagger() is not None)
-    resolved = {"fraction": params.fraction, "tagger": "perceptron" if use_tagger else "senses", "revision": revision}
-    return Synonym(ViewSpec("synonym", resolved), params.fraction, use_tagger)
+        what = "WordNet here" if len(revisions) == 1 else "WordNet here, and what is used beside it,"
+        raise InputError(f"synonym: {what} has revision {revision}, not {params.revision}; install that one")
+    return ViewSpec("synonym", {**resolved, "revision": revision})
 
 
-def _tags(found: Sequence[Token], source: Thesaurus, *, use_tagger: bool) -> list[str | None]:
-    """A Penn tag for every token, None where there is none to give."""
-    if use_tagger:
-        return [tag for _, tag in require_tagger().tag([token.text for token in found])]
-    tags: list[str | None] = []
-    for index, token in enumerate(found):
-        tag = source.tag_by_senses(token.text.lower()) if token.kind == "word" else None
-        if tag == "VBD" and index and found[index - 1].text.lower() in PARTICIPLE_MARKERS:
-            tag = "VBN"
-        tags.append(tag)
-    return tags
+def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> dict[int, Weighted]:
+    """The places of `number` words and the synonyms that each may become.
+
+    Words with synonyms in their dominant senses come first; rarer senses are opened only when these are too few.
+    """
+    picked: dict[int, Weighted] = {}
+    for tier in range(len(next(iter(choices.values())))):
+        open_here = [index for index in choices if index not in picked and choices[index][tier]]
+        for index in draw.sample(open_here, min(number - len(picked), len(open_here))):
+            picked[index] = choices[index][tier]
+    return {index: picked[index] for index in sorted(picked)}
 
 
-def _choices(found: Sequence[Token], tags: Sequence[str | None], source: Thesaurus) -> dict[int, Weighted]:
-    """The eligible words by their place among the tokens, each with its synonyms."""
-    fixed = _in_set_phrases(found, tags, source)
-    choices: dict[int, Weighted] = {}
-    for index in replaceable(found):
-        word, tag = found[index].text.lower(), tags[index]
-        if tag is None or tag[:1] not in PARTS or tag.startswith("NNP") or word in FUNCTION_WORDS or index in fixed:
-            continue
-        if found[index].text != word and not starts_sentence(found, index):
-            continue
-        candidates = source.candidates(word, tag)
-        if candidates:
-            choices[index] = candidates
-    return choices
-
-
-def _in_set_phrases(found: Sequence[Token], tags: Sequence[str | None], source: Thesaurus) -> set[int]:
-    """Places of words that WordNet knows only together: "ice cream", "of course", "picked up"."""
-    words = [token.text.lower() for token in found]
-    lemmas = [source.lemma(word, tag) or word if tag else word for word, tag in zip(words, tags, strict=True)]
-    fixed: set[int] = set()
-    for size in (2, 3):
-        for first in range(len(found) - size + 1):
-            run = range(first, first + size)
-            if all(found[index].kind == "word" for index in run) and any(
-                source.is_entry("_".join(part[index] for index in run)) for part in (words, lemmas)
-            ):
-                fixed.update(run)
-    return fixed
-
-
-def _article(found: Sequence[Token], index: int, new: str) -> list[Edit]:
-    """The edit that turns "a" before the word into "an" or back, where the new word's sound asks for it."""
-    if index == 0 or found[index - 1].text not in ("a", "an", "A", "An"):
-        return []
-    article = found[index - 1]
-    right = "an" if wants_an(new) else "a"
-    if article.text[0] == "A":
-        right = right.capitalize()
-    return [] if right == article.text else [Edit(article.start, article.end, article.text, right)]
+def _preferred(drawn: Sequence[str], best: Sequence[str | None]) -> list[str]:
+    """The model's words; the drawn ones where it saw no whole word to replace."""
+    return [new if form is None else form for new, form in zip(drawn, best, strict=True)]

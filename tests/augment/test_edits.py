@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from realtext import real_sentences
 
 from augment.edits import apply_edits, matching_case, tokens, words
 from augment.view import Edit
@@ -20,11 +21,20 @@ from augment.view import Edit
         ("café’s naïve 猫が好き 👩‍👩‍👧!", ["café’s", "naïve", "猫が好き"]),
         ("AT&T (example.org)", ["AT&T", "example.org"]),
         ("e\u0301te\u0301 \u2014 sic", ["e\u0301te\u0301", "sic"]),
+        ("U.S.A and U.S.-led", ["U.S.A", "and", "U.S.", "led"]),
+        ("हिन्दी में שָׁלוֹם", ["हिन्दी", "में", "שָׁלוֹם"]),
+        ("می‌خواهم col·lecció צה״ל", ["می‌خواهم", "col·lecció", "צה״ל"]),
+        ("1️⃣ 🇩🇪🇫🇷 👍🏽 ❤️ ok", ["ok"]),
         ("", []),
     ],
 )
 def test_words_survive_whole(text: str, expected: list[str]) -> None:
     assert [word.text for word in words(text)] == expected
+
+
+@pytest.mark.parametrize("emoji", ["👩‍👩‍👧", "👍🏽", "1️⃣", "🇩🇪", "❤️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🧑🏾‍🚀"])
+def test_an_emoji_is_one_token_however_many_code_points_it_has(emoji: str) -> None:
+    assert [token.text for token in tokens(f"so {emoji}!")] == ["so", emoji, "!"]
 
 
 @given(st.text())
@@ -33,6 +43,44 @@ def test_tokens_cover_everything_but_white_space_in_order(text: str) -> None:
     assert all(text[token.start : token.end] == token.text for token in found)
     assert all(first.end <= second.start for first, second in pairwise(found))
     assert "".join(token.text for token in found) == "".join(text.split())
+
+
+PIECES = [
+    "don't", "o’clock", "well-known", "U.S.", "e.g.", "3.5%", "$1,000.50", "“quoted”", "‘so’", "AT&T", "dog", "Über",
+    "e\u0301te\u0301", "naïve", "👩‍👩‍👧", "👍🏽!", "🇫🇷", "1️⃣", "猫が好き", "שָׁלוֹם", "السَّلام", "می‌خواهم", "हिन्दी",
+    "—", "...", "(", ")", ",", "\u0301", "\u200d",
+]  # fmt: skip
+TRICKY = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", " ", "  ", "\t", "\u00a0"]))).map(
+    lambda pairs: "".join(piece + space for piece, space in pairs)
+)
+
+
+@given(TRICKY)
+def test_tokens_lose_nothing_of_tricky_text(text: str) -> None:
+    found = tokens(text)
+    assert all(text[token.start : token.end] == token.text for token in found)
+    assert "".join(token.text for token in found) == "".join(text.split())
+
+
+@given(TRICKY, st.data())
+def test_whatever_words_change_the_rest_keeps_every_byte(text: str, data: st.DataObject) -> None:
+    chosen = [word for word in words(text) if data.draw(st.booleans())]
+    edits = [Edit(word.start, word.end, word.text, data.draw(st.sampled_from(PIECES))) for word in chosen]
+    end, expected = 0, ""
+    for edit in edits:
+        expected += text[end : edit.start] + edit.new
+        end = edit.end
+    assert apply_edits(text, edits) == expected + text[end:]
+
+
+def test_tokens_and_edits_of_real_text_round_trip() -> None:
+    for text in real_sentences(6000):
+        found = tokens(text)
+        assert "".join(token.text for token in found) == "".join(text.split())
+        assert apply_edits(text, []) is text
+        turned = apply_edits(text, [Edit(one.start, one.end, one.text, one.text[::-1]) for one in found])
+        back = [Edit(one.start, one.end, one.text[::-1], one.text) for one in found]
+        assert apply_edits(turned, back) == text
 
 
 @given(st.text())

@@ -5,7 +5,7 @@ import pytest
 from augment.inflect import Inflector, wants_an
 
 IRREGULAR = {
-    "n": {"child": ["children"], "man": ["men"], "foot": ["feet"]},
+    "n": {"bus": ["busses"], "child": ["children"], "man": ["men"], "foot": ["feet"]},
     "v": {
         "take": ["taken", "took"],
         "begin": ["began", "beginning", "begun"],
@@ -16,6 +16,10 @@ IRREGULAR = {
         "stop": ["stopped", "stopping"],
         "learn": ["learnt"],
         "cut": ["cutting"],
+        "work": ["wrought"],
+        "address": ["addrest"],
+        "keep": ["kept"],
+        "coordinate": ["co-ordinate"],
     },
     "a": {"good": ["best", "better"], "bad": ["worse", "worst"]},
 }
@@ -42,6 +46,13 @@ IRREGULAR = {
         ("see", "sees seeing seed seed"),
         ("picnic", "picnics picnicking picnicked picnicked"),
         ("fix", "fixes fixing fixed fixed"),
+        ("work", "works working worked worked"),
+        ("win", "wins winning won won"),
+        ("address", "addresses addressing addressed addressed"),
+        ("keep", "keeps keeping kept kept"),
+        ("coordinate", "coordinates coordinating coordinated coordinated"),
+        ("offset", "offsets offsetting offset offset"),
+        ("singe", "singes singeing singed singed"),
     ],
 )
 def test_verbs(lemma: str, forms: str) -> None:
@@ -63,6 +74,11 @@ def test_verbs(lemma: str, forms: str) -> None:
         ("photo", "photos"),
         ("sheep", "sheep"),
         ("quiz", "quizzes"),
+        ("bus", "buses"),
+        ("lens", "lenses"),
+        ("glass", "glasses"),
+        ("scissors", "scissors"),
+        ("eyeglasses", "eyeglasses"),
     ],
 )
 def test_plurals(lemma: str, plural: str) -> None:
@@ -79,6 +95,7 @@ def test_plurals(lemma: str, plural: str) -> None:
         ("bad", "worse", "worst"),
         ("simple", "simpler", "simplest"),
         ("wooden", None, None),
+        ("elder", None, None),
         ("beautiful", None, None),
     ],
 )
@@ -100,6 +117,12 @@ def test_comparison(lemma: str, comparative: str | None, superlative: str | None
         ("European", False),
         ("one", False),
         ("house", False),
+        ("unit", False),
+        ("uninteresting", True),
+        ("utopia", False),
+        ("ukulele", False),
+        ("urgent", True),
+        ("urine", False),
     ],
 )
 def test_articles_follow_the_sound(word: str, expected: bool) -> None:

@@ -1,27 +1,14 @@
 from __future__ import annotations
 
-import random
 import re
 import zipfile
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from augment import wordnet
-from augment.edits import apply_edits, tokens
 from augment.errors import InputError, TwinviewsError
-from augment.view import View, ViewSpec, make_view
-from augment.words import FUNCTION_WORDS
-
-SENTENCES = [
-    "The old woman bought a big car in Paris for $3,500 yesterday.",
-    "Three boys were quickly running  through the forest, weren't they?",
-    "NASA says it is a difficult question.",
-    "He begins to look for an enormous house; Her biggest fear was huge.",
-    "Children like ice cream, of course.",
-]
 
 
 @pytest.fixture
@@ -141,75 +128,8 @@ def test_the_reader_knows_senses_counts_and_lemmas(real_wordnet: Path) -> None:
     assert max(lemma.count() for lemma in reader.lemmas("car", "n")) > 50
 
 
-@pytest.fixture(scope="module", params=["senses", "perceptron"])
-def view(real_wordnet: Path, request: pytest.FixtureRequest) -> View:
-    try:
-        return make_view(ViewSpec("synonym", {"tagger": request.param}))
-    except InputError as error:
-        pytest.skip(str(error))
-
-
-def test_synonyms_are_single_words_put_in_by_offset(view: View) -> None:
-    texts = SENTENCES * 20
-    for text, viewed in zip(texts, view(texts, range(len(texts))), strict=True):
-        assert apply_edits(text, viewed.edits) == viewed.text
-        assert viewed.target_fraction == 0.3
-        replaced = [edit for edit in viewed.edits if edit.old.lower() not in ("a", "an")]
-        assert (viewed.status == "unchanged") == (not replaced)
-        for edit in replaced:
-            assert edit.old.lower() not in FUNCTION_WORDS
-            assert edit.old.isalpha()
-            assert edit.new.isalpha()
-            assert edit.new.lower() != edit.old.lower()
-            assert edit.new[0].isupper() == edit.old[0].isupper()
-
-
-def test_names_numbers_acronyms_and_set_phrases_stay(view: View) -> None:
-    for seed in range(40):
-        first, second, third, _, fifth = (viewed.text or "" for viewed in view(SENTENCES, [seed] * 5))
-        assert "Paris" in first
-        assert "$3,500" in first
-        assert "  through" in second
-        assert "weren't they?" in second
-        assert third.startswith("NASA")
-        assert "ice cream, of course" in fifth
-
-
-def test_articles_agree_with_the_new_word(view: View) -> None:
-    seen = set()
-    for seed in range(60):
-        (viewed,) = view(["It is a difficult question."], [seed])
-        words = [token.text for token in tokens(viewed.text or "")]
-        pair = next(pair for pair in pairwise(words) if pair[0] in ("a", "an"))
-        seen.add(pair)
-    assert ("a", "hard") in seen or ("a", "difficult") in seen
-    assert all((article == "an") == (word[0] in "aeiou") for article, word in seen)
-
-
-def test_forms_are_kept(view: View) -> None:
-    texts = ["The boys purchased cars."] * 60
-    edits = {(edit.old, edit.new) for viewed in view(texts, range(60)) for edit in viewed.edits}
-    assert ("purchased", "bought") in edits
-    assert ("cars", "automobiles") in edits or ("cars", "autos") in edits
-    assert all(new.endswith(("s", "men")) for old, new in edits if old in ("boys", "cars"))
-
-
-def test_a_seed_decides_whatever_the_batch(view: View) -> None:
-    alone = [view([text], [seed])[0] for seed, text in enumerate(SENTENCES)]
-    order = list(range(len(SENTENCES)))
-    random.Random(1).shuffle(order)
-    assert view([SENTENCES[row] for row in order], order) == [alone[row] for row in order]
-
-
-def test_the_share_of_replaced_words_is_about_what_was_asked(real_wordnet: Path) -> None:
-    everything = make_view(ViewSpec("synonym", {"fraction": 1.0, "tagger": "senses"}))
-    (viewed,) = everything([SENTENCES[0]], [0])
-    assert viewed.achieved_fraction == 1.0
-    assert len(viewed.edits) >= 3
-
-
-def test_another_wordnet_than_asked_for_is_refused(real_wordnet: Path) -> None:
-    spec = make_view(ViewSpec("synonym", {"tagger": "senses"})).spec
-    assert spec.params["revision"] == wordnet.revision(real_wordnet)
-    with pytest.raises(InputError, match="has revision"):
-        make_view(ViewSpec("synonym", {"revision": "0123456789ab"}))
+def test_counts_of_senses_are_those_that_nltk_finds_in_the_file(real_wordnet: Path) -> None:
+    counts = wordnet.sense_counts(real_wordnet)
+    entries = [entry for name in ("car", "run", "good", "well", "caput") for entry in wordnet.reader().lemmas(name)]
+    assert [counts.get(entry.key(), 0) for entry in entries] == [entry.count() for entry in entries]
+    assert sum(counts.values()) > 200_000

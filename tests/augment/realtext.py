@@ -1,0 +1,29 @@
+"""Real sentences for tests, where the research data is at hand; else they are skipped."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import random
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+DATA = Path(os.environ.get("TWINVIEWS_TEST_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
+
+
+@cache
+def real_sentences(count: int) -> list[str]:
+    """A seeded sample, as much from captions as from STS-B's training set and Mirror-BERT's 10,000 sentences of it."""
+    captions = DATA / "corpora" / "multi30k-task2" / "train.1.en.gz"
+    pairs = DATA / "sts" / "stsbenchmark" / "sts-train.csv"
+    sample = DATA / "corpora" / "stsbenchmark_train_10k_sents_random_sampled.txt"
+    if not all(path.is_file() for path in (captions, pairs, sample)):
+        pytest.skip("no research data: set TWINVIEWS_TEST_DATA")
+    with gzip.open(captions, "rt", encoding="utf-8") as lines:
+        texts = [[line.rstrip("\n") for line in lines]]
+    cells = (line.rstrip("\n").split("\t")[5:7] for line in pairs.open(encoding="utf-8"))
+    texts.append([cell for row in cells for cell in row])
+    texts.append(sample.read_text(encoding="utf-8").splitlines())
+    return [text for part in texts for text in random.Random(0).sample(part, count // 3)]

@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from itertools import pairwise
+from statistics import mean
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from realtext import real_sentences
+
+from augment import wordnet
+from augment.edits import apply_edits, tokens
+from augment.errors import InputError, TwinviewsError
+from augment.synonyms import TIERS, Thesaurus, thesaurus
+from augment.view import View, Viewed, ViewSpec, make_view
+from augment.words import FUNCTION_WORDS, replaceable
+
+SENTENCES = [
+    "The old woman bought a big car in Paris for $3,500 yesterday.",
+    "Three boys were quickly running  through the forest, weren't they?",
+    "NASA says it is a difficult question.",
+    "He begins to look for an enormous house; Her biggest fear was huge.",
+    "Children like ice cream, of course.",
+]
+
+
+def synonym(**params: object) -> View:
+    """The view, or a skip where WordNet or the tagger is not installed."""
+    try:
+        return make_view(ViewSpec("synonym", params))  # type: ignore[arg-type]
+    except InputError as error:
+        if "not found" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+@pytest.fixture(scope="module")
+def words() -> Thesaurus:
+    try:
+        return thesaurus()
+    except TwinviewsError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module", params=["senses", "perceptron"])
+def view(request: pytest.FixtureRequest) -> View:
+    return synonym(tagger=request.param, at_least=1)
+
+
+@pytest.fixture(scope="module")
+def drawing() -> View:
+    return synonym(tagger="senses")
+
+
+def replaced(viewed: Viewed) -> list[tuple[str, str]]:
+    """What became what, articles left out."""
+    return [(edit.old, edit.new) for edit in viewed.edits if edit.old.lower() not in ("a", "an")]
+
+
+def check(text: str, viewed: Viewed) -> None:
+    """What holds for every row."""
+    assert apply_edits(text, viewed.edits) == viewed.text
+    assert (viewed.status == "unchanged") == (viewed.text == text) == (not viewed.edits)
+    assert (viewed.reason is None) == (viewed.status == "ok")
+    for old, new in replaced(viewed):
+        assert old.lower() not in FUNCTION_WORDS
+        assert old.isalpha()
+        assert new.isalpha()
+        assert new.lower() != old.lower()
+        assert new[0].isupper() == old[0].isupper()
+
+
+def test_synonyms_are_single_words_put_in_by_offset(view: View) -> None:
+    texts = SENTENCES * 20
+    for text, viewed in zip(texts, view(texts, range(len(texts))), strict=True):
+        check(text, viewed)
+        assert viewed.target_fraction == 0.3
+
+
+def test_real_sentences_keep_every_byte_beside_the_changed_words(drawing: View) -> None:
+    texts = real_sentences(600)
+    for text, viewed in zip(texts, drawing(texts, range(len(texts))), strict=True):
+        check(text, viewed)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(
+    text=st.one_of(
+        st.text(), st.lists(st.sampled_from([*SENTENCES, "👩‍👩‍👧 cars", "שלום big", "“a” car’s"])).map(" ".join)
+    )
+)
+def test_any_text_goes_through(drawing: View, text: str) -> None:
+    (viewed,) = drawing([text], [len(text)])
+    check(text, viewed)
+
+
+def test_names_numbers_acronyms_and_set_phrases_stay(view: View) -> None:
+    for seed in range(40):
+        first, second, third, _, fifth = (viewed.text or "" for viewed in view(SENTENCES, [seed] * 5))
+        assert "Paris" in first
+        assert "$3,500" in first
+        assert "  through" in second
+        assert "weren't they?" in second
+        assert third.startswith("NASA")
+        assert "ice cream, of course" in fifth
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("Bush says the large car is big.", "Bush"),
+        ("A #big @large car at http://car.example/car", "http"),
+        ("The U.S.-led car.", "led"),
+        ("We ca n't buy a car.", "ca"),
+    ],
+)
+def test_names_at_the_beginning_and_parts_of_longer_things_stay(text: str, kept: str) -> None:
+    for viewed in synonym(tagger="senses", fraction=1.0)([text] * 20, range(20)):
+        assert kept not in [old for old, _ in replaced(viewed)]
+        assert "#big @large" in (viewed.text or "") or "#" not in text
+
+
+def test_articles_agree_with_the_new_word(view: View) -> None:
+    seen = set()
+    for seed in range(60):
+        (viewed,) = view(["It is a difficult question."], [seed])
+        pair = next(
+            pair for pair in pairwise(token.text for token in tokens(viewed.text or "")) if pair[0] in ("a", "an")
+        )
+        seen.add(pair)
+    assert ("a", "hard") in seen or ("a", "difficult") in seen
+    assert all((article == "an") == (word[0] in "aeiou") for article, word in seen)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("He has a car.", "He has an automobile."),
+        ('He has a "car" here.', 'He has an "automobile" here.'),
+        ("HE HAS A BIG CAR.", "HE HAS A BIG CAR."),
+        ("A car.", "An automobile."),
+    ],
+)
+def test_the_article_before_a_changed_word_follows_its_sound(text: str, expected: str) -> None:
+    everything = synonym(tagger="senses", fraction=1.0)
+    assert expected in {viewed.text for viewed in everything([text] * 60, range(60))}
+
+
+def test_forms_are_kept(view: View) -> None:
+    texts = ["The boys purchased cars."] * 60
+    edits = {(edit.old, edit.new) for viewed in view(texts, range(60)) for edit in viewed.edits}
+    assert ("purchased", "bought") in edits
+    assert ("cars", "automobiles") in edits or ("cars", "autos") in edits
+    assert all(new.endswith(("s", "men")) for old, new in edits if old in ("boys", "cars"))
+
+
+@pytest.mark.parametrize(
+    ("word", "tag", "lemma"),
+    [
+        ("arms", "NNS", "arm"),
+        ("swinging", "VBG", "swing"),
+        ("stopped", "VBD", "stop"),
+        ("hoped", "VBD", "hope"),
+        ("men", "NNS", "man"),
+        ("lay", "VBD", "lie"),
+        ("clothes", "NNS", "clothes"),
+    ],
+)
+def test_an_inflected_word_is_traced_to_its_commonest_lemma(words: Thesaurus, word: str, tag: str, lemma: str) -> None:
+    assert words.lemma(word, tag) == lemma
+
+
+@pytest.mark.parametrize(
+    ("word", "tag", "never"),
+    [
+        ("people", "NNS", "great unwashed"),
+        ("black", "NN", "blackamoor"),
+        ("creature", "NN", "wight"),
+        ("dogs", "NNS", "frankfurters"),
+        ("hands", "NNS", "custodies"),
+        ("older", "JJR", "elderer"),
+        ("feet", "NNS", "fts"),
+        ("slit", "NN", "cunt"),
+    ],
+)
+def test_odd_and_unwanted_words_are_never_synonyms(words: Thesaurus, word: str, tag: str, never: str) -> None:
+    assert never not in {form for tier in words.synonyms(word, tag) for form, _ in tier}
+
+
+def test_wider_tiers_only_add_synonyms(words: Thesaurus) -> None:
+    for word, tag in (("car", "NN"), ("big", "JJ"), ("looked", "VBD"), ("quickly", "RB")):
+        tiers = [dict(tier) for tier in words.synonyms(word, tag)]
+        assert len(tiers) == len(TIERS)
+        assert tiers[-1]
+        assert all(set(tier) <= set(tiers[-1]) for tier in tiers)
+
+
+def test_rarer_senses_are_opened_only_when_dominant_ones_do_not_suffice(words: Thesaurus) -> None:
+    text = "The big car and the man."  # man: only a serviceman in a rarer sense
+    assert words.synonyms("big", "JJ")[0]
+    assert words.synonyms("car", "NN")[1]
+    assert not any(words.synonyms("man", "NN")[:3])
+    assert words.synonyms("man", "NN")[-1]
+    some, all_of_it = synonym(tagger="senses", fraction=2 / 3), synonym(tagger="senses", fraction=1.0)
+    olds = [{old for old, _ in replaced(viewed)} for viewed in some([text] * 40, range(40))]
+    assert all(old <= {"big", "car"} for old in olds)
+    (viewed,) = all_of_it([text], [0])
+    assert {old for old, _ in replaced(viewed)} == {"big", "car", "man"}
+
+
+def test_the_mean_fraction_is_what_was_asked_for_however_it_is_averaged() -> None:
+    texts = real_sentences(3000)
+    viewed = synonym()(texts, range(len(texts)))
+    shares = [one.achieved_fraction for one in viewed if one.achieved_fraction is not None]
+    assert mean(shares) == pytest.approx(0.3, abs=0.02)
+    eligible = synonym(fraction=1.0)(texts, range(len(texts)))
+    changed, possible = (sum(len(replaced(one)) for one in rows) for rows in (viewed, eligible))
+    assert changed / possible == pytest.approx(0.3, abs=0.02)
+
+
+def test_a_row_says_why_it_is_unchanged() -> None:
+    few = synonym(tagger="senses", fraction=0.05)
+    reasons = {viewed.reason for viewed in few(["The big car."] * 50, range(50))}
+    assert reasons == {None, "none-drawn"}
+    (nothing,) = few(["Of course it is."], [0])
+    assert (nothing.status, nothing.reason, nothing.achieved_fraction) == ("unchanged", "no-eligible-word", None)
+
+
+def test_at_least_so_many_words_are_changed_where_there_are_so_many() -> None:
+    many = synonym(tagger="senses", fraction=0.01, at_least=2)
+    for viewed in many(["The big car and the little boat.", "Of course."] * 20, range(40)):
+        assert len(replaced(viewed)) == (0 if viewed.text == "Of course." else 2)
+
+
+def orders(rows: int) -> list[list[Sequence[int]]]:
+    """Ways to cut rows into batches: one by one, eights, all at once, all in another order."""
+    shuffled = random.Random(1).sample(range(rows), rows)
+    return [[range(i, min(i + size, rows)) for i in range(0, rows, size)] for size in (1, 8, rows)] + [[shuffled]]
+
+
+def test_a_seed_decides_whatever_the_batch(view: View) -> None:
+    texts = SENTENCES * 4
+    made: list[dict[int, Viewed]] = []
+    for batches in orders(len(texts)):
+        made.append({})
+        for batch in batches:
+            made[-1].update(zip(batch, view([texts[row] for row in batch], list(batch)), strict=True))
+    assert made[0] == made[1] == made[2] == made[3]
+
+
+def test_all_words_are_changed_where_all_are_asked_for() -> None:
+    (viewed,) = synonym(fraction=1.0, tagger="senses")([SENTENCES[0]], [0])
+    assert viewed.achieved_fraction == 1.0
+    assert len(viewed.edits) >= 3
+
+
+def test_the_resolved_parameters_build_the_same_view(view: View) -> None:
+    assert make_view(view.spec).spec == view.spec
+    assert view.spec.params["revision"] == wordnet.revision(wordnet.find())
+
+
+@pytest.mark.parametrize(
+    ("params", "complaint"),
+    [
+        ({"revision": "0123456789ab"}, "has revision"),
+        ({"encoder": "somewhere"}, "is for choose=mlm"),
+        ({"compat": True, "choose": "mlm"}, "compat with choose=mlm"),
+        ({"compat": True, "at_least": 1}, "compat with at_least=1"),
+        ({"compat": True, "tagger": "senses"}, "compat with tagger=senses"),
+        ({"language": "fr", "tagger": "senses"}, "is for language=en"),
+        ({"language": "fr", "choose": "mlm"}, "knows English only"),
+    ],
+)
+def test_parameters_that_would_be_ignored_are_refused(
+    words: Thesaurus, params: dict[str, object], complaint: str
+) -> None:
+    with pytest.raises(InputError, match=complaint) as caught:
+        make_view(ViewSpec("synonym", params))  # type: ignore[arg-type]
+    assert "\n" not in str(caught.value)
+
+
+def test_every_eligible_word_is_a_plain_content_word(words: Thesaurus) -> None:
+    everything = synonym(tagger="senses", fraction=1.0)
+    for text, viewed in zip(SENTENCES, everything(SENTENCES, range(5)), strict=True):
+        found = tokens(text)
+        plain = {found[index].start for index in replaceable(found)}
+        assert {edit.start for edit in viewed.edits if edit.old not in ("a", "an")} <= plain

@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from fillmodels import KINDS, POSITIONS
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+from augment import wordnet
+from augment.edits import apply_edits
+from augment.errors import InputError
+from augment.masked import FillModel
+from augment.ranking import FIT, LIKENESS, Ranking, Slot
+from augment.view import View, Viewed, ViewSpec, make_view
+from augment.weights import find_encoder, starter_encoder
+
+TEXTS = [
+    "A big dog is running through the wet grass.",
+    "The old woman bought a car.",
+    "Kids play outside (boys mostly).",
+    "Of course.",
+    "Cars were quickly repaired near the enormous house while the people were talking about their large boat.",
+]
+
+
+def slot(text: str, word: str, *candidates: str, weights: Sequence[float] = ()) -> Slot:
+    start = text.index(word)
+    return Slot(start, start + len(word), tuple(zip(candidates, weights or [1.0] * len(candidates), strict=True)))
+
+
+@pytest.fixture(scope="module")
+def starter() -> Ranking:
+    return Ranking(FillModel(starter_encoder(), device="cpu"))
+
+
+@pytest.fixture(scope="module", params=sorted(KINDS))
+def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    kind: str = request.param
+    return KINDS[kind](tmp_path_factory.mktemp(kind))
+
+
+@pytest.mark.parametrize(
+    ("text", "word", "candidates", "best"),
+    [
+        ("A man is riding a bike down the street.", "bike", ("wheel", "bicycle", "cycle"), "bicycle"),
+        ("Two kids are playing in the snow.", "kids", ("goats", "children"), "children"),
+        ("The child is sitting on a bench in the park.", "child", ("minor", "kid", "fry"), "kid"),
+        ("He parked his car in front of the house.", "car", ("gondola", "automobile"), "automobile"),
+    ],
+)
+def test_of_equal_synonyms_the_one_that_suits_the_sentence_is_best(
+    starter: Ranking, text: str, word: str, candidates: tuple[str, ...], best: str
+) -> None:
+    assert starter.best([text], [[slot(text, word, *candidates)]]) == [[best]]
+
+
+def test_sense_counts_weigh_in(starter: Ranking) -> None:
+    text = "A man is riding a bike down the street."
+    even, uneven = (slot(text, "bike", "bicycle", "wheel", weights=weights) for weights in ((1, 1), (1e-30, 1e30)))
+    assert starter.best([text, text], [[even], [uneven]]) == [["bicycle"], ["wheel"]]
+
+
+def test_scores_are_those_of_the_model_run_plainly(folder: Path) -> None:
+    """Each candidate by itself, no padding: log weight, its pieces' log-probabilities, cosine of input embeddings."""
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForMaskedLM.from_pretrained(folder).eval()
+    vectors = model.get_input_embeddings().weight
+    text, (before, word, after) = "The dog runs near the river.", ("The", "dog", " runs near the river.")
+    candidates = {"cat": 1.0, "hound": 2.0, "animal": 0.5, "river": 3.0, "unbelievably": 1.0}
+
+    def encoded(words: str) -> list[int]:
+        ids: list[int] = tokenizer(words)["input_ids"]
+        return ids
+
+    head, whole = len(encoded(before)) - 1, encoded(text)
+    tail = len(whole) - len(encoded(f"{before} {word}")) + 1
+    own = whole[head : len(whole) - tail]
+    scores = {}
+    for form, weight in candidates.items():
+        ids = encoded(f"{before} {form}{after}")
+        pieces = ids[head : len(ids) - tail]
+        masked = [*ids[:head], *[tokenizer.mask_token_id] * len(pieces), *ids[len(ids) - tail :]]
+        with torch.inference_mode():
+            logits = model(input_ids=torch.tensor([masked])).logits[0, head : head + len(pieces)].log_softmax(-1)
+            cosine = torch.cosine_similarity(vectors[own].mean(0), vectors[pieces].mean(0), dim=0)
+        fit = sum(float(row[piece]) for row, piece in zip(logits, pieces, strict=True))
+        scores[form] = math.log(weight) + FIT * fit + LIKENESS * float(cosine)
+    asked = Slot(4, 7, tuple(sorted(candidates.items())))
+    ranking = Ranking(FillModel(folder, device="cpu"))
+    found = ranking.scores([text], [[asked]])[0][0]
+    assert found == pytest.approx(scores, abs=1e-3)
+    assert ranking.best([text], [[asked]]) == [[max(scores, key=lambda form: scores[form])]]
+
+
+def test_a_word_that_the_model_does_not_see_has_no_best(folder: Path) -> None:
+    text = "dog " * (2 * POSITIONS) + "house"
+    ranking = Ranking(FillModel(folder, device="cpu"))
+    last = Slot(len(text) - 5, len(text), (("home", 1.0),))
+    assert ranking.best([text, "dog"], [[slot(text, "dog", "cat"), last], []]) == [["cat", None], []]
+
+
+@pytest.fixture(scope="module")
+def view() -> View:
+    try:
+        return make_view(ViewSpec("synonym", {"choose": "mlm", "fraction": 0.6, "tagger": "senses"}), device="cpu")
+    except InputError as error:
+        if "not found" in str(error):
+            pytest.skip(str(error))
+        raise
+
+
+def test_rows_are_the_same_whatever_the_batch(view: View) -> None:
+    texts = TEXTS * 3
+    rows = list(range(len(texts)))
+    alone = [view([text], [row])[0] for row, text in zip(rows, texts, strict=True)]
+    narrow = make_view(view.spec, device="cpu", batch_tokens=32)
+    shuffled = random.Random(2).sample(rows, len(rows))
+    assert view(texts, rows) == alone
+    assert narrow(texts, rows) == alone
+    assert view([texts[row] for row in shuffled], shuffled) == [alone[row] for row in shuffled]
+
+
+def test_edits_give_the_view_and_the_words_are_those_that_senses_would_change(view: View) -> None:
+    by_sense = make_view(ViewSpec("synonym", {"fraction": 0.6, "tagger": "senses"}))
+
+    def changed(viewed: Viewed) -> list[int]:
+        return [edit.start for edit in viewed.edits if edit.old.lower() not in ("a", "an")]
+
+    rows = range(len(TEXTS))
+    for text, one, other in zip(TEXTS, view(TEXTS, rows), by_sense(TEXTS, rows), strict=True):
+        assert apply_edits(text, one.edits) == one.text
+        assert changed(one) == changed(other)
+
+
+def test_the_signature_holds_both_revisions_and_not_the_place(view: View) -> None:
+    both = f"{wordnet.revision(wordnet.find())}+{find_encoder('starter').revision}"
+    assert view.spec.params["revision"] == both
+    assert f"|rev:{both}|" in view.spec.signature()
+    assert "encoder" not in view.spec.signature()
+    assert make_view(view.spec).spec == view.spec
+
+
+def test_another_encoder_is_another_revision(view: View, folder: Path) -> None:
+    other = make_view(ViewSpec("synonym", {"choose": "mlm", "encoder": str(folder)}))
+    assert other.spec.params["revision"] != view.spec.params["revision"]
+    with pytest.raises(InputError, match="revision"):
+        make_view(ViewSpec("synonym", {**other.spec.params, "revision": view.spec.params["revision"]}))
+
+
+def test_an_encoder_that_is_no_masked_language_model_is_one_line(view: View, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no model there") as caught:
+        make_view(ViewSpec("synonym", {"choose": "mlm", "encoder": str(tmp_path)}))
+    assert "\n" not in str(caught.value)
