@@ -74,7 +74,8 @@ class FillModel:
         return tokenizer
 
     @cached_property
-    def _model(self) -> PreTrainedModel:
+    def model(self) -> PreTrainedModel:
+        """The model in float32, on its device; raises InputError if there is none or it lacks its head."""
         import torch
         from transformers import AutoModelForMaskedLM
 
@@ -96,22 +97,22 @@ class FillModel:
             raise InputError(f"--encoder {self.path}: its tokenizer has no mask token; give a masked language model")
 
     @cached_property
-    def _limit(self) -> int:
+    def limit(self) -> int:
         """The longest row in tokens that tokenizer and model take."""
-        config = self._model.config
+        config = self.model.config
         positions: int = config.max_position_embeddings
         pad = config.pad_token_id or 0
         if 0 < pad < FIRST_PIECES:  # RoBERTa and its kin count positions from the padding's id on
             positions -= pad + 1
         return min(positions, int(self.tokenizer.model_max_length), MOST_TOKENS)
 
-    def _width(self, length: int) -> int:
+    def width(self, length: int) -> int:
         """The padded length of a row: its own length decides it, so that its logits do not depend on its batch."""
-        return min(-(-length // LENGTH_STEP) * LENGTH_STEP, self._limit)
+        return min(-(-length // LENGTH_STEP) * LENGTH_STEP, self.limit)
 
     def encoded(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Token ids with special tokens, cut at the model's limit, and each token's characters in `text`."""
-        batch = self.tokenizer(text, truncation=True, max_length=self._limit, return_offsets_mapping=True)
+        batch = self.tokenizer(text, truncation=True, max_length=self.limit, return_offsets_mapping=True)
         return list(batch["input_ids"]), [tuple(pair) for pair in batch["offset_mapping"]]
 
     def propose(self, rows: Sequence[Masked], banned: Sequence[Sequence[str]], top: int) -> list[list[Proposals]]:
@@ -127,8 +128,8 @@ class FillModel:
         """
         proposals: list[list[Proposals]] = [[] for _ in rows]
         wanted = [row for row, masked in enumerate(rows) if masked.places]
-        budget = self._batch_tokens or (CUDA_BATCH_TOKENS if self._model.device.type == "cuda" else CPU_BATCH_TOKENS)
-        widths = [self._width(len(rows[row].ids)) for row in wanted]
+        budget = self._batch_tokens or (CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS)
+        widths = [self.width(len(rows[row].ids)) for row in wanted]
         for batch in pack(widths, budget, widths):
             batch_rows = [wanted[place] for place in batch]
             scores = self.logits([rows[row] for row in batch_rows])
@@ -143,16 +144,16 @@ class FillModel:
         """Logits of the vocabulary at the masked places of rows of one width, in order: (places, vocabulary)."""
         import torch
 
-        device = self._model.device
-        width = self._width(max(len(row.ids) for row in rows))
+        device = self.model.device
+        width = self.width(max(len(row.ids) for row in rows))
         pad = self.tokenizer.pad_token_id or 0
         ids = torch.tensor([[*row.ids, *[pad] * (width - len(row.ids))] for row in rows], device=device)
         lengths = torch.tensor([len(row.ids) for row in rows], device=device)
         mask = (torch.arange(width, device=device)[None] < lengths[:, None]).long()
         numbers = torch.tensor([number for number, row in enumerate(rows) for _ in row.places], device=device)
         places = torch.tensor([place for row in rows for place in row.places], device=device)
-        with torch.inference_mode(), quiet_transformers(), _only_at(self._model, numbers, places):
-            logits: torch.Tensor = self._model(input_ids=ids, attention_mask=mask).logits
+        with torch.inference_mode(), quiet_transformers(), _only_at(self.model, numbers, places):
+            logits: torch.Tensor = self.model(input_ids=ids, attention_mask=mask).logits
         found = logits[0] if logits.shape[:2] != ids.shape else logits[numbers, places]
         return found.float()
 

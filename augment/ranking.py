@@ -115,7 +115,7 @@ class Ranking:
         for size in sorted({len(one.pieces) for one in scored}):
             answers = [one for one in scored if len(one.pieces) == size]
             masked = Masked([*ids[:first], *[mask] * size, *ids[last + 1 :]], list(range(first, first + size)))
-            if size and len(masked.ids) <= self._fill._limit:
+            if size and len(masked.ids) <= self._fill.limit:
                 questions.append(_Question(masked, answers))
         return scored
 
@@ -123,9 +123,9 @@ class Ranking:
         """Fill in the fit of all candidates, questions of equal width in one forward pass."""
         if not questions:
             return
-        device = self._fill._model.device
+        device = self._fill.model.device
         budget = self._batch_tokens or (CUDA_BATCH_TOKENS if device.type == "cuda" else CPU_BATCH_TOKENS)
-        widths = [self._fill._width(len(question.masked.ids)) for question in questions]
+        widths = [self._fill.width(len(question.masked.ids)) for question in questions]
         for batch in pack(widths, budget, widths):
             rows = [questions[number] for number in batch]
             scores = self._fill.logits([row.masked for row in rows]).log_softmax(-1).cpu()
@@ -146,7 +146,7 @@ class Ranking:
 
     @cached_property
     def _embeddings(self) -> torch.Tensor:
-        weight: torch.Tensor = self._fill._model.get_input_embeddings().weight.detach().float().cpu()
+        weight: torch.Tensor = self._fill.model.get_input_embeddings().weight.detach().float().cpu()
         return weight
 
     def _pieces(self, form: str, lead: str) -> list[int]:

@@ -202,15 +202,15 @@ def test_the_head_at_the_masked_places_gives_what_it_gives_everywhere(filler: Ca
         places = list(range(1, len(ids) - 1, 2 + number % 2))
         rows.append(Masked([model.tokenizer.mask_token_id if i in places else j for i, j in enumerate(ids)], places))
     some = model.logits(rows)
-    width = model._width(max(len(row.ids) for row in rows))
+    width = model.width(max(len(row.ids) for row in rows))
     for row in rows:
         ids = torch.tensor([row.ids + [model.tokenizer.pad_token_id] * (width - len(row.ids))])
         mask = torch.tensor([[1] * len(row.ids) + [0] * (width - len(row.ids))])
         with torch.inference_mode():
-            whole = model._model(input_ids=ids, attention_mask=mask).logits[0, row.places]
+            whole = model.model(input_ids=ids, attention_mask=mask).logits[0, row.places]
         torch.testing.assert_close(some[: len(row.places)], whole, rtol=1e-4, atol=1e-5)
         some = some[len(row.places) :]
-    assert not model._model.base_model._forward_hooks
+    assert not model.model.base_model._forward_hooks
 
 
 def test_rows_longer_than_the_model_are_filled_as_far_as_it_sees(filler: Callable[..., MlmFill]) -> None:
