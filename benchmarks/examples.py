@@ -28,7 +28,7 @@ VIEWS = {
     "backtranslate de": ViewSpec("backtranslate", {"pivot": "de"}),
     "backtranslate fr": ViewSpec("backtranslate", {"pivot": "fr"}),
     "backtranslate de, `--decode top-p:0.9`": ViewSpec("backtranslate", {"pivot": "de", "decode": "top-p:0.9"}),
-    "backtranslate de+fr+…": ViewSpec("backtranslate", {"pivot": "de+en+fr"}),
+    "backtranslate de+en+fr": ViewSpec("backtranslate", {"pivot": "de+en+fr"}),
     "translate fr": ViewSpec("translate", {"to": "fr"}),
 }
 

@@ -50,11 +50,15 @@ Texts = Sequence[str]
 
 @dataclass(frozen=True)
 class Made:
-    """The views of one corpus: a text for each sentence or None, the share of words that each achieved, and seconds."""
+    """The views of one corpus: a text for each sentence or None, and seconds; for ours also what they record.
+
+    That is the share of words that each achieved, and how many edits change nothing but case.
+    """
 
     views: list[str | None]
     fractions: list[float] | None
     seconds: float
+    idle_edits: int | None = None
 
 
 @dataclass(frozen=True)
@@ -91,7 +95,8 @@ def make_ours(spec: ViewSpec, texts: Texts) -> Made:
     seconds = time.perf_counter() - started
     shares = [one.achieved_fraction for one in made if one.target_fraction is not None and one.reason not in NOTHING]
     fractions = [share for share in shares if share is not None] if spec.name in FRACTIONS else []
-    return Made([one.text for one in made], fractions, seconds)
+    idle = sum(edit.old.casefold() == edit.new.casefold() for one in made for edit in one.edits)
+    return Made([one.text for one in made], fractions, seconds, idle)
 
 
 def changes(text: str, view: str) -> Change:
@@ -132,6 +137,7 @@ def cells(texts: Texts, made: Made, similarity: float | None, *, by_word: bool) 
         f"{sum(change.longer > 0 for change in found)}",
         f"{sum(change.stop_words for change in found)}",
         f"{sum(change.broken for change in found)}",
+        "–" if made.idle_edits is None else str(made.idle_edits),
     ]
     return [
         *(words if by_word else ["–"] * len(words)),
@@ -144,7 +150,7 @@ def cells(texts: Texts, made: Made, similarity: float | None, *, by_word: bool) 
 
 
 COLUMNS = (
-    "view", "corpus", "achieved", "of all words", "rows with phrases", "stop words", "rows broken",
+    "view", "corpus", "achieved", "of all words", "rows with phrases", "stop words", "rows broken", "idle edits",
     "rows with special tokens", "% unchanged", "% failed", "similarity", "rows/s",
 )  # fmt: skip
 
