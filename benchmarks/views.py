@@ -30,8 +30,11 @@ from augment.words import FUNCTION_WORDS
 OURS = {
     "synonym": ViewSpec("synonym"),
     "synonym, chosen by the MLM": ViewSpec("synonym", {"choose": "mlm"}),
-    "synonym, fraction 0.5": ViewSpec("synonym", {"fraction": 0.5}),
-    "synonym, fraction 0.5, chosen by the MLM": ViewSpec("synonym", {"fraction": 0.5, "choose": "mlm"}),
+    **{
+        f"synonym, fraction {share}{how}": ViewSpec("synonym", {"fraction": share, **params})
+        for share in (0.4, 0.5)
+        for how, params in {"": {}, ", chosen by the MLM": {"choose": "mlm"}}.items()
+    },
     "mlm-fill": ViewSpec("mlm-fill"),
     "span-mask": ViewSpec("span-mask"),
     "backtranslate de": ViewSpec("backtranslate", {"pivot": "de"}),
