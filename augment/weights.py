@@ -97,11 +97,19 @@ def _snapshot(name: str, flag: str, revision: str | None) -> Path:
                 return _fetched(name, revision, local_files_only=True)
         commit, why = _commit(name, revision)
         return _fetched(name, commit or revision, local_files_only=commit is None)
-    except Exception as error:  # not found, no network, not a name: the client's errors have no root of their own
+    except _hub_errors() as error:  # not found, no network, not a name
         said = " ".join(str(why or error).split())[:160].rstrip(".")
         raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None
     finally:
         enable_progress_bars()
+
+
+def _hub_errors() -> tuple[type[Exception], ...]:
+    """What the Hub's client raises; its own errors and those of its transport have no common root below Exception."""
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
+
+    transport = HfHubHTTPError.__mro__[1]  # HTTPError of the client's HTTP library, whichever that is
+    return OSError, ValueError, EntryNotFoundError, transport
 
 
 def _fetched(name: str, revision: str | None, *, local_files_only: bool) -> Path:
@@ -118,7 +126,7 @@ def _commit(name: str, revision: str | None) -> tuple[str | None, str | None]:
 
     try:
         return HfApi().model_info(name, revision=revision, timeout=HUB_SECONDS).sha, None
-    except Exception as error:  # as above; what is in the cache may still serve
+    except _hub_errors() as error:  # what is in the cache may still serve
         return None, str(error)
 
 
@@ -129,7 +137,7 @@ def _converted(name: str) -> str | None:
     try:
         found = HfApi().get_repo_discussions(name, author=CONVERTER, discussion_type="pull_request")
         numbers = [discussion.num for discussion in found]
-    except Exception:  # as above; then the model has no safetensors, which is said
+    except _hub_errors():  # then the model has no safetensors, which is said
         return None
     return f"refs/pr/{max(numbers)}" if numbers else None
 
