@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
 
 from pipelines.console import ConfigOption, run
 from trainers.catalogue import ObjectiveModule, load_objective, objective_names, summary
+from trainers.data import Wanted, data_flags
+from trainers.flags import Flag
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -82,34 +84,21 @@ def _unresolved() -> None:
     """Stand for a command in the list; `LazyGroup` replaces it before it is run."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Flag:
-    type: Any
-    help: str
-    default: Any = None
-    names: tuple[str, ...] = ()
-    least: int | None = None
-
-
-def _shared(name: str, module: ObjectiveModule) -> dict[str, _Flag]:
-    views = {"views": _Flag(Path | None, "Pairs to train on: a pairs.arrow file or folder. [data/pairs.arrow]")}
-    text = {"text": _Flag(Path | None, "Sentences, one a line (.gz too), or a dataset folder. [data/sentences]")}
+def _shared(name: str, module: ObjectiveModule) -> dict[str, Flag]:
     presets = ", ".join(module.PRESETS)
     return {
-        **(views if "views" in module.READS else {}),
-        **(text if "text" in module.READS else {}),
-        "encoder": _Flag(str | None, "Encoder to start from: a directory or a Hub name. [the bundled starter]"),
-        "preset": _Flag(str | None, f"One of {presets}. [{next(iter(module.PRESETS))}]"),
-        "out": _Flag(Path | None, f"Directory of the run. [runs/{name}]"),
-        "seed": _Flag(int, "Decides order, dropout and masks.", default=1),
-        "limit": _Flag(int | None, "Take the first N rows only.", least=1),
+        **data_flags(module.READS),
+        "encoder": Flag(str | None, "Encoder to start from: a directory or a Hub name. [the bundled starter]"),
+        "preset": Flag(str | None, f"One of {presets}. [{next(iter(module.PRESETS))}]"),
+        "out": Flag(Path | None, f"Directory of the run. [runs/{name}]"),
+        "seed": Flag(int, "Decides order, dropout and masks.", default=1),
     }
 
 
 SWITCHES = {
-    "dry_run": _Flag(bool, "Say what would be done; write nothing.", False, ("--dry-run",)),
-    "overwrite": _Flag(bool, "Delete the run that is at --out and train anew.", False, ("--overwrite",)),
-    "resume": _Flag(
+    "dry_run": Flag(bool, "Say what would be done; write nothing.", False, ("--dry-run",)),
+    "overwrite": Flag(bool, "Delete the run that is at --out and train anew.", False, ("--overwrite",)),
+    "resume": Flag(
         bool,
         "Insist on resuming: an error where there is nothing to resume. (An unfinished run of the same recipe is "
         "resumed anyway.)",
@@ -133,11 +122,12 @@ def _trainer(name: str, module: ObjectiveModule) -> Callable[..., None]:
 
     def train(**values: Any) -> None:  # noqa: ANN401 - the flags below
         values.pop("config")
-        request = Request(name, **{key: value for key, value in values.items() if key in shared})
+        wanted = Wanted(**{key: values[key] for key in data_flags(module.READS)})
+        request = Request(name, wanted, **{key: value for key, value in values.items() if key in shared})
         run_training(request, module, {key: values[key] for key in own})
 
     parameters = [
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=flag.default, annotation=_annotation(key, flag))
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=flag.default, annotation=flag.annotation(key))
         for key, flag in flags.items()
     ]
     config = inspect.Parameter("config", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=ConfigOption)
@@ -147,15 +137,7 @@ def _trainer(name: str, module: ObjectiveModule) -> Callable[..., None]:
     return train
 
 
-def _annotation(key: str, flag: _Flag) -> Any:  # noqa: ANN401 - an annotation
-    names = flag.names or ("--" + key.replace("_", "-"),)
-    if flag.type == bool | None:
-        names = (f"{names[0]}/--no-{names[0][2:]}",)
-    show_default = key == "seed"
-    return Annotated[flag.type, typer.Option(*names, help=flag.help, show_default=show_default, min=flag.least)]
-
-
-def _setting(key: str, field: FieldInfo, presets: Mapping[str, Mapping[str, Any]]) -> _Flag:
+def _setting(key: str, field: FieldInfo, presets: Mapping[str, Mapping[str, Any]]) -> Flag:
     """Make a field an option whose help says its value under each preset."""
     fallback = None if field.is_required() else field.default
     values = {name: preset.get(key, fallback) for name, preset in presets.items()}
@@ -163,7 +145,7 @@ def _setting(key: str, field: FieldInfo, presets: Mapping[str, Mapping[str, Any]
         shown = str(next(iter(values.values())))
     else:
         shown = ", ".join(f"{name}: {value}" for name, value in values.items())
-    return _Flag(field.annotation | None, f"{field.description} [{shown}]")  # type: ignore[operator]
+    return Flag(field.annotation | None, f"{field.description} [{shown}]")  # type: ignore[operator]
 
 
 app = make_app()

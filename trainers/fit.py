@@ -18,7 +18,7 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoin
 from pipelines.console import TwinviewsError, note, progress
 from trainers.examples import row_seed
 from trainers.grouping import LengthGrouped
-from trainers.objective import Objective
+from trainers.objective import Objective, spread
 from trainers.ragged import Ragged
 from trainers.settings import Training
 
@@ -65,6 +65,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         super().__init__(**options)
         self.lengths = lengths
         self.parts: dict[str, Tensor] = {}
+        self.vectors: Tensor | None = None
         self.batches = 0
 
     def _get_train_sampler(self, train_dataset: Rows | None = None) -> Sampler[int] | None:
@@ -89,6 +90,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
                 f"lower --lr ({self.args.learning_rate:g}), set --clip 1, or use --precision fp32"
             )
         self.batches += 1
+        self.vectors = outputs.pop("vectors", None)
         for name, part in outputs.items():
             if name != "loss":
                 self.parts[name] = self.parts.get(name, torch.zeros_like(part)) + part.detach()
@@ -99,6 +101,8 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         if "loss" in logs:
             logs.update({name: (total / self.batches).item() for name, total in self.parts.items()})
             self.parts, self.batches = {}, 0
+            if self.vectors is not None:
+                logs["spread"] = spread(self.vectors).item()
         super().log(logs, start_time)
 
 

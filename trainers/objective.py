@@ -20,10 +20,15 @@ Row = Mapping[str, Any]
 
 
 class Objective(nn.Module):
-    """Owns the encoder and its helpers (predictor, target, head). `forward(**batch)` returns the loss and logged parts.
+    """Owns the encoder and its helpers (predictor, target, head).
+
+    `forward(**batch)` returns `loss`, parts that are logged as means, and `vectors` (m, d), detached: the sentence
+    vectors of the batch, of which the geometry is logged. Where `paired`, rows i and m / 2 + i are two views of one.
 
     A checkpoint is this module's `state_dict`; tensors that are shared inside the module are written once.
     """
+
+    paired = True
 
     def __init__(self, encoder: Encoder) -> None:
         super().__init__()

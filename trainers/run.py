@@ -6,14 +6,15 @@ import json
 import os
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.console import InputError, note, show, table
 from trainers.catalogue import ObjectiveModule
-from trainers.examples import Examples, from_pairs, from_text
+from trainers.data import Wanted, read_examples
+from trainers.examples import Examples
 from trainers.settings import Training, resolve
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 RECIPE = "recipe.json"
 DONE = "modules.json"
-PAIRS = Path("data/pairs.arrow")
-SENTENCES = Path("data/sentences")
 # What may differ between a run and its resumption: where the same data lies, and how often it is saved.
 FREE = frozenset({"views", "text", "save_every"})
 
@@ -32,13 +31,11 @@ class Request:
     """What a user asked of `train OBJECTIVE`; None means the objective's own default."""
 
     objective: str
-    views: Path | None = None
-    text: Path | None = None
+    data: Wanted = field(default_factory=Wanted)
     out: Path | None = None
     encoder: str | None = None
     preset: str | None = None
     seed: int = 1
-    limit: int | None = None
     dry_run: bool = False
     overwrite: bool = False
     resume: bool = False
@@ -104,7 +101,7 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
 def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any], weights: str | None) -> Plan:
     """Read the data and resolve all settings; nothing is written."""
     preset, training, params = resolve(module.PRESETS, module.PARAMS, request.preset, given)
-    examples, where = _read(request, module.READS)
+    examples, where = read_examples(request.data, module.READS)
     if len(examples) < 2:
         raise InputError(
             f"{next(iter(where.values()))} has 1 usable row: training needs at least 2, and better thousands"
@@ -126,24 +123,11 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
         "encoder": request.encoder,
         "preset": preset,
         "seed": request.seed,
-        "limit": request.limit,
+        "limit": request.data.limit,
         **training.model_dump(),
         **params.model_dump(),
     }
     return Plan(request.out or Path("runs", request.objective), examples, training, params, recipe)
-
-
-def _read(request: Request, reads: tuple[str, ...]) -> tuple[Examples, dict[str, str]]:
-    if request.views is not None and request.text is not None:
-        raise InputError(f"--views {request.views} and --text {request.text}: give one of them")
-    kind = "views" if request.views is not None else "text" if request.text is not None else reads[0]
-    if kind == "views":
-        path = request.views or PAIRS
-        if not path.exists():
-            raise InputError(f"no pairs at {str(path)!r}: run `augment build-pairs`, or give --views FILE")
-        return from_pairs(path, request.limit), {"views": path.as_posix()}
-    path = request.text or SENTENCES
-    return from_text(path, request.limit), {"text": path.as_posix()}
 
 
 def _claim(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> bool:

@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from trainers.encoder import Encoder
 from trainers.examples import Examples
-from trainers.objective import Objective, Row, float32, spread
+from trainers.objective import Objective, Row, float32
 from trainers.pretrained import Source, load_encoder
 from trainers.settings import Training
 
@@ -87,7 +87,7 @@ class Bsl(Objective):
         return self.encoder.pad([row["left"] for row in rows] + [row["right"] for row in rows])
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
-        """Return the loss of Eq. 2 over n pairs and the spread of the online vectors.
+        """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
 
         Args:
             input_ids: (2n, tokens), row i and row n + i being the two views of one sentence.
@@ -102,7 +102,7 @@ class Bsl(Objective):
         loss = negative_cosine(predicted, target.roll(len(target) // 2, dims=0)).mean()
         if self.params.distance == "squared":
             loss = 4 * loss + 4
-        return {"loss": loss, "spread": spread(online)}
+        return {"loss": loss, "vectors": online.detach()}
 
     @torch.no_grad()
     def after_step(self, step: int, total: int) -> None:

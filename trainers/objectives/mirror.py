@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from trainers.encoder import MASK, Encoder
 from trainers.examples import Examples
-from trainers.objective import Objective, Row, spread
+from trainers.objective import Objective, Row
 from trainers.pretrained import Source, load_encoder
 from trainers.settings import Training
 
@@ -80,7 +80,7 @@ class Mirror(Objective):
         return mask(text, self.params.span, Random(seed))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
-        """Return the mean InfoNCE loss of 2n anchors in nats, and the spread of the vectors.
+        """Return the mean InfoNCE loss of 2n anchors in nats, and the vectors (2n, d).
 
         Args:
             input_ids: (2n, tokens), row i and row n + i being the two sides of one pair.
@@ -89,7 +89,7 @@ class Mirror(Objective):
         """
         vectors = self.encoder(input_ids, attention_mask)
         excluded = None if self.params.compat else equal_strings(keys)
-        return {"loss": nt_xent(vectors, self.params.temperature, excluded), "spread": spread(vectors)}
+        return {"loss": nt_xent(vectors, self.params.temperature, excluded), "vectors": vectors.detach()}
 
 
 def nt_xent(vectors: Tensor, temperature: float, excluded: Tensor | None = None) -> Tensor:

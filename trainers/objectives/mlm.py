@@ -15,7 +15,7 @@ from torch.nn import functional
 from pipelines.console import InputError
 from trainers.encoder import Encoder, by_length
 from trainers.examples import Examples
-from trainers.objective import Objective, Row, spread
+from trainers.objective import Objective, Row
 from trainers.pretrained import Source, load_masked_lm, load_tokenizer, save_encoder
 from trainers.settings import Training
 
@@ -55,6 +55,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 class MaskedLm(Objective):
     """A masked language model; `encoder` is the part of it below the head."""
+
+    paired = False
 
     def __init__(self, masked_lm: PreTrainedModel, encoder: Encoder, params: PARAMS) -> None:
         super().__init__(encoder)
@@ -98,7 +100,7 @@ class MaskedLm(Objective):
         return np.where(fate < self.params.kept, old, changed)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
-        """Return the mean cross-entropy in nats per asked token, the share that was right, and the vectors' spread.
+        """Return the mean cross-entropy in nats per asked token, the share that was right, and the [CLS] vectors.
 
         Logits are computed where a label is asked for, not for all tokens.
 
@@ -119,7 +121,7 @@ class MaskedLm(Objective):
         # A batch without a single ordinary token has nothing to learn: zero, not 0/0.
         loss = functional.cross_entropy(logits, answers, reduction="sum") / max(1, len(answers))
         right = (logits.detach().argmax(dim=-1) == answers).float().sum() / max(1, len(answers))
-        return {"loss": loss, "accuracy": right, "spread": spread(torch.cat(first))}
+        return {"loss": loss, "accuracy": right, "vectors": torch.cat(first).detach()}
 
     def save(self, path: Path, card: str) -> None:
         """Write the whole masked LM; as a sentence-transformers directory it is the encoder with its pooling."""
