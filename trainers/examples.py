@@ -1,12 +1,14 @@
-"""Training data as the objectives take it: rows of two views, read from pairs or from plain sentences."""
+"""Training data as the objectives take it: rows of two views, read from pairs, sentences or strings."""
 
 from __future__ import annotations
 
 import gzip
+import struct
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import xxhash
 
@@ -22,22 +24,38 @@ class Examples:
     right: Sequence[str]
     dropped: int
     """Rows left out because a view was missing or blank."""
+    labels: Sequence[float] | None = None
+    """How alike left and right are, from 0 to 1, where people graded them."""
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def digest(self) -> str:
-        """Return a hash of all texts and their order, 16 hex digits."""
+        """Return a hash of all texts, labels and their order, 16 hex digits."""
         state = xxhash.xxh64()
         for row in zip(self.texts, self.left, self.right, strict=True):
             for text in row:
                 state.update(text.encode("utf-8", "surrogatepass") + b"\0")
+        if self.labels is not None:
+            state.update(struct.pack(f"<{len(self.labels)}d", *self.labels))
         return state.hexdigest()
+
+    def take(self, rows: Iterable[int]) -> Examples:
+        """Return the rows of these numbers, in that order; `dropped` stays."""
+        rows = list(rows)
+        texts, left, right = ([column[row] for row in rows] for column in (self.texts, self.left, self.right))
+        labels = None if self.labels is None else [self.labels[row] for row in rows]
+        return Examples(texts, left, right, self.dropped, labels)
 
 
 def row_seed(seed: int, row: int, epoch: int) -> int:
     """Return the 63-bit seed of what is drawn for one row in one epoch, whatever the batch that it is in."""
     return xxhash.xxh64_intdigest(f"{seed}|{row}|{epoch}".encode()) >> 1
+
+
+def from_strings(texts: Sequence[str], dropped: int = 0) -> Examples:
+    """Make examples of strings alone: each is its own two views."""
+    return Examples(texts, texts, texts, dropped)
 
 
 def from_pairs(path: Path, limit: int | None = None) -> Examples:
@@ -48,10 +66,14 @@ def from_pairs(path: Path, limit: int | None = None) -> Examples:
     """
     from pipelines.pairs import read_pairs
 
-    dataset = read_pairs(path)
-    if limit is not None:
-        dataset = dataset.select(range(min(limit, len(dataset))))
-    columns = dataset.select_columns(["text", "view_a", "view_b"])[:]
+    try:
+        dataset = read_pairs(path)
+        if limit is not None:
+            dataset = dataset.select(range(min(limit, len(dataset))))
+        columns = dataset.select_columns(["text", "view_a", "view_b"])[:]
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} is broken ({_first_line(error)}): build the pairs again") from None
+    _only_text(path, columns)
     rows = list(zip(columns["text"], columns["view_a"], columns["view_b"], strict=True))
     kept = [row for row in rows if all(cell and not cell.isspace() for cell in row[1:])]
     if not kept:
@@ -72,7 +94,7 @@ def from_text(path: Path, limit: int | None = None) -> Examples:
     """
     if not path.exists():
         raise InputError(f"no sentences at {str(path)!r}: give a text file with --text, or run `augment ingest` first")
-    lines = _dataset_texts(path) if path.is_dir() else _file_lines(path)
+    lines = _dataset_texts(path) if path.is_dir() else file_lines(path)
     texts: list[str] = []
     dropped = 0
     for line in lines:
@@ -85,10 +107,15 @@ def from_text(path: Path, limit: int | None = None) -> Examples:
             break
     if not texts:
         raise InputError(f"{path} holds no sentence: one sentence a line is expected")
-    return Examples(texts, texts, texts, dropped)
+    return from_strings(texts, dropped)
 
 
-def _file_lines(path: Path) -> Iterable[str]:
+def file_lines(path: Path) -> list[str]:
+    """Return the lines of a UTF-8 text file (also .gz), without their ends.
+
+    Raises:
+        InputError: It cannot be read, or is no text.
+    """
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
@@ -100,16 +127,34 @@ def _file_lines(path: Path) -> Iterable[str]:
         raise InputError(f"cannot read {path}: {error.strerror}") from None
     if "\0" in text:
         raise InputError(f"{path} is binary, not text: it holds NUL bytes")
-    return text.removesuffix("\n").split("\n")
+    # Not splitlines: some sentences hold characters that it takes for the end of a line.
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 def _dataset_texts(path: Path) -> Iterable[str]:
-    from datasets import load_from_disk
+    from datasets import Dataset, load_from_disk
 
     try:
         dataset = load_from_disk(str(path))
-    except (FileNotFoundError, ValueError) as error:
-        raise InputError(f"{path} is no dataset folder ({error}): run `augment ingest` to make one") from None
+    except (OSError, ValueError) as error:
+        raise InputError(
+            f"{path} is no dataset folder ({_first_line(error)}): run `augment ingest` to make one"
+        ) from None
+    if not isinstance(dataset, Dataset):
+        raise InputError(f"{path} holds several datasets ({', '.join(dataset)}): give the folder of one")
     if "text" not in dataset.column_names:
         raise InputError(f"{path} has no column 'text', only {', '.join(dataset.column_names)}")
-    return (text or "" for text in dataset["text"])
+    texts = dataset["text"][:]
+    _only_text(path, {"text": texts})
+    return (text or "" for text in texts)
+
+
+def _only_text(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    for name, column in columns.items():
+        other = next((cell for cell in column if not isinstance(cell, str | None)), None)
+        if other is not None:
+            raise InputError(f"{path}: the column {name!r} holds {type(other).__name__} ({other!r:.40}), not text")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0][:200]

@@ -1,0 +1,278 @@
+from __future__ import annotations
+
+from dataclasses import fields
+from fractions import Fraction
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pipelines.console import InputError
+from trainers.data import KINDS, Wanted, data_flags, read_examples
+from trainers.examples import Examples
+from trainers.mixture import Part, read_parts, shares
+
+NAMES = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
+
+
+def pairs_file(path: Path, count: int, missing: tuple[int, ...] = ()) -> Path:
+    """Row i of file f is the source `f i` with the views `f i a` and `f i b`."""
+    texts = [f"{path.stem} {row}" for row in range(count)]
+    right = [None if row in missing else f"{text} b" for row, text in enumerate(texts)]
+    columns = [texts, texts, [f"{text} a" for text in texts], right, ["a"] * count, ["b"] * count]
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in zip(NAMES, columns, strict=True)})
+    with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return path
+
+
+def read(seed: int = 1, reads: tuple[str, ...] = tuple(KINDS), **wanted: object) -> Examples:
+    return read_examples(Wanted(**wanted), reads, seed)[0]
+
+
+def from_each(examples: Examples) -> dict[str, int]:
+    stems = [text.split()[0] for text in examples.texts]
+    return {stem: stems.count(stem) for stem in dict.fromkeys(stems)}
+
+
+@pytest.fixture
+def big(tmp_path: Path) -> Path:
+    return pairs_file(tmp_path / "big.arrow", 40)
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Path:
+    return pairs_file(tmp_path / "small.arrow", 10)
+
+
+def test_flags_are_fields_of_what_is_wanted() -> None:
+    known = {field.name for field in fields(Wanted)}
+    assert set(data_flags(tuple(KINDS))) == known
+    assert set(data_flags(("views",))) == {"views", "limit"}
+    assert set(data_flags(("graded",))) == {"graded", "scale", "limit"}
+
+
+def test_one_file_of_pairs_is_read_in_its_order_and_gaps_are_counted(tmp_path: Path) -> None:
+    path = pairs_file(tmp_path / "f.arrow", 6, missing=(1, 4))
+    examples = read(views=[str(path)], limit=5)
+    assert examples == Examples(
+        texts=["f 0", "f 2", "f 3"],
+        left=["f 0 a", "f 2 a", "f 3 a"],
+        right=["f 0 b", "f 2 b", "f 3 b"],
+        dropped=2,
+    )
+
+
+def test_files_without_weights_are_taken_whole(big: Path, small: Path) -> None:
+    examples = read(views=[str(big), str(small)])
+    assert from_each(examples) == {"big": 40, "small": 10}
+    assert from_each(read(views=[str(big), str(small)], limit=20)) == {"big": 16, "small": 4}
+
+
+@pytest.mark.parametrize(
+    ("weights", "expected"),
+    [
+        (("=1", "=1"), {"big": 10, "small": 10}),
+        (("=3", ""), {"big": 30, "small": 10}),
+        (("=8", "=1"), {"big": 40, "small": 5}),
+        (("=0.5", "=1/2"), {"big": 10, "small": 10}),
+    ],
+)
+def test_weights_are_proportions_and_no_row_comes_twice(
+    big: Path, small: Path, weights: tuple[str, str], expected: dict[str, int]
+) -> None:
+    examples = read(views=[f"{big}{weights[0]}", f"{small}{weights[1]}"])
+    assert from_each(examples) == expected
+    assert len(set(examples.texts)) == len(examples)
+    assert all(left == f"{text} a" for text, left in zip(examples.texts, examples.left, strict=True))
+
+
+def test_a_mixture_is_drawn_by_the_seed_and_is_part_of_the_digest(big: Path, small: Path) -> None:
+    even = [f"{big}=1", f"{small}=1"]
+    assert read(views=even, seed=3) == read(views=even, seed=3)
+    assert read(views=even, seed=3).texts != read(views=even, seed=4).texts
+    digests = {read(views=views, seed=seed).digest() for views in (even, [f"{big}=2", f"{small}=1"]) for seed in (3, 4)}
+    assert len(digests) == 4
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 500), st.fractions(Fraction(1, 50), 50)), min_size=2, max_size=4),
+    st.none() | st.integers(1, 800),
+)
+def test_shares_are_proportional_within_a_row_and_never_more_than_there_is(
+    parts: list[tuple[int, Fraction]], limit: int | None
+) -> None:
+    rows, weights = [count for count, _ in parts], [weight for _, weight in parts]
+    counts = shares(rows, weights, limit)
+    total, whole = sum(counts), sum(weights)
+    assert all(0 <= count <= most for count, most in zip(counts, rows, strict=True))
+    assert all(abs(count - total * weight / whole) < 1 for count, weight in zip(counts, weights, strict=True))
+    # One row more in all would be too many for some part, or more than was asked for.
+    assert total == limit or any((total + 1) * w / whole > most for most, w in zip(rows, weights, strict=True))
+
+
+def test_shares_are_those_of_a_mixture_made_by_build_pairs(tmp_path: Path, big: Path, small: Path) -> None:
+    from pipelines.pairing.mixture import ingredients
+    from pipelines.pairing.mixture import shares as built
+
+    other = pairs_file(tmp_path / "other.arrow", 17)
+    for mix in ([3, 1, 1], [1, 5, 2], [7, 1, 2]):
+        written = [f"{path}={weight}" for path, weight in zip((big, small, other), mix, strict=True)]
+        for limit in (None, 5, 23):
+            ours = shares([40, 10, 17], [Fraction(weight) for weight in mix], limit)
+            assert ours == built(ingredients(written), limit, repeat=False)
+
+
+def test_a_file_may_have_an_equals_sign_in_its_name(tmp_path: Path) -> None:
+    path = pairs_file(tmp_path / "lr=2", 3)
+    assert read_parts([str(path)]) == [Part(path)]
+    assert read_parts([f"{path}=4"]) == [Part(path, Fraction(4))]
+
+
+@pytest.mark.parametrize(
+    ("views", "message"),
+    [
+        (["{big}=0"], "the weight '0' is no number above 0"),
+        (["{big}=x"], "the weight 'x' is no number above 0"),
+        (["{big}=1/0"], "the weight '1/0' is no number above 0"),
+        (["{big}="], "the weight '' is no number above 0"),
+        (["{big}", "{big}=2"], "is given twice"),
+        (["{big}", "nothing.arrow"], "no pairs at 'nothing.arrow'"),
+        (["nothing.arrow=2"], "no pairs at 'nothing.arrow'"),
+    ],
+)
+def test_parts_that_cannot_be_mixed_are_one_line(big: Path, views: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        read(views=[view.format(big=big) for view in views])
+    assert "\n" not in str(caught.value)
+
+
+CUTS = {"cut in the schema": 0.1, "cut in the rows": 0.9, "cut at the end": 1 - 1e-9}
+
+
+def broken_pairs(path: Path, kind: str) -> Path:
+    whole = pairs_file(path, 3).read_bytes()
+    if kind in CUTS:
+        path.write_bytes(whole[: int(len(whole) * CUTS[kind])])
+    elif kind == "text":
+        path.write_text("no arrow\n")
+    elif kind == "column":
+        table = pa.table({"id": ["0"], "text": ["a"], "view_a": ["b"]})
+        with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+    elif kind == "numbers":
+        table = pa.table({name: [1, 2] for name in NAMES})
+        with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+            stream.write_table(table)
+    elif kind == "empty":
+        pairs_file(path, 0)
+    else:
+        pairs_file(path, 2, missing=(0, 1))
+    return path
+
+
+@pytest.mark.parametrize("alone", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("cut in the schema", "is no Arrow IPC stream"),
+        ("cut in the rows", "is broken"),
+        ("cut at the end", "is broken"),
+        ("numbers", "the column 'text' holds int .1., not text"),
+        ("text", "is no Arrow IPC stream"),
+        ("column", "has no column 'view_b'"),
+        ("empty", "holds no pairs"),
+        ("blank", "has no row with two views"),
+    ],
+)
+def test_broken_pairs_are_one_line_that_names_the_file(
+    tmp_path: Path, big: Path, kind: str, message: str, alone: bool
+) -> None:
+    path = broken_pairs(tmp_path / "bad.arrow", kind)
+    with pytest.raises(InputError, match=message) as caught:
+        read(views=[str(path)] if alone else [str(big), str(path)])
+    assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["views", "text", "words", "random", "graded"])
+def test_the_options_that_come_back_name_the_same_data_again(kind: str, big: Path, small: Path, tmp_path: Path) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("one\ntwo\nthree\n")
+    graded = tmp_path / "graded.tsv"
+    graded.write_text("score\tsentence1\tsentence2\n2\ta\tb\n4\tc\td\n")
+    wanted = {
+        "views": Wanted(views=[f"{big}=2", f"{small}=1/2"], limit=7),
+        "text": Wanted(text=text, limit=2),
+        "words": Wanted(words=f"{text}:2-3"),
+        "random": Wanted(random_strings=5),
+        "graded": Wanted(graded=graded, scale="0:5"),
+    }[kind]
+    examples, where = read_examples(wanted, (kind,), seed=9)
+    again = {key: Path(value) if key in ("text", "graded") else value for key, value in where.items()}
+    assert set(where) <= set(data_flags((kind,)))
+    assert read_examples(Wanted(**again, limit=wanted.limit), (kind,), seed=9) == (examples, where)
+
+
+def test_nothing_named_takes_what_augment_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data").mkdir()
+    pairs_file(tmp_path / "data" / "pairs.arrow", 3)
+    for nothing in (None, [], ()):
+        examples, where = read_examples(Wanted(views=nothing), ("views", "text"), 1)
+        assert (len(examples), where) == (3, {"views": ["data/pairs.arrow"]})
+
+
+@pytest.mark.parametrize(
+    ("wanted", "reads", "message"),
+    [
+        ({"views": ["a"], "text": Path("b")}, ("views", "text"), "^--views and --text: give one of them$"),
+        ({"words": "en", "random_strings": 3}, ("text", "words", "random"), "^--words and --random-strings: give one"),
+        ({"text": Path("b")}, ("views",), "^--text is nothing for this objective: it reads --views$"),
+        ({"text": Path("b"), "scale": "0:5"}, ("text", "graded"), "^--scale 0:5 is for --graded"),
+        ({"text": Path("missing.txt")}, ("text",), "^no sentences at 'missing.txt'"),
+        ({}, ("graded",), "^no graded pairs: give --graded a file"),
+        ({}, ("words",), "^no words: give --words"),
+        ({}, ("random",), "^no data: give --random-strings"),
+    ],
+)
+def test_data_that_cannot_be_asked_for_is_one_line(
+    wanted: dict[str, object], reads: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        read(reads=reads, **wanted)
+
+
+def test_labels_are_part_of_the_digest() -> None:
+    plain = Examples(["a"], ["a"], ["b"], 0)
+    digests = {plain.digest(), *(Examples(["a"], ["a"], ["b"], 0, [label]).digest() for label in (0.0, 0.5))}
+    assert len(digests) == 3
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"text": [1, 2]}, "the column 'text' holds int"),
+        ({"words": ["a"]}, "has no column 'text', only words"),
+        (None, "holds several datasets .train."),
+        ({"text": [" ", None]}, "holds no sentence"),
+        ("file", "is no dataset folder"),
+    ],
+    ids=["numbers", "another column", "splits", "blank", "no dataset"],
+)
+def test_a_folder_that_is_no_dataset_of_sentences_is_one_line(tmp_path: Path, columns: object, message: str) -> None:
+    from datasets import Dataset, DatasetDict
+
+    folder = tmp_path / "folder"
+    if columns == "file":
+        folder.mkdir()
+        (folder / "text.txt").write_text("a sentence\n")
+    elif columns is None:
+        DatasetDict({"train": Dataset.from_dict({"text": ["a"]})}).save_to_disk(str(folder))
+    else:
+        Dataset.from_dict(columns).save_to_disk(str(folder))
+    with pytest.raises(InputError, match=message) as caught:
+        read(reads=("text",), text=folder)
+    assert "\n" not in str(caught.value)
