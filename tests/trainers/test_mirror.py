@@ -9,10 +9,15 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from torch import nn
 
-from trainers.examples import Examples
-from trainers.objectives.mirror import PARAMS, Mirror, equal_strings, mask_span, mask_span_compat, nt_xent
+from trainers.contrast import equal_strings, nt_xent
+from trainers.examples import Examples, row_seed
+from trainers.fit import Rows
+from trainers.objectives.mirror import PARAMS, PRESETS, Mirror, mask_span, mask_span_compat
 from trainers.pretrained import load_encoder, locate
+from trainers.settings import Training, resolve
+from trainers.triplets import multi_similarity
 
 
 @pytest.mark.parametrize("temperature", [0.04, 0.2, 1.0])
@@ -30,6 +35,42 @@ def test_loss_ignores_sides_order_and_length() -> None:
     torch.testing.assert_close(nt_xent(torch.cat([left[order], right[order]]), 0.1), plain)
     torch.testing.assert_close(nt_xent(torch.cat([3 * left, 0.5 * right]), 0.1), plain)
     assert not torch.isclose(nt_xent(torch.cat([left[order], right]), 0.1), plain)
+
+
+@pytest.mark.parametrize("temperature", [0.04, 0.2])
+def test_loss_and_gradient_equal_the_peer(temperature: float) -> None:
+    pytest.importorskip("pytorch_metric_learning", reason="pip install pytorch-metric-learning to compare")
+    from pytorch_metric_learning.losses import NTXentLoss
+
+    ours, theirs = (torch.randn(24, 8, generator=torch.Generator().manual_seed(3)).requires_grad_() for _ in range(2))
+    loss = nt_xent(ours, temperature)
+    expected = NTXentLoss(temperature=temperature)(theirs, torch.arange(12).repeat(2))
+    torch.testing.assert_close(loss, expected)
+    loss.backward()
+    expected.backward()
+    torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-4, atol=1e-6)
+
+
+def test_gradient_is_that_of_small_differences() -> None:
+    vectors = torch.randn(8, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(4)).float()
+    vectors.requires_grad_()
+    nt_xent(vectors, 0.5).backward()
+    step, assumed = 1e-6, torch.zeros(8, 3, dtype=torch.float64)
+    for row in range(8):
+        for axis in range(3):
+            moved = [vectors.detach().double().numpy() for _ in range(2)]
+            moved[0][row, axis] += step
+            moved[1][row, axis] -= step
+            assumed[row, axis] = (reference.nt_xent(moved[0], 0.5) - reference.nt_xent(moved[1], 0.5)) / (2 * step)
+    torch.testing.assert_close(vectors.grad, assumed.float(), rtol=1e-4, atol=1e-5)
+
+
+def test_loss_is_in_full_precision_under_autocast() -> None:
+    vectors = torch.randn(64, 16, generator=torch.Generator().manual_seed(5))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        half = (nt_xent(vectors, 0.04), multi_similarity(vectors))
+    assert half[0].item() == nt_xent(vectors, 0.04).item()
+    assert half[1].item() == multi_similarity(vectors).item()
 
 
 def test_every_anchor_has_all_but_itself_and_its_positive_as_negatives() -> None:
@@ -53,7 +94,11 @@ def test_equal_strings_are_no_negatives_of_each_other() -> None:
     assert nt_xent(vectors, 0.04, excluded).item() == pytest.approx(expected.item(), rel=1e-5)
 
 
-@given(st.text(max_size=40), st.integers(1, 6), st.integers(0, 1000))
+@given(
+    st.text(st.characters(max_codepoint=0x24F, min_codepoint=0x20), max_size=40),
+    st.integers(1, 6),
+    st.integers(0, 1000),
+)
 def test_span_mask_replaces_exactly_one_run(text: str, characters: int, seed: int) -> None:
     masked = mask_span(text, characters, Random(seed))
     if len(text) <= characters:
@@ -66,6 +111,14 @@ def test_span_mask_replaces_exactly_one_run(text: str, characters: int, seed: in
 def test_span_mask_reaches_both_ends() -> None:
     drawn = {mask_span("abcdefg", 5, Random(seed)) for seed in range(60)}
     assert drawn == {"[MASK]fg", "a[MASK]g", "ab[MASK]"}
+
+
+def test_span_mask_cuts_no_character_that_readers_see_as_one() -> None:
+    family, flag, accented = "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\U0001f1ee\U0001f1f8", "e\u0301"
+    text = family + flag + accented + "a"
+    drawn = {mask_span(text, 2, Random(seed)) for seed in range(60)}
+    assert drawn == {f"[MASK]{accented}a", f"{family}[MASK]a", f"{family}{flag}[MASK]"}
+    assert mask_span(text, 4, Random(0)) == text
 
 
 def test_compat_mask_does_what_the_authors_did() -> None:
@@ -120,3 +173,103 @@ def test_duplicates_count_as_negatives_only_in_compat(tiny_bert: Path, sentences
         objective = mirror(tiny_bert, span=0, compat=compat).eval()
         losses[compat] = objective(**objective.collate(rows_of(objective, examples)))["loss"].item()
     assert losses[True] > losses[False] + 0.5
+
+
+def test_masks_drawn_once_are_the_same_in_every_epoch_and_tokenised_ahead(
+    tiny_bert: Path, sentences: list[str]
+) -> None:
+    texts = sentences[:8]
+    examples = Examples(texts, texts, texts, 0)
+    epochs: dict[str, list[torch.Tensor]] = {}
+    for masking in ("once", "fresh"):
+        torch.manual_seed(11)
+        objective = mirror(tiny_bert, masking=masking)
+        rows = Rows(objective.columns(examples), 11)
+        for epoch in (0, 1):
+            rows.epoch = epoch
+            batch = objective.collate([rows[row] for row in range(8)])
+            epochs.setdefault(masking, []).append(batch["input_ids"])
+    assert torch.equal(*epochs["once"])
+    assert not torch.equal(*epochs["fresh"])
+    assert (epochs["once"][0] == objective.encoder.tokenizer.mask_token_id).sum() == 8
+    torch.manual_seed(12)
+    other = mirror(tiny_bert, masking="once")
+    drawn = other.columns(examples)["right"]
+    expected = other.encoder.tokenize(
+        [mask_span(text, 5, Random(row_seed(12, row, 0))) for row, text in enumerate(texts)]
+    )
+    assert list(drawn) == list(expected)
+
+
+@pytest.mark.parametrize("options", [{"span": 0}, {"masking": "once"}])
+def test_nothing_is_tokenised_per_batch_where_no_mask_is_drawn(
+    tiny_bert: Path, sentences: list[str], options: dict[str, object]
+) -> None:
+    objective = mirror(tiny_bert, **options)
+    rows = rows_of(objective, Examples(sentences, sentences, sentences, 0))
+    assert all(isinstance(row["right"], list) for row in rows)
+    objective.encoder.tokenizer = None  # type: ignore[assignment] # whoever asks for it now, fails
+    objective.encoder.pad = lambda ids: {"ids": ids}  # type: ignore[method-assign, assignment, return-value]
+    assert len(objective.collate(rows)["ids"]) == 2 * len(sentences)
+
+
+def test_pairs_that_differ_are_not_masked_by_any_masking(tiny_bert: Path, sentences: list[str]) -> None:
+    objective = mirror(tiny_bert, masking="once")
+    left, right = sentences[:4], [sentences[0], *sentences[5:8]]
+    ids = objective.columns(Examples(left, left, right, 0))["right"]
+    assert list(ids)[1:] == list(objective.encoder.tokenize(right))[1:]
+    assert objective.encoder.tokenizer.mask_token_id in ids[0]
+
+
+def test_dropout_and_drophead_reach_the_encoder(tiny_bert: Path, sentences: list[str]) -> None:
+    examples = Examples(sentences, sentences, sentences, 0)
+
+    def differs(**options: object) -> bool:
+        objective = mirror(tiny_bert, span=0, **options).train()
+        left, right = objective(**objective.collate(rows_of(objective, examples)))["vectors"].chunk(2)
+        return not torch.allclose(left, right, atol=1e-5)
+
+    assert differs()
+    assert not differs(dropout=0.0)
+    assert differs(dropout=0.0, drophead=0.3)
+    assert not differs(controlled=True)
+    assert not differs(controlled=True, dropout=0.0, drophead=0.3)
+    objective = mirror(tiny_bert, dropout=0.3)
+    assert {module.p for module in objective.modules() if isinstance(module, nn.Dropout)} == {0.3}
+
+
+def test_losses_are_chosen_by_name(tiny_bert: Path, sentences: list[str]) -> None:
+    texts = [*sentences[:10], sentences[0]]
+    examples = Examples(texts, texts, texts, 0)
+    objective = mirror(tiny_bert, loss="ms").eval()
+    batch = objective.collate(rows_of(objective, examples))
+    outputs = objective(**batch)
+    expected = multi_similarity(outputs["vectors"], equal_strings(batch["keys"]))
+    assert outputs["loss"].item() == pytest.approx(expected.item(), rel=1e-5)
+    assert expected.item() < multi_similarity(outputs["vectors"]).item(), "the double is no negative"
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_are_complete_recipes(preset: str) -> None:
+    name, training, params = resolve(PRESETS, PARAMS, preset, {})
+    assert name == preset
+    assert isinstance(training, Training)
+    assert training.batch_size == 200
+    assert training.schedule == "constant"
+    assert isinstance(params, PARAMS)
+
+
+@pytest.mark.parametrize(
+    ("preset", "differs"),
+    [
+        ("drophead", {"dropout": 0.0, "drophead": 0.2}),
+        ("no-dropout", {"dropout": 0.0}),
+        ("no-mask", {"span": 0}),
+        ("neither", {"dropout": 0.0, "span": 0}),
+        ("controlled", {"span": 0, "controlled": True}),
+        ("ms", {"loss": "ms"}),
+        ("code", {"compat": True, "pooling": "padded-mean"}),
+    ],
+)
+def test_ablations_differ_from_the_sentence_preset_in_one_thing(preset: str, differs: dict[str, object]) -> None:
+    assert {key: value for key, value in PRESETS[preset].items() if PRESETS["sentence"].get(key) != value} == differs

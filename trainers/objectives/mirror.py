@@ -1,23 +1,31 @@
-"""Mirror-BERT (Liu et al. 2021): tell a string and its own corrupted copy from all other strings of the batch."""
+"""Mirror-BERT (Liu et al. 2021): tell a string and its own corrupted copy from all other strings of the batch.
+
+The presets for sentences take the mean over the tokens, as the paper does with BERT; it takes the first token of
+RoBERTa: add --pooling cls there (and --drophead 0.05 to the preset drophead).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
+import regex
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
-from torch.nn import functional
 
+from trainers.contrast import equal_strings, nt_xent, string_numbers
+from trainers.dropout import same_masks, set_drophead, set_dropout
 from trainers.encoder import MASK, Encoder
-from trainers.examples import Examples
+from trainers.examples import Examples, row_seed
 from trainers.objective import Objective, Row
 from trainers.pretrained import Source, load_encoder
+from trainers.processes import gather, gather_pairs, of_first
 from trainers.settings import Training
+from trainers.triplets import multi_similarity
 
-READS = ("text", "views")
+READS = ("text", "views", "words", "random")
 
 COMPAT_SHORTEST = 30
 """The authors' code masks nothing in strings of fewer characters."""
@@ -28,8 +36,19 @@ class PARAMS(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    temperature: float = Field(0.04, gt=0, description="Temperature of the cosines.")
+    loss: Literal["infonce", "ms"] = Field(
+        "infonce", description="InfoNCE, or the multi-similarity loss over hard triplets, which has no temperature."
+    )
+    temperature: float = Field(0.04, gt=0, description="Temperature of the cosines in InfoNCE.")
     span: int = Field(5, ge=0, description="Characters masked in one copy of each string; 0 masks none.")
+    masking: Literal["fresh", "once"] = Field(
+        "fresh", description="Draw the masks anew in each epoch, or once for all epochs."
+    )
+    dropout: float = Field(0.1, ge=0, lt=1, description="Rate of every dropout of the encoder, attention included.")
+    drophead: float = Field(
+        0.0, ge=0, lt=1, description="Share of attention heads dropped; with dropout 0, 0.2 for BERT, 0.05 for RoBERTa."
+    )
+    controlled: bool = Field(False, description="Give both copies of a string the same dropout masks.")
     compat: bool = Field(
         False,
         description="Mask as the authors' code does (strings of 30 characters or more, first occurrence, literal "
@@ -37,11 +56,31 @@ class PARAMS(BaseModel):
     )
 
 
-_COMMON = {"batch_size": 200, "lr": 2e-5, "schedule": "constant", "weight_decay": 0.01, "decay_all": True}
+_COMMON = {
+    "batch_size": 200,
+    "lr": 2e-5,
+    "schedule": "constant",
+    "weight_decay": 0.01,
+    "decay_all": True,
+    "temperature": 0.04,
+}
+_SENTENCE = {**_COMMON, "span": 5, "max_tokens": 50, "epochs": 1, "pooling": "mean"}
+_PHRASE = {**_COMMON, "span": 2, "max_tokens": 25, "epochs": 2, "pooling": "cls"}
+_WORD = {**_PHRASE, "span": 0, "temperature": 0.2}
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    "sentence": {**_COMMON, "temperature": 0.04, "span": 5, "max_tokens": 50, "epochs": 1, "pooling": "mean"},
-    "phrase": {**_COMMON, "temperature": 0.04, "span": 2, "max_tokens": 25, "epochs": 2, "pooling": "cls"},
-    "word": {**_COMMON, "temperature": 0.2, "span": 0, "max_tokens": 25, "epochs": 2, "pooling": "cls"},
+    "sentence": _SENTENCE,
+    "phrase": _PHRASE,
+    "word": _WORD,
+    # The rows of Tables 7 and 8; the controlled dropout of Table 8 goes without span masks.
+    "drophead": {**_SENTENCE, "dropout": 0.0, "drophead": 0.2},
+    "no-dropout": {**_SENTENCE, "dropout": 0.0},
+    "no-mask": {**_SENTENCE, "span": 0},
+    "neither": {**_SENTENCE, "dropout": 0.0, "span": 0},
+    "controlled": {**_SENTENCE, "span": 0, "controlled": True},
+    "ms": {**_SENTENCE, "loss": "ms"},
+    "code": {**_SENTENCE, "compat": True, "pooling": "padded-mean"},
+    # Table 10, whose better row has this rate; for --random.
+    "random": {**_WORD, "lr": 5e-5},
 }
 
 
@@ -51,27 +90,42 @@ class Mirror(Objective):
     def __init__(self, encoder: Encoder, params: PARAMS) -> None:
         super().__init__(encoder)
         self.params = params
+        set_dropout(encoder.model, params.dropout)
+        set_drophead(encoder.model, params.drophead)
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of the left side, the text of the right side, and numbers that tell equal strings."""
-        numbers: dict[str, int] = {}
-        keys = [
-            tuple(numbers.setdefault(text, len(numbers)) for text in row)
-            for row in zip(examples.texts, examples.left, examples.right, strict=True)
-        ]
-        mirrored = [left == right for left, right in zip(examples.left, examples.right, strict=True)]
+        """Return the ids of both sides, and numbers that tell equal strings.
+
+        A right side that only repeats the left one gets a span mask. Where that is drawn in each epoch, `right` holds
+        texts instead of ids, and `mirrored` says which are to be masked.
+        """
+        keys = string_numbers(examples.texts, examples.left, examples.right)
         left = self.encoder.tokenize(examples.left)
-        return {"left": left, "right": examples.right, "mirrored": mirrored, "keys": keys}
+        mirrored = [one == other for one, other in zip(examples.left, examples.right, strict=True)]
+        if self.params.span == 0 and all(mirrored):
+            return {"left": left, "right": left, "keys": keys}
+        if self.params.span and self.params.masking == "fresh" and any(mirrored):
+            return {"left": left, "right": examples.right, "mirrored": mirrored, "keys": keys}
+        # Torch was given the run's seed; in other processes than the first it may have got one of its own.
+        seed = of_first(torch.initial_seed())
+        seeds = (row_seed(seed, row, 0) for row in range(len(mirrored)))
+        right = [
+            self._corrupted(text, seed) if repeats else text
+            for text, seed, repeats in zip(examples.right, seeds, mirrored, strict=True)
+        ]
+        return {"left": left, "right": self._tokenize_right(right), "keys": keys}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return one batch (2n, tokens), left sides first, and the `keys` (n, 3) of source, left and right string.
-
-        A right side that only repeats the left one gets its span mask here, drawn from the row's seed.
-        """
-        right = [self._corrupted(row["right"], row["seed"]) if row["mirrored"] else row["right"] for row in rows]
-        ids = self.encoder.tokenize(right, literal_mask=self.params.compat)
-        batch = self.encoder.pad([row["left"] for row in rows] + list(ids))
+        """Return one batch (2n, tokens), left sides first, and the `keys` (n, 3) of source, left and right string."""
+        right = [row["right"] for row in rows]
+        if "mirrored" in rows[0]:
+            texts = [self._corrupted(row["right"], row["seed"]) if row["mirrored"] else row["right"] for row in rows]
+            right = list(self._tokenize_right(texts))
+        batch = self.encoder.pad([row["left"] for row in rows] + right)
         return {**batch, "keys": torch.tensor([row["keys"] for row in rows])}
+
+    def _tokenize_right(self, texts: Sequence[str]) -> Sequence[list[int]]:
+        return self.encoder.tokenize(texts, literal_mask=self.params.compat)
 
     def _corrupted(self, text: str, seed: int) -> str:
         if self.params.span == 0:
@@ -80,59 +134,41 @@ class Mirror(Objective):
         return mask(text, self.params.span, Random(seed))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
-        """Return the mean InfoNCE loss of 2n anchors in nats, and the vectors (2n, d).
+        """Return the mean loss of the batch's anchors, in nats for InfoNCE, and their vectors.
+
+        Under several processes the batch is that of all of them.
 
         Args:
             input_ids: (2n, tokens), row i and row n + i being the two sides of one pair.
             attention_mask: The same shape; 0 at padding.
             keys: (n, 3), see `equal_strings`.
         """
-        vectors = self.encoder(input_ids, attention_mask)
-        excluded = None if self.params.compat else equal_strings(keys)
-        return {"loss": nt_xent(vectors, self.params.temperature, excluded), "vectors": vectors.detach()}
-
-
-def nt_xent(vectors: Tensor, temperature: float, excluded: Tensor | None = None) -> Tensor:
-    """Return the mean loss of 2n anchors, `-log(exp(s_pos / t) / sum over j != i of exp(s_ij / t))` (Eq. 1).
-
-    Args:
-        vectors: (2n, d), row i and row n + i being a positive pair; s is their cosine.
-        temperature: t.
-        excluded: (2n, 2n) boolean, true where j must not be a negative of i; positives stay whatever it says.
-    """
-    count = len(vectors)
-    unit = functional.normalize(vectors.float(), dim=-1)
-    own = torch.arange(count, device=vectors.device)
-    positive = own.roll(count // 2)
-    left_out = torch.eye(count, dtype=torch.bool, device=vectors.device)
-    if excluded is not None:
-        left_out = left_out | excluded
-        left_out[own, positive] = False
-    scores = (unit @ unit.T / temperature).masked_fill(left_out, float("-inf"))
-    return functional.cross_entropy(scores, positive)
-
-
-def equal_strings(keys: Tensor) -> Tensor:
-    """Return (2n, 2n), true where string j is no true negative of anchor i.
-
-    That is where both come from the same source, or j is the same string as i or as its positive.
-
-    Args:
-        keys: (n, 3), equal numbers for equal strings: the source, the left and the right string of each pair.
-    """
-    source = keys[:, 0].repeat(2)
-    string = torch.cat([keys[:, 1], keys[:, 2]])
-    partner = torch.cat([keys[:, 2], keys[:, 1]])
-    same = (string[:, None] == string[None]) | (partner[:, None] == string[None])
-    return same | (source[:, None] == source[None])
+        if self.params.controlled:
+            vectors = same_masks(self.encoder, input_ids, attention_mask)
+        else:
+            vectors = self.encoder(input_ids, attention_mask)
+        vectors = gather_pairs(vectors)
+        excluded = None if self.params.compat else equal_strings(gather(keys))
+        if self.params.loss == "ms":
+            loss = multi_similarity(vectors, excluded)
+        else:
+            loss = nt_xent(vectors, self.params.temperature, excluded)
+        return {"loss": loss, "vectors": vectors.detach()}
 
 
 def mask_span(text: str, characters: int, random: Random) -> str:
-    """Replace one random run of `characters` characters by `[MASK]`; a text no longer than that stays as it is."""
-    if len(text) <= characters:
+    """Replace one random run of `characters` characters by `[MASK]`; a text no longer than that stays as it is.
+
+    A character is what a reader takes for one (a grapheme cluster of Unicode's annex 29): none is cut.
+    """
+    starts: Sequence[int] = range(len(text) + 1)
+    if not text.isascii() or "\r" in text:
+        starts = [*(match.start() for match in regex.finditer(r"\X", text)), len(text)]
+    last = len(starts) - 1 - characters
+    if last <= 0:
         return text
-    start = random.randrange(len(text) - characters + 1)
-    return text[:start] + MASK + text[start + characters :]
+    start = random.randrange(last + 1)
+    return text[: starts[start]] + MASK + text[starts[start + characters] :]
 
 
 def mask_span_compat(text: str, characters: int, random: Random) -> str:

@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from pipelines.console import InputError
+from trainers.dropout import head_weights, same_masks, set_drophead, set_dropout
+from trainers.encoder import Encoder, Pooling
+from trainers.pretrained import load_encoder, locate, save_encoder
+
+SIZES = {
+    "vocab_size": 40,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 24,
+    "max_position_embeddings": 40,
+}
+SPECIAL = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
+DISTIL = {
+    "vocab_size": 40,
+    "dim": 16,
+    "n_layers": 2,
+    "n_heads": 4,
+    "hidden_dim": 24,
+    "max_position_embeddings": 40,
+}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "bert": SIZES,
+    "roberta": SIZES,
+    "xlm-roberta": SIZES,
+    "electra": {**SIZES, "embedding_size": 16},
+    "distilbert": DISTIL,
+    "modernbert": {**SIZES, **SPECIAL},
+    "mpnet": SIZES,
+    "albert": {**SIZES, "embedding_size": 16},
+}
+# MPNet has one attention of its own.
+CASES = [(kind, way) for kind in CONFIGS for way in ("sdpa", "eager") if (kind, way) != ("mpnet", "sdpa")]
+
+
+def make(kind: str, attention: str = "sdpa") -> nn.Module:
+    from transformers import AutoConfig, AutoModel
+
+    torch.manual_seed(1)
+    config = AutoConfig.for_model(kind, **CONFIGS[kind])
+    if kind == "mpnet":
+        attention = "eager"
+    model = AutoModel.from_config(config, attn_implementation=attention)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.normal_(0, 0.3)
+    return model
+
+
+IDS = torch.randint(5, 40, (6, 7), generator=torch.Generator().manual_seed(2))
+MASK = (torch.arange(7) < torch.tensor([7, 7, 5, 4, 7, 3])[:, None]).long()
+
+
+def encode(model: nn.Module, *, train: bool, seed: int = 3) -> Tensor:
+    torch.manual_seed(seed)
+    hidden: Tensor = model.train(train)(input_ids=IDS, attention_mask=MASK).last_hidden_state
+    return hidden
+
+
+class Dropouts(TorchFunctionMode):
+    """Notes the rate of every dropout that is really computed, and what it zeroed."""
+
+    def __init__(self) -> None:
+        self.rates: list[tuple[str, float]] = []
+        self.zeroed: list[Tensor] = []
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
+    ) -> object:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if func is functional.dropout:
+            self.rates.append(("dropout", kwargs.get("p", args[1] if len(args) > 1 else None)))
+            self.zeroed.append(result == 0)
+        elif func is functional.scaled_dot_product_attention:
+            self.rates.append(("attention", kwargs["dropout_p"]))
+        return result
+
+
+@pytest.mark.parametrize(("kind", "attention"), CASES)
+def test_every_dropout_gets_the_rate(kind: str, attention: str) -> None:
+    model = make(kind, attention)
+    set_dropout(model, 0.35)
+    with Dropouts() as seen:
+        high = encode(model, train=True)
+    assert {rate for _, rate in seen.rates} == {0.35}
+    layers = 2
+    # Attention and at least one more in each layer, and the embeddings.
+    assert len(seen.rates) >= 2 * layers + 1
+    if attention == "sdpa":
+        assert [where for where, _ in seen.rates].count("attention") == layers
+    plain = encode(model, train=False)
+    assert not torch.allclose(high, plain, atol=1e-2)
+    set_dropout(model, 0.0)
+    torch.testing.assert_close(encode(model, train=True), plain, rtol=0, atol=1e-5)
+
+
+def test_configuration_keeps_its_rates() -> None:
+    model = make("modernbert")
+    before = copy.deepcopy(model.config.to_dict())
+    set_dropout(model, 0.2)
+    set_drophead(model, 0.2)
+    assert model.config.to_dict() == before
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.0, 2.0])
+def test_rates_outside_the_unit_interval_are_refused(rate: float) -> None:
+    with pytest.raises(InputError, match="--dropout"):
+        set_dropout(make("bert"), rate)
+    with pytest.raises(InputError, match="--drophead"):
+        set_drophead(make("bert"), rate)
+
+
+def head_outputs(model: nn.Module) -> list[Tensor]:
+    """What every attention's output projection takes in a training pass: (rows, tokens, heads, width)."""
+    ends = ("attention.output.dense", "attn.Wo", "attn.o", "attention.out_lin", "attention.dense")
+    seen: list[Tensor] = []
+    handles = [
+        module.register_forward_hook(lambda _, inputs, __: seen.append(inputs[0].detach().unflatten(-1, (4, -1))))
+        for name, module in model.named_modules()
+        if name.endswith(ends)
+    ]
+    encode(model, train=True)
+    for handle in handles:
+        handle.remove()
+    return seen
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_drophead_zeroes_whole_heads_and_scales_the_rest(kind: str) -> None:
+    model = make(kind)
+    set_dropout(model, 0.0)
+    plain, plain_heads = encode(model, train=True), head_outputs(model)
+    set_drophead(model, 0.5)
+    dropped_heads = head_outputs(model)
+    assert len(dropped_heads) == 2
+    # Only the first layer's heads had the same input in both passes.
+    ratio = dropped_heads[0] / plain_heads[0]
+    of_head = ratio.mean(dim=(1, 3))
+    torch.testing.assert_close(ratio, of_head[:, None, :, None].expand_as(ratio), rtol=1e-4, atol=1e-5)
+    kept = of_head != 0
+    scale = kept * (4 / kept.sum(dim=1, keepdim=True))
+    torch.testing.assert_close(of_head, scale, rtol=1e-4, atol=1e-5)
+    assert not kept.all()
+    assert (kept != kept[0]).any(), "each sentence draws its own heads"
+    torch.testing.assert_close(encode(model, train=False), plain, rtol=0, atol=1e-5)
+    assert torch.equal(encode(model, train=True, seed=8), encode(model, train=True, seed=8))
+    assert not torch.equal(encode(model, train=True, seed=8), encode(model, train=True, seed=9))
+    set_drophead(model, 0.0)
+    torch.testing.assert_close(encode(model, train=True), plain, rtol=0, atol=1e-5)
+
+
+def test_heads_keep_their_expected_weight_and_never_all_go() -> None:
+    torch.manual_seed(4)
+    for rate in (0.05, 0.2, 0.9):
+        weights = head_weights(40_000, 6, rate, torch.device("cpu"))
+        torch.testing.assert_close(weights.sum(dim=1), torch.full((40_000,), 6.0))
+        torch.testing.assert_close(weights.mean(dim=0), torch.ones(6), rtol=0, atol=0.06)
+        dropped = (weights == 0).float().mean().item()
+        # All six at once would leave nothing: then one stays.
+        assert dropped == pytest.approx(rate - rate**6 / 6, abs=0.01)
+
+
+def test_setting_drophead_again_replaces_the_rate() -> None:
+    model = make("bert")
+    set_dropout(model, 0.0)
+    set_drophead(model, 0.9)
+    set_drophead(model, 0.2)
+    again = encode(model, train=True)
+    fresh = make("bert")
+    set_dropout(fresh, 0.0)
+    set_drophead(fresh, 0.2)
+    assert torch.equal(again, encode(fresh, train=True))
+
+
+@pytest.mark.filterwarnings("ignore:`gradient_checkpointing_enable`:FutureWarning")
+def test_drophead_is_drawn_alike_when_a_checkpointed_layer_is_computed_again() -> None:
+    gradients = []
+    for checkpointed in (False, True):
+        model = make("bert")
+        set_drophead(model, 0.5)
+        if checkpointed:
+            model.gradient_checkpointing_enable()
+        encode(model, train=True).square().sum().backward()
+        gradients.append(model.embeddings.word_embeddings.weight.grad)
+    torch.testing.assert_close(gradients[1], gradients[0])
+
+
+def test_unknown_attention_is_refused_in_one_line() -> None:
+    from transformers import XLMConfig, XLMModel
+
+    model = XLMModel(XLMConfig(vocab_size=40, emb_dim=16, n_layers=1, n_heads=2, max_position_embeddings=40))
+    with pytest.raises(InputError, match="XLMModel are not known"):
+        set_drophead(model, 0.2)
+    set_drophead(model, 0.0)
+
+
+def test_saved_encoder_knows_nothing_of_what_was_dropped(tiny_bert: Path, tmp_path: Path) -> None:
+    encoder = load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24)
+    names = set(encoder.state_dict())
+    set_dropout(encoder.model, 0.4)
+    set_drophead(encoder.model, 0.5)
+    assert set(encoder.state_dict()) == names
+    save_encoder(encoder, tmp_path / "saved", "card")
+    found = load_encoder(locate(str(tmp_path / "saved")), pooling="mean", max_tokens=24)
+    assert {m.p for m in found.modules() if isinstance(m, nn.Dropout)} == {0.1}
+    torch.testing.assert_close(found.encode(["a man"]), encoder.encode(["a man"]))
+
+
+def uneven(encoder: Encoder, rows: int, *, equal: bool) -> dict[str, Tensor]:
+    """Rows of 3 to 20 tokens; the second sides equal, or up to two tokens shorter."""
+    draw = torch.Generator().manual_seed(6)
+    lengths = torch.randint(3, 21, (rows,), generator=draw).tolist()
+    left = [torch.randint(5, 60, (length,), generator=draw).tolist() for length in lengths]
+    right = left if equal else [row[: max(2, len(row) - index % 3)] for index, row in enumerate(left)]
+    return encoder.pad([*left, *right])
+
+
+@pytest.mark.parametrize("rows", [3, 60, 400])
+def test_equal_sides_get_equal_vectors_under_the_same_masks(tiny_bert: Path, rows: int) -> None:
+    encoder = load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24).train()
+    set_drophead(encoder.model, 0.3)
+    batch = uneven(encoder, rows, equal=True)
+    first, second = same_masks(encoder, **batch).chunk(2)
+    assert torch.equal(first, second)
+    again = same_masks(encoder, **batch)[:rows]
+    assert not torch.isclose(first, again).all(dim=1).any(), "every call draws anew"
+    apart, other = encoder(**batch).chunk(2)
+    assert not torch.isclose(apart, other).all(dim=1).any()
+
+
+def test_masks_are_the_same_position_by_position_where_lengths_differ(tiny_bert: Path) -> None:
+    encoder = load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24).train()
+    batch = uneven(encoder, 90, equal=False)
+    with Dropouts() as seen:
+        same_masks(encoder, **batch)
+    # The embeddings' dropout begins every pass; passes alternate between the two sides.
+    layers = len(encoder.model.encoder.layer)
+    begins = seen.zeroed[:: 1 + 2 * layers]
+    assert len(begins) >= 4
+    for first, second in zip(begins[::2], begins[1::2], strict=True):
+        assert torch.equal(first, second)
+        assert first.any()
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "padded-mean"])
+def test_order_of_the_rows_is_kept(tiny_bert: Path, pooling: Pooling) -> None:
+    encoder = load_encoder(locate(str(tiny_bert)), pooling=pooling, max_tokens=24).eval()
+    batch = uneven(encoder, 130, equal=False)
+    torch.testing.assert_close(same_masks(encoder, **batch), encoder(**batch), rtol=1e-4, atol=1e-5)
