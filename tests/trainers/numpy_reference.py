@@ -12,7 +12,7 @@ EPS = 1e-5  # BatchNorm's
 
 @dataclass
 class Predictor:
-    """Linear, BN, ReLU, Linear, BN, ReLU, Linear; BN in training mode, with batch statistics."""
+    """Linear, BN, ReLU, Linear, BN, ReLU, Linear; BN in training mode, with the statistics of the rows it is given."""
 
     w: list[Array]
     b: list[Array]
@@ -31,8 +31,10 @@ class Predictor:
         saved.append((x,))
         return x @ self.w[2].T + self.b[2], saved
 
-    def backward(self, grad: Array, saved: list[tuple[Array, ...]], lr: float) -> Array:
-        """Descend by `lr` and return the gradient at the input."""
+    def backward(
+        self, grad: Array, saved: list[tuple[Array, ...]]
+    ) -> tuple[Array, list[tuple[list[Array], int, Array]]]:
+        """Return the gradient at the input, and those of the parameters: list, place in it, gradient."""
         steps = [(self.w, 2, grad.T @ saved[2][0]), (self.b, 2, grad.sum(axis=0))]
         grad = grad @ self.w[2]
         for i in (1, 0):
@@ -43,9 +45,7 @@ class Predictor:
             grad = (g - g.mean(axis=0) - normal * (g * normal).mean(axis=0)) / std
             steps += [(self.w, i, grad.T @ x), (self.b, i, grad.sum(axis=0))]
             grad = grad @ self.w[i]
-        for values, i, step in steps:
-            values[i] = values[i] - lr * step
-        return grad
+        return grad, steps
 
 
 @dataclass
@@ -63,15 +63,19 @@ class Bsl:
         n = len(left)
         online = np.stack([self.table[ids].mean(axis=0) for ids in sentences])
         h = np.stack([self.target[ids].mean(axis=0) for ids in sentences])
-        z, saved = self.predictor.forward(online)
-        loss, grad = 0.0, np.zeros_like(z)
+        loss, at_online, steps = 0.0, np.zeros_like(online), []
         for first, second in [(slice(0, n), slice(n, None)), (slice(n, None), slice(0, n))]:
-            zn = z[first] / np.linalg.norm(z[first], axis=1, keepdims=True)
+            # The predictor sees one view at a time, and so does its BN.
+            z, saved = self.predictor.forward(online[first])
+            length = np.linalg.norm(z, axis=1, keepdims=True)
+            zn = z / length
             hn = h[second] / np.linalg.norm(h[second], axis=1, keepdims=True)
             cos = (zn * hn).sum(axis=1, keepdims=True)
             loss += 0.5 * float(-cos.mean())
-            grad[first] = 0.5 * -(hn - cos * zn) / np.linalg.norm(z[first], axis=1, keepdims=True) / n
-        at_online = self.predictor.backward(grad, saved, lr)
+            at_online[first], of_predictor = self.predictor.backward(0.5 * -(hn - cos * zn) / length / n, saved)
+            steps += of_predictor
+        for values, i, step in steps:
+            values[i] = values[i] - lr * step
         table = self.table.copy()
         for ids, row in zip(sentences, at_online, strict=True):
             for token in ids:
@@ -90,4 +94,15 @@ def nt_xent(vectors: Array, temperature: float) -> float:
         scores = {j: float(unit[i] @ unit[j]) / temperature for j in range(count) if j != i}
         positive = scores[(i + count // 2) % count]
         losses.append(-positive + np.log(sum(np.exp(score) for score in scores.values())))
+    return float(np.mean(losses))
+
+
+def one_sided(vectors: Array, temperature: float, left_out: set[tuple[int, int]] = frozenset()) -> float:
+    """SimCSE's Eq. 4: n anchors, row i against rows n + j; pairs (i, j) of `left_out` are no negatives."""
+    n = len(vectors) // 2
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    losses = []
+    for i in range(n):
+        scores = {j: float(unit[i] @ unit[n + j]) / temperature for j in range(n) if i == j or (i, j) not in left_out}
+        losses.append(-scores[i] + np.log(sum(np.exp(score) for score in scores.values())))
     return float(np.mean(losses))

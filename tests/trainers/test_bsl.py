@@ -11,8 +11,18 @@ from torch import nn
 
 from trainers.encoder import Encoder
 from trainers.examples import Examples
-from trainers.objectives.bsl import PARAMS, Bsl, code_predictor, negative_cosine, paper_predictor
+from trainers.objectives.bsl import (
+    PARAMS,
+    PRESETS,
+    Bsl,
+    ViewNorm,
+    build,
+    code_predictor,
+    negative_cosine,
+    paper_predictor,
+)
 from trainers.pretrained import load_encoder, locate
+from trainers.settings import resolve
 
 
 class Linear(nn.Module):
@@ -101,6 +111,30 @@ def test_loss_is_the_same_for_swapped_views_and_permuted_rows(bert_bsl: Bsl, sen
     assert abs(bert_bsl(**batch_of(bert_bsl, mismatched, list(range(8))))["loss"].item() - plain.item()) > 1e-4
 
 
+@pytest.mark.parametrize("predictor", ["paper", "code"])
+def test_predictor_sees_each_view_alone(predictor: str) -> None:
+    """What the authors' code does: BatchNorm's statistics are those of one view."""
+    torch.manual_seed(0)
+    made = (paper_predictor if predictor == "paper" else code_predictor)(6, 2)
+    first, second = torch.randn(5, 6), 3 + 2 * torch.randn(5, 6)
+    both = made(torch.cat([first, second]))
+    ordinary = torch.nn.Sequential(*_with_batch_norm(made))
+    torch.testing.assert_close(both, torch.cat([ordinary(first), ordinary(second)]))
+    assert not torch.allclose(both, ordinary(torch.cat([first, second])), atol=1e-3)
+
+
+def _with_batch_norm(module: nn.Module) -> list[nn.Module]:
+    layers = []
+    for layer in module.modules():
+        if isinstance(layer, ViewNorm):
+            plain = nn.BatchNorm1d(layer.num_features)
+            plain.load_state_dict(layer.state_dict())
+            layers.append(plain)
+        elif isinstance(layer, nn.Linear | nn.ReLU):
+            layers.append(layer)
+    return layers
+
+
 def test_cosine_ignores_length() -> None:
     z, h = torch.randn(5, 3), torch.randn(5, 3)
     torch.testing.assert_close(negative_cosine(3 * z, 0.1 * h), negative_cosine(z, h))
@@ -125,6 +159,51 @@ def test_target_moves_by_the_moving_average_of_every_parameter(bert_bsl: Bsl) ->
     online = dict(bert_bsl.encoder.named_parameters())
     for name, value in bert_bsl.target.named_parameters():
         torch.testing.assert_close(value, 0.999 * before[name] + 0.001 * online[name])
+
+
+def test_target_and_its_average_stay_float32_beside_an_encoder_in_half_precision(tiny_bert: Path) -> None:
+    encoder = load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24).bfloat16()
+    objective = Bsl(encoder, PARAMS(width=2, momentum=0.999))
+    assert {value.dtype for value in objective.target.parameters()} == {torch.float32}
+    moved = objective.encoder.model.embeddings.word_embeddings.weight
+    xi = objective.target.model.embeddings.word_embeddings.weight
+    before = xi.clone()
+    with torch.no_grad():
+        moved.add_(0.01)
+    objective.after_step(1, 1)
+    # In bf16 the step of a thousandth of a hundredth would be lost.
+    torch.testing.assert_close(xi, 0.999 * before + 0.001 * moved.float())
+    assert not torch.equal(xi, before)
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+def test_predictor_and_loss_are_float32_under_autocast(
+    bert_bsl: Bsl, sentences: list[str], precision: torch.dtype
+) -> None:
+    bert_bsl.eval()
+    batch = batch_of(bert_bsl, pairs(sentences), list(range(8)))
+    seen = []
+    bert_bsl.predictor.register_forward_hook(lambda _, taken, made: seen.extend([taken[0].dtype, made.dtype]))
+    with torch.autocast("cpu", dtype=torch.bfloat16, enabled=precision == torch.bfloat16):
+        loss = bert_bsl(**batch)["loss"]
+    assert {loss.dtype, *seen} == {torch.float32}
+    assert loss.item() == pytest.approx(bert_bsl(**batch)["loss"].item(), abs=0.02)
+
+
+def test_momentum_rises_to_one_along_half_a_cosine(bert_bsl: Bsl) -> None:
+    assert [bert_bsl.momentum_at(step, 5) for step in (1, 5)] == [0.999, 0.999]
+    bert_bsl.params = PARAMS(width=2, momentum=0.9, momentum_schedule="cosine")
+    # BYOL: 1 - (1 - tau) (cos(pi k / K) + 1) / 2 for k = 0 ... K.
+    found = [bert_bsl.momentum_at(step, 100) for step in range(1, 102)]
+    np.testing.assert_allclose(found, 1 - 0.1 * (np.cos(np.pi * np.arange(101) / 100) + 1) / 2)
+    assert found[0] == pytest.approx(0.9)
+    assert found[-1] == 1
+    xi = bert_bsl.target.model.embeddings.word_embeddings.weight
+    before = xi.clone()
+    with torch.no_grad():
+        bert_bsl.encoder.model.embeddings.word_embeddings.weight.add_(1.0)
+    bert_bsl.after_step(51, 100)
+    torch.testing.assert_close(xi, before + 0.05)
 
 
 @pytest.mark.parametrize("dropout", [True, False])
@@ -154,3 +233,22 @@ def test_predictors_have_the_published_sizes(predictor: object, width: int, mill
     with torch.device("meta"):
         count = sum(parameter.numel() for parameter in predictor(768, width).parameters())
     assert round(count / 1e6, 1) == millions
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_builds_and_gives_a_loss_that_reaches_the_encoder(
+    preset: str, tiny_bert: Path, sentences: list[str]
+) -> None:
+    given = {"max_tokens": 24, "width": 2, "dropout": 0.3, "predictor_lr": 10.0}
+    _, training, params = resolve(PRESETS, PARAMS, preset, given)
+    objective = build(params, training, locate(str(tiny_bert))).train()
+    rates = {module.p for module in objective.modules() if isinstance(module, nn.Dropout)}
+    assert rates == {0.3}
+    outputs = objective(**batch_of(objective, pairs(sentences), list(range(8))))
+    outputs["loss"].backward()
+    assert outputs["vectors"].shape == (16, 16)
+    assert objective.encoder.model.embeddings.word_embeddings.weight.grad.abs().sum() > 0
+    ((prefix, factor),) = objective.parameter_rates().items()
+    named = [name for name, value in objective.named_parameters() if value.requires_grad and name.startswith(prefix)]
+    assert len(named) == len(list(objective.predictor.parameters()))
+    assert factor == 10.0

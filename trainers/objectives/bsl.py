@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from math import cos, pi
 from typing import Any, Literal, Self
 
 import torch
 from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
+from trainers.dropout import set_dropout
 from trainers.encoder import Encoder
 from trainers.examples import Examples
 from trainers.objective import Objective, Row, float32
 from trainers.pretrained import Source, load_encoder
+from trainers.processes import gather_pairs
 from trainers.settings import Training
 
 READS = ("views",)
@@ -26,10 +30,17 @@ class PARAMS(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     momentum: float = Field(0.999, ge=0, le=1, description="Delta of Eq. 4; 1 never moves the target.")
+    momentum_schedule: Literal["constant", "cosine"] = Field(
+        "constant", description="Keep the momentum, or let it rise to 1 along half a cosine, as BYOL does."
+    )
     predictor: Literal["paper", "code"] = Field(
         "paper", description="One MLP with two BatchNorms, or three chained MLPs with one each."
     )
-    width: int = Field(8, ge=1, description="Hidden width of the predictor in multiples of the dimension.")
+    width: int = Field(8, ge=1, description="Hidden width of the predictor in multiples of the dimension (k).")
+    predictor_lr: float = Field(1.0, gt=0, description="Learning rate of the predictor in multiples of --lr.")
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
+    )
     target_dropout: bool = Field(True, description="Keep dropout on in the target network.")
     distance: Literal["cosine", "squared"] = Field(
         "cosine", description="Eq. 2, or the squared distance of unit vectors (4 x Eq. 2 + 4)."
@@ -50,33 +61,43 @@ _CODE: Mapping[str, Any] = {
 }
 # As printed. Where the print is silent (dropout in the target, schedule, clipping, length), as the code does. The
 # decay is AdamW's: with L2 inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
-_PAPER = {
-    **_CODE,
-    "lr": 5e-4,
-    "weight_decay": 0.01,
-    "eps": 1e-6,
-    "predictor": "paper",
-    "width": 8,
-    "distance": "cosine",
+_PAPER = {**_CODE, "lr": 5e-4, "weight_decay": 0.01, "predictor": "paper", "width": 8, "distance": "cosine"}
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    # Ours, for some ten thousand pairs: the predictor learns fast enough to be of use within so few steps, and the
+    # encoder slowly enough not to lose what it knew before.
+    "tuned": {**_PAPER, "lr": 2e-5, "predictor_lr": 50.0, "weight_decay": 0.0},
+    "paper": _PAPER,
+    "code": _CODE,
+    # BSL-SBERT, as the authors' script for it has it: start from a supervised encoder, train on entailment pairs.
+    "post-training": {**_CODE, "momentum": 0.9999},
+    # BSL-uns: start from mBERT, train on sentences and their translations.
+    "multilingual": {**_CODE, "lr": 5e-5},
 }
-PRESETS: Mapping[str, Mapping[str, Any]] = {"paper": _PAPER, "code": _CODE}
 
 
 class Bsl(Objective):
-    """Online encoder f and predictor p, trained; target encoder g, which follows f and gets no gradient (Eq. 1-4)."""
+    """Online encoder f and predictor p, trained; target encoder g, which follows f and gets no gradient (Eq. 1-4).
+
+    The target's weights and their moving average are float32 in every precision: near a momentum of 1 a step is too
+    small for bf16. Its forward pass is autocast like the online one; predictor and loss are float32 throughout.
+    """
 
     def __init__(self, encoder: Encoder, params: PARAMS) -> None:
         super().__init__(encoder)
         self.params = params
         build_predictor = paper_predictor if params.predictor == "paper" else code_predictor
         self.predictor = build_predictor(encoder.dimension, params.width)
-        self.target = copy.deepcopy(encoder).requires_grad_(False)
+        self.target = copy.deepcopy(encoder).float().requires_grad_(False)
 
     def train(self, mode: bool = True) -> Self:
         """Set the mode; the target's dropout follows `target_dropout`."""
         super().train(mode)
         self.target.train(mode and self.params.target_dropout)
         return self
+
+    def parameter_rates(self) -> Mapping[str, float]:
+        """Return factors on the learning rate by the beginning of the parameters' names."""
+        return {"predictor.": self.params.predictor_lr}
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both views."""
@@ -89,26 +110,37 @@ class Bsl(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
 
+        With several processes n is the pairs of all of them: the predictor's BatchNorm sees the whole batch, as one
+        process would.
+
         Args:
             input_ids: (2n, tokens), row i and row n + i being the two views of one sentence.
             attention_mask: The same shape; 0 at padding.
         """
-        online = self.encoder(input_ids, attention_mask)
+        online = gather_pairs(self.encoder(input_ids, attention_mask))
         with torch.no_grad():
-            target = self.target(input_ids, attention_mask)
+            target = gather_pairs(self.target(input_ids, attention_mask))
         with float32(online.device):
             predicted = self.predictor(online)
-        # Each view's prediction meets the target's vector of the other view.
-        loss = negative_cosine(predicted, target.roll(len(target) // 2, dims=0)).mean()
+            # Each view's prediction meets the target's vector of the other view.
+            loss = negative_cosine(predicted, target.roll(len(target) // 2, dims=0)).mean()
         if self.params.distance == "squared":
             loss = 4 * loss + 4
         return {"loss": loss, "vectors": online.detach()}
 
+    def momentum_at(self, step: int, total: int) -> float:
+        """Return delta after the optimiser's step number `step` (from 1) of `total`."""
+        if self.params.momentum_schedule == "constant":
+            return self.params.momentum
+        return 1 - (1 - self.params.momentum) * (cos(pi * (step - 1) / total) + 1) / 2
+
     @torch.no_grad()
     def after_step(self, step: int, total: int) -> None:
         """Move the target: `xi <- delta xi + (1 - delta) theta` (Eq. 4), parameters only, as the authors do."""
-        for xi, theta in zip(self.target.parameters(), self.encoder.parameters(), strict=True):
-            xi.lerp_(theta, 1 - self.params.momentum)
+        xi = list(self.target.parameters())
+        theta = [parameter.float() for parameter in self.encoder.parameters()]
+        average = get_ema_multi_avg_fn(self.momentum_at(step, total))  # type: ignore[no-untyped-call]
+        average(xi, theta, step)
 
 
 def negative_cosine(z: Tensor, h: Tensor) -> Tensor:
@@ -116,15 +148,27 @@ def negative_cosine(z: Tensor, h: Tensor) -> Tensor:
     return -functional.cosine_similarity(z, h, dim=-1)
 
 
+class ViewNorm(nn.BatchNorm1d):
+    """BatchNorm over each view on its own: rows (2n, d), all first views, then all second views.
+
+    The predictor is applied to one view at a time, in the equations and in the authors' code; this gives the same
+    with one multiplication for both.
+    """
+
+    def forward(self, rows: Tensor) -> Tensor:
+        """Normalise each half of `rows` by its own mean and variance (in training)."""
+        return torch.cat([super(ViewNorm, self).forward(view) for view in rows.chunk(2)])
+
+
 def paper_predictor(dimension: int, width: int) -> nn.Sequential:
     """The printed predictor: d -> kd -> kd -> d, with BatchNorm and ReLU after the first two."""
     hidden = width * dimension
     return nn.Sequential(
         nn.Linear(dimension, hidden),
-        nn.BatchNorm1d(hidden),
+        ViewNorm(hidden),
         nn.ReLU(),
         nn.Linear(hidden, hidden),
-        nn.BatchNorm1d(hidden),
+        ViewNorm(hidden),
         nn.ReLU(),
         nn.Linear(hidden, dimension),
     )
@@ -137,7 +181,7 @@ def code_predictor(dimension: int, width: int) -> nn.Sequential:
         *(
             nn.Sequential(
                 nn.Linear(dimension, hidden),
-                nn.BatchNorm1d(hidden),
+                ViewNorm(hidden),
                 nn.ReLU(),
                 nn.Linear(hidden, hidden),
                 nn.ReLU(),
@@ -150,4 +194,7 @@ def code_predictor(dimension: int, width: int) -> nn.Sequential:
 
 def build(options: PARAMS, training: Training, source: Source) -> Bsl:
     """Load the encoder and set a fresh predictor on it."""
-    return Bsl(load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens), options)
+    encoder = load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens)
+    if options.dropout is not None:
+        set_dropout(encoder.model, options.dropout)
+    return Bsl(encoder, options)

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy_reference as reference
+import pytest
+import torch
+
+from trainers.contrast import equal_strings, one_sided
+from trainers.examples import Examples
+from trainers.objectives.contrastive import PARAMS, PRESETS, Contrastive, build, train_only_head
+from trainers.pretrained import load_encoder, locate
+from trainers.settings import resolve
+
+
+def objective_of(encoder: Path, preset: str, **given: object) -> Contrastive:
+    torch.manual_seed(0)
+    _, training, params = resolve(PRESETS, PARAMS, preset, {"max_tokens": 24, **given})
+    return build(params, training, locate(str(encoder)))
+
+
+def batch_of(objective: Contrastive, examples: Examples, order: list[int] | None = None) -> dict[str, torch.Tensor]:
+    columns = objective.columns(examples)
+    rows = order or list(range(len(examples)))
+    return objective.collate([{name: column[row] for name, column in columns.items()} for row in rows])
+
+
+def views_of(sentences: list[str]) -> Examples:
+    return Examples(sentences[:8], sentences[8:16], sentences[16:24], 0)
+
+
+@pytest.mark.parametrize("temperature", [0.05, 0.7])
+def test_one_sided_loss_equals_the_equation_in_numpy(temperature: float) -> None:
+    vectors = torch.randn(12, 5, generator=torch.Generator().manual_seed(1))
+    expected = reference.one_sided(vectors.double().numpy(), temperature)
+    assert one_sided(vectors, temperature).item() == pytest.approx(expected, rel=1e-5)
+    assert one_sided(7 * vectors, temperature).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_both_presets_equal_their_equations_over_the_encoders_vectors(tiny_bert: Path, sentences: list[str]) -> None:
+    for preset, equation in (("bsl", reference.nt_xent), ("simcse", reference.one_sided)):
+        objective = objective_of(tiny_bert, preset, twice=False).eval()
+        outputs = objective(**batch_of(objective, views_of(sentences)))
+        vectors = outputs["vectors"].double().numpy()
+        if preset == "simcse":
+            linear = objective.head[0]
+            vectors = np.tanh(vectors @ linear.weight.detach().double().numpy().T)
+        assert outputs["loss"].item() == pytest.approx(equation(vectors, 0.05), rel=1e-4)
+
+
+def test_table_7_compares_each_view_with_two_n_minus_one_others(tiny_bert: Path) -> None:
+    """At a huge temperature all scores are alike: the loss is the log of the number of candidates."""
+    texts = [f"{animal} {verb}" for animal in ("dog", "cat", "horse") for verb in ("eats", "sees")]
+    other = [f"the {text}" for text in texts]
+    examples = Examples(texts, texts, other, 0)
+    for negatives, candidates in (("both", 2 * 6 - 1), ("right", 6)):
+        objective = objective_of(tiny_bert, "bsl", negatives=negatives, temperature=1e6)
+        assert objective(**batch_of(objective, examples))["loss"].item() == pytest.approx(np.log(candidates), rel=1e-4)
+
+
+def test_equal_strings_are_never_negatives(tiny_bert: Path) -> None:
+    texts = ["a dog", "a cat", "a dog", "a bird"]
+    examples = Examples(texts, texts, texts, 0)
+    objective = objective_of(tiny_bert, "simcse", temperature=1e6)
+    loss = objective(**batch_of(objective, examples))["loss"].item()
+    assert loss == pytest.approx((2 * np.log(3) + 2 * np.log(4)) / 4, rel=1e-4)
+    vectors = torch.randn(8, 5)
+    excluded = equal_strings(torch.tensor([[0, 0, 0], [1, 1, 1], [0, 0, 0], [2, 2, 2]]))
+    expected = reference.one_sided(vectors.double().numpy(), 0.05, {(0, 2), (2, 0)})
+    assert one_sided(vectors, 0.05, excluded).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_loss_is_the_same_for_permuted_rows_and_two_sided_for_swapped_views(
+    tiny_bert: Path, sentences: list[str]
+) -> None:
+    examples = views_of(sentences)
+    swapped = Examples(examples.texts, examples.right, examples.left, 0)
+    for preset, symmetric in (("bsl", True), ("simcse", False)):
+        objective = objective_of(tiny_bert, preset, twice=False).eval()
+        plain = objective(**batch_of(objective, examples))["loss"].item()
+        permuted = objective(**batch_of(objective, examples, [3, 1, 7, 0, 2, 6, 4, 5]))["loss"].item()
+        turned = objective(**batch_of(objective, swapped))["loss"].item()
+        assert permuted == pytest.approx(plain, rel=1e-4)
+        assert (turned == pytest.approx(plain, rel=1e-4)) is symmetric
+
+
+def test_simcse_pairs_each_sentence_with_itself_and_dropout_alone_tells_them_apart(
+    tiny_bert: Path, sentences: list[str]
+) -> None:
+    examples = views_of(sentences)
+    objective = objective_of(tiny_bert, "simcse").train()
+    batch = batch_of(objective, examples)
+    assert torch.equal(batch["input_ids"][:8], batch["input_ids"][8:])
+    assert batch["input_ids"][0, :3].tolist() == objective.encoder.tokenize(examples.texts)[0][:3]
+    first, second = objective(**batch)["vectors"].chunk(2)
+    assert not torch.allclose(first, second, atol=1e-3)
+    still = objective_of(tiny_bert, "simcse", dropout=0.0).train()
+    first, second = still(**batch)["vectors"].chunk(2)
+    torch.testing.assert_close(first, second, atol=1e-5, rtol=0)
+
+
+def test_head_is_trained_but_not_saved(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    objective = objective_of(tiny_bert, "simcse").train()
+    objective(**batch_of(objective, views_of(sentences)))["loss"].backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in objective.head.parameters())
+    assert objective.encoder.model.embeddings.word_embeddings.weight.grad.abs().sum() > 0
+    objective.save(tmp_path / "saved", "card")
+    saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling"]
+    encoded = torch.as_tensor(saved.encode(sentences[:5]))
+    torch.testing.assert_close(encoded, objective.encoder.encode(sentences[:5]), atol=1e-5, rtol=0)
+    ids = objective.encoder.pad([objective.encoder.tokenize(sentences[:1])[0]])
+    tokens = objective.eval().encoder.tokens(**ids).detach()
+    torch.testing.assert_close(encoded[:1], tokens[:, 0], atol=1e-5, rtol=0)
+
+
+def test_head_is_drawn_as_the_encoders_own_layers_are(tiny_bert: Path) -> None:
+    encoder = load_encoder(locate(str(tiny_bert)), pooling="cls", max_tokens=24)
+    linear = train_only_head(encoder)[0]
+    assert linear.weight.std().item() == pytest.approx(encoder.model.config.initializer_range, rel=0.2)
+    assert not linear.bias.any()
+    assert not list(objective_of(tiny_bert, "bsl").head.parameters())

@@ -1,0 +1,124 @@
+"""Contrastive learning: BSL's in-batch baseline (Zhang et al. 2021, Table 7) and SimCSE (Gao et al. 2021)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+
+from trainers.contrast import equal_strings, nt_xent, one_sided, string_numbers
+from trainers.dropout import set_dropout
+from trainers.encoder import Encoder
+from trainers.examples import Examples
+from trainers.objective import Objective, Row, float32
+from trainers.pretrained import Source, load_encoder
+from trainers.processes import gather, gather_pairs
+from trainers.settings import Training
+
+READS = ("views", "text")
+
+
+class PARAMS(BaseModel):
+    """What contrastive learning can be told."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")
+    negatives: Literal["both", "right"] = Field(
+        "both",
+        description="Each view against all 2(n-1) others of the batch, or the left views against the n right ones.",
+    )
+    twice: bool = Field(
+        False, description="Pair each sentence with itself and let dropout make the views, whatever the data's views."
+    )
+    head: bool = Field(False, description="Train through a linear layer with tanh that the saved encoder lacks.")
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
+    )
+
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    # The print gives the number of negatives alone: the temperature is that of the loss in the authors' repository,
+    # the rest is what their script trains BSL with.
+    "bsl": {
+        "lr": 1e-4,
+        "warmup": 0.1,
+        "clip": 1.0,
+        "eps": 1e-6,
+        "batch_size": 64,
+        "max_tokens": 64,
+        "pooling": "mean",
+        "temperature": 0.05,
+        "negatives": "both",
+    },
+    # Unsupervised SimCSE on BERT-base; what their scripts leave open is as transformers' trainer has it.
+    "simcse": {
+        "lr": 3e-5,
+        "clip": 1.0,
+        "batch_size": 64,
+        "max_tokens": 32,
+        "pooling": "cls",
+        "temperature": 0.05,
+        "negatives": "right",
+        "twice": True,
+        "head": True,
+    },
+}
+
+
+class Contrastive(Objective):
+    """One encoder; each view of a sentence is told from all other sentences of the batch."""
+
+    def __init__(self, encoder: Encoder, params: PARAMS) -> None:
+        super().__init__(encoder)
+        self.params = params
+        self.head = train_only_head(encoder) if params.head else nn.Identity()
+
+    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
+        """Return the ids of both views, and the numbers of source, left and right string, equal for equal strings."""
+        left, right = (examples.texts, examples.texts) if self.params.twice else (examples.left, examples.right)
+        keys = string_numbers(examples.texts, left, right)
+        ids = self.encoder.tokenize(left)
+        return {"left": ids, "right": ids if right is left else self.encoder.tokenize(right), "keys": keys}
+
+    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
+        """Return one batch (2n, tokens), all first views, then all second views, and the `keys` (n, 3)."""
+        batch = self.encoder.pad([row["left"] for row in rows] + [row["right"] for row in rows])
+        return {**batch, "keys": torch.tensor([row["keys"] for row in rows])}
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
+        """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
+
+        With several processes n is the pairs of all of them. Strings that equal an anchor's source or positive are
+        never its negatives.
+
+        Args:
+            input_ids: (2n, tokens), row i and row n + i being the two views of one sentence.
+            attention_mask: The same shape; 0 at padding.
+            keys: (n, 3), see `trainers.contrast.equal_strings`.
+        """
+        vectors = gather_pairs(self.encoder(input_ids, attention_mask))
+        excluded = equal_strings(gather(keys))
+        with float32(vectors.device):
+            compared = self.head(vectors)
+            loss = nt_xent if self.params.negatives == "both" else one_sided
+            return {"loss": loss(compared, self.params.temperature, excluded), "vectors": vectors.detach()}
+
+
+def train_only_head(encoder: Encoder) -> nn.Sequential:
+    """Return SimCSE's head, d -> d and tanh, drawn as the encoder's own layers were."""
+    linear = nn.Linear(encoder.dimension, encoder.dimension)
+    nn.init.normal_(linear.weight, std=getattr(encoder.model.config, "initializer_range", 0.02))
+    nn.init.zeros_(linear.bias)
+    return nn.Sequential(linear, nn.Tanh())
+
+
+def build(options: PARAMS, training: Training, source: Source) -> Contrastive:
+    """Load the encoder."""
+    encoder = load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens)
+    if options.dropout is not None:
+        set_dropout(encoder.model, options.dropout)
+    return Contrastive(encoder, options)
