@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,9 @@ import xxhash
 
 from pipelines.console import InputError, note
 from trainers.encoder import Encoder, Pooling
+from trainers.layout import WEIGHTS, Layout, load_after, load_convolutions, read_layout
+from trainers.modules import all_layers, modules_of
+from trainers.processes import is_first
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -28,28 +30,56 @@ STARTER = "starter"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where an encoder's weights are: what `from_pretrained` takes, and the folder inside it that holds the model."""
+    """Where an encoder's weights are: what `from_pretrained` takes, and how a directory's parts are laid out."""
 
     name: str
     path: str
-    subfolder: str = ""
+    layout: Layout = field(default_factory=Layout)
+
+    @property
+    def subfolder(self) -> str:
+        """The folder of the transformer inside `path`."""
+        return self.layout.transformer
 
     @property
     def folder(self) -> Path | None:
-        """The local folder of the model, or None for a name on the Hub."""
+        """The local folder of the transformer, or None for a name on the Hub."""
         folder = Path(self.path, self.subfolder)
         return folder if folder.is_dir() else None
 
     def digest(self) -> str | None:
-        """Return a hash of local weights, 16 hex digits; None for a name on the Hub."""
-        weights = self.folder / "model.safetensors" if self.folder is not None else None
-        if weights is None or not weights.is_file():
-            return None
+        """Return what pins the weights: a hash of local ones, 16 hex digits, or the commit of a Hub name.
+
+        None where a Hub name is not in the cache and the Hub does not answer.
+        """
+        if self.folder is None:
+            snapshot = hub_snapshot(self.path)
+            return None if snapshot is None else f"commit:{snapshot.name}"
+        # Either the file or its parts and their index.
+        files = sorted(self.folder.glob("model.safetensors")) or sorted(self.folder.glob("model*.safetensors*"))
+        files += [Path(self.path, folder, WEIGHTS) for folder in self.layout.weights()]
         state = xxhash.xxh64()
-        with weights.open("rb") as stream:
-            while block := stream.read(1 << 20):
-                state.update(block)
-        return state.hexdigest()
+        for weights in filter(Path.is_file, files):
+            with weights.open("rb") as stream:
+                while block := stream.read(1 << 20):
+                    state.update(block)
+        return state.hexdigest() if files else None
+
+
+def hub_snapshot(name: str) -> Path | None:
+    """Return the cached folder of the Hub's newest revision of a model, named by its commit; None if there is none.
+
+    What it holds is what was asked for so far, the configuration at the least.
+    """
+    from transformers.utils import cached_file
+
+    try:
+        with quiet():
+            config = cached_file(name, "config.json")
+    except (OSError, ValueError):
+        return None
+    # A symbolic link into the cache's blobs: its own place tells the commit.
+    return None if config is None else Path(config).parent
 
 
 def starter_folder() -> Path:
@@ -75,36 +105,61 @@ def locate(name: str | None) -> Source:
         if path.exists() or name.startswith((".", "/", "~")) or name.count("/") > 1:
             raise InputError(f"no encoder directory {name!r}: give a model's directory, or a Hub name")
         return Source(name, name)
-    subfolder = _transformer_folder(path)
-    if not (path / subfolder / "config.json").is_file():
+    layout = read_layout(path)
+    if not (path / layout.transformer / "config.json").is_file():
         raise InputError(f"{name} holds no model (no config.json): give the directory of one, or a Hub name")
-    return Source(name, str(path), subfolder)
-
-
-def _transformer_folder(path: Path) -> str:
-    modules = path / "modules.json"
-    if not modules.is_file():
-        return ""
-    try:
-        first = json.loads(modules.read_text(encoding="utf-8"))[0]
-        kind, folder = str(first["type"]), str(first["path"])
-    except (ValueError, LookupError, TypeError) as error:
-        raise InputError(f"{modules} is no list of sentence-transformers modules ({error!r}): get it again") from None
-    if not kind.endswith("Transformer"):
-        raise InputError(f"{path} begins with {kind}, no transformer: it cannot be trained here")
-    return folder
+    return Source(name, str(path), layout)
 
 
 def load_encoder(source: Source, *, pooling: Pooling, max_tokens: int) -> Encoder:
     """Load an encoder in float32 (whatever type its weights are stored in), safetensors only.
+
+    A CNN before the pooling and layers after it come along; the pooling is the one asked for, and a line says so if
+    the directory's own is another.
 
     Raises:
         InputError: It cannot be loaded, or has fewer positions than `max_tokens`.
     """
     from transformers import AutoModel
 
-    model = _pretrained(AutoModel, source)
-    return Encoder(model, load_tokenizer(source, model), pooling, max_tokens)
+    path, layout = _parts(source)
+    model = _pretrained(AutoModel, replace(source, layout=layout))
+    tokenizer = load_tokenizer(replace(source, layout=layout), model)
+    after = load_after(path, layout)
+    encoder = Encoder(model, tokenizer, pooling, max_tokens, load_convolutions(path, layout), after)
+    width = encoder.token_dimension
+    for module in after:
+        if getattr(module, "in_features", width) != width:
+            raise InputError(
+                f"the {type(module).__name__} layer of {source.name!r} takes {module.in_features} dimensions and gets "
+                f"{width}: such a pooling ({layout.pooled}) cannot be trained here"
+            )
+        width = int(getattr(module, "out_features", width))
+    if layout.pooled not in (None, pooling) and is_first():
+        note(f"{source.name} was made for {layout.pooled} pooling and is trained with {pooling} (--pooling)")
+    return encoder
+
+
+def _parts(source: Source) -> tuple[Path, Layout]:
+    """Return where the parts of an encoder are on this machine; those of a Hub's model are fetched."""
+    if source.folder is not None:
+        return Path(source.path), source.layout
+    snapshot = hub_snapshot(source.path)
+    if snapshot is None:
+        return Path(source.path), source.layout
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        with quiet():
+            # Everything but the transformer's own weights: these are fetched where they are loaded.
+            wanted = ["modules.json", "*/*.json", "*/model.safetensors"]
+            snapshot_download(
+                source.path, revision=snapshot.name, allow_patterns=wanted, ignore_patterns=["onnx/*", "openvino/*"]
+            )
+    except (OSError, HfHubHTTPError, LocalEntryNotFoundError) as error:
+        raise InputError(f"cannot fetch the encoder {source.name!r} ({_first_line(error)})") from None
+    return snapshot, read_layout(snapshot)
 
 
 def load_masked_lm(source: Source) -> PreTrainedModel:
@@ -115,6 +170,8 @@ def load_masked_lm(source: Source) -> PreTrainedModel:
     """
     from transformers import AutoModelForMaskedLM
 
+    if (source.layout.cnn is not None or source.layout.after) and is_first():
+        note(f"{source.name} has layers after its transformer: a masked LM leaves them out")
     return _pretrained(AutoModelForMaskedLM, source)
 
 
@@ -170,7 +227,7 @@ def describe_starter(encoder: Encoder) -> None:
     """Say on stderr that the bundled starter is used, and the flag for a real one."""
     layers = getattr(encoder.model.config, "num_hidden_layers", "?")
     note(
-        f"encoder: the bundled starter ({layers} layers, {encoder.dimension} dimensions); "
+        f"encoder: the bundled starter ({layers} layers, {encoder.model.config.hidden_size} dimensions); "
         "--encoder bert-base-uncased takes BERT"
     )
 
@@ -185,18 +242,13 @@ def save_encoder(encoder: Encoder, path: Path, card: str, masked_lm: PreTrainedM
         masked_lm: The model around the encoder, to be written with its head instead of the bare encoder.
     """
     from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling as PoolingModule
-    from sentence_transformers.sentence_transformer.modules import Transformer
 
     path.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path, prefix=".saving-") as folder, quiet():
+    with tempfile.TemporaryDirectory(dir=path, prefix=".saving-") as folder, quiet(), all_layers(encoder):
         plain, whole = Path(folder, "plain"), Path(folder, "whole")
         encoder.model.save_pretrained(plain)
         encoder.tokenizer.save_pretrained(plain)
-        transformer = Transformer(str(plain), max_seq_length=encoder.limit if encoder.limit < 1 << 30 else None)
-        model = SentenceTransformer(
-            modules=[transformer, PoolingModule(encoder.dimension, encoder.pooling)], device="cpu"
-        )
+        model = SentenceTransformer(modules=modules_of(encoder, plain), device="cpu")
         model.save_pretrained(str(whole), create_model_card=False)
         if masked_lm is not None:
             masked_lm.save_pretrained(whole)

@@ -1,23 +1,67 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
 import torch
+from objective_cases import prepared
 
 from pipelines.console import InputError
-from trainers.encoder import Encoder, by_length, masked_mean
+from trainers.catalogue import objective_names
+from trainers.encoder import Encoder, Pooling, by_length, masked_mean
 from trainers.objective import spread
+from trainers.objectives.isbert import set_convolutions
 from trainers.pretrained import load_encoder, load_masked_lm, locate, save_encoder
+
+POOLINGS = get_args(Pooling)
 
 
 def encoder_of(path: Path, pooling: str = "mean", max_tokens: int = 24) -> Encoder:
     return load_encoder(locate(str(path)), pooling=pooling, max_tokens=max_tokens)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def by_hand(encoder: Encoder, text: str) -> np.ndarray:
+    """One text's vector, from the tokenizer's own padding and the model's own layers."""
+    padded = {"padding": "max_length", "max_length": encoder.max_tokens} if encoder.pooling == "padded-mean" else {}
+    inputs = encoder.tokenizer([text], return_tensors="pt", return_token_type_ids=False, **padded)
+    with torch.no_grad():
+        layers = [layer[0].numpy() for layer in encoder.model(**inputs, output_hidden_states=True).hidden_states]
+    if encoder.pooling == "cls":
+        return layers[-1][0]
+    if encoder.pooling == "first-last":
+        return (layers[1].mean(axis=0) + layers[-1].mean(axis=0)) / 2
+    return layers[-1].mean(axis=0)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_pooling_is_what_its_name_says(tiny_bert: Path, sentences: list[str], pooling: str) -> None:
+    encoder = encoder_of(tiny_bert, pooling).eval()
+    expected = np.stack([by_hand(encoder, text) for text in sentences])
+    np.testing.assert_allclose(encoder.encode(sentences), expected, atol=1e-5)
+    others = [encoder_of(tiny_bert, other).encode(sentences).numpy() for other in POOLINGS if other != pooling]
+    assert all(np.abs(other - expected).max() > 1e-2 for other in others)
+
+
+@pytest.mark.parametrize("name", objective_names())
+def test_every_objective_s_encoder_gives_the_same_vector_alone_and_in_any_batch(
+    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    objective, _, _ = prepared(name, tiny_bert, sentences)
+    encoder = objective.encoder
+    alone = torch.cat([encoder.encode([text]) for text in sentences])
+    for size in (2, 17, 48):
+        torch.testing.assert_close(encoder.encode(sentences, batch_size=size), alone, atol=1e-5, rtol=0)
+    objective.save(tmp_path, "# card")
+    model = SentenceTransformer(str(tmp_path), device="cpu")
+    for size in (1, 17, 48):
+        np.testing.assert_allclose(model.encode(sentences, batch_size=size), alone, atol=1e-5)
+
+
+@pytest.mark.parametrize("pooling", POOLINGS)
 def test_vector_is_the_same_alone_and_in_any_batch(tiny_bert: Path, sentences: list[str], pooling: str) -> None:
     encoder = encoder_of(tiny_bert, pooling)
     together = encoder.encode(sentences[:20], batch_size=20)
@@ -32,7 +76,7 @@ def test_large_batch_is_split_by_length_and_put_together_in_order(tiny_bert: Pat
     ids = encoder.tokenize(texts)
     batch = encoder.pad([ids[row] for row in range(101)])
     groups = by_length(batch["attention_mask"])
-    assert len(groups) == 4
+    assert len(groups) == 8
     assert sorted(torch.cat([rows for rows, _ in groups]).tolist()) == list(range(101))
     assert sum(len(rows) * width for rows, width in groups) < 0.9 * batch["input_ids"].numel()
     whole = masked_mean(encoder.tokens(**batch), batch["attention_mask"])
@@ -44,22 +88,33 @@ def test_mean_leaves_the_padding_out() -> None:
     assert masked_mean(tokens, torch.tensor([[1, 1, 0]])).tolist() == [[2.0, 3.0]]
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@pytest.mark.parametrize(
+    ("pooling", "cnn"),
+    [*((pooling, None) for pooling in POOLINGS), ("mean", True), ("mean", False), ("cls", True)],
+)
 def test_saved_directory_loads_in_sentence_transformers_with_the_same_vectors(
-    tiny_bert: Path, tmp_path: Path, sentences: list[str], pooling: str
+    tiny_bert: Path, tmp_path: Path, sentences: list[str], pooling: str, cnn: bool | None
 ) -> None:
     from sentence_transformers import SentenceTransformer
 
     encoder = encoder_of(tiny_bert, pooling)
+    if cnn is not None:
+        set_convolutions(encoder, (1, 3, 5), 4, relu=cnn)
     save_encoder(encoder, tmp_path, "# A card\n")
     model = SentenceTransformer(str(tmp_path), device="cpu")
-    np.testing.assert_allclose(model.encode(sentences[:12]), encoder.encode(sentences[:12]), atol=1e-5)
-    assert model[1].pooling_mode == pooling
-    assert model.max_seq_length == 32
+    vectors = encoder.encode(sentences)
+    assert vectors.shape == (48, 16 if cnn is None else 12)
+    for size in (1, 5, 48):
+        np.testing.assert_allclose(model.encode(sentences, batch_size=size), vectors, atol=1e-5)
+    assert model.max_seq_length == (24 if pooling == "padded-mean" else 32)
+    assert model.get_embedding_dimension() == encoder.dimension
     assert (tmp_path / "README.md").read_text(encoding="utf-8") == "# A card\n"
     assert not list(tmp_path.glob(".saving-*"))
     assert len({path.stat().st_mode for path in tmp_path.iterdir() if path.is_file()}) == 1
     assert not [path for path in tmp_path.rglob("*") if path.suffix in {".bin", ".pt", ".pkl"}]
+    again = encoder_of(tmp_path, pooling)
+    assert str(again.cnn) == str(encoder.cnn)
+    torch.testing.assert_close(again.encode(sentences), vectors, atol=1e-6, rtol=0)
 
 
 def test_saved_directory_can_be_trained_on(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
@@ -67,20 +122,6 @@ def test_saved_directory_can_be_trained_on(tiny_bert: Path, tmp_path: Path, sent
     save_encoder(first, tmp_path, "# card")
     torch.testing.assert_close(encoder_of(tmp_path).encode(sentences[:4]), first.encode(sentences[:4]))
     assert load_masked_lm(locate(str(tmp_path))).base_model.config.hidden_size == 16
-
-
-def test_older_layout_with_the_transformer_in_a_subfolder_is_found(tiny_bert: Path, tmp_path: Path) -> None:
-    (tmp_path / "0_Transformer").symlink_to(tiny_bert)
-    modules = [{"idx": 0, "name": "0", "path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}]
-    (tmp_path / "modules.json").write_text(json.dumps(modules), encoding="utf-8")
-    torch.testing.assert_close(encoder_of(tmp_path).encode(["a dog"]), encoder_of(tiny_bert).encode(["a dog"]))
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '[{"idx": 0}]', "3"])
-def test_broken_list_of_modules_is_one_line(tmp_path: Path, text: str) -> None:
-    (tmp_path / "modules.json").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"modules\.json is no list of sentence-transformers modules"):
-        locate(str(tmp_path))
 
 
 def test_starter_is_an_encoder_s_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,3 +179,56 @@ def test_spread_is_zero_for_one_direction_and_one_for_opposite_ones() -> None:
     direction = torch.randn(1, 6)
     assert spread(direction * torch.rand(10, 1).add(0.1)).item() == pytest.approx(0, abs=1e-3)
     assert spread(torch.cat([direction, -direction])).item() == pytest.approx(1)
+
+
+def test_masked_lm_is_saved_with_the_pooling_that_wants_the_first_layer(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    objective, _, _ = prepared("mlm", tiny_bert, sentences, pooling="first-last")
+    objective.save(tmp_path, "# card")
+    vectors = SentenceTransformer(str(tmp_path), device="cpu").encode(sentences)
+    np.testing.assert_allclose(vectors, encoder_of(tiny_bert, "first-last").encode(sentences), atol=1e-5)
+    assert not objective.masked_lm.config.output_hidden_states
+
+
+@pytest.mark.parametrize("pooling", ["padded-mean", "first-last"])
+def test_pooling_of_a_bare_transformer_is_refused_with_a_cnn(tiny_bert: Path, tmp_path: Path, pooling: str) -> None:
+    encoder = encoder_of(tiny_bert)
+    set_convolutions(encoder, (1, 3), 4, relu=True)
+    save_encoder(encoder, tmp_path, "# card")
+    with pytest.raises(InputError, match=f"--pooling {pooling} is for a bare transformer, the encoder has a CNN"):
+        encoder_of(tmp_path, pooling)
+
+
+def test_padding_counts_whatever_the_batch_is_padded_to(tiny_bert: Path) -> None:
+    encoder = encoder_of(tiny_bert, "padded-mean").eval()
+    short = encoder.pad([encoder.tokenize(["a dog"])[0]])
+    wide = {name: torch.nn.functional.pad(tensor, (0, 7)) for name, tensor in short.items()}
+    torch.testing.assert_close(encoder(**short), encoder(**wide), atol=1e-6, rtol=0)
+    more = encoder_of(tiny_bert, "padded-mean", max_tokens=30).eval()
+    assert (encoder(**short) - more(**short)).abs().max() > 1e-3
+
+
+def test_checkpointing_computes_again_with_the_same_gradients(tiny_bert: Path, sentences: list[str]) -> None:
+    found = []
+    for again in (False, True):
+        encoder = encoder_of(tiny_bert).train()
+        calls: list[int] = []
+        encoder.model.encoder.layer[0].attention.register_forward_hook(lambda *_, calls=calls: calls.append(1))
+        if again:
+            encoder.checkpointing()
+        torch.manual_seed(4)
+        encoder(**encoder.pad(list(encoder.tokenize(sentences[:4])))).square().sum().backward()
+        found.append([len(calls), *(value.grad for value in encoder.parameters() if value.grad is not None)])
+    assert [calls for calls, *_ in found] == [1, 2]
+    for first, second in zip(found[0][1:], found[1][1:], strict=True):
+        torch.testing.assert_close(first, second)
+
+
+def test_checkpointing_of_a_model_that_cannot_is_one_line(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    encoder = encoder_of(tiny_bert)
+    monkeypatch.setattr(type(encoder.model), "supports_gradient_checkpointing", False)
+    with pytest.raises(InputError, match="BertModel has no gradient checkpointing"):
+        encoder.checkpointing()

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import distributed, multiprocessing
+
+from pipelines.console import InputError
+from trainers.convolution import Convolutions
+from trainers.examples import from_strings
+from trainers.objectives.isbert import PARAMS, PRESETS, EncodeAndDot, IsBert, build, score_sums
+from trainers.pretrained import load_encoder, locate
+from trainers.settings import resolve
+
+SMALL = {"max_tokens": 24, "filters": 4}
+CASES: list[tuple[str, dict[str, object]]] = [("paper", {}), ("code", {})]
+PROCESSES = 2
+
+
+def objective_of(encoder: Path, preset: str, **given: object) -> IsBert:
+    torch.manual_seed(0)
+    _, training, params = resolve(PRESETS, PARAMS, preset, {**SMALL, **given})
+    # Dropout off: what is compared is the arithmetic.
+    return build(params, training, locate(str(encoder))).eval()
+
+
+def batch_of(objective: IsBert, texts: list[str]) -> dict[str, torch.Tensor]:
+    ids = objective.columns(from_strings(texts))["ids"]
+    return objective.collate([{"ids": ids[row]} for row in range(len(texts))])
+
+
+def softplus(x: np.ndarray) -> np.ndarray:
+    return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0)
+
+
+def convolved(tokens: np.ndarray, cnn: Convolutions) -> np.ndarray:
+    """Eq. 1 by hand: one sentence's token vectors (l, d), zeros outside it."""
+    parts = []
+    for layer, width in zip(cnn.convs, cnn.widths, strict=True):
+        w, b = (value.detach().double().numpy() for value in (layer.weight, layer.bias))
+        around = np.pad(tokens, ((width // 2, width // 2), (0, 0)))
+        c = [np.einsum("odk,kd->o", w, around[i : i + width]) + b for i in range(len(tokens))]
+        parts.append(np.maximum(c, 0) if cnn.relu else np.array(c))
+    return np.concatenate(parts, axis=1)
+
+
+def shortcut(x: np.ndarray, state: dict[str, np.ndarray], name: str) -> np.ndarray:
+    y = x
+    for layer in (0, 2, 4):
+        y = np.maximum(y @ state[f"{name}.layers.{layer}.weight"].T + state[f"{name}.layers.{layer}.bias"], 0)
+    return y + x @ state[f"{name}.shortcut.weight"].T + state[f"{name}.shortcut.bias"]
+
+
+def jensen_shannon(local: list[np.ndarray], objective: IsBert) -> float:
+    """Minus Eq. 2 as a double loop over sentences; `local` are their tokens' vectors."""
+    whole = [tokens.mean(axis=0) for tokens in local]
+    if isinstance(objective.discriminator, EncodeAndDot):
+        state = {name: value.double().numpy() for name, value in objective.discriminator.state_dict().items()}
+        local = [shortcut(tokens, state, "local") for tokens in local]
+        whole = [shortcut(vector[None], state, "whole")[0] for vector in whole]
+    own, other = [], []
+    for i, y in enumerate(whole):
+        for j, tokens in enumerate(local):
+            (own if i == j else other).append(softplus(-tokens @ y if i == j else tokens @ y))
+    return float(np.concatenate(own).mean() + np.concatenate(other).mean() - 2 * np.log(2))
+
+
+@pytest.mark.parametrize(
+    ("preset", "given"), [*CASES, ("afs", {}), ("code", {"relu": True}), ("paper", {"widths": (7,)})]
+)
+def test_loss_is_the_estimate_of_equation_two_by_hand(
+    tiny_bert: Path, sentences: list[str], preset: str, given: dict[str, object]
+) -> None:
+    objective = objective_of(tiny_bert, preset, **given)
+    encoder = objective.encoder
+    local = []
+    for text in sentences[:20]:
+        alone = encoder.pad([encoder.tokenize([text])[0]])
+        local.append(convolved(encoder.tokens(**alone)[0].detach().double().numpy(), encoder.cnn))
+    outputs = objective(**batch_of(objective, sentences[:20]))
+    assert outputs["loss"].item() == pytest.approx(jensen_shannon(local, objective), abs=1e-5)
+    np.testing.assert_allclose(outputs["vectors"], [tokens.mean(axis=0) for tokens in local], atol=1e-5)
+
+
+@pytest.mark.parametrize(("widths", "relu"), [((1, 3, 5), True), ((3, 5, 7), False)])
+def test_convolutions_are_equation_one_and_see_no_padding(widths: tuple[int, ...], relu: bool) -> None:
+    torch.manual_seed(1)
+    cnn = Convolutions(6, widths, 3, relu=relu)
+    lengths = [9, 1, 4]
+    tokens, mask = torch.randn(3, 9, 6), torch.zeros(3, 9, dtype=torch.long)
+    for row, length in enumerate(lengths):
+        mask[row, :length] = 1
+    with torch.no_grad():
+        found = cnn(tokens, mask)
+        other = cnn(torch.where(mask[..., None] > 0, tokens, 1e3), mask)
+    for row, length in enumerate(lengths):
+        by_hand = convolved(tokens[row, :length].double().numpy(), cnn)
+        np.testing.assert_allclose(found[row, :length], by_hand, atol=1e-5)
+        assert torch.equal(found[row, :length], other[row, :length])
+
+
+def test_scores_are_summed_apart_and_padding_counts_in_neither_sum() -> None:
+    scores = torch.randn(3, 4, 5, dtype=torch.float64)
+    own, lengths = [4, 0, 2], [4, 1, 3]
+    mask = (torch.arange(4) < torch.tensor(lengths)[:, None]).long()
+    matching = other = 0.0
+    for row, token, sentence in np.ndindex(3, 4, 5):
+        if token < lengths[row]:
+            score = scores[row, token, sentence].item()
+            matching += float(softplus(np.array(-score))) if sentence == own[row] else 0.0
+            other += float(softplus(np.array(score))) if sentence != own[row] else 0.0
+    found = score_sums(scores, torch.tensor(own), mask)
+    assert [value.item() for value in found] == pytest.approx([matching, other])
+
+
+@pytest.mark.parametrize(("preset", "given"), CASES)
+def test_order_of_the_batch_does_not_matter(
+    tiny_bert: Path, sentences: list[str], preset: str, given: dict[str, object]
+) -> None:
+    objective = objective_of(tiny_bert, preset, **given)
+    first = objective(**batch_of(objective, sentences[:24]))
+    second = objective(**batch_of(objective, sentences[23::-1]))
+    assert first["loss"].item() == pytest.approx(second["loss"].item(), abs=1e-6)
+    torch.testing.assert_close(first["vectors"], second["vectors"].flip(0), atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize(("preset", "given"), CASES)
+def test_batch_of_one_has_nothing_to_learn_and_no_nan(tiny_bert: Path, preset: str, given: dict[str, object]) -> None:
+    objective = objective_of(tiny_bert, preset, **given)
+    loss = objective(**batch_of(objective, ["a dog"]))["loss"]
+    loss.backward()
+    assert loss.item() == 0
+    assert all(not value.grad.any() for value in objective.parameters() if value.grad is not None)
+
+
+@pytest.mark.parametrize(("preset", "given"), CASES)
+def test_training_raises_the_information_and_reaches_every_part(
+    tiny_bert: Path, sentences: list[str], preset: str, given: dict[str, object]
+) -> None:
+    objective = objective_of(tiny_bert, preset, **given)
+    batch = batch_of(objective, sentences[:16])
+    optimizer = torch.optim.Adam(objective.parameters(), lr=3e-3)
+    losses = []
+    for _ in range(40):
+        optimizer.zero_grad()
+        loss = objective(**batch)["loss"]
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    assert losses[-1] < losses[0] - 0.2
+    without = {name for name, value in objective.named_parameters() if value.grad is None or not value.grad.any()}
+    assert all("pooler" in name for name in without)
+
+
+def gradients(objective: IsBert, texts: list[str], rows: slice) -> tuple[float, dict[str, torch.Tensor]]:
+    ids = list(objective.columns(from_strings(texts))["ids"])[rows]
+    loss = objective(**objective.collate([{"ids": row} for row in ids]))["loss"]
+    loss.backward()
+    return loss.item(), {name: value.grad for name, value in objective.named_parameters() if value.grad is not None}
+
+
+def compare(rank: int, folder: Path, encoder: Path, texts: list[str]) -> None:
+    alone = [gradients(objective_of(encoder, preset), texts, slice(None)) for preset, _ in CASES]
+    distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=PROCESSES)
+    half = len(texts) // PROCESSES
+    errors = []
+    for (preset, _), (loss, whole) in zip(CASES, alone, strict=True):
+        own, part = gradients(objective_of(encoder, preset), texts, slice(rank * half, (rank + 1) * half))
+        # What data-parallel training does.
+        total = torch.tensor(own)
+        for value in (total, *part.values()):
+            distributed.all_reduce(value)
+            value /= PROCESSES
+        scale = max(value.abs().max().item() for value in whole.values())
+        worst = max((part[name] - value).abs().max().item() for name, value in whole.items())
+        errors.append([abs(total.item() - loss), worst / scale, float(set(part) != set(whole)), abs(own - loss)])
+    distributed.destroy_process_group()
+    (folder / f"errors-{rank}.json").write_text(json.dumps(errors))
+
+
+@pytest.mark.skipif(not distributed.is_available(), reason="torch without torch.distributed")
+def test_two_processes_give_the_loss_and_the_gradients_of_one_with_the_same_batch(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    # Shorter sentences in one process than in the other: the means are over all tokens, not over each half's.
+    texts = sorted(sentences[:12], key=len)
+    multiprocessing.spawn(compare, args=(tmp_path, tiny_bert, texts), nprocs=PROCESSES)
+    for rank in range(PROCESSES):
+        errors = np.array(json.loads((tmp_path / f"errors-{rank}.json").read_text()))
+        assert errors.shape == (len(CASES), 4)
+        assert errors[:, :3].max() < 1e-5
+        # Each one computes its own part.
+        assert errors[:, 3].min() > 1e-4
+
+
+def test_rates_of_the_new_parts_are_their_own(tiny_bert: Path) -> None:
+    rates = objective_of(tiny_bert, "paper", cnn_lr=20.0).parameter_rates()
+    objective = objective_of(tiny_bert, "paper")
+    fast = {name for name, _ in objective.named_parameters() if name.startswith(tuple(rates))}
+    assert fast == {name for name, _ in objective.named_parameters() if ".model." not in f".{name}"}
+    assert set(rates.values()) == {20.0}
+
+
+def test_trained_directory_is_trained_further_with_its_own_cnn(
+    tiny_bert: Path, tmp_path: Path, sentences: list[str]
+) -> None:
+    objective = objective_of(tiny_bert, "paper")
+    objective.save(tmp_path / "run", "# card")
+    again = objective_of(tmp_path / "run", "paper")
+    torch.testing.assert_close(again.encoder.encode(sentences[:9]), objective.encoder.encode(sentences[:9]))
+    assert load_encoder(locate(str(tmp_path / "run")), pooling="mean", max_tokens=24).dimension == 12
+    with pytest.raises(InputError, match=r"has a CNN of widths 1, 3, 5 with 4 filters each, with ReLU, and .* 3, 5, 7"):
+        objective_of(tmp_path / "run", "afs")
+    with pytest.raises(InputError, match="4 filters each, without ReLU is asked for"):
+        objective_of(tmp_path / "run", "code")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"widths": (1, 4)}, r"--widths \(1, 4\): value error, a width is odd"),
+        ({"widths": ()}, "--widths"),
+        ({"pooling": "cls"}, "--pooling cls: IS-BERT's sentence vector is the mean"),
+    ],
+)
+def test_options_that_cannot_be_used_are_one_line(tiny_bert: Path, given: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        objective_of(tiny_bert, "paper", **given)
+    assert "\n" not in str(caught.value)

@@ -1,0 +1,258 @@
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from pipelines.console import InputError
+from trainers.encoder import Encoder
+from trainers.objectives.isbert import set_convolutions
+from trainers.pretrained import load_encoder, load_masked_lm, locate, save_encoder
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+MODULES = "sentence_transformers.models."
+
+
+def encoder_of(path: Path | str, pooling: str = "mean") -> Encoder:
+    return load_encoder(locate(str(path)), pooling=pooling, max_tokens=24)
+
+
+def write_modules(folder: Path, *modules: tuple[str, str]) -> None:
+    entries = [
+        {"idx": idx, "name": str(idx), "path": path, "type": kind if "." in kind else MODULES + kind}
+        for idx, (kind, path) in enumerate(modules)
+    ]
+    (folder / "modules.json").write_text(json.dumps(entries), encoding="utf-8")
+
+
+def write_config(folder: Path, name: str = "config.json", **config: object) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(json.dumps(config), encoding="utf-8")
+
+
+def older(folder: Path, bert: Path, pooling: str = "mean_tokens") -> Path:
+    """A directory as sentence-transformers of 2019 to 2024 wrote them."""
+    folder.mkdir(exist_ok=True)
+    shutil.copytree(bert, folder / "0_Transformer")
+    modes = {f"pooling_mode_{name}": name == pooling for name in ("cls_token", "mean_tokens", "max_tokens")}
+    write_config(folder / "1_Pooling", word_embedding_dimension=16, **modes)
+    write_modules(folder, ("Transformer", "0_Transformer"), ("Pooling", "1_Pooling"))
+    return folder
+
+
+def saved(folder: Path, bert: Path, *after: nn.Module) -> Path:
+    """A directory of the installed sentence-transformers with modules after the pooling."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    modules = [Transformer(str(bert)), Pooling(16, "mean"), *after]
+    SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(folder), create_model_card=False)
+    return folder
+
+
+def test_older_layout_is_trained_and_saved_anew(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    encoder = encoder_of(older(tmp_path / "old", tiny_bert))
+    torch.testing.assert_close(encoder.encode(sentences), encoder_of(tiny_bert).encode(sentences))
+    save_encoder(encoder, tmp_path / "new", "# card")
+    for folder in ("old", "new"):
+        model = SentenceTransformer(str(tmp_path / folder), device="cpu")
+        np.testing.assert_allclose(model.encode(sentences), encoder.encode(sentences), atol=1e-5)
+
+
+@pytest.mark.parametrize(("own", "asked"), [("cls_token", "mean"), ("mean_tokens", "cls"), ("max_tokens", "mean")])
+def test_another_pooling_than_the_directory_s_own_is_said(
+    tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], own: str, asked: str
+) -> None:
+    encoder = encoder_of(older(tmp_path, tiny_bert, own), asked)
+    assert encoder.pooling == asked
+    said = f"was made for {own.split('_')[0]} pooling and is trained with {asked} (--pooling)"
+    assert said in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_directory_s_own_pooling_goes_without_saying(
+    tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    encoder_of(older(tmp_path, tiny_bert, "cls_token"), "cls")
+    encoder_of(tiny_bert)
+    assert capsys.readouterr().err == ""
+
+
+def test_normalize_and_dense_are_kept_trained_and_saved(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, LayerNorm, Normalize
+
+    torch.manual_seed(5)
+    source = saved(tmp_path / "source", tiny_bert, Dense(16, 6), LayerNorm(6), Normalize())
+    encoder = encoder_of(source)
+    assert encoder.dimension == 6
+    expected = SentenceTransformer(str(source), device="cpu").encode(sentences)
+    np.testing.assert_allclose(encoder.encode(sentences), expected, atol=1e-5)
+    ids = encoder.pad(list(encoder.tokenize(sentences[:4])))
+    (encoder.train()(**ids)[:, 0].sum()).backward()
+    assert encoder.after[0].linear.weight.grad.abs().max() > 0
+    with torch.no_grad():
+        encoder.after[0].linear.weight.mul_(-1)
+    encoder.eval()
+    save_encoder(encoder, tmp_path / "new", "# card")
+    again = SentenceTransformer(str(tmp_path / "new"), device="cpu")
+    assert [type(module).__name__ for module in again] == ["Transformer", "Pooling", "Dense", "LayerNorm", "Normalize"]
+    np.testing.assert_allclose(again.encode(sentences), encoder.encode(sentences), atol=1e-5)
+    assert np.abs(again.encode(sentences) - expected).max() > 1e-2
+
+
+def test_normalize_without_a_folder_is_known(tiny_bert: Path, tmp_path: Path) -> None:
+    older(tmp_path, tiny_bert)
+    write_modules(tmp_path, ("Transformer", "0_Transformer"), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize"))
+    assert encoder_of(tmp_path).encode(["a dog", "a cat"]).norm(dim=1).tolist() == pytest.approx([1, 1])
+
+
+def test_cnn_of_sentence_transformers_is_trained_with_the_padding_zeroed(
+    tiny_bert: Path, tmp_path: Path, sentences: list[str]
+) -> None:
+    """The authors of IS-BERT wrote such directories: transformer, CNN, pooling."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import CNN, Pooling, Transformer
+
+    torch.manual_seed(6)
+    modules = [Transformer(str(tiny_bert)), CNN(16, 4, [1, 3]), Pooling(8, "mean")]
+    model = SentenceTransformer(modules=modules, device="cpu")
+    model.save_pretrained(str(tmp_path), create_model_card=False)
+    encoder = encoder_of(tmp_path)
+    assert str(encoder.cnn) == "a CNN of widths 1, 3 with 4 filters each, without ReLU"
+    # Alone, nothing is padded.
+    np.testing.assert_allclose(encoder.encode(sentences), model.encode(sentences, batch_size=1), atol=1e-5)
+    assert np.abs(model.encode(sentences, batch_size=48) - model.encode(sentences, batch_size=1)).max() > 1e-3
+
+
+def refused(tmp_path: Path, bert: Path) -> dict[str, str]:
+    """What is wrong, and what is said of it; the directories are made under `tmp_path`."""
+    from sentence_transformers.sentence_transformer.modules import CNN, Dense, WordWeights
+
+    folder = tmp_path / "own code"
+    shutil.copytree(bert, folder)
+    write_modules(folder, ("Transformer", ""), ("my.code.Pooling", "1"))
+    older(tmp_path / "lstm", bert)
+    write_modules(tmp_path / "lstm", ("Transformer", "0_Transformer"), ("LSTM", "1"), ("Pooling", "1_Pooling"))
+    older(tmp_path / "no config", bert)
+    (tmp_path / "no config" / "1_Pooling" / "config.json").unlink()
+    saved(tmp_path / "pickled", bert, Dense(16, 6))
+    (tmp_path / "pickled" / "2_Dense" / "model.safetensors").rename(tmp_path / "pickled/2_Dense/pytorch_model.bin")
+    dense = saved(tmp_path / "activation", bert, Dense(16, 6)) / "2_Dense" / "config.json"
+    dense.write_text(dense.read_text().replace("torch.nn.modules.activation.Tanh", "my.code.Swish"))
+    saved(tmp_path / "width", bert, Dense(32, 6))
+    saved(tmp_path / "cnn", bert, CNN(16, 4, [1, 3]))
+    saved(tmp_path / "weights", bert, WordWeights(["a"], {"a": 2.0}))
+    (tmp_path / "images").mkdir()
+    write_modules(tmp_path / "images", ("CLIPModel", "0_CLIP"))
+    return {
+        "own code": r"has a Pooling \(1\) that cannot be trained here: start from its transformer alone",
+        "lstm": r"has a LSTM \(1\) that cannot be trained here",
+        "no config": r"cannot read .*1_Pooling/config.json",
+        "pickled": r"2_Dense/model.safetensors .* safetensors alone",
+        "activation": r"has a Dense \(2_Dense\) that cannot be trained here",
+        "width": "Dense layer of .* takes 32 dimensions and gets 16",
+        "cnn": r"has a CNN \(2_CNN\) that cannot be trained here",
+        "weights": r"has a WordWeights",
+        "images": "begins with sentence_transformers.models.CLIPModel, no transformer",
+    }
+
+
+def test_modules_that_cannot_be_trained_are_one_line(tiny_bert: Path, tmp_path: Path) -> None:
+    for name, message in refused(tmp_path, tiny_bert).items():
+        with pytest.raises(InputError, match=message) as caught:
+            encoder_of(tmp_path / name)
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '[{"idx": 0}]', "3"])
+def test_broken_list_of_modules_is_one_line(tmp_path: Path, text: str) -> None:
+    (tmp_path / "modules.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"modules\.json is no list of sentence-transformers modules"):
+        locate(str(tmp_path))
+
+
+def test_masked_lm_of_an_encoder_with_a_cnn_says_that_it_leaves_it_out(
+    tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    encoder = encoder_of(tiny_bert)
+    set_convolutions(encoder, (1, 3), 4, relu=True)
+    save_encoder(encoder, tmp_path, "# card")
+    load_masked_lm(locate(str(tmp_path)))
+    assert "a masked LM leaves them out" in capsys.readouterr().err
+
+
+def test_digest_follows_the_weights_and_nothing_else(tiny_bert: Path, tmp_path: Path) -> None:
+    whole = locate(str(tiny_bert)).digest()
+    copy = tmp_path / "copy"
+    shutil.copytree(tiny_bert, copy)
+    (copy / "README.md").write_text("other")
+    assert locate(str(copy)).digest() == whole
+    tensors = load_file(copy / "model.safetensors")
+    name = sorted(tensors)[0]
+    save_file({**tensors, name: tensors[name] + 1}, copy / "model.safetensors", metadata={"format": "pt"})
+    assert locate(str(copy)).digest() != whole
+
+
+def test_digest_covers_every_part_of_the_weights(tiny_bert: Path, tmp_path: Path) -> None:
+    sharded, encoder = tmp_path / "sharded", encoder_of(tiny_bert)
+    encoder.model.save_pretrained(sharded, max_shard_size="5KB")
+    encoder.tokenizer.save_pretrained(sharded)
+    shards = sorted(sharded.glob("model-*.safetensors"))
+    assert len(shards) > 1
+    before = locate(str(sharded)).digest()
+    torch.testing.assert_close(encoder_of(sharded).encode(["a dog"]), encoder.encode(["a dog"]))
+    tensors = load_file(shards[-1])
+    save_file({name: tensor + 1 for name, tensor in tensors.items()}, shards[-1], metadata={"format": "pt"})
+    assert before is not None
+    assert locate(str(sharded)).digest() != before
+    set_convolutions(encoder, (1, 3), 4, relu=True)
+    digests = set()
+    for _ in range(2):
+        save_encoder(encoder, tmp_path / "cnn", "# card")
+        digests.add(locate(str(tmp_path / "cnn")).digest())
+        with torch.no_grad():
+            encoder.cnn.convs[0].weight.add_(1)
+    assert len(digests) == 2
+
+
+@pytest.fixture
+def hub(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the Hub with one model, me/small, whose layout has a Dense layer; the network is off."""
+    from huggingface_hub import constants
+    from sentence_transformers.sentence_transformer.modules import Dense, Normalize
+
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    model = tmp_path / "models--me--small"
+    (model / "refs").mkdir(parents=True)
+    (model / "refs" / "main").write_text(COMMIT)
+    torch.manual_seed(7)
+    return saved(model / "snapshots" / COMMIT, tiny_bert, Dense(16, 6), Normalize())
+
+
+def test_model_of_the_hub_comes_with_its_layers_and_is_pinned_by_its_commit(
+    hub: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    source = locate("me/small")
+    assert source.folder is None
+    assert source.digest() == f"commit:{COMMIT}"
+    encoder = load_encoder(source, pooling="mean", max_tokens=24)
+    assert encoder.dimension == 6
+    torch.testing.assert_close(encoder.encode(sentences), encoder_of(hub).encode(sentences))
+
+
+def test_model_that_the_hub_does_not_give_has_no_digest_and_is_one_line(hub: Path) -> None:
+    source = locate("me/nothing")
+    assert source.digest() is None
+    with pytest.raises(InputError, match="cannot load the encoder 'me/nothing'") as caught:
+        load_encoder(source, pooling="mean", max_tokens=24)
+    assert "\n" not in str(caught.value)

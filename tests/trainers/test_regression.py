@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import distributed, multiprocessing
+
+from pipelines.console import InputError, call
+from trainers.cli import app
+from trainers.examples import Examples, from_strings
+from trainers.objectives.regression import PARAMS, PRESETS, Regression, build
+from trainers.pretrained import load_encoder, locate
+from trainers.settings import resolve
+
+PROCESSES = 2
+
+
+def objective_of(encoder: Path, preset: str = "sbert", **given: object) -> Regression:
+    torch.manual_seed(0)
+    _, training, params = resolve(PRESETS, PARAMS, preset, {"max_tokens": 24, **given})
+    return build(params, training, locate(str(encoder))).eval()
+
+
+def graded(sentences: list[str], count: int = 8) -> Examples:
+    left, right = sentences[:count], sentences[count : 2 * count]
+    return Examples(left, left, right, 0, [row / count for row in range(count)])
+
+
+def batch_of(objective: Regression, examples: Examples, rows: list[int]) -> dict[str, torch.Tensor]:
+    columns = objective.columns(examples)
+    return objective.collate([{name: column[row] for name, column in columns.items()} for row in rows])
+
+
+def test_loss_is_the_squared_error_of_the_cosines(tiny_bert: Path, sentences: list[str]) -> None:
+    objective = objective_of(tiny_bert)
+    examples = graded(sentences)
+    left, right = (objective.encoder.encode(side).double().numpy() for side in (examples.left, examples.right))
+    cosines = (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
+    expected = ((cosines - np.array(examples.labels)) ** 2).mean()
+    outputs = objective(**batch_of(objective, examples, list(range(8))))
+    assert outputs["loss"].item() == pytest.approx(expected, abs=1e-6)
+    assert outputs["vectors"].shape == (16, 16)
+    turned = objective(**batch_of(objective, examples, list(range(7, -1, -1))))
+    assert turned["loss"].item() == pytest.approx(expected, abs=1e-6)
+
+
+def test_swapping_the_sentences_of_the_pairs_changes_nothing(tiny_bert: Path, sentences: list[str]) -> None:
+    objective = objective_of(tiny_bert)
+    there = graded(sentences)
+    back = Examples(there.right, there.right, there.left, 0, there.labels)
+    losses = [objective(**batch_of(objective, each, list(range(8))))["loss"].item() for each in (there, back)]
+    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
+
+
+def gradients(objective: Regression, examples: Examples, rows: list[int]) -> tuple[float, dict[str, torch.Tensor]]:
+    loss = objective(**batch_of(objective, examples, rows))["loss"]
+    loss.backward()
+    return loss.item(), {name: value.grad for name, value in objective.named_parameters() if value.grad is not None}
+
+
+def compare(rank: int, folder: Path, encoder: Path, sentences: list[str]) -> None:
+    examples = graded(sentences)
+    loss, whole = gradients(objective_of(encoder), examples, list(range(8)))
+    distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=PROCESSES)
+    own, part = gradients(objective_of(encoder), examples, list(range(4 * rank, 4 * rank + 4)))
+    for value in part.values():
+        distributed.all_reduce(value)
+        value /= PROCESSES
+    scale = max(value.abs().max().item() for value in whole.values())
+    worst = max((part[name] - value).abs().max().item() for name, value in whole.items())
+    distributed.destroy_process_group()
+    (folder / f"errors-{rank}.json").write_text(json.dumps([abs(own - loss), worst / scale]))
+
+
+@pytest.mark.skipif(not distributed.is_available(), reason="torch without torch.distributed")
+def test_two_processes_give_the_loss_and_the_gradients_of_one_with_the_same_batch(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    multiprocessing.spawn(compare, args=(tmp_path, tiny_bert, sentences), nprocs=PROCESSES)
+    for rank in range(PROCESSES):
+        errors = json.loads((tmp_path / f"errors-{rank}.json").read_text())
+        assert len(errors) == 2
+        assert max(errors) < 1e-5
+
+
+def test_fine_tuning_after_isbert_keeps_and_trains_its_cnn(
+    tiny_bert: Path, tmp_path: Path, text_file: Path, sentences: list[str]
+) -> None:
+    small = ["--max-tokens", "24", "--batch-size", "8", "--precision", "fp32", "--lr", "1e-3"]
+    ssl, tuned, pairs = tmp_path / "isbert", tmp_path / "regression", tmp_path / "graded.tsv"
+    rows = [f"{row / 8}\t{sentences[row]}\t{sentences[8 + row]}" for row in range(8)]
+    pairs.write_text("score\tsentence1\tsentence2\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    trained = ["isbert", "--text", str(text_file), "--encoder", str(tiny_bert), "--filters", "4", "--out", str(ssl)]
+    assert call(app, [*trained, *small]) == 0
+    assert call(app, ["regression", "--graded", str(pairs), "--encoder", str(ssl), "--out", str(tuned), *small]) == 0
+    before, after = (load_encoder(locate(str(path)), pooling="mean", max_tokens=24) for path in (ssl, tuned))
+    assert before.cnn is not None
+    assert after.cnn is not None
+    assert str(before.cnn) == str(after.cnn) == "a CNN of widths 1, 3, 5 with 4 filters each, with ReLU"
+    moved = [(old - new).abs().max() for old, new in zip(before.cnn.parameters(), after.cnn.parameters(), strict=True)]
+    assert min(moved) > 1e-4
+
+
+def test_fresh_cnn_without_training_before_is_a_preset(tiny_bert: Path, tmp_path: Path) -> None:
+    objective = objective_of(tiny_bert, "isbert-ft")
+    assert objective.encoder.dimension == 768
+    objective.save(tmp_path, "# card")
+    with pytest.raises(InputError, match="has a CNN of widths 1, 3, 5 with 256 filters each, with ReLU already"):
+        objective_of(tmp_path, "isbert-ft")
+    with pytest.raises(InputError, match="--pooling first-last does not go with --cnn"):
+        objective_of(tiny_bert, "isbert-ft", pooling="first-last")
+
+
+def test_rows_without_grades_are_refused(tiny_bert: Path) -> None:
+    with pytest.raises(InputError, match="--graded"):
+        objective_of(tiny_bert).columns(from_strings(["a dog", "a cat"]))
