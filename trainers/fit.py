@@ -1,31 +1,36 @@
-"""Training an objective with `transformers.Trainer`: batches, precision, checkpoints, and what is logged."""
+"""Training an objective with `transformers.Trainer`: rows, optimiser, precision, checkpoints, and the result."""
 
 from __future__ import annotations
 
-import json
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+import logging
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.utils.data import Dataset, Sampler
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoint
+from safetensors.torch import load_file
+from torch.utils.data import Dataset
+from transformers import PrinterCallback, TrainingArguments
 
 from pipelines.console import TwinviewsError, note, progress
+from trainers.checkpoints import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint, step_of
+from trainers.checks import ROWS, Findings, check
+from trainers.dev import DevSet
+from trainers.encoder import Encoder
 from trainers.examples import row_seed
-from trainers.grouping import LengthGrouped
-from trainers.objective import Objective, spread
+from trainers.grouping import LengthGrouped, Shuffled
+from trainers.objective import Objective
+from trainers.precision import DTYPES, check_compiler, resolve_precision
+from trainers.processes import is_first, process_rank, processes, summed
 from trainers.ragged import Ragged
+from trainers.reporting import PROJECT, reporting
+from trainers.selection import Scores, Selection
 from trainers.settings import Training
+from trainers.trainer import Course, ObjectiveTrainer, entries
 
-CHECKPOINTS = "checkpoints"
 LOG = "log.jsonl"
-COLLAPSED = 0.05
-"""Below this spread the mean cosine between sentences is above 0.997."""
 
 
 class Rows(Dataset[dict[str, Any]]):
@@ -51,102 +56,26 @@ class Rows(Dataset[dict[str, Any]]):
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """How a training went: optimiser steps, seconds of this run, the last logged values."""
+    """How a training went: optimiser steps, seconds of this run, the last line of the log, the development scores.
+
+    `kept` is the step whose weights the objective has now, in the first process; `steps` unless an earlier one scored
+    better.
+    """
 
     steps: int
     seconds: float
     last: Mapping[str, float]
+    dev: Scores
+    kept: int
 
 
-class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped here
-    """Trainer that stops at a loss that is no number and logs the objective's own parts."""
-
-    def __init__(self, lengths: Sequence[int] | None, **options: Any) -> None:  # noqa: ANN401 - Trainer's own
-        super().__init__(**options)
-        self.lengths = lengths
-        self.parts: dict[str, Tensor] = {}
-        self.vectors: Tensor | None = None
-        self.batches = 0
-
-    def _get_train_sampler(self, train_dataset: Rows | None = None) -> Sampler[int] | None:
-        if self.lengths is None:
-            sampler: Sampler[int] | None = super()._get_train_sampler(train_dataset)
-            return sampler
-        return LengthGrouped(self.lengths, self.args.per_device_train_batch_size, self.args.seed)
-
-    def compute_loss(
-        self,
-        model: nn.Module,
-        inputs: dict[str, Tensor],
-        return_outputs: bool = False,
-        num_items_in_batch: Tensor | int | None = None,
-    ) -> Any:  # noqa: ANN401 - Trainer's own
-        """Return the objective's loss; sums its other parts up until they are logged."""
-        outputs = model(**inputs)
-        loss = outputs["loss"]
-        if not torch.isfinite(loss):
-            raise TwinviewsError(
-                f"the loss became {loss.item()} after {self.state.global_step} steps: "
-                f"lower --lr ({self.args.learning_rate:g}), set --clip 1, or use --precision fp32"
-            )
-        self.batches += 1
-        self.vectors = outputs.pop("vectors", None)
-        for name, part in outputs.items():
-            if name != "loss":
-                self.parts[name] = self.parts.get(name, torch.zeros_like(part)) + part.detach()
-        return (loss, outputs) if return_outputs else loss
-
-    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log the means of the parts with what Trainer logs."""
-        if "loss" in logs:
-            logs.update({name: (total / self.batches).item() for name, total in self.parts.items()})
-            self.parts, self.batches = {}, 0
-            if self.vectors is not None:
-                logs["spread"] = spread(self.vectors).item()
-        super().log(logs, start_time)
-
-
-class Course(TrainerCallback):  # type: ignore[misc] # transformers is untyped here
-    """What happens along the way: epochs to the rows, the objective's step, the bar, the log, the warning."""
-
-    def __init__(self, rows: Rows, log: Path, advance: Callable[[int], None]) -> None:
-        self.rows = rows
-        self.log = log
-        self.advance = advance
-        self.warned = False
-
-    def on_epoch_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Tell the rows which epoch it is, also in the middle of one."""
-        self.rows.epoch = int(state.epoch or 0)
-
-    def on_optimizer_step(
-        self, args: Any, state: TrainerState, control: TrainerControl, *, model: Objective, **_: Any  # noqa: ANN401
-    ) -> None:  # fmt: skip
-        """Let the objective follow the optimiser's step, once a step however many batches it took."""
-        model.after_step(state.global_step + 1, state.max_steps)
-
-    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Move the bar; log whatever is saved, so that the means of a resumed run's log begin where they should."""
-        self.advance(1)
-        control.should_log = control.should_log or control.should_save
-
-    def on_log(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Write the whole history, so that a resumed run's log has no gap and no double lines; warn of collapse."""
-        history = [entry for entry in state.log_history if "loss" in entry]
-        lines = [json.dumps(entry, sort_keys=True) + "\n" for entry in history]
-        self.log.write_text("".join(lines), encoding="utf-8")
-        if history and history[-1].get("spread", 1.0) < COLLAPSED and not self.warned:
-            self.warned = True
-            note(
-                f"warning: the encoder collapses: spread {history[-1]['spread']:.3f} at step {state.global_step} "
-                "(0 = all sentences have one direction); lower --lr or start from another encoder"
-            )
-
-
-def fit(objective: Objective, rows: Rows, training: Training, out: Path, seed: int) -> Fitted:
+def fit(
+    objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: DevSet | None = None
+) -> Fitted:
     """Train `objective` in place, resuming from the newest checkpoint under `out` if there is one.
 
-    A run that was interrupted and resumed ends with exactly the parameters of one that was not.
+    A run that was interrupted and resumed ends with exactly the parameters of one that was not. Under several
+    processes all call this alike; the same settings give the same training in any number of them, up to rounding.
 
     Args:
         objective: On the CPU, freshly built; its target, buffers and so on are part of the checkpoints.
@@ -154,63 +83,142 @@ def fit(objective: Objective, rows: Rows, training: Training, out: Path, seed: i
         training: Optimiser, schedule, batches.
         out: The run's directory; `log.jsonl` and `checkpoints/` go there.
         seed: Decides the order of the rows, dropout and what is drawn per row.
+        dev: Pairs to score on along the way; `objective` ends with the weights that scored best, unless the last ones
+            are to be kept.
 
     Raises:
-        TwinviewsError: The loss is no longer finite.
+        TwinviewsError: The loss is no longer finite, or the encoder collapsed and that was to end the run.
+        InputError: A precision, compiler or log that this machine does not have.
     """
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out)
     total = training.steps(len(rows))
+    selection = Selection(training, total, out / CHECKPOINTS) if dev is not None else None
+    if checkpoint is not None and selection is not None and selection.exhausted(history_of(checkpoint)):
+        # Killed after its last step: another one would be one too many.
+        objective.load_state_dict(load_file(checkpoint / WEIGHTS))
+        return _fitted(objective, selection, step_of(checkpoint), 0.0, history_of(checkpoint))
+    precision = resolve_precision(training.precision)
     arguments = training_arguments(training, out / CHECKPOINTS, seed, total)
-    with progress("training", total, unit="steps", done=step_of(checkpoint)) as advance:
+    arguments.eval_on_start = dev is not None and checkpoint is None
+    objective.to(arguments.device)
+    _prepare(objective, rows, training, arguments, total)
+    order = _order(rows, training, seed)
+
+    def set_epoch(epoch: int) -> None:
+        rows.epoch = epoch
+        order.set_epoch(epoch)
+
+    def scorer() -> float:
+        return dev.score(objective.encoder, DTYPES[precision]) if dev is not None else 0.0
+
+    bar = progress("training", total, unit="steps", done=step_of(checkpoint))
+    with bar as advance, reporting(training.report_to, out) as reporters:
+        course = Course(set_epoch, out / LOG, advance, stop_on_collapse=training.stop_on_collapse)
         trainer = ObjectiveTrainer(
-            rows.lengths() if training.group_by_length else None,
+            order,
+            scorer,
             model=objective,
             args=arguments,
             train_dataset=rows,
             data_collator=objective.collate,
-            callbacks=[Course(rows, out / LOG, advance)],
+            callbacks=[course, *([selection] if selection is not None else []), *reporters],
             optimizers=(make_optimizer(objective, training), None),
         )
         # It prints raw dictionaries to stdout.
         trainer.remove_callback(PrinterCallback)
         outcome = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    history = [entry for entry in trainer.state.log_history if "loss" in entry]
-    return Fitted(outcome.global_step, outcome.metrics["train_runtime"], history[-1] if history else {})
+    if course.collapsed is not None and training.stop_on_collapse:
+        raise TwinviewsError(
+            f"{course.collapsed}: stopped; its checkpoint is in {out / CHECKPOINTS}. Lower --lr or start from another "
+            "encoder"
+        )
+    history = trainer.state.log_history
+    return _fitted(objective, selection, outcome.global_step, outcome.metrics["train_runtime"], history)
+
+
+def _fitted(
+    objective: Objective, selection: Selection | None, steps: int, seconds: float, history: list[dict[str, float]]
+) -> Fitted:
+    best = selection.restore(objective, history) if selection is not None else None
+    last = [line for line in entries(history) if "loss" in line][-1]
+    return Fitted(steps, seconds, last, Scores.of(history), steps if best is None else best)
+
+
+def _order(rows: Rows, training: Training, seed: int) -> Shuffled:
+    if training.group_by_length:
+        return LengthGrouped(rows.lengths(), training.batch_size, seed)
+    return Shuffled(len(rows), seed)
+
+
+def _prepare(objective: Objective, rows: Rows, training: Training, arguments: TrainingArguments, total: int) -> None:
+    """Check the objective on a few rows; then switch on what changes how its encoder is computed, not what."""
+    findings = _first_look(objective, rows, training.batch_size // processes(), total)
+    for line in findings.warnings:
+        if is_first():
+            note(line)
+    unused = summed(torch.tensor(len(findings.unused), device=arguments.device)).item() > 0
+    arguments.ddp_find_unused_parameters = unused
+    if training.compile:
+        check_compiler()
+        logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
+    for module in objective.modules():
+        if isinstance(module, Encoder) and training.compile:
+            # In place: the names in the state dict stay what they are. Batches differ in width and number.
+            module.model.compile(dynamic=True)
+    if training.gradient_checkpointing:
+        objective.encoder.checkpointing()
+
+
+def _first_look(objective: Objective, rows: Rows, batch: int, total: int) -> Findings:
+    count = max(2, min(batch, ROWS // processes()))
+    # Spread over the data, which may be sorted, and other rows in every process.
+    step = max(1, len(rows) // (count * processes()))
+    chosen = [(process_rank() + turn * processes()) * step % len(rows) for turn in range(count)]
+    return check(objective, [rows[row] for row in chosen], total)
 
 
 def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
-    """Return AdamW over what has a gradient; without `decay_all`, biases and norms are not decayed."""
-    parameters = [parameter for parameter in objective.parameters() if parameter.requires_grad]
-    decayed = [parameter for parameter in parameters if training.decay_all or parameter.dim() > 1]
-    spared = [parameter for parameter in parameters if not training.decay_all and parameter.dim() <= 1]
-    groups = [
-        {"params": decayed, "weight_decay": training.weight_decay},
-        {"params": spared, "weight_decay": 0.0},
-    ]
-    return torch.optim.AdamW(
-        [group for group in groups if group["params"]], lr=training.lr, eps=training.eps, fused=True
-    )
+    """Return fused AdamW over what has a gradient; without `decay_all`, biases and norms are not decayed.
+
+    The rate of a parameter is `training.lr` times its factor in `objective.parameter_rates()`.
+    """
+    rates = objective.parameter_rates()
+    groups: dict[tuple[float, float], dict[str, Any]] = {}
+    for name, parameter in objective.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        decay = training.weight_decay if training.decay_all or parameter.dim() > 1 else 0.0
+        # The most particular beginning decides.
+        rate = rates[max(found, key=len)] if (found := [start for start in rates if name.startswith(start)]) else 1.0
+        settings = {"params": [], "weight_decay": decay, "lr": training.lr * rate}
+        groups.setdefault((decay, rate), settings)["params"].append(parameter)
+    return torch.optim.AdamW(list(groups.values()), lr=training.lr, eps=training.eps, fused=True)
 
 
 def training_arguments(training: Training, folder: Path, seed: int, total: int) -> TrainingArguments:
     """Return Trainer's arguments: everything silent, logged some fifty times, checkpoints only in longer runs."""
     cuda = torch.cuda.is_available()
-    return TrainingArguments(
+    precision = resolve_precision(training.precision)
+    arguments = TrainingArguments(
         output_dir=str(folder),
+        run_name=folder.parent.as_posix(),
+        project=os.environ.get("TRACKIO_PROJECT", PROJECT),
         num_train_epochs=training.epochs,
-        per_device_train_batch_size=training.batch_size,
+        per_device_train_batch_size=training.batch_size // processes(),
         gradient_accumulation_steps=training.accumulate,
         learning_rate=training.lr,
         lr_scheduler_type="constant_with_warmup" if training.schedule == "constant" else "linear",
         warmup_steps=training.warmup if training.warmup else 0,
         max_grad_norm=training.clip,
-        bf16=use_bf16(training.precision),
+        bf16=precision == "bf16",
+        fp16=precision == "fp16",
         use_cpu=not cuda,
         seed=seed,
         data_seed=seed,
         dataloader_drop_last=True,
         dataloader_pin_memory=cuda,
+        accelerator_config={"non_blocking": cuda},
         remove_unused_columns=False,
         logging_steps=max(1, min(total // 50, training.save_every)),
         logging_first_step=True,
@@ -223,31 +231,8 @@ def training_arguments(training: Training, folder: Path, seed: int, total: int) 
         log_level="error",
         log_level_replica="error",
     )
-
-
-def use_bf16(precision: str) -> bool:
-    """Say whether to autocast to bf16: as asked, or (auto) where the processor multiplies in it."""
-    if precision != "auto":
-        return precision == "bf16"
-    if torch.cuda.is_available():
-        return bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    able = torch.cpu.get_capabilities()
-    return bool(able.get("amx_bf16") or able.get("avx512_bf16"))
-
-
-def newest_checkpoint(out: Path) -> Path | None:
-    """Return the newest complete checkpoint under a run's directory; incomplete ones (a crash) are removed."""
-    folder = out / CHECKPOINTS
-    if not folder.is_dir():
-        return None
-    for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
-        # Trainer writes its state last.
-        if not (path / "trainer_state.json").is_file():
-            shutil.rmtree(path)
-    newest = get_last_checkpoint(str(folder))
-    return Path(newest) if newest else None
-
-
-def step_of(checkpoint: Path | None) -> int:
-    """Return the optimiser step of a checkpoint, 0 for none."""
-    return int(checkpoint.name.rsplit("-", 1)[1]) if checkpoint else 0
+    if arguments.n_gpu > 1:
+        # Trainer would split batches among the GPUs in threads, negatives and norms with them.
+        note(f"training on one of {arguments.n_gpu} GPUs: torchrun --nproc-per-node {arguments.n_gpu} takes all")
+        arguments._n_gpu = 1
+    return arguments

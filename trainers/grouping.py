@@ -1,4 +1,4 @@
-"""Batches of texts of like length, random enough to learn from: less padding, the same rows."""
+"""The order of the rows in each epoch: shuffled, or in batches of texts of like length."""
 
 from __future__ import annotations
 
@@ -15,15 +15,14 @@ POOL = 50
 """Batches whose rows are sorted together; texts of captions' lengths then hold a few percent of padding."""
 
 
-class LengthGrouped(Sampler[int]):
-    """Rows in an order whose every `batch_size` neighbours are of like length; what fills no batch is left out.
+class Shuffled(Sampler[int]):
+    """All rows in an order that depends on the seed and the epoch alone, so a resumed run goes on in it.
 
-    The order depends on the seed and the epoch alone, so a resumed run goes on in it.
+    Each process walks through the same order and takes its own part of every batch.
     """
 
-    def __init__(self, lengths: Sequence[int] | NDArray[np.int64], batch_size: int, seed: int) -> None:
-        self.lengths = np.asarray(lengths)
-        self.batch_size = batch_size
+    def __init__(self, rows: int, seed: int) -> None:
+        self.rows = rows
         self.seed = seed
         self.epoch = 0
 
@@ -32,7 +31,22 @@ class LengthGrouped(Sampler[int]):
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return len(self.lengths) // self.batch_size * self.batch_size
+        return self.rows
+
+    def __iter__(self) -> Iterator[int]:
+        yield from np.random.default_rng((self.seed, self.epoch)).permutation(self.rows).tolist()
+
+
+class LengthGrouped(Shuffled):
+    """Rows in an order whose every `batch_size` neighbours are of like length: less padding, the same rows.
+
+    `batch_size` counts the rows of all processes; what fills no batch is left out.
+    """
+
+    def __init__(self, lengths: Sequence[int] | NDArray[np.int64], batch_size: int, seed: int) -> None:
+        super().__init__(len(lengths) // batch_size * batch_size, seed)
+        self.lengths = np.asarray(lengths)
+        self.batch_size = batch_size
 
     def __iter__(self) -> Iterator[int]:
         random = np.random.default_rng((self.seed, self.epoch))

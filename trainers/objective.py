@@ -45,7 +45,14 @@ class Objective(nn.Module):
         raise NotImplementedError
 
     def after_step(self, step: int, total: int) -> None:
-        """Do what follows the optimiser's step number `step` (from 1) of `total`: nothing, here."""
+        """Do what follows the optimiser's step number `step` (from 1) of `total`: nothing, here.
+
+        What changes is parameters and buffers alone: these are in the checkpoints.
+        """
+
+    def parameter_rates(self) -> Mapping[str, float]:
+        """Return factors on the learning rate by the beginning of the parameters' names; the others have 1."""
+        return {}
 
     def save(self, path: Path, card: str) -> None:
         """Write the trained encoder as a sentence-transformers directory with `card` as its README."""

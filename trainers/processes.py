@@ -2,15 +2,85 @@
 
 from __future__ import annotations
 
+import atexit
+import os
 from typing import Any
 
 import torch
+import xxhash
 from torch import Tensor, distributed
+
+from pipelines.console import InputError
+
+
+def join_processes() -> None:
+    """Meet the other processes if `torchrun` or `accelerate launch` started several; nothing to do otherwise."""
+    if int(os.environ.get("WORLD_SIZE", "1")) == 1 or processes() > 1:
+        return
+    from accelerate import PartialState
+
+    PartialState(cpu=not torch.cuda.is_available())
+    atexit.register(_leave)
+
+
+def _leave() -> None:
+    if distributed.is_initialized():
+        distributed.destroy_process_group()
 
 
 def processes() -> int:
     """Return how many processes train together; 1 outside `torchrun` and `accelerate launch`."""
     return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
+
+
+def process_rank() -> int:
+    """Return this process's number, from 0; the first one writes the files and speaks."""
+    return distributed.get_rank() if processes() > 1 else 0
+
+
+def is_first() -> bool:
+    """Whether this process is the one that writes the files and speaks."""
+    return process_rank() == 0
+
+
+def of_first(value: Any) -> Any:  # noqa: ANN401 - whatever can be sent
+    """Return the first process's `value` in all of them, once all are here."""
+    if processes() == 1:
+        return value
+    sent = [value]
+    distributed.broadcast_object_list(sent)
+    return sent[0]
+
+
+def summed(tensor: Tensor) -> Tensor:
+    """Return the sum over all processes of a tensor that needs no gradient."""
+    if processes() == 1:
+        return tensor
+    whole = tensor.detach().clone()
+    distributed.all_reduce(whole)
+    return whole
+
+
+def process_seed(seed: int) -> int:
+    """Return the seed of this process's dropout: the run's own in the first, others elsewhere."""
+    rank = process_rank()
+    return seed if rank == 0 else xxhash.xxh64_intdigest(f"{seed}|process|{rank}".encode()) >> 1
+
+
+def divided_batch(size: int, rows: int, count: int) -> int:
+    """Return the global batch size that `count` processes train with: `size`, or what `rows` rows allow.
+
+    Raises:
+        InputError: It cannot be divided among the processes.
+    """
+    taken = size if size <= rows else rows // count * count
+    if taken == 0:
+        raise InputError(f"{rows} rows are fewer than the {count} processes: start fewer")
+    if taken % count:
+        below, above = taken // count * count, (taken // count + 1) * count
+        choices = f"{below} or {above}" if below else f"{above}"
+        raise InputError(f"--batch-size {taken} cannot be divided among {count} processes: take {choices}")
+    return taken
 
 
 class _Gather(torch.autograd.Function):

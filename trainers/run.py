@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.console import InputError, note, show, table
+from trainers.card import model_card
 from trainers.catalogue import ObjectiveModule
+from trainers.claim import DONE, FREE, RECIPE, claim
 from trainers.data import Wanted, read_examples
 from trainers.examples import Examples
 from trainers.settings import Training, resolve
@@ -20,10 +20,10 @@ from trainers.settings import Training, resolve
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-RECIPE = "recipe.json"
-DONE = "modules.json"
-# What may differ between a run and its resumption: where the same data lies, and how often it is saved.
-FREE = frozenset({"views", "text", "save_every"})
+    from trainers.dev import DevSet
+    from trainers.fit import Fitted
+
+__all__ = ["DONE", "FREE", "RECIPE", "Plan", "Request", "make_plan", "run_training"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,13 @@ class Plan:
     training: Training
     params: BaseModel
     recipe: Mapping[str, Any]
+    dev: DevSet | None
 
 
 def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, Any]) -> Path | None:
     """Train, or resume, and write the encoder; returns its directory, None after a dry run.
+
+    Where several processes were started together, all of them call this; the first one writes and speaks.
 
     Args:
         request: The options that all objectives share.
@@ -62,55 +65,64 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
 
     Raises:
         InputError: Data, encoder or options that cannot be used, or an output that belongs to another recipe.
+        TwinviewsError: The training failed: its loss is no number, or it was to end at a collapse.
     """
     from trainers.pretrained import locate
+    from trainers.processes import is_first, join_processes, of_first
 
+    join_processes()
     source = locate(request.encoder)
     plan = make_plan(request, module, given, source.digest())
     if request.dry_run:
-        _show_plan(plan)
+        if is_first():
+            _show_plan(plan)
         return None
-    if not _claim(plan.out, plan.recipe, overwrite=request.overwrite, resume=request.resume):
-        show(f"{plan.out} is finished and of this very recipe; --overwrite trains it again")
+    ours = is_first() and claim(plan.out, plan.recipe, overwrite=request.overwrite, resume=request.resume)
+    if not of_first(ours):
+        if is_first():
+            show(f"{plan.out} is finished and of this very recipe; --overwrite trains it again")
         return plan.out
 
     from transformers import set_seed
 
-    from trainers.fit import CHECKPOINTS, Rows, fit, newest_checkpoint, step_of
+    from trainers.checkpoints import CHECKPOINTS, newest_checkpoint, step_of
+    from trainers.fit import Rows, fit
     from trainers.pretrained import describe_starter
 
     set_seed(request.seed)
     objective = module.build(plan.params, plan.training, source)
-    if request.encoder is None:
-        describe_starter(objective.encoder)
     checkpoint = newest_checkpoint(plan.out)
-    if checkpoint is not None:
-        note(f"resuming {plan.out} at step {step_of(checkpoint)}")
+    if is_first():
+        if request.encoder is None:
+            describe_starter(objective.encoder)
+        if checkpoint is not None:
+            note(f"resuming {plan.out} at step {step_of(checkpoint)}")
     rows = Rows(objective.columns(plan.examples), request.seed)
-    fitted = fit(objective, rows, plan.training, plan.out, request.seed)
-    objective.cpu().save(plan.out, model_card(plan, fitted.steps))
-    shutil.rmtree(plan.out / CHECKPOINTS, ignore_errors=True)
-    show(
-        f"{plan.out}: encoder of {objective.encoder.dimension} dimensions after {fitted.steps} steps "
-        f"({fitted.seconds:.0f} s, loss {fitted.last.get('loss', float('nan')):.4f}, "
-        f"spread {fitted.last.get('spread', float('nan')):.2f}); next: train evaluate {plan.out}"
-    )
+    fitted = fit(objective, rows, plan.training, plan.out, request.seed, plan.dev)
+    if is_first():
+        objective.cpu().save(plan.out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted)))
+        shutil.rmtree(plan.out / CHECKPOINTS, ignore_errors=True)
+        _show_result(plan, fitted, objective.encoder.dimension)
+    # No process goes on to another training while the first one still writes this one.
+    of_first(None)
     return plan.out
 
 
 def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any], weights: str | None) -> Plan:
     """Read the data and resolve all settings; nothing is written."""
+    from trainers.processes import is_first
+
     preset, training, params = resolve(module.PRESETS, module.PARAMS, request.preset, given)
-    examples, where = read_examples(request.data, module.READS)
+    _check_machine(training)
+    examples, where = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
         raise InputError(
             f"{next(iter(where.values()))} has 1 usable row: training needs at least 2, and better thousands"
         )
-    if examples.dropped:
+    dev = _read_dev(training)
+    if examples.dropped and is_first():
         note(f"{examples.dropped} rows without text left out")
-    if training.batch_size > len(examples):
-        note(f"batch size {training.batch_size} is more than the {len(examples)} rows: taking {len(examples)}")
-        training = training.model_copy(update={"batch_size": len(examples)})
+    training = _divided(training, examples)
     recipe = {
         "command": request.objective,
         "twinviews": {
@@ -118,6 +130,7 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
             "rows": len(examples),
             "data_xxh64": examples.digest(),
             "encoder_xxh64": weights,
+            **({"dev_xxh64": dev.digest()} if dev is not None else {}),
         },
         **where,
         "encoder": request.encoder,
@@ -127,49 +140,62 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
         **training.model_dump(),
         **params.model_dump(),
     }
-    return Plan(request.out or Path("runs", request.objective), examples, training, params, recipe)
+    return Plan(request.out or Path("runs", request.objective), examples, training, params, recipe, dev)
 
 
-def _claim(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> bool:
-    """Make the run's directory ours and write the recipe; false if the run is there, finished."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file: give --out a directory")
-    present = out.is_dir() and any(out.iterdir())
-    if present and not (out / RECIPE).is_file():
-        raise InputError(f"{out} is not empty and no training run (it has no {RECIPE}): give another --out")
-    if present and overwrite:
-        shutil.rmtree(out)
-    elif present:
-        _same_recipe(out, recipe)
-        if (out / DONE).is_file():
-            return False
-    elif resume:
-        raise InputError(f"nothing to resume in {str(out)!r}: leave --resume out, or give the run's --out")
-    out.mkdir(parents=True, exist_ok=True)
-    if not (out / RECIPE).is_file():
-        draft = out / f"{RECIPE}.tmp"
-        draft.write_text(json.dumps(recipe, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        os.replace(draft, out / RECIPE)
-    return True
+def _check_machine(training: Training) -> None:
+    """Refuse what this machine does not have, before anything is read."""
+    from trainers.precision import check_compiler, resolve_precision
+    from trainers.reporting import check_reporting
+
+    resolve_precision(training.precision)
+    check_reporting(training.report_to)
+    if training.compile:
+        check_compiler()
 
 
-def _same_recipe(out: Path, recipe: Mapping[str, Any]) -> None:
-    try:
-        found = json.loads((out / RECIPE).read_text(encoding="utf-8"))
-    except ValueError:
-        raise InputError(f"{out / RECIPE} is no JSON: use --overwrite, or give another --out") from None
-    old, new = _flat(found), _flat(recipe)
-    for key in sorted(set(old) | set(new)):
-        if old.get(key) != new.get(key):
-            raise InputError(
-                f"{out} belongs to another recipe ({key} was {old.get(key)!r}, is now {new.get(key)!r}): "
-                "use --overwrite, or give another --out"
-            )
+def _read_dev(training: Training) -> DevSet | None:
+    if training.dev is None:
+        for option, value in (("--patience", training.patience), ("--dev-data", training.dev_data)):
+            if value is not None:
+                raise InputError(f"{option} {value} goes with --dev: give a file or a benchmark to score on")
+        return None
+    from trainers.dev import read_dev
+
+    return read_dev(training.dev, training.dev_data)
 
 
-def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    notes = {f"{key} of this run": value for key, value in recipe.get("twinviews", {}).items() if key != "version"}
-    return {**{key: value for key, value in recipe.items() if key not in FREE | {"twinviews"}}, **notes}
+def _divided(training: Training, examples: Examples) -> Training:
+    """Fit the batch to the data and the processes."""
+    from trainers.processes import divided_batch, is_first, processes
+
+    size = divided_batch(training.batch_size, len(examples), processes())
+    if size != training.batch_size and is_first():
+        note(f"batch size {training.batch_size} is more than the {len(examples)} rows: taking {size}")
+    return training.model_copy(update={"batch_size": size})
+
+
+def _dev_sentence(plan: Plan, fitted: Fitted) -> str | None:
+    scores = fitted.dev
+    if plan.training.dev is None or fitted.kept not in scores.steps:
+        return None
+    start = f"; untrained it was {scores.start:.2f}" if scores.start is not None else ""
+    return f"Spearman's rho x 100 on {Path(plan.training.dev).name}: {scores.at(fitted.kept):.2f}{start}."
+
+
+def _show_result(plan: Plan, fitted: Fitted, dimension: int) -> None:
+    total, steps = plan.training.steps(len(plan.examples)), fitted.steps
+    stopped = f" of {total}, stopped early" if steps < total else ""
+    scored = ""
+    if fitted.kept in fitted.dev.steps:
+        scored = f", dev {fitted.dev.at(fitted.kept):.2f} at step {fitted.kept}"
+        if fitted.dev.start is not None:
+            scored += f" (untrained {fitted.dev.start:.2f})"
+    show(
+        f"{plan.out}: encoder of {dimension} dimensions after {steps} steps{stopped} "
+        f"({fitted.seconds:.0f} s, loss {fitted.last.get('loss', float('nan')):.4f}, "
+        f"spread {fitted.last.get('spread', float('nan')):.2f}{scored}); next: train evaluate {plan.out}"
+    )
 
 
 def _show_plan(plan: Plan) -> None:
@@ -186,46 +212,6 @@ def _show_plan(plan: Plan) -> None:
         ],
         title=f"train {plan.recipe['command']}, preset {plan.recipe['preset']}: a dry run, nothing is written",
     )
-
-
-def model_card(plan: Plan, steps: int) -> str:
-    """Return the README of a trained encoder: what it is, how it was made, how to use it."""
-    recipe = plan.recipe
-    base = recipe["encoder"] or "the Twinviews starter encoder"
-    settings = {key: value for key, value in recipe.items() if key not in ("command", "twinviews")}
-    rows = "\n".join(f"| {key} | {value} |" for key, value in settings.items() if value is not None)
-    return f"""---
-library_name: sentence-transformers
-pipeline_tag: sentence-similarity
-tags:
-- sentence-transformers
-- sentence-similarity
-- feature-extraction
-- twinviews
----
-
-# Sentence encoder trained with {recipe["command"]}
-
-{base}, trained for {steps} steps on {recipe["twinviews"]["rows"]:,} rows without labels by
-Twinviews {recipe["twinviews"]["version"]} (`train {recipe["command"]}`).
-
-```python
-from sentence_transformers import SentenceTransformer
-
-model = SentenceTransformer("path/to/this/folder")
-vectors = model.encode(["A man is playing a guitar.", "Someone plays an instrument."])
-```
-
-Vectors are pooled ({recipe["pooling"]} over the last layer) and not normalised: compare them by cosine.
-
-## How it was made
-
-| setting | value |
-|---|---|
-{rows}
-
-`{RECIPE}` holds the same for a machine; `train {recipe["command"]} --config {RECIPE} --out NEW` makes it again.
-"""
 
 
 def _version() -> str:

@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipelines.console import InputError
+from trainers.encoder import Pooling
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -19,8 +20,12 @@ class Training(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     epochs: float = Field(1.0, gt=0, description="Passes over the data.")
-    batch_size: int = Field(64, ge=2, description="Rows per batch; the last, smaller batch is dropped.")
-    accumulate: int = Field(1, ge=1, description="Batches per optimiser step.")
+    batch_size: int = Field(
+        64, ge=2, description="Rows per batch, over all processes; the last, smaller batch is dropped."
+    )
+    accumulate: int = Field(
+        1, ge=1, description="Batches per optimiser step; in-batch negatives are those of one batch, not of the step."
+    )
     group_by_length: bool = Field(False, description="Batch texts of like length: less padding, batches less random.")
     lr: float = Field(gt=0, description="Peak learning rate of AdamW.")
     schedule: Literal["linear", "constant"] = Field("linear", description="How the rate goes after the warm-up.")
@@ -30,11 +35,35 @@ class Training(BaseModel):
     eps: float = Field(1e-8, gt=0, description="AdamW's epsilon.")
     clip: float = Field(0.0, ge=0, description="Clip the gradient's norm to this; 0 leaves it.")
     max_tokens: int = Field(64, ge=4, description="Longer texts are cut here, special tokens included.")
-    pooling: Literal["mean", "cls"] = Field("mean", description="Mean over the tokens, or the first token.")
-    precision: Literal["auto", "fp32", "bf16"] = Field(
-        "auto", description="bf16 is autocast; auto takes it where the processor has it."
+    pooling: Pooling = Field("mean", description="How the tokens' vectors become one.")
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
+        "auto",
+        description="bf16 and fp16 are autocast, fp16 with a gradient scaler and on a GPU alone; auto takes bf16 where "
+        "the processor has it.",
+    )
+    gradient_checkpointing: bool = Field(
+        False, description="Compute activations again in the backward pass: less memory, about a third more time."
+    )
+    compile: bool = Field(
+        False, description="Compile the encoder (torch.compile): worth its minute or so in long trainings."
     )
     save_every: int = Field(500, ge=1, description="Optimiser steps between checkpoints.")
+    dev: str | None = Field(
+        None,
+        description="Score on these graded pairs during training: a TSV or CSV file, or a benchmark such as stsb-dev.",
+    )
+    dev_data: str | None = Field(
+        None, description="Where the benchmark of --dev lies: a folder, or hf:mteb. [TWINVIEWS_DATA]"
+    )
+    evaluations: int = Field(10, ge=1, description="How often to score on --dev; the last time at the end.")
+    keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")
+    patience: int | None = Field(None, ge=1, description="Stop after this many scores on --dev without a new best.")
+    report_to: Literal["none", "tensorboard", "wandb", "trackio"] = Field(
+        "none", description="Send what is logged there too."
+    )
+    stop_on_collapse: bool = Field(
+        False, description="End the run where the encoder collapses, instead of only saying so."
+    )
 
     def steps(self, rows: int) -> int:
         """Return the optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""

@@ -1,63 +1,44 @@
 from __future__ import annotations
 
 import json
+import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import torch
-from transformers import set_seed
+from objective_cases import LINEAR, Interrupted, interrupt_at, prepared
 
-from pipelines.console import TwinviewsError
-from trainers.catalogue import load_objective
-from trainers.examples import Examples
-from trainers.fit import CHECKPOINTS, Rows, fit, make_optimizer, newest_checkpoint
+from pipelines.console import InputError, TwinviewsError
+from trainers.catalogue import objective_names
+from trainers.checkpoints import CHECKPOINTS, newest_checkpoint
+from trainers.fit import fit, make_optimizer
 from trainers.objective import Objective
-from trainers.pretrained import locate
-from trainers.settings import Training, resolve
 
-SMALL = {"batch_size": 8, "max_tokens": 24, "epochs": 2}
-EXTRA = {"bsl": {"width": 2, "momentum": 0.9}, "mirror": {"lr": 1e-3}, "mlm": {"lr": 1e-3}}
-
-
-def prepared(name: str, encoder: Path, texts: list[str], **given: object) -> tuple[Objective, Rows, Training]:
-    module = load_objective(name)
-    _, training, params = resolve(module.PRESETS, module.PARAMS, None, {**SMALL, **EXTRA[name], **given})
-    set_seed(1)
-    objective = module.build(params, training, locate(str(encoder)))
-    left, right = (texts, texts[1:] + texts[:1]) if name == "bsl" else (texts, texts)
-    return objective, Rows(objective.columns(Examples(texts, left, right, 0)), seed=1), training
+POWER_CUTS = {
+    "mid-epoch": ({"save_every": 4}, 7, 4),
+    "epoch's end": ({"save_every": 6}, 7, 6),
+    "second epoch": ({"save_every": 5}, 12, 10),
+    "accumulated": ({"save_every": 3, "accumulate": 2, "epochs": 4}, 8, 6),
+    "grouped": ({"save_every": 4, "group_by_length": True}, 9, 8),
+}
 
 
-class Interrupted(Exception):
-    pass
-
-
-def interrupt_at(objective: Objective, last: int) -> None:
-    follow = objective.after_step
-
-    def after_step(step: int, total: int) -> None:
-        follow(step, total)
-        if step == last:
-            raise Interrupted
-
-    objective.after_step = after_step  # type: ignore[method-assign]
-
-
-@pytest.mark.parametrize("name", ["bsl", "mirror", "mlm"])
-@pytest.mark.parametrize(("every", "last"), [(4, 7), (6, 7), (5, 12)], ids=["mid-epoch", "epoch's end", "second epoch"])
+@pytest.mark.parametrize("name", objective_names())
+@pytest.mark.parametrize(("given", "last", "kept"), list(POWER_CUTS.values()), ids=list(POWER_CUTS))
 def test_resumed_training_equals_the_uninterrupted_run_exactly(
-    name: str, every: int, last: int, tiny_bert: Path, sentences: list[str], tmp_path: Path
+    name: str, given: dict[str, object], last: int, kept: int, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
-    whole, rows, training = prepared(name, tiny_bert, sentences, save_every=every)
+    whole, rows, training = prepared(name, tiny_bert, sentences, **given)
     fit(whole, rows, training, tmp_path / "whole", seed=1)
 
-    broken, rows, training = prepared(name, tiny_bert, sentences, save_every=every)
+    broken, rows, training = prepared(name, tiny_bert, sentences, **given)
     interrupt_at(broken, last)
     with pytest.raises(Interrupted):
         fit(broken, rows, training, tmp_path / "broken", seed=1)
-    assert newest_checkpoint(tmp_path / "broken").name == f"checkpoint-{(last - 1) // every * every}"
+    assert newest_checkpoint(tmp_path / "broken").name == f"checkpoint-{kept}"
 
-    resumed, rows, training = prepared(name, tiny_bert, sentences, save_every=every)
+    resumed, rows, training = prepared(name, tiny_bert, sentences, **given)
     torch.manual_seed(12345)
     fitted = fit(resumed, rows, training, tmp_path / "broken", seed=1)
     assert fitted.steps == 12
@@ -97,10 +78,10 @@ def test_masks_are_drawn_anew_in_every_epoch(tiny_bert: Path, sentences: list[st
     assert objective.collate([rows[row] for row in range(12)])["labels"].tolist() == first
 
 
-@pytest.mark.parametrize("name", ["bsl", "mirror", "mlm"])
+@pytest.mark.parametrize("name", objective_names())
 def test_rows_can_be_grouped_by_length(name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     objective, rows, training = prepared(name, tiny_bert, sentences, group_by_length=True)
-    sides = 2 if name == "bsl" else 1
+    sides = 1 if name in ("mirror", "mlm") else 2
     assert rows.lengths()[0] >= sides * 4
     assert fit(objective, rows, training, tmp_path, seed=1).steps == 12
 
@@ -133,6 +114,20 @@ def test_optimiser_holds_no_target_and_decays_what_it_should(
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:
             assert held[id(parameter)] == (0.01 if decay_all or parameter.dim() > 1 else 0.0), name
+
+
+def test_parts_of_an_objective_have_their_own_learning_rate(tiny_bert: Path, sentences: list[str]) -> None:
+    objective, _, training = prepared("bsl", tiny_bert, sentences, predictor_lr=10.0, lr=1e-3)
+    rates = {
+        id(parameter): group["lr"] for group in make_optimizer(objective, training).param_groups
+        for parameter in group["params"]
+    }  # fmt: skip
+    for name, parameter in objective.named_parameters():
+        if parameter.requires_grad:
+            assert rates[id(parameter)] == pytest.approx(1e-2 if name.startswith("predictor.") else 1e-3), name
+    objective.parameter_rates = lambda: {"": 2.0, "predictor.": 3.0, "predictor.0.": 5.0}  # type: ignore[method-assign]
+    found = {round(group["lr"], 9) for group in make_optimizer(objective, training).param_groups}
+    assert found == {2e-3, 3e-3, 5e-3}, "the longest beginning decides"
 
 
 def test_checkpoint_holds_shared_tensors_once_and_loads_them_back(
@@ -172,14 +167,118 @@ def test_loss_that_is_no_number_stops_with_one_line(tiny_bert: Path, sentences: 
         fit(objective, rows, training, tmp_path, seed=1)
 
 
+def collapsed(objective: Objective) -> None:
+    with torch.no_grad():
+        objective.encoder.model.encoder.layer[-1].output.LayerNorm.weight.fill_(1e-3)
+        objective.encoder.model.encoder.layer[-1].output.LayerNorm.bias.fill_(1.0)
+
+
 def test_collapse_is_said_once(
     tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     objective, rows, training = prepared("mirror", tiny_bert, sentences)
-    with torch.no_grad():
-        objective.encoder.model.encoder.layer[-1].output.LayerNorm.weight.fill_(1e-3)
-        objective.encoder.model.encoder.layer[-1].output.LayerNorm.bias.fill_(1.0)
+    collapsed(objective)
     fit(objective, rows, training, tmp_path, seed=1)
     captured = capsys.readouterr()
     assert captured.err.count("the encoder collapses") == 1
     assert captured.out == ""
+
+
+def test_collapse_ends_the_run_where_that_is_asked_and_keeps_its_checkpoint(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    objective, rows, training = prepared("mirror", tiny_bert, sentences, stop_on_collapse=True)
+    collapsed(objective)
+    with pytest.raises(TwinviewsError, match=r"the encoder collapses: spread 0\.0\d+ .* at step 1: stopped"):
+        fit(objective, rows, training, tmp_path, seed=1)
+    assert newest_checkpoint(tmp_path).name == "checkpoint-1"
+    objective, rows, training = prepared("mirror", tiny_bert, sentences)
+    assert fit(objective, rows, training, tmp_path, seed=1).steps == 12
+
+
+@pytest.mark.parametrize("name", objective_names())
+def test_log_has_the_geometry_and_the_gradient(
+    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    objective, rows, training = prepared(name, tiny_bert, sentences)
+    fit(objective, rows, training, tmp_path, seed=1)
+    for line in (tmp_path / "log.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        assert {"loss", "grad_norm", "spread", "uniformity", "random_cosine", "isotropy"} <= entry.keys()
+        assert ("alignment" in entry) is objective.paired
+
+
+@pytest.mark.parametrize("name", objective_names())
+def test_gradient_checkpointing_changes_no_number(
+    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    states = []
+    for checkpointing in (False, True):
+        given = {"gradient_checkpointing": checkpointing, "epochs": 0.5}
+        objective, rows, training = prepared(name, tiny_bert, sentences, **given)
+        fit(objective, rows, training, tmp_path / str(checkpointing), seed=1)
+        states.append(objective.state_dict())
+    assert objective.encoder.model.encoder.layer[0].gradient_checkpointing
+    for key, value in states[0].items():
+        torch.testing.assert_close(states[1][key], value, msg=key)
+
+
+def test_fp16_without_a_gpu_is_refused(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    objective, rows, training = prepared("mirror", tiny_bert, sentences, precision="fp16")
+    with pytest.raises(InputError, match="--precision fp16 needs a GPU: use bf16 or fp32"):
+        fit(objective, rows, training, tmp_path, seed=1)
+
+
+def test_precision_of_one_training_is_not_that_of_the_next(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    states = []
+    for number, precision in enumerate(("fp32", "bf16", "fp32")):
+        objective, rows, training = prepared("mirror", tiny_bert, sentences, precision=precision)
+        fit(objective, rows, training, tmp_path / str(number), seed=1)
+        states.append(objective.encoder.model.embeddings.word_embeddings.weight.detach())
+    assert torch.equal(states[0], states[2])
+    assert not torch.equal(states[0], states[1])
+
+
+@pytest.mark.slow
+def test_compiled_encoder_trains_alike_and_keeps_its_names(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    if not any(map(shutil.which, ("g++", "clang++"))):
+        pytest.skip("no C++ compiler")
+    states = []
+    for compiled in (False, True):
+        objective, rows, training = prepared("bsl", tiny_bert, sentences, dropout=0.0, compile=compiled, **LINEAR)
+        fit(objective, rows, training, tmp_path / str(compiled), seed=1)
+        states.append(objective.state_dict())
+    assert objective.encoder.model._compiled_call_impl is not None
+    assert states[0].keys() == states[1].keys()
+    for key, value in states[0].items():
+        torch.testing.assert_close(states[1][key], value, atol=1e-4, rtol=1e-4, msg=key)
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "wandb", "trackio"])
+def test_report_to_a_package_that_is_missing_is_one_line(
+    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    if find_spec(name) is not None:
+        pytest.skip("it is installed")
+    objective, rows, training = prepared("mirror", tiny_bert, sentences, report_to=name)
+    with pytest.raises(InputError, match=f"--report-to {name} needs its package: pip install {name}"):
+        fit(objective, rows, training, tmp_path, seed=1)
+
+
+def test_tensorboard_gets_what_is_logged(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    objective, rows, training = prepared("mirror", tiny_bert, sentences, report_to="tensorboard")
+    fit(objective, rows, training, tmp_path, seed=1)
+    events = EventAccumulator(str(tmp_path / "tensorboard"))
+    events.Reload()
+    logged = [json.loads(line)["loss"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [event.value for event in events.Scalars("train/loss")] == pytest.approx(logged)
+    assert "train/spread" in events.Tags()["scalars"]

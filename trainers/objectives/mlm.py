@@ -17,6 +17,7 @@ from trainers.encoder import Encoder, by_length
 from trainers.examples import Examples
 from trainers.objective import Objective, Row
 from trainers.pretrained import Source, load_masked_lm, load_tokenizer, save_encoder
+from trainers.processes import processes, summed
 from trainers.settings import Training
 
 if TYPE_CHECKING:
@@ -71,13 +72,16 @@ class MaskedLm(Objective):
         return {"ids": self.encoder.tokenize(examples.texts)}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return the masked ids (n, tokens), their attention mask, and `labels` (n, tokens), -100 where not asked."""
+        """Return the masked ids (n, tokens), their attention mask, the `labels` and where they are `asked` for.
+
+        Labels are (n, tokens), -100 where not asked; `asked` holds the places of the others in the flattened labels.
+        """
         drawn = [self._draw(row["ids"], row["seed"]) for row in rows]
         batch = self.encoder.pad([ids for ids, _ in drawn])
         labels = torch.full_like(batch["input_ids"], IGNORED)
         for row, (_, wanted) in enumerate(drawn):
             labels[row, : len(wanted)] = torch.tensor(wanted)
-        return {**batch, "labels": labels}
+        return {**batch, "labels": labels, "asked": (labels.flatten() != IGNORED).nonzero().squeeze(1)}
 
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
         random = np.random.default_rng(seed)
@@ -99,28 +103,35 @@ class MaskedLm(Objective):
         )
         return np.where(fate < self.params.kept, old, changed)
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, asked: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per asked token, the share that was right, and the [CLS] vectors.
 
-        Logits are computed where a label is asked for, not for all tokens.
+        Logits are computed where a label is asked for, not for all tokens. Under several processes the mean of the
+        losses is that over the tokens asked in all of them.
 
         Args:
             input_ids: (n, tokens).
             attention_mask: The same shape; 0 at padding.
             labels: The same shape; the token to be predicted, or -100.
+            asked: (k,), where the flattened labels are not -100: a mask's count a GPU would have to be waited for.
         """
-        hidden, wanted, first = [], [], []
+        places = torch.zeros_like(input_ids)
+        hidden, first = [], []
+        start = 0
         for rows, width in by_length(attention_mask):
             tokens = self.encoder.tokens(input_ids[rows, :width], attention_mask[rows, :width])
-            asked = labels[rows, :width] != IGNORED
-            hidden.append(tokens[asked])
-            wanted.append(labels[rows, :width][asked])
+            own = torch.arange(start, start + len(rows) * width, device=places.device)
+            places[rows, :width] = own.view(len(rows), width)
+            hidden.append(tokens.flatten(0, 1))
             first.append(tokens[:, 0])
-        logits = masked_lm_head(self.masked_lm)(torch.cat(hidden)).float()
-        answers = torch.cat(wanted)
-        # A batch without a single ordinary token has nothing to learn: zero, not 0/0.
-        loss = functional.cross_entropy(logits, answers, reduction="sum") / max(1, len(answers))
-        right = (logits.detach().argmax(dim=-1) == answers).float().sum() / max(1, len(answers))
+            start += len(rows) * width
+        logits = masked_lm_head(self.masked_lm)(torch.cat(hidden)[places.flatten()[asked]]).float()
+        answers = labels.flatten()[asked]
+        # Averaged over the processes, as data-parallel training does, both become means over all asked tokens. A batch
+        # without a single ordinary token has nothing to learn: zero, not 0/0.
+        count = summed(torch.tensor(len(answers), device=answers.device)).clamp(min=1) / processes()
+        loss = functional.cross_entropy(logits, answers, reduction="sum") / count
+        right = (logits.detach().argmax(dim=-1) == answers).float().sum() / count
         return {"loss": loss, "accuracy": right, "vectors": torch.cat(first).detach()}
 
     def save(self, path: Path, card: str) -> None:

@@ -1,0 +1,55 @@
+"""Every objective, small: settings under which it learns something in a few steps, and rows of the kind it reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from transformers import set_seed
+
+from trainers.catalogue import load_objective
+from trainers.dropout import set_dropout
+from trainers.examples import Examples
+from trainers.fit import Rows
+from trainers.objective import Objective
+from trainers.pretrained import locate
+from trainers.settings import Training, resolve
+
+SMALL = {"batch_size": 8, "max_tokens": 24, "epochs": 2, "lr": 1e-3, "precision": "fp32"}
+EXTRA: dict[str, dict[str, object]] = {"bsl": {"width": 2, "momentum": 0.9}}
+# An epsilon that large makes Adam's step the gradient itself: where the true gradient is zero, rounding stays rounding.
+LINEAR = {"eps": 1.0, "lr": 0.2, "weight_decay": 0.0, "warmup": 0.0}
+
+
+def examples_for(name: str, texts: list[str]) -> Examples:
+    """Two different views where the objective reads views, and grades."""
+    views = load_objective(name).READS[0] in ("views", "graded")
+    right = texts[1:] + texts[:1] if views else texts
+    return Examples(texts, texts, right, 0, [row % 5 / 4 for row in range(len(texts))])
+
+
+def prepared(
+    name: str, encoder: Path, texts: list[str], *, dropout: float | None = None, **given: object
+) -> tuple[Objective, Rows, Training]:
+    module = load_objective(name)
+    _, training, params = resolve(module.PRESETS, module.PARAMS, None, {**SMALL, **EXTRA.get(name, {}), **given})
+    set_seed(1)
+    objective = module.build(params, training, locate(str(encoder)))
+    if dropout is not None:
+        set_dropout(objective, dropout)
+    return objective, Rows(objective.columns(examples_for(name, texts)), seed=1), training
+
+
+class Interrupted(Exception):
+    """What a test's power cut raises."""
+
+
+def interrupt_at(objective: Objective, last: int) -> None:
+    """Let the objective raise right after the optimiser's step number `last`."""
+    follow = objective.after_step
+
+    def after_step(step: int, total: int) -> None:
+        follow(step, total)
+        if step == last:
+            raise Interrupted
+
+    objective.after_step = after_step  # type: ignore[method-assign]

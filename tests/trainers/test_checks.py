@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from objective_cases import prepared
+
+from pipelines.console import TwinviewsError
+from trainers.catalogue import objective_names
+from trainers.checks import Findings, check
+from trainers.fit import Rows
+from trainers.objective import Objective
+
+
+def look(objective: Objective, rows: Rows, count: int = 8) -> Findings:
+    return check(objective, [rows[row] for row in range(count)], total=10)
+
+
+@pytest.mark.parametrize("name", objective_names())
+def test_sound_objective_raises_nothing_and_is_left_untouched(name: str, tiny_bert: Path, sentences: list[str]) -> None:
+    objective, rows, _ = prepared(name, tiny_bert, sentences)
+    objective.eval()
+    before = {key: value.clone() for key, value in objective.state_dict().items()}
+    random.seed(3)
+    np.random.seed(3)  # noqa: NPY002
+    torch.manual_seed(3)
+    expected = random.random(), np.random.rand(), torch.rand(1).item()  # noqa: NPY002
+    random.seed(3)
+    np.random.seed(3)  # noqa: NPY002
+    torch.manual_seed(3)
+    findings = look(objective, rows)
+    assert (random.random(), np.random.rand(), torch.rand(1).item()) == expected  # noqa: NPY002
+    assert findings == Findings((), ())
+    assert not objective.training
+    assert all(parameter.grad is None for parameter in objective.parameters())
+    after = objective.state_dict()
+    assert [key for key in before if not torch.equal(before[key], after[key])] == []
+
+
+def test_loss_that_does_not_come_from_the_encoder_is_refused(tiny_bert: Path, sentences: list[str]) -> None:
+    objective, rows, _ = prepared("bsl", tiny_bert, sentences)
+    encoder = objective.encoder.forward
+    objective.encoder.forward = lambda *batch: encoder(*batch).detach()  # type: ignore[method-assign]
+    with pytest.raises(TwinviewsError, match="no gradient of Bsl reaches the encoder"):
+        look(objective, rows)
+
+
+def test_layer_without_gradient_is_named(tiny_bert: Path, sentences: list[str]) -> None:
+    objective, rows, _ = prepared("mirror", tiny_bert, sentences)
+    embeddings = objective.encoder.model.embeddings
+    forward = embeddings.forward
+    embeddings.forward = lambda *given, **named: forward(*given, **named).detach()
+    findings = look(objective, rows)
+    (line,) = findings.warnings
+    assert "first layer gets no gradient from the first batch (model.embeddings.word_embeddings.weight)" in line
+    assert "encoder.model.embeddings.word_embeddings.weight" in findings.unused
+
+
+@pytest.mark.parametrize(
+    ("preset", "warned"), [("sentence", False), ("no-dropout", False), ("no-mask", False), ("neither", True)]
+)
+def test_views_that_nothing_tells_apart_are_said(
+    preset: str, warned: bool, tiny_bert: Path, sentences: list[str]
+) -> None:
+    from trainers.catalogue import load_objective
+
+    values = load_objective("mirror").PRESETS[preset]
+    given = {key: values[key] for key in ("dropout", "span") if key in values}
+    objective, rows, _ = prepared("mirror", tiny_bert, sentences, **given)
+    warnings = look(objective, rows).warnings
+    assert any("both views of every sentence are the same" in line for line in warnings) is warned
+    assert len(warnings) == warned
+
+
+@pytest.mark.parametrize(("momentum", "warned"), [(1.0, True), (0.9999, False), (0.0, False)])
+def test_target_that_never_moves_is_said(momentum: float, warned: bool, tiny_bert: Path, sentences: list[str]) -> None:
+    objective, rows, _ = prepared("bsl", tiny_bert, sentences, momentum=momentum)
+    warnings = look(objective, rows).warnings
+    assert [line[:42] for line in warnings] == ["warning: the target network does not move:"][: int(warned)]

@@ -1,0 +1,199 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from objective_cases import Interrupted, interrupt_at, prepared
+from scipy.stats import spearmanr
+
+from pipelines.console import InputError
+from trainers.checkpoints import CHECKPOINTS
+from trainers.dev import DevSet, read_dev
+from trainers.fit import Fitted, fit
+from trainers.objective import Objective
+from trainers.selection import Scores
+
+
+@pytest.fixture
+def dev(sentences: list[str]) -> DevSet:
+    """The more words two sentences share, the more alike they are."""
+    pairs = [(one, other) for one in sentences[:8] for other in sentences[8:16]]
+    shared = [len(set(one.split()) & set(other.split())) for one, other in pairs]
+    return DevSet([one for one, _ in pairs], [other for _, other in pairs], shared)
+
+
+def run(
+    dev: DevSet | None, encoder: Path, texts: list[str], out: Path, *, last: int | None = None, **given: object
+) -> tuple[Objective, Fitted]:
+    given = {"evaluations": 4, "dev": "dev.tsv" if dev else None, **given}
+    objective, rows, training = prepared("mirror", encoder, texts, **given)
+    if last is not None:
+        interrupt_at(objective, last)
+    return objective, fit(objective, rows, training, out, seed=1, dev=dev)
+
+
+def log(out: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+
+
+def test_score_is_the_rank_correlation_of_the_cosines_and_leaves_no_trace(
+    dev: DevSet, tiny_bert: Path, sentences: list[str]
+) -> None:
+    objective, _, _ = prepared("mirror", tiny_bert, sentences)
+    encoder = objective.train().encoder
+    state = torch.get_rng_state()
+    score = dev.score(encoder)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert encoder.training
+    left, right = encoder.encode(list(dev.first)).numpy(), encoder.encode(list(dev.second)).numpy()
+    cosines = (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
+    assert score == pytest.approx(100 * spearmanr(cosines, dev.grades).statistic, abs=0.05)
+
+
+def test_scoring_does_not_change_the_training(
+    dev: DevSet, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    alone, _ = run(None, tiny_bert, sentences, tmp_path / "alone")
+    scored, fitted = run(dev, tiny_bert, sentences, tmp_path / "scored", keep="last")
+    for key, value in alone.state_dict().items():
+        assert torch.equal(scored.state_dict()[key], value), key
+    assert fitted.kept == fitted.steps == 12
+    assert fitted.dev.steps == (3, 6, 9, 12)
+    assert fitted.dev.values[-1] == pytest.approx(dev.score(scored.encoder))
+    lines = log(tmp_path / "scored")
+    assert [(line["step"], "dev" in line, "loss" in line) for line in lines if "dev" in line] == [
+        (0, True, False), *((step, True, True) for step in (3, 6, 9, 12)),
+    ]  # fmt: skip
+    assert not list((tmp_path / "scored" / CHECKPOINTS).glob("best-*"))
+
+
+def backwards(dev: DevSet) -> DevSet:
+    """Grades against which a training that works gets worse."""
+    return DevSet(dev.first, dev.second, [-grade for grade in dev.grades])
+
+
+def test_best_encoder_is_kept(dev: DevSet, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+    dev = backwards(dev)
+    given = {"lr": 1e-2, "evaluations": 6}
+    kept, fitted = run(dev, tiny_bert, sentences, tmp_path / "best", **given)
+    _, last = run(dev, tiny_bert, sentences, tmp_path / "last", keep="last", **given)
+    assert last.dev == fitted.dev
+    best = max(fitted.dev.values)
+    assert fitted.kept == fitted.dev.steps[fitted.dev.values.index(best)] < 12
+    assert dev.score(kept.encoder) == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("save_every", [2, 5, 500])
+def test_killed_run_remembers_its_best(
+    save_every: int, dev: DevSet, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    dev = backwards(dev)
+    given = {"lr": 1e-2, "evaluations": 6, "save_every": save_every}
+    whole, expected = run(dev, tiny_bert, sentences, tmp_path / "whole", **given)
+    with pytest.raises(Interrupted):
+        run(dev, tiny_bert, sentences, tmp_path / "broken", last=9, **given)
+    resumed, fitted = run(dev, tiny_bert, sentences, tmp_path / "broken", **given)
+    assert (fitted.kept, fitted.dev) == (expected.kept, expected.dev)
+    for key, value in whole.state_dict().items():
+        assert torch.equal(resumed.state_dict()[key], value), key
+    assert log(tmp_path / "broken") == log(tmp_path / "whole")
+    left = [path.name for path in (tmp_path / "broken" / CHECKPOINTS).glob("best-*")]
+    assert left == [f"best-{fitted.kept}.safetensors"]
+
+
+def test_patience_ends_the_training_also_after_a_resumption(
+    dev: DevSet, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    dev = backwards(dev)
+    given = {"lr": 1e-2, "evaluations": 12, "patience": 2, "save_every": 2}
+    whole, fitted = run(dev, tiny_bert, sentences, tmp_path / "whole", **given)
+    assert fitted.steps == fitted.kept + 2 < 12
+    with pytest.raises(Interrupted):
+        run(dev, tiny_bert, sentences, tmp_path / "broken", last=fitted.steps, **given)
+    resumed, again = run(dev, tiny_bert, sentences, tmp_path / "broken", **given)
+    assert (again.steps, again.kept, again.dev) == (fitted.steps, fitted.kept, fitted.dev)
+    for key, value in whole.state_dict().items():
+        assert torch.equal(resumed.state_dict()[key], value), key
+
+
+def test_run_killed_after_its_patience_ended_takes_no_further_step(
+    dev: DevSet, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    given = {"lr": 1e-2, "evaluations": 12, "patience": 2, "save_every": 1}
+    whole, fitted = run(backwards(dev), tiny_bert, sentences, tmp_path, **given)
+    again, found = run(backwards(dev), tiny_bert, sentences, tmp_path, **given)
+    assert (found.steps, found.kept, found.dev, found.last) == (fitted.steps, fitted.kept, fitted.dev, fitted.last)
+    for key, value in whole.state_dict().items():
+        assert torch.equal(again.state_dict()[key], value), key
+
+
+def test_score_that_falls_is_said_once(
+    dev: DevSet, tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, fitted = run(backwards(dev), tiny_bert, sentences, tmp_path, lr=1e-2)
+    assert min(fitted.dev.values) < fitted.dev.start - 5
+    assert capsys.readouterr().err.count("the encoder collapses: dev score") == 1
+
+
+def test_first_of_equal_scores_is_the_best() -> None:
+    scores = Scores.of(
+        [{"step": 0, "dev": 70.0}, *({"step": s, "dev": v} for s, v in [(2, 60.0), (4, 61.0), (6, 61.0)])]
+    )
+    assert (scores.start, scores.best, scores.since_best) == (70.0, 4, 1)
+    assert Scores.of([{"step": 0, "dev": 70.0}, {"step": 1, "loss": 1.0}]).best is None
+
+
+def test_encoder_of_one_direction_scores_zero(dev: DevSet, tiny_bert: Path, sentences: list[str]) -> None:
+    objective, _, _ = prepared("mirror", tiny_bert, sentences)
+    with torch.no_grad():
+        objective.encoder.model.encoder.layer[-1].output.LayerNorm.weight.zero_()
+        objective.encoder.model.encoder.layer[-1].output.LayerNorm.bias.fill_(1)
+    assert dev.score(objective.encoder) == 0
+
+
+def test_pairs_are_read_from_a_file_on_any_scale(tmp_path: Path) -> None:
+    path = tmp_path / "dev.tsv"
+    path.write_text("score\tsentence1\tsentence2\n4.5\ta dog\ta cat\n-1\ta man\ta bird\n", encoding="utf-8")
+    found = read_dev(str(path), None)
+    assert (found.first, found.second) == (["a dog", "a man"], ["a cat", "a bird"])
+    assert found.grades[0] > found.grades[1]
+    assert found.digest() != DevSet(found.first, found.second, found.grades[::-1]).digest()
+
+
+def stsb_dev(folder: Path) -> Path:
+    folder = folder / "stsbenchmark"
+    folder.mkdir()
+    lines = [f"news\tfile\t2012\t{row}\t{row % 6}\ta dog {row}\ta cat {row}\n" for row in range(1500)]
+    (folder / "sts-dev.csv").write_text("".join(lines), encoding="utf-8")
+    return folder.parent
+
+
+def test_benchmark_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = stsb_dev(tmp_path)
+    found = read_dev("stsb-dev", str(data))
+    assert (len(found.grades), found.first[1], found.grades[5]) == (1500, "a dog 1", 5.0)
+    monkeypatch.setenv("TWINVIEWS_DATA", str(data))
+    assert read_dev("stsb-dev", None) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "said"),
+    [
+        ("nowhere.tsv", None, "--dev nowhere.tsv: no such file, and no benchmark; benchmarks are sts12,"),
+        ("stsb-dev", None, "--dev stsb-dev needs its data: give --dev-data DIR"),
+        ("stsb-dev", "nowhere", "no data folder 'nowhere'"),
+        ("stsb-dev", ".", "--dev stsb-dev: STS-B dev: no folder"),
+        ("flat.tsv", None, "all of its 2 pairs have one grade"),
+    ],
+)
+def test_development_set_that_cannot_be_had_is_one_line(
+    name: str, data: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("TWINVIEWS_DATA", raising=False)
+    (tmp_path / "flat.tsv").write_text("score\tsentence1\tsentence2\n1\ta\tb\n1\tc\td\n")
+    with pytest.raises(InputError, match=said.replace("(", r"\(")):
+        read_dev(name, data)

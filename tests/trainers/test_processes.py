@@ -1,0 +1,155 @@
+"""Every objective trained in two processes, through the real `fit`, beside one process with the same global batch."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+import torch
+from objective_cases import LINEAR, Interrupted, interrupt_at, prepared
+from safetensors.torch import load_file, save_file
+from torch import distributed, multiprocessing
+
+from pipelines.console import InputError
+from trainers.catalogue import objective_names
+from trainers.fit import fit, newest_checkpoint
+from trainers.processes import divided_batch, join_processes
+
+PROCESSES = 2
+CASES = {
+    "plain": {"epochs": 1},
+    "accumulated and grouped": {"epochs": 1.5, "accumulate": 2, "group_by_length": True},
+}
+
+pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch without torch.distributed")
+
+
+def trained(name: str, case: str, encoder: Path, texts: list[str], out: Path) -> dict[str, torch.Tensor]:
+    objective, rows, training = prepared(name, encoder, texts, dropout=0.0, **LINEAR, **CASES[case])
+    fit(objective, rows, training, out, seed=1)
+    return objective.state_dict()
+
+
+def resumed(name: str, encoder: Path, texts: list[str], folder: Path) -> dict[str, torch.Tensor]:
+    """Dropout on, accumulation: interrupted at step 4 of 5, resumed from the checkpoint at 3, in the second epoch."""
+    given = {"save_every": 3, "accumulate": 2, "epochs": 2.5}
+    whole, rows, training = prepared(name, encoder, texts, **given)
+    fit(whole, rows, training, folder / "whole", seed=1)
+    broken, rows, training = prepared(name, encoder, texts, **given)
+    interrupt_at(broken, 4)
+    with suppress(Interrupted):
+        fit(broken, rows, training, folder / "broken", seed=1)
+    found = newest_checkpoint(folder / "broken")
+    assert found is not None
+    assert found.name == "checkpoint-3"
+    objective, rows, training = prepared(name, encoder, texts, **given)
+    torch.manual_seed(99)
+    fit(objective, rows, training, folder / "broken", seed=1)
+    expected, got = whole.state_dict(), objective.state_dict()
+    return {name: (expected[name].double() - got[name].double()).abs().max() for name in expected}
+
+
+def work(rank: int, port: int, names: list[str], encoder: Path, texts: list[str], folder: Path) -> None:
+    settings = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": PROCESSES, "LOCAL_WORLD_SIZE": PROCESSES}
+    os.environ.update({key: str(value) for key, value in settings.items()})
+    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port), OMP_NUM_THREADS="1")
+    join_processes()
+    for name in names:
+        for case in CASES:
+            state = trained(name, case, encoder, texts, folder / name / case)
+            save_file({key: value.contiguous() for key, value in state.items()}, folder / f"{name}-{case}-{rank}")
+        save_file(resumed(name, encoder, texts, folder / name), folder / f"{name}-resumed-{rank}")
+
+
+@pytest.fixture(scope="module")
+def two_processes(tiny_bert: Path, sentences: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All objectives in all cases, trained by one pair of processes; a file of weights each."""
+    folder = tmp_path_factory.mktemp("two")
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    arguments = (port, objective_names(), tiny_bert, sentences[:24], folder)
+    multiprocessing.spawn(work, args=arguments, nprocs=PROCESSES)
+    return folder
+
+
+@pytest.mark.parametrize("case", list(CASES))
+@pytest.mark.parametrize("name", objective_names())
+def test_two_processes_train_as_one_with_the_same_global_batch(
+    name: str, case: str, two_processes: Path, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    start = prepared(name, tiny_bert, sentences[:24], dropout=0.0, **LINEAR)[0].state_dict()
+    alone = trained(name, case, tiny_bert, sentences[:24], tmp_path)
+    moved = max((alone[key].double() - start[key].double()).abs().max().item() for key in start)
+    assert moved > 1e-3
+    first, second = (load_file(two_processes / f"{name}-{case}-{rank}") for rank in range(PROCESSES))
+    for key, value in alone.items():
+        assert torch.equal(first[key], second[key]), key
+        torch.testing.assert_close(first[key], value, rtol=1e-5, atol=1e-5 * max(1.0, moved), msg=key)
+
+
+@pytest.mark.parametrize("name", objective_names())
+def test_two_processes_resume_as_if_uninterrupted_dropout_and_accumulation_included(
+    name: str, two_processes: Path
+) -> None:
+    for rank in range(PROCESSES):
+        differences = load_file(two_processes / f"{name}-resumed-{rank}")
+        assert max(value.item() for value in differences.values()) <= 1e-6
+
+
+def test_only_the_first_process_wrote(two_processes: Path) -> None:
+    for name in objective_names():
+        steps = (two_processes / name / "whole" / "log.jsonl").read_text().count("\n")
+        assert steps == 5
+
+
+def launched(launcher: list[str], *arguments: object, ok: bool = True) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    done = subprocess.run(
+        [sys.executable, "-m", *launcher, "-m", "trainers", *map(str, arguments)],
+        capture_output=True, text=True, env=environment, check=False,
+    )  # fmt: skip
+    assert (done.returncode == 0) is ok, done.stderr
+    return done
+
+
+LAUNCHERS = {
+    "torchrun": ["torch.distributed.run", "--nproc-per-node", "2"],
+    # Its way of starting one process a GPU; without one they train on the CPU.
+    "accelerate": ["accelerate.commands.launch", "--multi_gpu", "--num_processes", "2", "--num_machines", "1"],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("launcher", list(LAUNCHERS))
+def test_launched_command_writes_one_encoder_and_speaks_once(
+    launcher: str, text_file: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--max-tokens", 24, "--batch-size", 8]
+    done = launched(LAUNCHERS[launcher], *arguments, "--out", out)
+    assert done.stdout.count("encoder of 16 dimensions after 6 steps") == 1
+    assert {path.name for path in out.iterdir()} >= {"modules.json", "recipe.json", "log.jsonl", "README.md"}
+    done = launched(LAUNCHERS[launcher], *arguments, "--batch-size", 7, "--out", tmp_path / "odd", ok=False)
+    assert done.stderr.count("error: --batch-size 7 cannot be divided among 2 processes: take 6 or 8") == 1
+
+
+@pytest.mark.parametrize(("size", "rows", "count", "taken"), [(64, 100, 2, 64), (64, 50, 4, 48), (64, 50, 1, 50)])
+def test_batch_is_as_large_as_rows_and_processes_allow(size: int, rows: int, count: int, taken: int) -> None:
+    assert divided_batch(size, rows, count) == taken
+
+
+@pytest.mark.parametrize(
+    ("size", "rows", "count", "message"),
+    [(6, 100, 4, "--batch-size 6 cannot be divided among 4 processes: take 4 or 8"),
+     (2, 100, 4, "--batch-size 2 cannot be divided among 4 processes: take 4"),
+     (8, 3, 4, "3 rows are fewer than the 4 processes")],
+)  # fmt: skip
+def test_batch_that_cannot_be_divided_is_refused(size: int, rows: int, count: int, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        divided_batch(size, rows, count)

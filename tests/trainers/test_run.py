@@ -1,0 +1,162 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from objective_cases import Interrupted
+from sentence_transformers import SentenceTransformer
+
+from pipelines.console import InputError, TwinviewsError
+from trainers.card import model_card
+from trainers.catalogue import load_objective
+from trainers.data import Wanted
+from trainers.run import DONE, FREE, Request, run_training
+from trainers.settings import Training
+
+GIVEN = {"batch_size": 8, "max_tokens": 24, "lr": 1e-2, "precision": "fp32"}
+
+
+@pytest.fixture
+def dev_file(sentences: list[str], tmp_path: Path) -> Path:
+    lines = [
+        f"{row % 6}\t{one}\t{other}" for row, (one, other) in enumerate(zip(sentences, sentences[5:], strict=False))
+    ]
+    path = tmp_path / "dev.tsv"
+    path.write_text("score\tsentence1\tsentence2\n" + "\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def train(text: Path, encoder: Path, out: Path, **given: object) -> Path | None:
+    request = {key: given.pop(key) for key in ("seed", "resume", "overwrite") if key in given}
+    wanted = Request("mirror", Wanted(text=text), out, str(encoder), **request)
+    return run_training(wanted, load_objective("mirror"), {**GIVEN, **given})
+
+
+def weights(out: Path) -> bytes:
+    return (out / "model.safetensors").read_bytes()
+
+
+def test_run_with_a_development_set_saves_its_best_and_says_so(
+    text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    train(text_file, tiny_bert, out, dev=str(dev_file), evaluations=3)
+    said = capsys.readouterr().out
+    lines = [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+    scores = {line["step"]: line["dev"] for line in lines if "dev" in line}
+    start = scores.pop(0)
+    best = max(scores, key=lambda step: scores[step])
+    assert set(scores) == {2, 4, 6}
+    assert f"dev {scores[best]:.2f} at step {best} (untrained {start:.2f})" in said
+    assert f"dev.tsv: {scores[best]:.2f}; untrained it was {start:.2f}." in (out / "README.md").read_text()
+    assert SentenceTransformer(str(out), device="cpu").encode(["a dog"]).shape == (1, 16)
+    assert not (out / "checkpoints").exists()
+    recipe = json.loads((out / "recipe.json").read_text())
+    assert (recipe["dev"], recipe["evaluations"], recipe["keep"]) == (str(dev_file), 3, "best")
+    assert len(recipe["twinviews"]["dev_xxh64"]) == 16
+
+
+def test_other_places_of_the_same_data_are_the_same_run_and_other_data_is_not(
+    text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, moved, other = tmp_path / "run", tmp_path / "moved.tsv", tmp_path / "other.tsv"
+    train(text_file, tiny_bert, out, dev=str(dev_file))
+    moved.write_text(dev_file.read_text())
+    other.write_text(dev_file.read_text().replace("\n5\t", "\n4\t"))
+    train(text_file, tiny_bert, out, dev=str(moved), save_every=7, gradient_checkpointing=True)
+    assert "is finished and of this very recipe" in capsys.readouterr().out
+    with pytest.raises(InputError, match="dev_xxh64 of this run was"):
+        train(text_file, tiny_bert, out, dev=str(other))
+    with pytest.raises(InputError, match="patience was None, is now 2"):
+        train(text_file, tiny_bert, out, dev=str(dev_file), patience=2)
+
+
+def test_what_may_differ_between_resumptions_is_an_option() -> None:
+    known = {*Training.model_fields, *Wanted.__dataclass_fields__}
+    assert known >= FREE
+
+
+def test_interrupted_run_is_resumed_to_the_same_encoder_and_log(
+    text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from trainers.objectives.mirror import Mirror
+
+    given = {"dev": str(dev_file), "evaluations": 4, "save_every": 5, "epochs": 2, "accumulate": 1}
+    train(text_file, tiny_bert, tmp_path / "whole", **given)
+
+    def power_cut(self: Mirror, step: int, total: int) -> None:
+        if step == 8:
+            raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Mirror, "after_step", power_cut)
+        with pytest.raises(Interrupted):
+            train(text_file, tiny_bert, tmp_path / "cut", **given)
+    assert not (tmp_path / "cut" / DONE).exists()
+    train(text_file, tiny_bert, tmp_path / "cut", resume=True, **given)
+    assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
+    assert (tmp_path / "cut" / "log.jsonl").read_text() == (tmp_path / "whole" / "log.jsonl").read_text()
+
+
+def test_trainings_of_one_process_do_not_touch_each_other(text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
+    for number, seed in enumerate((1, 2, 1)):
+        train(text_file, tiny_bert, tmp_path / str(number), seed=seed)
+    assert weights(tmp_path / "0") == weights(tmp_path / "2") != weights(tmp_path / "1")
+
+
+def test_collapse_that_ends_a_run_leaves_it_to_be_resumed(
+    text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("trainers.watch.COLLAPSED", 1.0)
+    out = tmp_path / "run"
+    with pytest.raises(TwinviewsError, match="the encoder collapses: spread"):
+        train(text_file, tiny_bert, out, stop_on_collapse=True)
+    assert not (out / DONE).exists()
+    assert list((out / "checkpoints").glob("checkpoint-*"))
+    train(text_file, tiny_bert, out)
+    assert (out / DONE).exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"patience": 3}, "--patience 3 goes with --dev"),
+        ({"dev_data": "somewhere"}, "--dev-data somewhere goes with --dev"),
+        ({"dev": "nowhere.tsv"}, "--dev nowhere.tsv: no such file"),
+        ({"precision": "fp8"}, "--precision 'fp8'"),
+        ({"report_to": "email"}, "--report-to 'email'"),
+        ({"evaluations": 0}, "--evaluations 0"),
+        ({"pooling": "nothing"}, "--pooling 'nothing'"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused_before_anything_is_written(
+    given: dict[str, object], said: str, text_file: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=said):
+        train(text_file, tiny_bert, tmp_path / "run", **given)
+    assert not (tmp_path / "run").exists()
+
+
+def test_compiling_without_a_compiler_is_one_line(
+    text_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    with pytest.raises(InputError, match="--compile needs a C\\+\\+ compiler"):
+        train(text_file, tiny_bert, tmp_path / "run", compile=True)
+
+
+def test_card_shows_lists_and_bars_readably() -> None:
+    recipe = {
+        "command": "bsl", "twinviews": {"rows": 1234, "version": "9"}, "encoder": None, "pooling": "mean",
+        "views": ["a.arrow", "b|c.arrow"], "limit": None,
+    }  # fmt: skip
+    card = model_card(recipe, 7)
+    assert "the Twinviews starter encoder, trained for 7 steps on 1,234 rows without labels" in card
+    assert r"| views | a.arrow, b\|c.arrow |" in card
+    assert "limit" not in card

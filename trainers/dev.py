@@ -1,0 +1,108 @@
+"""Graded pairs that an encoder is scored on while it is trained: read, and scored by the cosine's rank correlation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+import xxhash
+from torch.nn import functional
+
+from pipelines.console import InputError, TwinviewsError
+from trainers.evaluation.benchmarks import STS
+from trainers.evaluation.graded import Missing
+from trainers.evaluation.hub import read_hub
+from trainers.evaluation.local import read_local
+from trainers.evaluation.metrics import spearman
+from trainers.labelled import read_graded
+from trainers.randomness import undisturbed
+
+if TYPE_CHECKING:
+    from trainers.encoder import Encoder
+
+HUB = "hf:"
+DATA = "TWINVIEWS_DATA"
+ANY_SCALE = (-1e6, 1e6)
+"""Ranks are the same on every scale."""
+
+
+@dataclass(frozen=True, slots=True)
+class DevSet:
+    """Pairs of sentences and how alike people found them, on any scale."""
+
+    first: Sequence[str]
+    second: Sequence[str]
+    grades: Sequence[float]
+
+    def digest(self) -> str:
+        """Return a hash of all pairs, grades and their order, 16 hex digits."""
+        state = xxhash.xxh64()
+        for row in zip(self.first, self.second, self.grades, strict=True):
+            state.update("\0".join(map(str, row)).encode("utf-8", "surrogatepass") + b"\0")
+        return state.hexdigest()
+
+    def score(self, encoder: Encoder, dtype: torch.dtype | None = None) -> float:
+        """Return Spearman's rho x 100 of the cosines with the grades; 0 where all cosines are the same.
+
+        Dropout is off, and the random numbers of the training stay as they were.
+
+        Args:
+            encoder: On any device; its mode is kept.
+            dtype: Autocast to it, None for none.
+
+        Raises:
+            TwinviewsError: The encoder gives vectors that are not finite.
+        """
+        device = next(encoder.parameters()).device
+        # Sentences of like length together: little padding.
+        texts = sorted(dict.fromkeys([*self.first, *self.second]), key=len)
+        autocast = torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
+        with undisturbed(device), torch.no_grad(), autocast:
+            vectors = functional.normalize(encoder.encode(texts, batch_size=128).double(), dim=-1)
+        if not torch.isfinite(vectors).all():
+            raise TwinviewsError("the encoder gives NaN or infinity on the --dev pairs: lower --lr, or set --clip 1")
+        row = {text: number for number, text in enumerate(texts)}
+        left, right = ([row[text] for text in side] for side in (self.first, self.second))
+        rho = spearman(self.grades, (vectors[left] * vectors[right]).sum(dim=-1).numpy())
+        return 0.0 if rho is None else 100 * rho
+
+
+def read_dev(name: str, data: str | None) -> DevSet:
+    """Read the pairs to score on: a file that people graded, or a benchmark by its name.
+
+    Args:
+        name: A TSV or CSV file as `read_graded` knows it, or a benchmark's name such as stsb-dev.
+        data: Where the benchmark lies (a folder, or `hf:ORGANISATION`); TWINVIEWS_DATA where not given.
+
+    Raises:
+        InputError: No such file or benchmark, or one that cannot be read.
+    """
+    known = {benchmark.name: benchmark for benchmark in STS}
+    if name not in known:
+        if not Path(name).is_file():
+            raise InputError(f"--dev {name}: no such file, and no benchmark; benchmarks are {', '.join(known)}")
+        examples, _ = read_graded(Path(name), ANY_SCALE)
+        return _checked(name, DevSet(examples.left, examples.right, examples.labels or []))
+    data = data or os.environ.get(DATA)
+    if data is None:
+        raise InputError(f"--dev {name} needs its data: give --dev-data DIR (or hf:mteb), or set {DATA}")
+    if data.startswith(HUB):
+        found = read_hub(known[name], data.removeprefix(HUB))
+    elif Path(data).expanduser().is_dir():
+        found = read_local(known[name], Path(data).expanduser())
+    else:
+        raise InputError(f"no data folder {data!r}: give --dev-data a folder that exists, or hf:mteb")
+    if isinstance(found, Missing):
+        raise InputError(f"--dev {name}: {found}")
+    pairs = [pair for subset in found.subsets.values() for pair in subset]
+    return DevSet([pair.first for pair in pairs], [pair.second for pair in pairs], [pair.gold for pair in pairs])
+
+
+def _checked(name: str, dev: DevSet) -> DevSet:
+    if len(set(dev.grades)) < 2:
+        raise InputError(f"--dev {name}: all of its {len(dev.grades)} pairs have one grade: there is nothing to rank")
+    return dev
