@@ -237,14 +237,19 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
             f"{value} is a recipe of `{command}`, this is `{context.info_name}`: give it to the command it belongs to"
         )
     options = {key.replace("-", "_"): item for key, item in recipe.items() if key not in RECIPE_METADATA}
-    known = {item.name for item in context.command.params if item.name} - {parameter.name, "help"}
-    unknown = sorted(set(options) - known)
+    known = {item.name: item for item in context.command.params if item.name not in (None, parameter.name, "help")}
+    unknown = sorted(set(options) - set(known))
     if unknown:
         raise InputError(
             f"{value}: no option {', '.join(map(repr, unknown))} in `{context.info_name}`; "
             f"it knows {', '.join(sorted(known))}"
         )
-    present = {key: item for key, item in options.items() if item is not None}
+    present = {
+        # An option that may be repeated takes a single value as a list of one.
+        key: [item] if getattr(known[key], "multiple", False) and not isinstance(item, list) else item
+        for key, item in options.items()
+        if item is not None
+    }
     context.default_map = {**(context.default_map or {}), **present}
     return value
 

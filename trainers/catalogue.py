@@ -27,7 +27,7 @@ class ObjectiveModule(Protocol):
 
     __doc__: str | None
     READS: tuple[str, ...]
-    """What it trains on, the usual one first: "views" (pairs), "text" (sentences)."""
+    """What it trains on, the usual one first: keys of `trainers.data.KINDS`, such as "views" and "text"."""
     PRESETS: Mapping[str, Mapping[str, Any]]
     """Values of `Training` and `PARAMS` by preset; the first is the default."""
     PARAMS: type[BaseModel]
@@ -39,14 +39,14 @@ class ObjectiveModule(Protocol):
 
 
 def objective_names() -> list[str]:
-    """Return the names of all objectives, ours first, without importing any of them."""
-    ours = sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
+    """Return the names of all objectives, ours first, without importing any of them; a file's `_` is a hyphen."""
+    ours = sorted(path.stem.replace("_", "-") for path in FOLDER.glob("[!_]*.py"))
     return ours + sorted(set(_third_party()) - set(ours))
 
 
 def summary(name: str) -> str:
     """Return one line about an objective: the first of its module's docstring, read without importing the module."""
-    path = FOLDER / f"{name}.py"
+    path = _file(name)
     if not path.is_file():
         return f"An objective of {_third_party()[name].value.split(':')[0]}."
     docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or name
@@ -59,12 +59,16 @@ def load_objective(name: str) -> ObjectiveModule:
     Raises:
         InputError: There is no objective of that name.
     """
-    if (FOLDER / f"{name}.py").is_file():
-        return cast(ObjectiveModule, importlib.import_module(f"trainers.objectives.{name}"))
+    if _file(name).is_file():
+        return cast(ObjectiveModule, importlib.import_module(f"trainers.objectives.{_file(name).stem}"))
     known = _third_party()
     if name not in known:
         raise InputError(f"no objective {name!r}: there are {', '.join(objective_names())}")
     return cast(ObjectiveModule, known[name].load())
+
+
+def _file(name: str) -> Path:
+    return FOLDER / f"{name.replace('-', '_')}.py"
 
 
 def _third_party() -> dict[str, EntryPoint]:

@@ -1,0 +1,276 @@
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from torch import distributed
+
+from pipelines.console import call
+from trainers.cli import app
+
+
+def train(*arguments: object) -> int:
+    return call(app, [str(argument) for argument in arguments])
+
+
+def weights(folder: Path) -> bytes:
+    return (folder / "model.safetensors").read_bytes()
+
+
+def stamps(folder: Path) -> dict[Path, int]:
+    return {path: path.stat().st_mtime_ns for path in folder.rglob("model.safetensors")}
+
+
+def saved(path: Path) -> dict[str, Any]:
+    values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return values
+
+
+def test_every_seed_is_the_run_that_the_single_command_makes(small: list[str]) -> None:
+    assert train("mirror", *small, "--seeds", 2, "--seed", 4, "--out", "study") == 0
+    assert train("mirror", *small, "--seed", 5, "--out", "alone") == 0
+    assert sorted(path.name for path in Path("study").iterdir()) == ["seed-4", "seed-5", "seeds.json", "seeds.md"]
+    assert weights(Path("study/seed-5")) == weights(Path("alone"))
+    assert weights(Path("study/seed-4")) != weights(Path("study/seed-5"))
+
+
+def test_seeds_are_scored_beside_the_untrained_encoder(
+    small: list[str], graded_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train("mirror", *small, "--seeds", 2, "--data", graded_data, "--baseline") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "train mirror, 2 seeds"
+    assert [line.split("  ")[0] for line in lines[3:]] == ["untrained", "seed 1", "seed 2", "mean +- sd"]
+    assert train("evaluate", "runs/mirror/seed-2", "--data", graded_data, "--out", "by-hand") == 0
+    scores = saved(Path("by-hand/sts.json"))["sets"]
+    assert saved(Path("runs/mirror/seed-2/evaluation/sts.json"))["sets"] == scores
+    study = saved(Path("runs/mirror/seeds.json"))
+    assert study["cells"][0]["runs"][1]["figures"]["stsb"] == scores["stsb"]["all"]["spearman"]
+    assert train("evaluate", small[3], "--pooling", "mean", "--data", graded_data, "--out", "start") == 0
+    assert study["untrained"]["untrained"]["stsb"] == saved(Path("start/sts.json"))["sets"]["stsb"]["all"]["spearman"]
+    assert "| mean +- sd |" in Path("runs/mirror/seeds.md").read_text()
+
+
+def test_second_call_adds_seeds_and_scores_and_trains_nothing_again(
+    small: list[str], graded_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train("mirror", *small, "--seeds", 1) == 0
+    first = capsys.readouterr()
+    assert "loss" in first.out
+    assert "give --data DIR" in first.err
+    before, seconds = stamps(Path("runs")), saved(Path("runs/mirror/seeds.json"))["cells"][0]["runs"][0]["seconds"]
+    monkeypatch.setenv("TWINVIEWS_DATA", str(graded_data))
+    assert train("mirror", *small, "--seeds", 2) == 0
+    assert "STS-B dev" in capsys.readouterr().out
+    assert stamps(Path("runs/mirror/seed-1")) == before
+    assert saved(Path("runs/mirror/seeds.json"))["cells"][0]["runs"][0]["seconds"] == seconds
+    scored = Path("runs/mirror/seed-1/evaluation/sts.json").stat().st_mtime_ns
+    assert train("mirror", *small, "--seeds", 2) == 0
+    assert Path("runs/mirror/seed-1/evaluation/sts.json").stat().st_mtime_ns == scored
+    assert train("mirror", *small, "--seeds", 1, "--overwrite") == 0
+    assert stamps(Path("runs/mirror/seed-1")) != before
+
+
+def test_sweep_over_one_option_prints_its_values_as_columns(
+    small: list[str], graded_data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--over", "temperature=0.04,0.2", "--seeds", 2, "--data", graded_data]
+    assert train("sweep", "mirror", *small, *arguments) == 0
+    captured = capsys.readouterr()
+    lines = captured.out.splitlines()
+    assert lines[0] == "train mirror over temperature, 2 seeds"
+    assert lines[1].split() == ["temperature", "0.04", "0.2"]
+    assert [line.split("  ")[0] for line in lines[3:]] == ["STS-B", "STS-B dev"]
+    assert "[4 of 4] temperature=0.2, seed 2" in captured.err
+    runs = Path("runs/sweep-mirror")
+    assert saved(runs / "temperature=0.2" / "seed-1" / "recipe.json")["temperature"] == 0.2
+    study = saved(runs / "sweep.json")
+    assert study["over"] == {"temperature": ["0.04", "0.2"]}
+    found = [run["figures"]["stsb"] for run in study["cells"][0]["runs"]]
+    assert study["cells"][0]["mean"]["stsb"] == pytest.approx(sum(found) / 2)
+    assert study["cells"][0]["deviation"]["stsb"] == pytest.approx(abs(found[0] - found[1]) / 2**0.5)
+
+
+def test_data_and_presets_are_swept_like_any_option(
+    small: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("\n".join(f"the {word} man reads" for word in "abcdefghijklmnop"), encoding="utf-8")
+    arguments = ["--over", f"text={small[1]},{other}", "--over", "limit=10,16", *small[2:]]
+    assert train("sweep", "mirror", *arguments) == 0
+    out = capsys.readouterr().out
+    assert "train mirror over text and limit, 1 seed: loss" in out
+    recipes = [saved(path) for path in Path("runs/sweep-mirror").rglob("recipe.json")]
+    assert {(recipe["text"], recipe["twinviews"]["rows"]) for recipe in recipes} == {
+        (name, rows) for name in (small[1], str(other)) for rows in (10, 16)
+    }
+    assert train("sweep", "mlm", *small, "--over", "preset=adapt,head", "--epochs", "1", "--out", "presets") == 0
+    assert saved(Path("presets/preset=head/seed-1/recipe.json"))["lr"] == 3e-4
+
+
+def test_failing_cell_says_why_and_the_others_go_on(small: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["sweep", "mlm", *small, "--epochs", "1", "--over", "lr=1e30,1e-4"]
+    assert train(*arguments) == 1
+    captured = capsys.readouterr()
+    assert captured.out.splitlines()[3].split()[:3] == ["loss", "failed", "[1]"]
+    assert "[1] the loss became nan after" in captured.out
+    assert "(lr=1e+30, seed 1)" in captured.out
+    assert captured.err.splitlines()[-1].startswith("error: 1 of 2 runs failed")
+    assert (Path("runs/sweep-mlm/lr=0.0001/seed-1/modules.json")).is_file()
+    assert "the loss became nan" in Path("runs/sweep-mlm/sweep.md").read_text()
+    failed, done = saved(Path("runs/sweep-mlm/sweep.json"))["cells"]
+    assert "the loss became nan" in failed["runs"][0]["error"]
+    assert failed["mean"] == {}
+    assert done["mean"]["loss"] > 0
+
+
+def test_killed_sweep_goes_on_where_it_was(small: list[str]) -> None:
+    arguments = ["sweep", "mirror", *small, "--over", "temperature=0.04,0.2", "--epochs", "15", "--save-every", "30"]
+    assert train(*arguments, "--out", "whole") == 0
+    code = "import sys; from pipelines.console import call; from trainers.cli import app; call(app, sys.argv[1:])"
+    process = subprocess.Popen([sys.executable, "-c", code, *arguments, "--out", "killed"])
+    deadline = time.monotonic() + 120
+    while not list(Path("killed/temperature=0.2").glob("seed-1/checkpoints/checkpoint-*/trainer_state.json")):
+        assert process.poll() is None, "the sweep ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    finished = Path("killed/temperature=0.04/seed-1")
+    before = stamps(finished)
+    assert before
+    assert not Path("killed/temperature=0.2/seed-1/modules.json").exists()
+    assert train(*arguments, "--out", "killed") == 0
+    assert stamps(finished) == before
+    for cell in ("temperature=0.04", "temperature=0.2"):
+        assert weights(Path("whole", cell, "seed-1")) == weights(Path("killed", cell, "seed-1"))
+
+
+def test_dry_run_lists_the_cells_and_writes_nothing(small: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("sweep", "mirror", *small, "--over", "limit=16,48", "--seeds", 2, "--dry-run") == 0
+    assert train("mirror", *small, "--seeds", 2, "--dry-run") == 0
+    out = capsys.readouterr().out
+    lines = [line.split() for line in out.splitlines() if "seed-" in line]
+    assert [line[:4] for line in lines[:4]] == [
+        ["16", "1", "16", "2"], ["16", "2", "16", "2"], ["48", "1", "48", "6"], ["48", "2", "48", "6"],
+    ]  # fmt: skip
+    assert lines[4] == ["1", "48", "6", "runs/mirror/seed-1"]
+    assert not Path("runs").exists()
+
+
+def test_recipe_of_a_run_can_be_swept_from(small: list[str]) -> None:
+    assert train("mirror", *small, "--temperature", "0.5", "--lr", "0.001", "--out", "run") == 0
+    assert train("sweep", "mirror", "--config", "run/recipe.json", "--over", "temperature=0.04,0.5") == 0
+    assert weights(Path("runs/sweep-mirror/temperature=0.5/seed-1")) == weights(Path("run"))
+    assert weights(Path("runs/sweep-mirror/temperature=0.04/seed-1")) != weights(Path("run"))
+
+
+def test_study_with_other_options_is_refused_and_left_as_it_is(
+    small: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train("sweep", "mirror", *small, "--over", "temperature=0.04") == 0
+    before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
+    capsys.readouterr()
+    assert train("sweep", "mirror", *small, "--over", "temperature=0.04", "--lr", "0.1") == 2
+    assert "(lr was None, is now 0.1): use --overwrite, or give another --out" in capsys.readouterr().err
+    assert train("mirror", *small, "--out", "single") == 0
+    assert train("mirror", *small, "--seeds", 2, "--out", "single") == 2
+    assert "single holds a single run" in capsys.readouterr().err
+    assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")} == before
+
+
+def test_study_whose_data_changed_is_refused_and_its_results_stay(
+    small: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text(Path(small[1]).read_text(encoding="utf-8"), encoding="utf-8")
+    arguments = ["mirror", "--text", text, *small[2:], "--seeds", 2]
+    assert train(*arguments) == 0
+    results = Path("runs/mirror/seeds.json").read_bytes()
+    text.write_text("the dog eats\n" * 20, encoding="utf-8")
+    assert train(*arguments) == 2
+    assert "seed-1 belongs to another recipe" in capsys.readouterr().err
+    assert Path("runs/mirror/seeds.json").read_bytes() == results
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["sweep", "mirror"], "nothing to sweep over: give --over KEY=V1,V2"),
+    (["sweep", "mirror", "--over", "speed=1"], "no option of that name to sweep over; there are accumulate, "),
+    (["sweep", "mirror", "--over", "seed=1,2"], "no option of that name to sweep over"),
+    (["sweep", "mirror", "--over", "lr=1e-4", "--lr", "1"], "--over lr sweeps over it: leave --lr out"),
+    (["sweep", "mirror", "--over", "temperature=0.1,-1"], "--temperature -1.0: input should be greater than 0"),
+    (["sweep", "mirror", "--over", "preset=sentence,best"], "no preset 'best'"),
+    (["sweep", "mirror", "--over", "text=nowhere.txt"], "no sentences at 'nowhere.txt'"),
+    (["sweep", "mirror", "--over", "encoder=no/such/encoder"], "no encoder directory 'no/such/encoder'"),
+    (["sweep", "mirror", "--over", "lr=1", "--data", "nowhere"], "no data folder 'nowhere'"),
+    (["sweep", "mirror", "--over", "lr=1", "--baseline"], "--baseline needs benchmarks"),
+    (["sweep", "mirror", "--over", "lr=1", "--eval-precision", "fp8"], "'fp8' is not one of 'fp32', 'bf16'"),
+    (["mirror", "--seeds", "0"], "--seeds"),
+    (["mirror", "--seeds", "2", "--resume"], "--resume is for a single run"),
+    (["mirror", "--data", "folder"], "--data goes with --seeds N"),
+    (["mirror", "--baseline"], "--baseline goes with --seeds N"),
+])  # fmt: skip
+def test_bad_input_is_one_line_before_anything_runs(
+    arguments: list[str], message: str, text_file: Path, tiny_bert: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    swept = " ".join(arguments)
+    text = [] if "text=" in swept else ["--text", text_file]
+    encoder = [] if "encoder=" in swept else ["--encoder", tiny_bert]
+    assert train(*arguments, *text, *encoder) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.count("\n") == 1
+    assert message in captured.err
+    assert not Path("runs").exists()
+
+
+@pytest.mark.skipif(not distributed.is_available(), reason="torch without torch.distributed")
+def test_two_processes_train_the_seeds_together_and_the_first_one_scores(small: list[str], graded_data: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = str(probe.getsockname()[1])
+    arguments = ["mirror", *small, "--seeds", "2", "--data", str(graded_data), "--baseline"]
+    shared = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    shared["PYTHONPATH"] = str(Path(__file__).parents[3])
+    started = [
+        subprocess.Popen(
+            [sys.executable, "-m", "trainers", *arguments],
+            env={**shared, "RANK": rank, "LOCAL_RANK": rank}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for rank in ("0", "1")
+    ]  # fmt: skip
+    said = [process.communicate(timeout=300) for process in started]
+    assert [process.returncode for process in started] == [0, 0], said
+    lines = said[0][0].splitlines()
+    assert [line.split("  ")[0] for line in lines[3:]] == ["untrained", "seed 1", "seed 2", "mean +- sd"]
+    assert said[1][0] == ""
+    runs = saved(Path("runs/mirror/seeds.json"))["cells"][0]["runs"]
+    assert all(run["error"] is None and run["figures"]["stsb"] is not None for run in runs)
+
+
+def test_sweep_help_lists_the_objectives_and_their_options(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("sweep", "--help") == 0
+    assert "\n  bsl " in capsys.readouterr().out
+    assert train("sweep", "bsl", "--help") == 0
+    text = capsys.readouterr().out
+    for part in ("--over KEY=V1,V2", "--momentum", "--views", "train sweep bsl --views data/pairs.arrow --over"):
+        assert part in text
+
+
+def test_help_has_the_options_under_headings_in_order_of_use(capsys: pytest.CaptureFixture[str]) -> None:
+    assert train("bsl", "--help") == 0
+    lines = capsys.readouterr().out.splitlines()
+    headings = ["Data:", "Encoder and preset:", "Objective (bsl):", "Training:", "Several seeds:", "Running:"]
+    assert [line for line in lines if line in headings] == headings
+    for first, option, last in zip(
+        headings, ("--views", "--encoder", "--momentum", "--lr", "--seeds", "--help"), [*headings[1:], ""], strict=True
+    ):
+        section = lines[lines.index(first) : lines.index(last) if last else None]
+        assert any(line.startswith(f"  {option} ") for line in section), option

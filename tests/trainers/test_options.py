@@ -1,0 +1,86 @@
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import pytest
+import typer
+from pydantic import BaseModel, Field
+
+from pipelines.console import call
+from trainers.catalogue import load_objective, objective_names
+from trainers.options import make_command, request_of, settings_of, training_sections
+
+
+class Params(BaseModel):
+    widths: tuple[int, ...] = Field((1, 3, 5), description="Widths.")
+    score: Literal["dot", "learnt"] = Field("dot", description="Score.")
+    dropout: float | None = Field(None, description="Rate.")
+    lr: float = Field(0.5, description="A field of the objective that Training has too.")
+
+
+MODULE: Any = SimpleNamespace(
+    READS=("text",), PARAMS=Params, PRESETS={"paper": {"lr": 1e-6}, "afs": {"lr": 1e-6, "widths": (3, 5, 7)}}
+)
+
+
+def asked(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
+    """Give arguments to a command with the module's options; returns its exit code and what it was called with."""
+    calls: list[dict[str, Any]] = []
+
+    def command(context: typer.Context, **values: object) -> None:
+        calls.append(values)
+
+    made = make_command("toy", command, training_sections("toy", MODULE), description="Toy.", epilog="")
+    app = typer.Typer(rich_markup_mode=None)
+    app.command("toy")(lambda: None)
+    app.callback()(lambda: None)
+    group = typer.main.get_command(app)
+    group.commands["toy"] = made
+    return group.main(["toy", *arguments], standalone_mode=False), calls
+
+
+def test_values_come_back_by_field_and_what_was_not_given_is_none() -> None:
+    _, (values,) = asked("--widths", "3", "--widths", "7", "--score", "learnt", "--text", "s.txt", "--batch-size", "8")
+    found = settings_of(MODULE, values)
+    assert (found["widths"], found["score"], found["batch_size"]) == ([3, 7], "learnt", 8)
+    assert {value for key, value in found.items() if key not in {"widths", "score", "batch_size"}} == {None}
+    _, (values,) = asked()
+    assert set(map(str, settings_of(MODULE, values).values())) == {"None"}
+
+
+def test_request_takes_what_it_knows_and_leaves_the_rest_alone() -> None:
+    _, (values,) = asked("--text", "s.txt", "--limit", "3", "--preset", "afs")
+    request = request_of("toy", MODULE, {**values, "seed": 7, "foreign": 1})
+    assert (request.objective, str(request.data.text), request.data.limit) == ("toy", "s.txt", 3)
+    assert (request.preset, request.seed, request.encoder) == ("afs", 7, None)
+
+
+def test_help_says_each_presets_value_and_lists_a_shared_field_once(capsys: pytest.CaptureFixture[str]) -> None:
+    asked("--help")
+    text = " ".join(capsys.readouterr().out.split())
+    assert "Widths. [1, 3, 5; afs: 3, 5, 7]" in text
+    assert "Score. [dot]" in text
+    assert text.count("--lr ") == 1
+
+
+@pytest.mark.parametrize("name", objective_names())
+def test_every_objective_has_help_for_training_and_for_sweeping(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from trainers.cli import app
+
+    for arguments in ([name], ["sweep", name]):
+        assert call(app, [*arguments, "--help"]) == 0
+        text = capsys.readouterr().out
+        assert f"train {' '.join(arguments)} --" in text
+        for key in load_objective(name).PARAMS.model_fields:
+            assert f"--{key.replace('_', '-')} " in text
+
+
+def test_file_with_an_underscore_is_a_command_with_a_hyphen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from trainers import catalogue
+
+    (tmp_path / "two_words.py").write_text('"""Two words."""\n')
+    monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
+    assert catalogue.objective_names()[0] == "two-words"
+    assert catalogue.summary("two-words") == "Two words."

@@ -1,0 +1,140 @@
+"""What the runs of a study are compared by: their scores on the benchmarks, or else what their trainings logged."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from trainers.claim import RECIPE
+
+if TYPE_CHECKING:
+    from trainers.evaluation.graded import GradedSet, Missing
+
+SUITE = "sts"
+LOG = "log.jsonl"
+AVERAGE = "average"
+HEADLINE = ("stsb-dev", "stsb", AVERAGE)
+"""What the papers' tables of settings report; the other sets stand in the page beside the table."""
+
+Precision = Literal["fp32", "bf16"]
+"""The number format of the forward passes of an evaluation."""
+
+Figures = Mapping[str, float | None]
+"""A run's figures by metric; None where there is none (a constant cosine has no correlation)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One figure of every run: its key in the results, its name in tables, its decimals there."""
+
+    key: str
+    title: str
+    digits: int = 2
+
+    @property
+    def headline(self) -> bool:
+        """Whether it stands in the small tables; figures of the training always do."""
+        return self.digits > 2 or self.key in HEADLINE
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """The benchmarks that every run is scored on, read once."""
+
+    data: str
+    precision: Precision
+    sets: tuple[GradedSet, ...]
+    missing: tuple[Missing, ...]
+
+
+def find_scoring(data: str, precision: Precision) -> Scoring:
+    """Read the benchmarks in `data` (a folder, or `hf:ORGANISATION`).
+
+    Raises:
+        InputError: None of them is there, or a file of them is no good.
+    """
+    from trainers.evaluation.suite import find_sets
+
+    sets, missing = find_sets(SUITE, data)
+    return Scoring(data, precision, tuple(sets), tuple(missing))
+
+
+def score(model: str, directory: Path, scoring: Scoring, pooling: str | None = None) -> Mapping[str, Any]:
+    """Return a model's scores as `train evaluate` writes them into `directory`; evaluates it if they are not there.
+
+    Args:
+        model: A directory, a Hub name or `starter`.
+        directory: Folder of the results; made if it is not there.
+        scoring: The benchmarks.
+        pooling: Pool like this instead of what the model says.
+    """
+    found = _stored(directory / f"{SUITE}.json")
+    asked = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision}
+    wanted = {**asked, "whiten": None, "flow": None}
+    if found is not None and {key: found["settings"].get(key) for key in wanted} == wanted:
+        return found
+
+    from pipelines.console import progress
+    from trainers.evaluation import report
+    from trainers.evaluation.encoder import load_encoder
+    from trainers.evaluation.suite import distinct_texts, evaluate_sets
+
+    encoder = load_encoder(model, pooling=cast(Any, pooling), precision=scoring.precision)
+    with progress(f"encoding with {model}", len(distinct_texts(scoring.sets)), unit="texts") as advance:
+        scores = evaluate_sets(encoder, SUITE, scoring.sets, scoring.missing, advance=advance)
+    values = report.payload(encoder, scores, {**asked, "device": str(encoder.model.device)})
+    directory.mkdir(parents=True, exist_ok=True)
+    report.write(directory, scores, values, report.markdown(encoder, scores, values))
+    return values
+
+
+def _stored(path: Path) -> dict[str, Any] | None:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return None
+    return found if isinstance(found, dict) and isinstance(found.get("settings"), dict) else None
+
+
+def score_figures(values: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return Spearman x 100, aggregation `all`, of every set and of their average."""
+    figures = {name: item["all"]["spearman"] for name, item in values["sets"].items()}
+    return {**figures, AVERAGE: values["average"].get("all", {}).get("spearman")}
+
+
+def score_metrics(scoring: Scoring) -> tuple[Metric, ...]:
+    """Return the metrics of an evaluation in the papers' order: the sets that are averaged, the average, the others."""
+    from trainers.evaluation.benchmarks import STS
+
+    counted = [item.benchmark for item in scoring.sets if item.counted]
+    others = [item.benchmark for item in scoring.sets if not item.counted]
+    expected = sum(benchmark.counted for benchmark in STS)
+    kind = f"average of {expected}" if len(counted) == expected else f"average ({len(counted)} of {expected} sets)"
+    return (
+        *(Metric(benchmark.name, benchmark.title) for benchmark in counted),
+        *([Metric(AVERAGE, kind)] if len(counted) > 1 else []),
+        *(Metric(benchmark.name, benchmark.title) for benchmark in others),
+    )
+
+
+TRAINING_METRICS = (Metric("loss", "loss", 4), Metric("spread", "spread", 3), Metric("dev", "dev score"))
+
+
+def training_figures(run: Path) -> dict[str, float | None]:
+    """Return what a finished run's log says of `TRAINING_METRICS`: the last values, and the dev score that was kept."""
+    try:
+        lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").splitlines()]
+        keep = json.loads((run / RECIPE).read_text(encoding="utf-8")).get("keep")
+    except (FileNotFoundError, ValueError):
+        return {}
+    figures: dict[str, float | None] = {}
+    for entry in lines:
+        figures.update({metric.key: entry[metric.key] for metric in TRAINING_METRICS if metric.key in entry})
+    # At step 0 it is the untrained encoder's.
+    dev = [entry["dev"] for entry in lines if "dev" in entry and entry.get("step") != 0]
+    if dev:
+        figures["dev"] = max(dev) if keep == "best" else dev[-1]
+    return figures
