@@ -12,19 +12,21 @@ SEMEVAL = "http://ixa2.si.ehu.es/stswiki/images"
 class Benchmark:
     """One benchmark: `sizes` maps each subset, by the name in its files, to its number of graded pairs.
 
-    `hub` is the data set's name below an organisation (`mteb`) and the split; `hub_rows` the pairs of that copy.
-    `counted`: part of the average of the seven sets.
+    `file` is its one file below the folder, with `beside` what is read together with it. `hub` is the data set's name
+    below an organisation (`mteb`) and the split, None where it is on no Hub in this form; `hub_rows` the pairs of that
+    copy. `counted`: part of the suite's average.
     """
 
     name: str
     title: str
     sizes: dict[str, int]
     folders: tuple[str, ...]
-    hub: tuple[str, str]
+    hub: tuple[str, str] | None
     where: str
     file: str | None = None
     hub_rows: int | None = None
     counted: bool = True
+    beside: tuple[str, ...] = ()
 
     @property
     def pairs(self) -> int:
@@ -85,4 +87,29 @@ STS: tuple[Benchmark, ...] = (
     ),
 )  # fmt: skip
 
-SAMPLE = Benchmark("sample", "smoke test", {"sample": 300}, (), ("", ""), "part of this package", counted=False)
+MULTI_SIMLEX_LANGUAGES = {
+    "ENG": "English", "FRA": "French", "EST": "Estonian", "ARA": "Arabic", "CMN": "Mandarin", "RUS": "Russian",
+    "SPA": "Spanish", "POL": "Polish", "CYM": "Welsh", "FIN": "Finnish", "HEB": "Hebrew", "SWA": "Kiswahili",
+    "YUE": "Cantonese",
+}  # fmt: skip
+MIRROR_LANGUAGES = ("ENG", "FRA", "EST", "ARA", "CMN", "RUS", "SPA", "POL")
+"""The languages over which Mirror-BERT averages; the others are reported beside them."""
+
+LEXICAL: tuple[Benchmark, ...] = (
+    *(
+        Benchmark(
+            f"multisimlex-{code.lower()}", f"Multi-SimLex {code}", {code: 1888}, ("multi-simlex", "Multi-SimLex"),
+            None, "https://multisimlex.com", "scores.csv", counted=code in MIRROR_LANGUAGES,
+            beside=("translation.csv",),
+        )
+        for code in MULTI_SIMLEX_LANGUAGES
+    ),
+    Benchmark(
+        "simlex999", "SimLex-999", {"english": 999}, ("simlex-999", "SimLex-999"), None,
+        "https://fh295.github.io/SimLex-999.zip", "SimLex-999.txt", counted=False,
+    ),
+)  # fmt: skip
+
+SUITES: dict[str, tuple[Benchmark, ...]] = {"sts": STS, "lexical": LEXICAL}
+
+SAMPLE = Benchmark("sample", "smoke test", {"sample": 300}, (), None, "part of this package", counted=False)

@@ -1,10 +1,10 @@
-"""Sentence vectors for evaluation: any sentence-transformers or plain transformers model, each distinct text once."""
+"""Sentence vectors of any sentence-transformers or plain transformers model, in batches of like length."""
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pipelines.console import InputError, TwinviewsError, note
+from pipelines.console import InputError, note
 from trainers.evaluation.graded import file_sha256
 from trainers.evaluation.hub import first_line
+from trainers.evaluation.pooling import PADDED, POOLINGS, FirstLast, PaddedMean
+from trainers.evaluation.pooling import PoolingMode as PoolingMode
+from trainers.evaluation.vectors import Advance, check, still
 from trainers.pretrained import STARTER, starter_folder
 
 if TYPE_CHECKING:
@@ -22,12 +25,16 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Precision = Literal["fp32", "bf16"]
-PoolingMode = Literal["mean", "cls"]
+BATCH_SIZE = 256
+BATCH_TOKENS = 8192
 
 
 @dataclass(frozen=True, slots=True)
 class Encoder:
-    """A loaded model, and what a reader of its scores must know about it."""
+    """A loaded model, and what a reader of its scores must know about it.
+
+    Texts are packed into batches of at most `batch_size` texts and `batch_tokens` tokens, padding included.
+    """
 
     model: SentenceTransformer
     name: str
@@ -35,19 +42,41 @@ class Encoder:
     precision: Precision
     directory: Path | None
     weights: dict[str, str]
+    batch_size: int = BATCH_SIZE
+    batch_tokens: int = BATCH_TOKENS
 
-    def encode(
-        self,
-        texts: Iterable[str],
-        *,
-        batch_size: int = 256,
-        batch_tokens: int = 8192,
-        advance: Callable[[int], None] = lambda count: None,
-    ) -> dict[str, NDArray[np.float32]]:
-        """Map every distinct text to its vector (float32, not normalised).
+    @property
+    def title(self) -> str:
+        """The model, how its vectors are made, and the number format."""
+        modules = [kind for kind in self.modules if kind not in ("Transformer", "Pooling", "FirstLast", "PaddedMean")]
+        return (
+            f"{self.name}, pooling {self.pooling}{', with ' + ', '.join(modules) if modules else ''}, {self.precision}"
+        )
 
-        Texts are sorted by length and packed into batches of at most `batch_size` texts and `batch_tokens` tokens,
-        padding included. `advance` is called with the number of texts done.
+    @property
+    def device(self) -> str:
+        """Where the model runs."""
+        return str(self.model.device)
+
+    @property
+    def modules(self) -> list[str]:
+        """Kinds of the model's modules, in the order in which every text goes through all of them."""
+        return [type(module).__name__ for module in self.model]
+
+    def card(self) -> dict[str, Any]:
+        """Return the model's name, parts and weights as JSON values."""
+        return {
+            "name": self.name,
+            "kind": "transformer",
+            "pooling": self.pooling,
+            "modules": self.modules,
+            "dimension": self.model.get_embedding_dimension(),
+            "max_tokens": self._width or self.model.max_seq_length,
+            "weights": self.weights,
+        }
+
+    def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
+        """Return the texts' vectors (texts, d), float32, not normalised; `advance` hears of every batch.
 
         Raises:
             TwinviewsError: The model gives vectors that are not finite.
@@ -55,85 +84,102 @@ class Encoder:
         import torch
 
         device = self.model.device
-        distinct = list(dict.fromkeys(texts))
-        vectors: dict[str, NDArray[np.float32]] = {}
+        batches: list[NDArray[np.float32]] = []
+        order: list[int] = []
         # Autocast off still is a context of its own: a model's own dtype then decides.
         mixed = torch.autocast(device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
-        prompt = self.model.prompts[self.model.default_prompt_name] if self.model.default_prompt_name else None
         self.model.eval()
         with torch.inference_mode(), mixed:
-            for batch in pack(distinct, self._lengths(distinct), batch_size, batch_tokens):
-                features = self.model.preprocess(batch, prompt=prompt)
+            for rows in pack(self._lengths(texts), self.batch_size, self.batch_tokens):
+                batch = [texts[row] for row in rows]
                 features = {
-                    key: value.to(device) if torch.is_tensor(value) else value for key, value in features.items()
+                    key: value.to(device) if torch.is_tensor(value) else value
+                    for key, value in self._features(batch).items()
                 }
                 output = self.model(features)["sentence_embedding"].float().cpu().numpy()
-                if not np.isfinite(output).all():
-                    raise TwinviewsError(f"{self.name} gives NaN or infinity, for one: {batch[0][:60]!r}")
-                vectors.update(zip(batch, output[:, : self.model.truncate_dim], strict=True))
-                advance(len(batch))
+                check(output, batch, self.name)
+                batches.append(output[:, : self.model.truncate_dim])
+                order += rows
+                advance(len(rows))
+        if not batches:
+            return np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32)
+        vectors = np.empty((len(texts), batches[0].shape[1]), np.float32)
+        vectors[order] = np.concatenate(batches)
         return vectors
 
+    def _features(self, batch: list[str]) -> dict[str, Any]:
+        prompt = self.model.prompts[self.model.default_prompt_name] if self.model.default_prompt_name else None
+        if self._width is None:
+            features: dict[str, Any] = self.model.preprocess(batch, prompt=prompt)
+        else:
+            sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
+            features = self.model.preprocess(batch, prompt=prompt, processing_kwargs={"text": sizes})
+        return features
+
+    @property
+    def _width(self) -> int | None:
+        """Tokens that every text is padded to; None where padding has no part in the vectors."""
+        return min(PADDED, self.model.max_seq_length or PADDED) if self.pooling == PaddedMean.pooling_mode else None
+
     def _lengths(self, texts: Sequence[str]) -> list[int]:
+        if self._width is not None:
+            return [self._width] * len(texts)
         tokenizer = self.model.tokenizer
         if not callable(tokenizer):  # static word vectors: nothing is padded
             return [1 + len(text.split()) for text in texts]
+        if not texts:
+            return []
         limit = self.model.max_seq_length
         with _quiet():
             ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
         return [min(len(row), limit) if limit else len(row) for row in ids]
 
 
-def pack(texts: Sequence[str], lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator[list[str]]:
-    """Yield batches, longest texts first, of at most `batch_size` texts and `batch_tokens` padded tokens.
+def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator[list[int]]:
+    """Yield batches of row numbers, longest texts first, of at most `batch_size` rows and `batch_tokens` padded tokens.
 
     A text longer than `batch_tokens` makes a batch of its own.
     """
-    batch: list[str] = []
+    batch: list[int] = []
     width = 0
     # Longest first: a batch too large for the memory shows at once, not after an hour.
-    for index in sorted(range(len(texts)), key=lambda position: -lengths[position]):
+    for row in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
         if batch and (len(batch) == batch_size or width * (len(batch) + 1) > batch_tokens):
             yield batch
             batch = []
-        width = width if batch else lengths[index]
-        batch.append(texts[index])
+        width = width if batch else lengths[row]
+        batch.append(row)
     if batch:
         yield batch
 
 
-def cosines(
-    vectors: Mapping[str, NDArray[np.float32]], first: Sequence[str], second: Sequence[str]
-) -> NDArray[np.float64]:
-    """Return the cosine of each pair of texts; exactly 1 for two equal texts, 0 where a vector is zero."""
-    one = np.stack([vectors[text] for text in first]).astype(np.float64)
-    two = np.stack([vectors[text] for text in second]).astype(np.float64)
-    dots, squares = np.einsum("ij,ij->i", one, two), np.einsum("ij,ij->i", one, one) * np.einsum("ij,ij->i", two, two)
-    return np.asarray(np.divide(dots, np.sqrt(squares), out=np.zeros_like(dots), where=squares > 0))
-
-
 def load_encoder(
-    name: str, *, pooling: PoolingMode | None = None, precision: Precision = "fp32", device: str = "auto"
-) -> Encoder:
+    name: str, *, pooling: PoolingMode | None = None, precision: Precision = "fp32", device: str = "auto",
+    batch_size: int = BATCH_SIZE, batch_tokens: int = BATCH_TOKENS,
+) -> Encoder:  # fmt: skip
     """Load a sentence-transformers directory or Hub name, or a plain transformers one (mean pooling by default).
 
-    Weights come from safetensors only and are held in float32; no code that came with a model is run. Padding never
-    enters a mean. `starter` names the bundled encoder unless a folder of that name is here.
+    Weights come from safetensors only and are held in float32; no code that came with a model is run. Every module of
+    a sentence-transformers model is run (pooling, dense layers, convolutions, normalisation). Padding enters no mean
+    but `padded-mean`. `starter` names the bundled encoder unless a folder of that name is here.
 
     Args:
         name: Directory, Hub name or `starter`.
         pooling: Pool like this instead of what the model says; whatever stood after the pooling is left out.
         precision: `bf16` runs the forward passes under bfloat16 autocast.
         device: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
+        batch_size: Most texts in a batch.
+        batch_tokens: Most tokens in a batch, padding included.
 
     Raises:
-        InputError: No such model, or it cannot be loaded.
+        InputError: No such model or device, or it cannot be loaded.
     """
+    chosen = _usable(device)
     directory, path = _locate(name)
     if directory is not None:
         _check_directory(directory)
         if pooling is None and not (directory / "modules.json").exists():
-            note(f"{name} is a plain transformers model: its vectors are masked means (--pooling mean|cls)")
+            note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
     from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
@@ -141,7 +187,7 @@ def load_encoder(
         with _quiet():
             model = SentenceTransformer(
                 path,
-                device=None if device == "auto" else device,
+                device=chosen,
                 trust_remote_code=False,
                 local_files_only=directory is not None,
                 model_kwargs={"use_safetensors": True},
@@ -154,7 +200,21 @@ def load_encoder(
         model = _repooled(model, pooling)
     model.float()
     weights = _revision(model) if directory is None else _checksums(directory)
-    return Encoder(model, name, _pooling_name(model), precision, directory, weights)
+    pooled = (_pooled_by_parts(directory) if pooling is None else None) or _pooling_name(model)
+    return Encoder(model, name, pooled, precision, directory, weights, batch_size, batch_tokens)
+
+
+def _usable(device: str) -> str | None:
+    """Return the device to ask for, None for the library's own choice."""
+    if device == "auto":
+        return None
+    import torch
+
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"--device {device} cannot be used here ({first_line(error)}): take auto or cpu") from None
+    return device
 
 
 def _locate(name: str) -> tuple[Path | None, str]:
@@ -186,17 +246,32 @@ def _repooled(model: SentenceTransformer, pooling: PoolingMode) -> SentenceTrans
     width = getattr(first, "get_embedding_dimension", lambda: None)()
     if width is None or getattr(first, "module_output_name", None) != "token_embeddings":
         raise InputError(f"{type(first).__name__} gives no token vectors to pool: leave --pooling out")
-    dropped = [
-        type(module).__name__ for module in list(model)[1:] if type(module).__name__ not in ("Pooling", "Normalize")
-    ]
+    dropped = [type(module).__name__ for module in list(model)[1:] if type(module).__name__ != "Pooling"]
     if dropped:
         note(f"--pooling {pooling} leaves out the model's own {', '.join(dropped)}")
-    return SentenceTransformer(modules=[first, Pooling(width, pooling)], device=str(model.device))
+    pool: Any
+    if pooling == "first-last":
+        first.model.config.output_hidden_states = True
+        pool = FirstLast()
+    else:
+        pool = PaddedMean() if pooling == "padded-mean" else Pooling(width, pooling)
+    return SentenceTransformer(modules=[first, pool], device=str(model.device))
 
 
 def _pooling_name(model: SentenceTransformer) -> str:
-    modes = [module.pooling_mode for module in model if type(module).__name__ == "Pooling"]
+    modes = [module.pooling_mode for module in model if hasattr(module, "pooling_mode")]
     return "+".join(mode if isinstance(mode, str) else "+".join(mode) for mode in modes) or "none"
+
+
+def _pooled_by_parts(directory: Path | None) -> str | None:
+    """Return the name of a pooling of ours that a directory puts together from other modules, if it does."""
+    from trainers.layout import read_layout
+
+    try:
+        pooled = read_layout(directory).pooled if directory is not None else None
+    except InputError:  # it cannot be trained here, which is nothing to an evaluation
+        return None
+    return pooled if pooled in ("first-last", "padded-mean") else None
 
 
 def _revision(model: Any) -> dict[str, str]:  # noqa: ANN401 - a model of another library, possibly without a config

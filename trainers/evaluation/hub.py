@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 from pipelines.console import InputError
@@ -24,6 +25,8 @@ def read_hub(benchmark: Benchmark, organisation: str) -> GradedSet | Missing:
     Raises:
         InputError: The data set has other columns, or another number of rows than it should have.
     """
+    if benchmark.hub is None:
+        return Missing(benchmark, "not on the Hub in the form that is read", benchmark.where)
     name, split = benchmark.hub
     source = f"{organisation}/{name}"
     try:
@@ -62,9 +65,7 @@ def _load(source: str, split: str) -> tuple[tuple[Graded, ...], dict[str, str]]:
     if absent:
         raise InputError(f"{source} has the columns {', '.join(data.column_names)}: no {', '.join(absent)}")
     columns = (data[name][:] for name in COLUMNS)
-    rows = tuple(
-        Graded(str(one).strip(), str(two).strip(), float(grade)) for one, two, grade in zip(*columns, strict=True)
-    )
+    rows = tuple(_graded(source, number, *row) for number, row in enumerate(zip(*columns, strict=True)))
     # A Hub address ends in the commit: hf://datasets/<name>@<commit>/<file>.
     addresses = list(data.info.download_checksums or {})
     commits = {
@@ -73,6 +74,15 @@ def _load(source: str, split: str) -> tuple[tuple[Graded, ...], dict[str, str]]:
         if address.startswith("hf://") and "@" in address
     }
     return rows, {"revision": ",".join(sorted(commits))} if commits else {}
+
+
+def _graded(source: str, row: int, first: object, second: object, grade: object) -> Graded:
+    texts = [text.strip() if isinstance(text, str) else "" for text in (first, second)]
+    if not all(texts):
+        raise InputError(f"{source} row {row}: expected two sentences, got {first!r} and {second!r}")
+    if not isinstance(grade, int | float) or not math.isfinite(grade):
+        raise InputError(f"{source} row {row}: the score {grade!r} is no number")
+    return Graded(texts[0], texts[1], float(grade))
 
 
 def first_line(error: Exception) -> str:

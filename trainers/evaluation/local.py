@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from pipelines.console import InputError
-from trainers.evaluation.benchmarks import SAMPLE, Benchmark
+from trainers.evaluation.benchmarks import MULTI_SIMLEX_LANGUAGES, SAMPLE, Benchmark
 from trainers.evaluation.graded import Graded, GradedSet, Missing, file_sha256
+from trainers.evaluation.lexical import read_multi_simlex, read_simlex
+from trainers.evaluation.lines import checked_pair, file_lines
 
 # Where the benchmarks' folders stand below a data folder: itself, ours, SentEval's archive, SentEval's checkout.
-PARENTS = ("", "sts", "STS", "downstream", "downstream/STS", "data/downstream", "data/downstream/STS")
+PARENTS = ("", "sts", "STS", "lexical", "downstream", "downstream/STS", "data/downstream", "data/downstream/STS")
 TOKENISED = "tokenised, lower-cased text as in SentEval"
 
 
@@ -22,11 +24,12 @@ def read_local(benchmark: Benchmark, data: Path) -> GradedSet | Missing:
         InputError: A file that is there is malformed, or holds another number of graded pairs than published.
     """
     places = [data / parent / folder for parent in PARENTS for folder in benchmark.folders]
-    folder = next((place for place in places if place.is_dir()), None)
-    if folder is None:
+    folders = [place for place in places if place.is_dir()]
+    if not folders:
         return Missing(benchmark, f"no folder {' or '.join(benchmark.folders)} below {data}", benchmark.where)
+    folder = next((place for place in folders if not _absent(benchmark, place)), folders[0])
     files = _files(benchmark, folder)
-    absent = [path.name for paths in files.values() for path in paths if not path.is_file()]
+    absent = _absent(benchmark, folder)
     if absent:
         return Missing(benchmark, f"{folder} lacks {', '.join(absent)}", benchmark.where)
     read = _READERS.get(benchmark.name, _read_year)
@@ -60,12 +63,17 @@ def read_sample() -> GradedSet:
 
 def _files(benchmark: Benchmark, folder: Path) -> dict[str, tuple[Path, ...]]:
     if benchmark.file is not None:
-        return {name: (folder / benchmark.file,) for name in benchmark.sizes}
+        paths = tuple(folder / name for name in (benchmark.file, *benchmark.beside))
+        return dict.fromkeys(benchmark.sizes, paths)
     # The original archive of 2016 has the year in its file names.
     prefix = "STS2016" if (folder / f"STS2016.gs.{next(iter(benchmark.sizes))}.txt").exists() else "STS"
     return {
         name: (folder / f"{prefix}.input.{name}.txt", folder / f"{prefix}.gs.{name}.txt") for name in benchmark.sizes
     }
+
+
+def _absent(benchmark: Benchmark, folder: Path) -> list[str]:
+    return [path.name for paths in _files(benchmark, folder).values() for path in paths if not path.is_file()]
 
 
 def _check_count(what: str, found: int, expected: int) -> None:
@@ -79,36 +87,26 @@ def _is_tokenised(texts: list[str]) -> bool:
     return 2 * sum(stops) > len(stops)
 
 
-def _lines(path: Path) -> list[str]:
-    # Not splitlines: some sentences hold characters that it takes for the end of a line.
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is no UTF-8 (byte {error.start}): get the original file again") from None
-    lines = text.replace("\r\n", "\n").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
-
-
 def _read_year(texts: Path, gold: Path) -> Iterator[Graded]:
     """STS12-16: tab-separated pairs, and grades line by line; an empty grade marks a candidate never graded."""
-    pairs, grades = _lines(texts), _lines(gold)
+    pairs, grades = file_lines(texts), file_lines(gold)
     if len(pairs) != len(grades):
         raise InputError(f"{texts} has {len(pairs)} lines, {gold.name} has {len(grades)}: get the original files again")
     for number, (pair, grade) in enumerate(zip(pairs, grades, strict=True), 1):
         if grade.strip():
-            yield _graded(texts, number, pair.split("\t")[:2], grade)
+            yield checked_pair(texts, number, pair.split("\t")[:2], grade)
 
 
 def _read_stsb(path: Path) -> Iterator[Graded]:
     """STS-B: genre, file, year, id, score, two sentences, sometimes their sources; quotes are ordinary characters."""
-    for number, line in enumerate(_lines(path), 1):
+    for number, line in enumerate(file_lines(path), 1):
         fields = line.split("\t")
-        yield _graded(path, number, fields[5:7], fields[4] if len(fields) > 4 else "")
+        yield checked_pair(path, number, fields[5:7], fields[4] if len(fields) > 4 else "")
 
 
 def _read_sick(path: Path) -> Iterator[Graded]:
     """SICK: columns by the names in the header line."""
-    header, *lines = _lines(path) or [""]
+    header, *lines = file_lines(path) or [""]
     columns = header.split("\t")
     try:
         first, second, grade = (columns.index(name) for name in ("sentence_A", "sentence_B", "relatedness_score"))
@@ -120,25 +118,19 @@ def _read_sick(path: Path) -> Iterator[Graded]:
         fields = line.split("\t")
         if len(fields) != len(columns):
             raise InputError(f"{path} line {number}: {len(fields)} columns, its header has {len(columns)}")
-        yield _graded(path, number, [fields[first], fields[second]], fields[grade])
+        yield checked_pair(path, number, [fields[first], fields[second]], fields[grade])
 
 
 def _read_sample(path: Path) -> Iterator[Graded]:
-    for number, line in enumerate(_lines(path)[1:], 2):
+    for number, line in enumerate(file_lines(path)[1:], 2):
         grade, *texts = line.split("\t")
-        yield _graded(path, number, texts, grade)
+        yield checked_pair(path, number, texts, grade)
 
 
-def _graded(path: Path, number: int, texts: list[str], grade: str) -> Graded:
-    if len(texts) != 2 or not all(text.strip() for text in texts):
-        raise InputError(f"{path} line {number}: expected two sentences, got {texts!r}")
-    try:
-        gold = float(grade)
-    except ValueError:
-        gold = math.nan
-    if not math.isfinite(gold):
-        raise InputError(f"{path} line {number}: the score {grade!r} is no number")
-    return Graded(texts[0].strip(), texts[1].strip(), gold)
-
-
-_READERS: dict[str, Callable[..., Iterator[Graded]]] = {"stsb": _read_stsb, "stsb-dev": _read_stsb, "sickr": _read_sick}
+_READERS: dict[str, Callable[..., Iterator[Graded]]] = {
+    "stsb": _read_stsb,
+    "stsb-dev": _read_stsb,
+    "sickr": _read_sick,
+    "simlex999": read_simlex,
+    **{f"multisimlex-{code.lower()}": partial(read_multi_simlex, code) for code in MULTI_SIMLEX_LANGUAGES},
+}

@@ -11,9 +11,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from trainers.evaluation.encoder import Encoder
 from trainers.evaluation.metrics import AGGREGATIONS, Score
 from trainers.evaluation.suite import SetScores, SuiteScores
+from trainers.evaluation.vectors import TextEncoder
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy")
 COLUMNS = ("set", "pairs", "all", "mean", "weighted", "Pearson (all)")
@@ -45,10 +45,11 @@ def average_title(scores: SuiteScores) -> str:
     return f"average (INCOMPLETE: {scores.counted} of {scores.expected} sets)"
 
 
-def title(encoder: Encoder, scores: SuiteScores) -> str:
-    """Return the table's title: the suite, the model and how its vectors were made."""
+def title(encoder: TextEncoder, scores: SuiteScores) -> str:
+    """Return the table's title: the suite, the encoder, how its vectors were made and what was done to them."""
     kind = " (smoke test, no benchmark)" if scores.suite == "sample" else ""
-    return f"{scores.suite}{kind}: {encoder.name}, pooling {encoder.pooling}, {encoder.precision}, Spearman x 100"
+    adapted = f", {scores.adaptation.title}" if scores.adaptation else ""
+    return f"{scores.suite}{kind}: {encoder.title}{adapted}, Spearman x 100"
 
 
 def notes(scores: SuiteScores) -> list[str]:
@@ -62,21 +63,21 @@ def notes(scores: SuiteScores) -> list[str]:
         f"{item.graded.benchmark.title}: no correlation, the model gives every pair the same cosine"
         for item in scores.sets if item.aggregated["all"].spearman is None
     ]  # fmt: skip
+    if scores.shared:
+        said.append(
+            f"{scores.shared:,} of the {scores.distinct_texts:,} evaluation texts stand in the text that was fitted on"
+        )
     return said + [f"missing: {item}" for item in scores.missing]
 
 
-def payload(encoder: Encoder, scores: SuiteScores, settings: dict[str, Any]) -> dict[str, Any]:
+def payload(encoder: TextEncoder, scores: SuiteScores, settings: dict[str, Any]) -> dict[str, Any]:
     """Return everything about an evaluation as JSON values; figures are correlations x 100, unrounded."""
     return {
         "suite": scores.suite,
         "complete": scores.complete,
-        "model": {
-            "name": encoder.name,
-            "pooling": encoder.pooling,
-            "dimension": encoder.model.get_embedding_dimension(),
-            "max_tokens": encoder.model.max_seq_length,
-            "weights": encoder.weights,
-        },
+        "model": encoder.card(),
+        "adaptation": scores.adaptation.card() if scores.adaptation else None,
+        "texts_in_fit": scores.shared,
         "settings": settings,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": _versions(),
@@ -90,7 +91,7 @@ def payload(encoder: Encoder, scores: SuiteScores, settings: dict[str, Any]) -> 
     }
 
 
-def markdown(encoder: Encoder, scores: SuiteScores, values: dict[str, Any]) -> str:
+def markdown(encoder: TextEncoder, scores: SuiteScores, values: dict[str, Any]) -> str:
     """Return the evaluation as a Markdown page: the table, the subsets, remarks, and how it was made."""
     lines = [f"# {title(encoder, scores)}", "", *_markdown_table(COLUMNS, rows(scores))]
     subsets = [

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pipelines.console import InputError
-from trainers.evaluation.benchmarks import STS
-from trainers.evaluation.encoder import Encoder, cosines
+from trainers.evaluation.benchmarks import SUITES
 from trainers.evaluation.graded import GradedSet, Missing
 from trainers.evaluation.hub import read_hub
 from trainers.evaluation.local import read_local, read_sample
 from trainers.evaluation.metrics import AGGREGATIONS, Score, aggregate, average, score
+from trainers.evaluation.vectors import Advance, TextEncoder, Vectors, still
+
+if TYPE_CHECKING:
+    from trainers.baselines.fitting import FitText
+    from trainers.baselines.function import Function
+    from trainers.evaluation.adaptation import Adaptation
 
 HUB = "hf:"
-SUITES = ("sample", "sts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +35,11 @@ class SetScores:
 
 @dataclass(frozen=True, slots=True)
 class SuiteScores:
-    """A suite's scores. `averages` are over the `counted` sets; `expected` is how many there should be."""
+    """A suite's scores. `averages` are over the `counted` sets; `expected` is how many there should be.
+
+    `adaptation` is what was done to the encoder's vectors before they were scored; `shared`, of a baseline that was
+    fitted on a text, is how many of the distinct texts stand in it.
+    """
 
     suite: str
     sets: tuple[SetScores, ...]
@@ -40,6 +49,8 @@ class SuiteScores:
     expected: int
     distinct_texts: int
     seconds: float
+    adaptation: Adaptation | None = None
+    shared: int | None = None
 
     @property
     def complete(self) -> bool:
@@ -56,7 +67,7 @@ def find_sets(suite: str, data: str | None) -> tuple[list[GradedSet], list[Missi
     if suite == "sample":
         return [read_sample()], []
     if suite not in SUITES:
-        raise InputError(f"no suite {suite!r}: there are {', '.join(SUITES)}")
+        raise InputError(f"no suite {suite!r}: there are {', '.join(['sample', *SUITES])}")
     if data is None:
         raise InputError(f"the suite {suite} needs data: --data DIR, --data hf:mteb, or TWINVIEWS_DATA=DIR")
     if not data.startswith(HUB) and not Path(data).expanduser().is_dir():
@@ -65,36 +76,57 @@ def find_sets(suite: str, data: str | None) -> tuple[list[GradedSet], list[Missi
         read_hub(benchmark, data.removeprefix(HUB))
         if data.startswith(HUB)
         else read_local(benchmark, Path(data).expanduser())
-        for benchmark in STS
+        for benchmark in SUITES[suite]
     ]
     found = [item for item in read if isinstance(item, GradedSet)]
     missing = [item for item in read if isinstance(item, Missing)]
     if not found:
-        raise InputError(f"none of the suite's sets is in {data}. " + "; ".join(map(str, missing)))
+        raise InputError(
+            f"none of the suite's sets is in {data}; the first of {len(missing)} is {missing[0]}; "
+            "data_cards/ says where all are to be had"
+        )
     return found, missing
 
 
 def evaluate_sets(
-    encoder: Encoder,
+    encoder: TextEncoder | Function,
     suite: str,
     sets: Sequence[GradedSet],
     missing: Sequence[Missing] = (),
     *,
-    batch_size: int = 256,
-    batch_tokens: int = 8192,
-    advance: Callable[[int], None] = lambda count: None,
+    adaptation: Adaptation | None = None,
+    fit: FitText | None = None,
+    advance: Advance = still,
 ) -> SuiteScores:
-    """Encode the distinct texts of all sets once and score every set."""
+    """Encode the distinct texts of all sets once and score every set.
+
+    Args:
+        encoder: An encoder, or any function from a list of texts to an array with a row for each.
+        suite: The suite's name.
+        sets: What to score.
+        missing: What could not be found, for the record.
+        adaptation: A map of the vectors to be scored behind the encoder, prepared.
+        fit: The text that the encoder or the adaptation was fitted on, for the record.
+        advance: Called with the number of texts done.
+
+    Raises:
+        InputError: The encoder gives no row per text.
+        TwinviewsError: It gives NaN or infinity.
+    """
+    from trainers.baselines.function import as_encoder
+
+    encoder = as_encoder(encoder)
     texts = distinct_texts(sets)
     start = time.perf_counter()
-    vectors = encoder.encode(texts, batch_size=batch_size, batch_tokens=batch_tokens, advance=advance)
+    encoded = Vectors.encode(encoder, texts, advance)
     seconds = time.perf_counter() - start
     scored = []
     for graded in sets:
+        vectors = encoded if adaptation is None else adaptation.apply(encoded, list(graded.texts()), encoder.name)
         parts = {
             name: (
                 [pair.gold for pair in pairs],
-                cosines(vectors, [pair.first for pair in pairs], [pair.second for pair in pairs]),
+                vectors.cosines([pair.first for pair in pairs], [pair.second for pair in pairs]),
             )
             for name, pairs in graded.subsets.items()
         }
@@ -113,9 +145,11 @@ def evaluate_sets(
             if counted and all(how in item.aggregated for item in counted)
         },
         counted=len(counted),
-        expected=sum(benchmark.counted for benchmark in STS) if suite == "sts" else 0,
+        expected=sum(benchmark.counted for benchmark in SUITES.get(suite, ())),
         distinct_texts=len(texts),
         seconds=seconds,
+        adaptation=adaptation,
+        shared=fit.shared(texts) if fit else None,
     )
 
 

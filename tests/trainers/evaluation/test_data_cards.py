@@ -8,15 +8,18 @@ from typing import Any
 import pytest
 import yaml
 
-from trainers.evaluation.benchmarks import SAMPLE, STS, Benchmark
+from trainers.evaluation.benchmarks import LEXICAL, MULTI_SIMLEX_LANGUAGES, SAMPLE, STS, Benchmark
 
 ROOT = Path(__file__).parents[3]
 CARDS = sorted((ROOT / "data_cards").glob("*.md"))
 EXPECTED = [
-    "mirror-10k", "multi30k", "multinli", "sample-corpus", "sample-pairs", "sick", "snli", "sts12", "sts13", "sts14",
-    "sts15", "sts16", "stsbenchmark", "tatoeba", "wordnet",
+    "mirror-10k", "multi-simlex", "multi30k", "multinli", "sample-corpus", "sample-pairs", "sick", "simlex-999", "snli",
+    "sts12", "sts13", "sts14", "sts15", "sts16", "stsbenchmark", "tatoeba", "wordnet",
 ]  # fmt: skip
-OF_BENCHMARK = {"stsb": "stsbenchmark", "stsb-dev": "stsbenchmark", "sickr": "sick", "sample": "sample-pairs"}
+OF_BENCHMARK = {
+    "stsb": "stsbenchmark", "stsb-dev": "stsbenchmark", "sickr": "sick", "sample": "sample-pairs",
+    "simlex999": "simlex-999", **{f"multisimlex-{code.lower()}": "multi-simlex" for code in MULTI_SIMLEX_LANGUAGES},
+}  # fmt: skip
 
 
 def front_matter(name: str) -> dict[str, Any]:
@@ -42,7 +45,7 @@ def test_a_card_is_complete(card: Path) -> None:
         assert heading in text
 
 
-@pytest.mark.parametrize("benchmark", [*STS, SAMPLE], ids=lambda benchmark: benchmark.name)
+@pytest.mark.parametrize("benchmark", [*STS, *LEXICAL, SAMPLE], ids=lambda benchmark: benchmark.name)
 def test_the_sizes_are_those_that_the_code_checks(benchmark: Benchmark) -> None:
     values = front_matter(OF_BENCHMARK.get(benchmark.name, benchmark.name))
     if benchmark.name == "stsb-dev":
@@ -53,10 +56,11 @@ def test_the_sizes_are_those_that_the_code_checks(benchmark: Benchmark) -> None:
         assert values["subsets"] == {benchmark.label(name): size for name, size in benchmark.sizes.items()}
 
 
-@pytest.mark.parametrize("benchmark", STS, ids=lambda benchmark: benchmark.name)
+@pytest.mark.parametrize("benchmark", [*STS, *LEXICAL], ids=lambda benchmark: benchmark.name)
 def test_a_card_names_the_folders_and_the_hub_copy(benchmark: Benchmark) -> None:
     text = (ROOT / "data_cards" / f"{OF_BENCHMARK.get(benchmark.name, benchmark.name)}.md").read_text(encoding="utf-8")
-    assert f"mteb/{benchmark.hub[0]}" in text
+    assert benchmark.hub is None or f"mteb/{benchmark.hub[0]}" in text
+    assert all(f"`{name}`" in text for name in benchmark.beside)
     assert f"{benchmark.folders[0]}/" in text
     if benchmark.file is not None:
         assert benchmark.file in text

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 
@@ -131,6 +132,109 @@ def test_results_of_a_model_that_is_no_folder_go_below_runs(app: typer.Typer, mo
     assert _beside(str(model), model) == model / "evaluation"
 
 
+@pytest.fixture
+def glove(tmp_path: Path, words: list[str]) -> Path:
+    """Word vectors for most of the suite's words."""
+    path = tmp_path / "glove.txt"
+    path.write_text("".join(f"{word} {i % 3} {i % 5} {i % 7}\n" for i, word in enumerate(words[2:])))
+    return path
+
+
+@pytest.fixture
+def text(tmp_path: Path, sentences: list[str], words: list[str]) -> Path:
+    path = tmp_path / "text.txt"
+    path.write_text("\n".join(f"{sentence} {words[i % 20]}" for i, sentence in enumerate(sentences)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "title", "folder"),
+    [
+        (["tfidf"], "tfidf, fitted on the evaluation text itself (transductive),", "runs/tfidf/evaluation"),
+        (["tfidf", "--fit", "text.txt"], "tfidf, fitted on text.txt (42 sentences),", "runs/tfidf/evaluation"),
+        (["glove:glove.txt"], "glove:glove.txt, mean of word vectors, ", "runs/glove--glove.txt/evaluation"),
+        (["mine.encoders:letters"], "mine.encoders:letters,", "runs/mine.encoders--letters/evaluation"),
+        (["tiny", "--pooling", "first-last"], "tiny, pooling first-last, fp32,", "tiny/evaluation"),
+        (
+            ["tiny", "--pooling", "mean", "--whiten", "4", "--fit", "text.txt"],
+            "tiny, pooling mean, fp32, whitened to 4 dimensions, fitted on text.txt (42 sentences),",
+            "tiny/evaluation/whitened-4",
+        ),
+        (
+            ["tiny", "--pooling", "cls", "--flow"],
+            "tiny, pooling cls, fp32, through a flow (1 epoch, seed 1), "
+            "fitted on each set's own sentences (transductive),",
+            "tiny/evaluation/flow",
+        ),
+    ],
+)
+def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
+    app: typer.Typer, model: Path, suite_data: Path, glove: Path, text: Path, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], arguments: list[str], title: str, folder: str,
+) -> None:  # fmt: skip
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "encoders.py").write_text(
+        "def letters(texts):\n    return [[text.count(c) for c in 'aeiourst'] for text in texts]\n"
+    )
+    shutil.copytree(suite_data / "STS16-en-test", tmp_path / "some" / "STS16-en-test")
+    assert call(app, [*arguments, "--data", "some"]) == 0
+    out, _ = capsys.readouterr()
+    assert out.startswith(f"sts: {title}")
+    values = json.loads((tmp_path / folder / "sts.json").read_text())
+    assert values["model"]["name"] == arguments[0]
+    assert values["average"]["all"]["spearman"] is not None
+    assert title in (tmp_path / folder / "sts.md").read_text()
+    adapted = "--whiten" in arguments or "--flow" in arguments
+    assert (values["adaptation"] is not None) == adapted
+    if "--fit" in arguments:
+        fit = values["adaptation"]["fit"] if adapted else values["model"]["fit"]
+        assert fit["sentences"] == 42
+
+
+def test_evaluation_text_in_the_text_to_fit_on_is_counted_and_told(
+    app: typer.Typer, suite_data: Path, sentences: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("text.txt").write_text("\n".join([*sentences[:10], "something else"]))
+    assert call(app, ["tfidf", "--fit", "text.txt", "--data", str(suite_data), "--json"]) == 0
+    out, err = capsys.readouterr()
+    values = json.loads(out)
+    assert values["texts_in_fit"] == len(set(sentences[:10]))
+    assert f"{len(set(sentences[:10]))} of the {values['distinct_texts']} evaluation texts stand in the text" in err
+
+
+def test_a_whitened_score_is_the_one_of_vectors_whitened_by_hand(
+    app: typer.Typer, model: Path, suite_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from scipy.stats import spearmanr
+
+    from trainers.evaluation.encoder import load_encoder
+    from trainers.evaluation.suite import find_sets
+
+    shutil.copytree(suite_data / "SICK", tmp_path / "some" / "SICK")
+    assert call(app, [str(model), "--pooling", "mean", "--whiten", "all", "--data", "some", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["sets"]["sickr"]["all"]["spearman"]
+    (graded,), _ = find_sets("sts", str(tmp_path / "some"))
+    (pairs,) = graded.subsets.values()
+    encoder = load_encoder(str(model), pooling="mean")
+    one, two = (encoder.encode([getattr(pair, side) for pair in pairs]) for side in ("first", "second"))
+    both = np.concatenate([one, two]).astype(np.float64)
+    values, directions = np.linalg.eigh(np.cov(both.T))
+    kept = values > 1e-6 * values.max()
+    kernel = directions[:, kept] / np.sqrt(values[kept])
+    one, two = (one - both.mean(0)) @ kernel, (two - both.mean(0)) @ kernel
+    cosine = (one * two).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two, axis=1)
+    # Equal sentences have a cosine of 1 up to the last bit, and so their order among themselves is not defined.
+    expected = spearmanr([pair.gold for pair in pairs], cosine.round(6)).statistic
+    assert found == pytest.approx(100 * expected, abs=0.05)
+
+
+def test_the_poolings_of_the_command_are_those_of_the_encoder() -> None:
+    from trainers.evaluation.cli import Pooling
+    from trainers.evaluation.pooling import POOLINGS
+
+    assert tuple(pooling.value for pooling in Pooling) == POOLINGS
+
+
 def test_a_dry_run_lists_and_writes_nothing(
     app: typer.Typer, suite_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -155,10 +259,25 @@ def test_a_recipe_file_gives_the_options(
         (["tiny", "--suite", "sts"], "the suite sts needs data: --data DIR"),
         (["tiny", "--data", "nowhere"], "no data folder 'nowhere'"),
         (["tiny", "--data", "."], "none of the suite's sets is in ."),
-        (["tiny", "--pooling", "max"], "'max' is not one of 'mean', 'cls'"),
+        (["tiny", "--pooling", "max"], "'max' is not one of 'mean', 'cls', 'first-last', 'padded-mean'"),
         (["./absent"], "no model directory './absent'"),
         (["tiny", "--out", "tiny/config.json"], "cannot make the folder 'tiny/config.json'"),
-        (["tiny", "--device", "abacus"], "cannot load the model 'tiny'"),
+        (["tiny", "--device", "abacus"], "--device abacus cannot be used here (Expected one of cpu"),
+        (["tiny", "--fit", "text.txt"], "--fit text.txt: nothing of tiny is fitted"),
+        (["tiny", "--whiten", "4", "--fit", "absent.txt"], "no text to fit on at 'absent.txt'"),
+        (["tiny", "--whiten", "0"], "--whiten 0: give the number of dimensions to keep, or all"),
+        (["tiny", "--whiten", "99", "--pooling", "mean"], "cannot whiten to 99 dimensions"),
+        (["tiny", "--whiten", "4", "--flow"], "--whiten and --flow both: give one of them"),
+        (["tiny", "--flow-epochs", "4"], "--flow-epochs 4 without --flow"),
+        (["tfidf", "--pooling", "cls"], "tfidf is no model: --pooling cls is not for it"),
+        (["tfidf", "--whiten", "4"], "tfidf has sparse vectors"),
+        (["glove:", "--precision", "bf16"], "glove: is no model: --precision bf16 is not for it"),
+        (["glove:"], "glove: names no file"),
+        (["glove:absent.txt"], "no file of word vectors 'absent.txt'"),
+        (["fasttext:tiny/config.json"], "tiny/config.json line 1: no numbers after '{'"),
+        (["no_such_module:encode"], "no module 'no_such_module' here"),
+        (["json:absent"], "json has no 'absent'"),
+        (["json:dumps"], "json:dumps failed on 256 texts: ValueError: could not convert"),
     ],
 )
 def test_mistakes_are_one_line_and_exit_code_2(

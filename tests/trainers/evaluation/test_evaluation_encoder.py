@@ -10,27 +10,44 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 
 from pipelines.console import InputError, TwinviewsError
-from trainers.evaluation.encoder import cosines, load_encoder, pack
+from trainers.evaluation.encoder import Encoder, load_encoder, pack
+from trainers.evaluation.pooling import PADDED
+from trainers.evaluation.vectors import Vectors
+
+
+def vectors_of(encoder: Encoder, texts: list[str]) -> dict[str, np.ndarray]:
+    vectors = Vectors.encode(encoder, texts)
+    return {text: vectors.of([text])[0] for text in texts}
 
 
 def by_hand(directory: Path, text: str) -> dict[str, np.ndarray]:
-    """Return the mean of a text's token vectors and its first one, alone in its batch, so without any padding."""
+    """Return a text's vector under each pooling; alone in its batch, so without any padding but where that counts."""
     import torch
     from transformers import AutoModel, AutoTokenizer
 
     model = AutoModel.from_pretrained(directory).float().eval()
+    tokenizer = AutoTokenizer.from_pretrained(directory)
+    padded = tokenizer(text, return_tensors="pt", padding="max_length", max_length=min(PADDED, 32))
     with torch.inference_mode():
-        states = model(**AutoTokenizer.from_pretrained(directory)(text, return_tensors="pt")).last_hidden_state[0]
-    return {"mean": states.mean(dim=0).numpy(), "cls": states[0].numpy()}
+        layers = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states
+        positions = model(**padded).last_hidden_state[0]
+    assert len(layers) == 3
+    return {
+        "mean": layers[2][0].mean(dim=0).numpy(),
+        "cls": layers[2][0][0].numpy(),
+        "first-last": ((layers[1][0].mean(dim=0) + layers[2][0].mean(dim=0)) / 2).numpy(),
+        "padded-mean": (sum(positions[i] for i in range(32)) / 32).numpy(),
+    }
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls"])
-def test_a_model_with_an_mlm_head_pools_without_its_padding(tiny_mlm: Path, pooling: str) -> None:
+@pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "padded-mean"])
+def test_a_model_with_an_mlm_head_pools_as_by_hand(tiny_mlm: Path, pooling: str) -> None:
     short, long = "cat runs", "the cat sleeps here there red old young train plays stops"
     encoder = load_encoder(str(tiny_mlm), pooling=pooling)  # type: ignore[arg-type]
-    vectors = encoder.encode([short, long])
+    vectors = vectors_of(encoder, [short, long])
     for text in (short, long):
         np.testing.assert_allclose(vectors[text], by_hand(tiny_mlm, text)[pooling], atol=1e-5)
     assert encoder.pooling == pooling
@@ -44,27 +61,25 @@ def test_half_precision_weights_are_computed_in_float32(tiny_mlm: Path) -> None:
 
 
 def test_bf16_is_close_to_fp32_but_is_not_it(tiny_mlm: Path, sentences: list[str]) -> None:
-    exact = load_encoder(str(tiny_mlm), pooling="mean").encode(sentences)
-    rounded = load_encoder(str(tiny_mlm), pooling="mean", precision="bf16").encode(sentences)
-    one, two = (np.stack([vectors[text] for text in sorted(set(sentences))]) for vectors in (exact, rounded))
+    one = load_encoder(str(tiny_mlm), pooling="mean").encode(sentences)
+    two = load_encoder(str(tiny_mlm), pooling="mean", precision="bf16").encode(sentences)
     assert two.dtype == np.float32
     assert not np.array_equal(one, two)
     np.testing.assert_allclose(one, two, atol=0.2)
 
 
-def test_vectors_do_not_depend_on_the_batches(tiny_mlm: Path, sentences: list[str]) -> None:
-    encoder = load_encoder(str(tiny_mlm), pooling="mean")
-    together = encoder.encode(sentences)
-    alone = encoder.encode(sentences, batch_size=1)
-    assert together.keys() == alone.keys() == set(sentences)
-    for text, vector in together.items():
-        np.testing.assert_allclose(vector, alone[text], atol=1e-5)
+@pytest.mark.parametrize("pooling", ["mean", "first-last", "padded-mean"])
+def test_vectors_do_not_depend_on_the_batches(tiny_mlm: Path, sentences: list[str], pooling: str) -> None:
+    together = load_encoder(str(tiny_mlm), pooling=pooling).encode(sentences)  # type: ignore[arg-type]
+    alone = load_encoder(str(tiny_mlm), pooling=pooling, batch_size=1).encode(sentences)  # type: ignore[arg-type]
+    np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
 def test_each_distinct_text_is_encoded_once(tiny_mlm: Path) -> None:
     counted: list[int] = []
-    load_encoder(str(tiny_mlm)).encode(["a cat", "a dog", "a cat"], advance=counted.append)
-    assert sum(counted) == 2
+    vectors = Vectors.encode(load_encoder(str(tiny_mlm)), ["a cat", "a dog", "a cat"], counted.append)
+    assert sum(counted) == len(vectors.matrix) == 2
+    assert np.array_equal(vectors.of(["a cat", "a cat"])[0], vectors.of(["a dog", "a cat"])[1])
 
 
 def test_a_sentence_transformers_directory_gives_its_own_vectors(
@@ -80,10 +95,59 @@ def test_a_sentence_transformers_directory_gives_its_own_vectors(
     )
     texts = sorted(set(sentences))
     encoder = load_encoder(str(tmp_path / "st"))
-    vectors = encoder.encode(texts)
-    np.testing.assert_allclose(np.stack([vectors[text] for text in texts]), encoder.model.encode(texts), atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(texts), encoder.model.encode(texts), atol=1e-5)
     assert encoder.pooling == "cls"
     assert load_encoder(str(tmp_path / "st"), pooling="mean").pooling == "mean"
+
+
+@pytest.mark.parametrize("tail", ["Dense", "Normalize", "CNN"])
+def test_every_module_of_a_directory_is_run_and_named(
+    tiny_mlm: Path, sentences: list[str], tmp_path: Path, tail: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import CNN, Dense, Normalize, Pooling, Transformer
+
+    torch.manual_seed(0)
+    first = Transformer(str(tiny_mlm))
+    modules = {
+        "Dense": [first, Pooling(16, "mean"), Dense(16, 6)],
+        "Normalize": [first, Pooling(16, "mean"), Normalize()],
+        "CNN": [first, CNN(16, 5, [1, 3]), Pooling(10, "mean")],
+    }[tail]
+    whole = SentenceTransformer(modules=modules).float()
+    whole.save_pretrained(str(tmp_path / "st"))
+    encoder = load_encoder(str(tmp_path / "st"), batch_size=1)
+    np.testing.assert_allclose(encoder.encode(sentences), whole.encode(sentences, batch_size=1), atol=1e-5)
+    assert tail in encoder.title
+    assert encoder.card()["modules"] == [type(module).__name__ for module in modules]
+    assert encoder.card()["dimension"] == {"Dense": 6, "Normalize": 16, "CNN": 10}[tail]
+    assert load_encoder(str(tmp_path / "st"), pooling="cls").card()["modules"] == ["Transformer", "Pooling"]
+    assert f"leaves out the model's own {tail}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "padded-mean", "cnn"])
+def test_what_was_trained_is_evaluated_with_the_vectors_of_its_training(
+    tiny_mlm: Path, sentences: list[str], tmp_path: Path, pooling: str
+) -> None:
+    import torch
+
+    from trainers.convolution import Convolutions
+    from trainers.encoder import Encoder as Trained
+    from trainers.pretrained import load_encoder as load_for_training
+    from trainers.pretrained import locate, save_encoder
+
+    torch.manual_seed(0)
+    kind = "mean" if pooling == "cnn" else pooling
+    trained = load_for_training(locate(str(tiny_mlm)), pooling=kind, max_tokens=20)  # type: ignore[arg-type]
+    if pooling == "cnn":
+        convolutions = Convolutions(16, (1, 3), 5, relu=True)
+        trained = Trained(trained.model, trained.tokenizer, "mean", 20, convolutions)
+    save_encoder(trained, tmp_path / "run", "card")
+    encoder = load_encoder(str(tmp_path / "run"))
+    np.testing.assert_allclose(encoder.encode(sentences), trained.encode(sentences).numpy(), atol=1e-5)
+    assert encoder.card()["pooling"] == kind
+    assert ("CNN" in encoder.title) == (pooling == "cnn")
 
 
 def test_the_checksum_of_the_weights_is_recorded(tiny_mlm: Path) -> None:
@@ -97,27 +161,25 @@ def test_a_plain_model_without_pooling_says_that_it_takes_means(
     tiny_mlm: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert load_encoder(str(tiny_mlm)).pooling == "mean"
-    assert "masked means (--pooling mean|cls)" in capsys.readouterr().err
+    assert "masked means (--pooling mean|cls|first-last|padded-mean)" in capsys.readouterr().err
     load_encoder(str(tiny_mlm), pooling="mean")
     assert capsys.readouterr().err == ""
 
 
 @given(st.lists(st.integers(1, 40), max_size=60), st.integers(1, 9), st.integers(1, 100))
 def test_batches_hold_every_text_once_within_both_limits(lengths: list[int], size: int, tokens: int) -> None:
-    texts = [str(index) for index in range(len(lengths))]
-    batches = list(pack(texts, lengths, size, tokens))
-    assert sorted(text for batch in batches for text in batch) == sorted(texts)
+    batches = list(pack(lengths, size, tokens))
+    assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
     for batch in batches:
         assert len(batch) <= size
-        assert len(batch) == 1 or len(batch) * max(lengths[int(text)] for text in batch) <= tokens
+        assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= tokens
 
 
 def test_cosines_by_hand_and_exact_for_equal_texts() -> None:
-    vectors = {
-        "a": np.array([3.0, 4.0], np.float32), "b": np.array([4.0, 3.0], np.float32), "0": np.zeros(2, np.float32),
-        "c": np.array([0.1, 0.7], np.float32),
-    }  # fmt: skip
-    assert cosines(vectors, ["a", "a", "c", "a"], ["b", "a", "c", "0"]).tolist() == [0.96, 1.0, 1.0, 0.0]
+    matrix = np.array([[3, 4], [4, 3], [0, 0], [0.1, 0.7]], np.float32)
+    for form in (matrix, csr_matrix(matrix)):
+        vectors = Vectors({"a": 0, "b": 1, "0": 2, "c": 3}, form)
+        assert vectors.cosines(["a", "a", "c", "a"], ["b", "a", "c", "0"]).tolist() == [0.96, 1.0, 1.0, 0.0]
 
 
 def test_nan_is_an_error_and_no_score(tiny_mlm: Path) -> None:

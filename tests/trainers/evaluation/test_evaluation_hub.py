@@ -65,6 +65,20 @@ def test_a_wrong_count_names_both_numbers(organisation: Path) -> None:
         read_hub(benchmark(sizes={"x": 5}), str(organisation))
 
 
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"sentence1": "a", "sentence2": "b", "score": None}, "row 1: the score None is no number"),
+        ({"sentence1": " ", "sentence2": "b", "score": 1.0}, "row 1: expected two sentences, got ' ' and 'b'"),
+    ],
+)
+def test_a_row_without_text_or_score_is_named(organisation: Path, row: dict[str, object], message: str) -> None:
+    good = {"sentence1": "a", "sentence2": "b", "score": 2.0}
+    (organisation / "sts12-sts" / "test.jsonl").write_text(f"{json.dumps(good)}\n{json.dumps(row)}\n")
+    with pytest.raises(InputError, match=message):
+        read_hub(benchmark(sizes={"x": 2}), str(organisation))
+
+
 def test_other_columns_are_refused(organisation: Path) -> None:
     (organisation / "sts12-sts" / "validation.jsonl").unlink()
     (organisation / "sts12-sts" / "test.jsonl").write_text('{"premise": "a", "score": 1.0}\n')
@@ -92,5 +106,5 @@ def test_an_unreachable_hub_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 2
     assert done.stderr.startswith("error: none of the suite's sets is in hf:mteb")
-    assert "https://huggingface.co/datasets/mteb/sickr-sts" in done.stderr
+    assert "https://huggingface.co/datasets/mteb/sts12-sts" in done.stderr
     assert done.stderr.count("\n") == 1

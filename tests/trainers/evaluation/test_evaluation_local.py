@@ -56,6 +56,12 @@ def test_the_usual_places_are_searched(tmp_path: Path, parent: str, folder: str)
     assert found(YEAR, tmp_path).pairs == 3
 
 
+def test_an_empty_folder_does_not_hide_a_complete_one(tmp_path: Path) -> None:
+    (tmp_path / YEAR.folders[0]).mkdir()
+    write_year(tmp_path / "sts" / YEAR.folders[0])
+    assert found(YEAR, tmp_path).pairs == 3
+
+
 def test_the_file_names_of_2016_are_known(tmp_path: Path) -> None:
     write_year(tmp_path / "test-gold", prefix="STS2016")
     assert found(YEAR, tmp_path).pairs == 3

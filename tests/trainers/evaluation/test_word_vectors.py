@@ -1,0 +1,143 @@
+"""Averaged word vectors against means by hand; files as GloVe, fastText and word2vec write them; broken files."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.console import InputError
+from trainers.baselines.static import StaticEncoder, parts, resolve
+from trainers.baselines.word_vectors import read_word_vectors
+from trainers.evaluation.vectors import Vectors
+
+GLOVE = """\
+the 1 0 0.5
+. . 9 9 9
+cat 0 2 -1e-1
+at name@domain.com 7 7 7
+n't 4 4 4
+do 1 1 1
+. 0 0 3
+Paris -2 0 0
+cat 8 8 8
+"""
+
+
+@pytest.fixture
+def glove(tmp_path: Path) -> Path:
+    path = tmp_path / "glove.txt"
+    path.write_text(GLOVE)
+    return path
+
+
+def test_a_text_is_the_mean_of_its_words_by_hand(glove: Path) -> None:
+    texts = ["the cat .", "The cat the", "paris unicorn", "Paris", "xyzzy plugh"]
+    encoder = StaticEncoder("glove:glove.txt", glove)
+    vectors = encoder.encode(texts)
+    assert vectors.dtype == np.float32
+    expected = [
+        [(1 + 0 + 0) / 3, (0 + 2 + 0) / 3, (0.5 - 0.1 + 3) / 3],  # the, the first of two cats, the full stop
+        [2 / 3, 2 / 3, (0.5 + 0.5 - 0.1) / 3],  # "The" is found in lower case
+        [0, 0, 0],  # "paris" is not looked up as "Paris"
+        [-2, 0, 0],
+        [0, 0, 0],
+    ]
+    np.testing.assert_allclose(vectors, expected, atol=1e-6)
+
+
+def test_unknown_words_and_zero_vectors_are_counted_and_told(glove: Path) -> None:
+    encoder = StaticEncoder("glove:glove.txt", glove)
+    vectors = Vectors.encode(encoder, ["the cat", "xyzzy plugh", "the unicorn", "the cat"])
+    card = encoder.card()
+    assert (card["words"], card["unknown"], card["zero_vectors"]) == (6, 3, 1)
+    assert "50.00% of 6 words out of vocabulary; 1 of 3 texts have none that is known: zero vectors" in encoder.title
+    assert card["sha256"] == hashlib.sha256(GLOVE.encode()).hexdigest()
+    assert card["dimension"] == 3
+    assert vectors.cosines(["the cat", "xyzzy plugh"], ["the unicorn", "the cat"])[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("the", ["the"]),
+        ("THE", ["the"]),
+        ("cat.", ["cat", "."]),
+        ("(Don't", [None, "do", "n't"]),
+        ("Paris's", ["Paris", None]),
+        ("cat-like", [None]),
+    ],
+)
+def test_text_that_is_not_tokenised_finds_its_words(word: str, found: list[str | None]) -> None:
+    assert resolve(word, {"the", "cat", "n't", "do", ".", "Paris"}) == found
+
+
+def test_a_word_that_is_known_as_a_whole_is_not_taken_apart() -> None:
+    assert parts("U.S.") == ("U.S", ".")
+    assert resolve("U.S.", {"U.S.", "U.S", "."}) == ["U.S."]
+
+
+def test_header_trailing_spaces_and_carriage_returns_change_nothing(glove: Path, tmp_path: Path) -> None:
+    needed = {"the", "cat", ".", ". ."}
+    plain = read_word_vectors(glove, needed)
+    assert plain.table.keys() == {"the", "cat", ".", ". ."}
+    assert plain.dimension == 3
+    fasttext = tmp_path / "wiki.vec"
+    fasttext.write_text("9 3\n" + GLOVE.replace("\n", " \n"))
+    windows = tmp_path / "windows.txt"
+    windows.write_bytes(GLOVE.replace("\n", "\r\n").encode())
+    for path in (fasttext, windows):
+        read = read_word_vectors(path, needed)
+        assert {word: row.tolist() for word, row in read.table.items()} == {
+            word: row.tolist() for word, row in plain.table.items()
+        }
+
+
+def test_compressed_files_and_archives(glove: Path, tmp_path: Path) -> None:
+    (tmp_path / "g.txt.gz").write_bytes(gzip.compress(GLOVE.encode()))
+    with zipfile.ZipFile(tmp_path / "one.zip", "w") as archive:
+        archive.writestr("glove.txt", GLOVE)
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("glove.50d.txt", "the 5\n")
+        archive.writestr("glove.3d.txt", GLOVE)
+    plain = read_word_vectors(glove, {"cat"})
+    for name in ("g.txt.gz", "one.zip", "two.zip/glove.3d.txt"):
+        read = read_word_vectors(tmp_path / name, {"cat"})
+        assert read.table["cat"].tolist() == plain.table["cat"].tolist()
+        assert read.sha256 == plain.sha256
+    with pytest.raises(InputError, match=r"holds glove.50d.txt, glove.3d.txt: name one, as in .*two.zip/glove.50d.txt"):
+        read_word_vectors(tmp_path / "two.zip", {"cat"})
+    with pytest.raises(InputError, match=r"two.zip has no other.txt"):
+        read_word_vectors(tmp_path / "two.zip" / "other.txt", {"cat"})
+    (tmp_path / "cut.gz").write_bytes(gzip.compress(GLOVE.encode())[:-9])
+    with pytest.raises(InputError, match=r"cut.gz is broken"):
+        read_word_vectors(tmp_path / "cut.gz", {"cat"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("the 1 2 3\ncat 1 2\n", "line 2: 2 numbers, expected 3"),
+        ("the 1 2 3\ncat 0.5 1 2 3\n", "line 2: more than 3 numbers after 'cat'"),
+        ("the 1 2 3\ncat 1 two 3\n", "line 2: 'two' is no number"),
+        ("the 1 2 3\ncat 1 nan 3\n", "line 2: NaN or infinity"),
+        ("2 4\nthe 1 2 3\n", "line 2: 3 numbers, expected 4"),
+        ("", "holds no word vectors"),
+        ("word\n", "line 1: no numbers after 'word'"),
+        ("{ 1\na b\n", "line 2: 'b' is no number"),
+        ("two words 1\n", "line 1: 'words' is no number"),
+    ],
+)
+def test_a_broken_file_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "bad.txt").write_text(text)
+    with pytest.raises(InputError, match=message):
+        read_word_vectors(tmp_path / "bad.txt", {"the", "cat", "a"})
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no file of word vectors"):
+        read_word_vectors(tmp_path / "absent.txt", {"cat"})

@@ -1,0 +1,1 @@
+"""Encoders without training of ours: word counts, averaged word vectors, anyone's function; whitening and flows."""

@@ -1,0 +1,210 @@
+"""BERT-flow: a small invertible network that maps a text's vectors to a Gaussian (Li et al. 2020)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from pipelines.console import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LEVELS, DEPTH, WIDTH = 3, 3, 32
+"""As in the authors' `config_l3_d3_w32`: levels, steps in each, units of a coupling's hidden layers."""
+
+BATCH = 64
+"""Sentences of a step; the authors' batch is 32 pairs."""
+
+LEARNING_RATE = 1e-3
+WEIGHT_DECAY = 0.01
+LOG_SCALE = 3.0
+"""Scales are exp(3 w), which Glow's authors found to learn faster."""
+
+
+class ActNorm(nn.Module):
+    """A scale and a bias per dimension; the first batch sets them so that it comes out with mean 0 and variance 1."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(size))
+        self.logs = nn.Parameter(torch.zeros(size))
+        self.ready = False
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the scaled x (n, size) and log|det| of the map's Jacobian."""
+        if not self.ready:
+            with torch.no_grad():
+                self.bias.copy_(-x.mean(dim=0))
+                self.logs.copy_(-((x + self.bias).square().mean(dim=0).sqrt() + 1e-6).log() / LOG_SCALE)
+            self.ready = True
+        return (x + self.bias) * (LOG_SCALE * self.logs).exp(), LOG_SCALE * self.logs.sum()
+
+    def inverse(self, z: Tensor) -> Tensor:
+        """Return the x that `forward` maps to z."""
+        return z * (-LOG_SCALE * self.logs).exp() - self.bias
+
+
+class Coupling(nn.Module):
+    """Additive coupling: the second half is moved by a function of the first, which leaves the volume as it is."""
+
+    def __init__(self, size: int, width: int) -> None:
+        super().__init__()
+        self.still = size - size // 2
+        self.first = nn.Linear(self.still, width, bias=False)
+        self.second = nn.Linear(width, width, bias=False)
+        self.norms = nn.ModuleList([ActNorm(width), ActNorm(width)])
+        # At zero: a new flow only scales its input and turns it round.
+        self.last = nn.Linear(width, size // 2)
+        self.logs = nn.Parameter(torch.zeros(size // 2))
+        for layer in (self.first, self.second):
+            nn.init.normal_(layer.weight, std=0.05)
+        nn.init.zeros_(self.last.weight)
+        nn.init.zeros_(self.last.bias)
+
+    def shift(self, half: Tensor) -> Tensor:
+        """Return what is added to the second half (n, size // 2)."""
+        hidden = functional.relu(self.norms[0](self.first(half))[0])
+        hidden = functional.relu(self.norms[1](self.second(hidden))[0])
+        moved: Tensor = self.last(hidden) * (LOG_SCALE * self.logs).exp()
+        return moved
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return x (n, size) with its second half moved."""
+        return torch.cat([x[:, : self.still], x[:, self.still :] + self.shift(x[:, : self.still])], dim=1)
+
+    def inverse(self, z: Tensor) -> Tensor:
+        """Return the x that `forward` maps to z."""
+        return torch.cat([z[:, : self.still], z[:, self.still :] - self.shift(z[:, : self.still])], dim=1)
+
+
+class Flow(nn.Module):
+    """Glow for vectors: steps of ActNorm, reversed order and coupling; after each level half of the dimensions rest.
+
+    The latent variable is a standard Gaussian; its log-density at f(x) plus log|det df/dx| is that of x.
+    """
+
+    def __init__(self, size: int, levels: int = LEVELS, depth: int = DEPTH, width: int = WIDTH) -> None:
+        super().__init__()
+        sizes = [size]
+        while len(sizes) < levels and sizes[-1] >= 4:
+            sizes.append(sizes[-1] - sizes[-1] // 2)
+        self.norms = nn.ModuleList(nn.ModuleList(ActNorm(width_) for _ in range(depth)) for width_ in sizes)
+        self.couplings = nn.ModuleList(nn.ModuleList(Coupling(width_, width) for _ in range(depth)) for width_ in sizes)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return z (n, size) and log|det dz/dx|, which is the same for every x."""
+        resting: list[Tensor] = []
+        volume = x.new_zeros(())
+        for level, (norms, couplings) in enumerate(self._levels()):
+            if level:
+                half = x.shape[1] - x.shape[1] // 2
+                x, rest = x[:, :half], x[:, half:]
+                resting.append(rest)
+            for norm, coupling in zip(norms, couplings, strict=True):
+                x, grown = norm(x)
+                x = coupling(x.flip(1))
+                volume = volume + grown
+        return torch.cat([*resting, x], dim=1), volume
+
+    def inverse(self, z: Tensor) -> Tensor:
+        """Return the x that `forward` maps to z."""
+        resting: list[Tensor] = []
+        for _ in range(len(self.norms) - 1):
+            rest = z.shape[1] // 2
+            resting.append(z[:, :rest])
+            z = z[:, rest:]
+        for level, (norms, couplings) in reversed(list(enumerate(self._levels()))):
+            for norm, coupling in reversed(list(zip(norms, couplings, strict=True))):
+                z = norm.inverse(coupling.inverse(z).flip(1))
+            if level:
+                z = torch.cat([z, resting[level - 1]], dim=1)
+        return z
+
+    def log_likelihood(self, x: Tensor) -> Tensor:
+        """Return the log-density (n) of vectors x (n, size)."""
+        z, volume = self(x)
+        density: Tensor = -0.5 * (z.square().sum(dim=1) + z.shape[1] * math.log(2 * math.pi)) + volume
+        return density
+
+    def _levels(self) -> list[tuple[Any, Any]]:
+        return list(zip(self.norms, self.couplings, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Flowing:
+    """A fitted flow as a map of vectors."""
+
+    flow: Flow
+
+    def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the latent vectors (texts, d) of vectors (texts, d)."""
+        with torch.no_grad():
+            return np.asarray(self.flow(torch.from_numpy(np.ascontiguousarray(vectors)))[0].numpy(), np.float32)
+
+
+@dataclass(frozen=True, slots=True)
+class FlowFit:
+    """How a flow is fitted: passes over the text, and the seed of its weights and of the order."""
+
+    epochs: int = 1
+    seed: int = 1
+
+    @property
+    def title(self) -> str:
+        """What is done to the vectors."""
+        return f"through a flow ({self.epochs} epoch{'s' if self.epochs > 1 else ''}, seed {self.seed})"
+
+    @property
+    def key(self) -> str:
+        """A name for files."""
+        return "flow"
+
+    def card(self) -> dict[str, Any]:
+        """Return the settings as JSON values."""
+        return {
+            "method": "flow", "epochs": self.epochs, "seed": self.seed, "levels": LEVELS, "depth": DEPTH,
+            "width": WIDTH, "batch": BATCH, "learning_rate": LEARNING_RATE, "weight_decay": WEIGHT_DECAY,
+        }  # fmt: skip
+
+    def fit(self, vectors: NDArray[np.float32]) -> Flowing:
+        """Train a flow on vectors (texts, d) by maximum likelihood.
+
+        AdamW at a constant rate, gradients clipped at norm 1, as the authors train it.
+
+        Raises:
+            InputError: There are fewer than two vectors, or they have fewer than two dimensions.
+        """
+        if len(vectors) < 2 or vectors.shape[1] < 2:
+            raise InputError(
+                f"a flow needs two vectors of two numbers or more to fit on, got an array of {vectors.shape}"
+            )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            flow = Flow(vectors.shape[1])
+            train(flow, torch.from_numpy(np.ascontiguousarray(vectors)), self.epochs)
+        return Flowing(flow.eval())
+
+
+def train(flow: Flow, vectors: Tensor, epochs: int) -> list[float]:
+    """Train a flow on vectors (n, d); return the loss of every step, bits per dimension."""
+    # Decoupled weight decay on everything, scales and biases too, and epsilon as in BERT's own optimizer.
+    optimizer = torch.optim.AdamW(flow.parameters(), lr=LEARNING_RATE, weight_decay=WEIGHT_DECAY, eps=1e-6, fused=True)
+    losses = []
+    for _ in range(epochs):
+        order = torch.randperm(len(vectors))
+        for start in range(0, len(order), BATCH):
+            rows = order[start : start + BATCH]
+            loss = -flow.log_likelihood(vectors[rows]).mean() / (math.log(2) * vectors.shape[1])
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(flow.parameters(), 1.0)
+            optimizer.step()
+            losses.append(loss.item())
+    return losses

@@ -1,0 +1,134 @@
+"""Anyone's Python function as an encoder: texts in, one vector per text out."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from pipelines.console import InputError
+from trainers.evaluation.graded import file_sha256
+from trainers.evaluation.vectors import Advance, Matrix, TextEncoder, check, still
+
+Function = Callable[[list[str]], Any]
+
+BATCH_SIZE = 256
+DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+@dataclass(slots=True)
+class FunctionEncoder:
+    """A function of a list of texts that returns one vector each: an array, a tensor, or lists of numbers.
+
+    It is called with at most `batch_size` texts of like length, longest first, each distinct text once.
+    """
+
+    function: Function
+    name: str
+    source: Path | None = None
+    batch_size: int = BATCH_SIZE
+    _dimension: int | None = field(default=None, init=False)
+
+    @property
+    def title(self) -> str:
+        """The function's name."""
+        return self.name
+
+    def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
+        """Return the texts' vectors (texts, d), float32.
+
+        Raises:
+            InputError: The function fails, or gives no array with a row per text and as many columns as before.
+            TwinviewsError: It gives NaN or infinity.
+        """
+        order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
+        batches = []
+        for start in range(0, len(order), self.batch_size):
+            batch = [texts[row] for row in order[start : start + self.batch_size]]
+            batches.append(self._call(batch))
+            advance(len(batch))
+        if not batches:
+            return np.zeros((0, self._dimension or 1), np.float32)
+        vectors = np.empty((len(texts), batches[0].shape[1]), np.float32)
+        vectors[order] = np.concatenate(batches)
+        return vectors
+
+    def _call(self, batch: list[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
+        try:
+            output = self.function(list(batch))
+            # A tensor may need a gradient, or be on a GPU: NumPy takes neither.
+            output = output.detach().cpu().float() if hasattr(output, "detach") else output
+            rows = np.asarray(output, dtype=np.float32)
+        except Exception as error:  # the user's code can raise anything, and the user is to hear of it
+            raise InputError(f"{self.name} failed on {len(batch)} texts: {_told(error)}") from error
+        check(rows, batch, self.name)
+        if self._dimension not in (None, rows.shape[1]):
+            raise InputError(
+                f"{self.name} gave vectors of {rows.shape[1]} numbers after {self._dimension}: be constant"
+            )
+        self._dimension = rows.shape[1]
+        return rows
+
+    def card(self) -> dict[str, Any]:
+        """Return the function's name, the dimension of its vectors and its file's hash as JSON values."""
+        origin = {"file": str(self.source), "sha256": file_sha256(self.source)} if self.source else {}
+        return {"name": self.name, "kind": "function", "dimension": self._dimension, **origin}
+
+
+def as_encoder(thing: TextEncoder | Function) -> TextEncoder:
+    """Return an encoder as it is, and a function (or an object with a method `encode`) as an encoder."""
+    if all(hasattr(thing, part) for part in ("encode", "card", "title")):
+        return cast("TextEncoder", thing)
+    function: Any = getattr(thing, "encode", thing)
+    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", type(thing).__name__)
+    return FunctionEncoder(function, f"{module}:{name}" if module else name)
+
+
+def load_function(name: str, batch_size: int = BATCH_SIZE) -> FunctionEncoder:
+    """Import `package.module:function`, from the working directory too, as `python -m` would.
+
+    What is named may also be an object with a method `encode`, such as a SentenceTransformer.
+
+    Raises:
+        InputError: No such module, its code fails, no such name in it, or nothing that can be called.
+    """
+    module_name, _, path = name.partition(":")
+    found: Any = _imported(module_name)
+    source = getattr(found, "__file__", None)
+    for part in path.split("."):
+        if not hasattr(found, part):
+            raise InputError(f"{name}: {module_name} has no {path!r}: name a function of it")
+        found = getattr(found, part)
+    function = getattr(found, "encode", found)
+    if not callable(function):
+        raise InputError(f"{name} is {type(found).__name__}, nothing to call: name a function from texts to vectors")
+    return FunctionEncoder(function, name, Path(source) if source else None, batch_size)
+
+
+def _imported(name: str) -> Any:  # noqa: ANN401 - a module of the user's
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
+            raise InputError(f"no module {name!r} here or in this Python's packages: check its name") from None
+        raise InputError(f"cannot import {name}: {_told(error)}") from error
+    except (Exception, SystemExit) as error:  # a module's code can raise anything, or leave
+        raise InputError(f"cannot import {name}: {_told(error)}") from error
+
+
+def _told(error: BaseException) -> str:
+    """Return an error's kind and message with the place in the user's code where it was raised."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if frame.filename != __file__ and not frame.filename.startswith("<frozen")]
+    place = f" ({Path(own[-1].filename).name} line {own[-1].lineno})" if own else ""
+    return f"{type(error).__name__}: {error}{place}"

@@ -1,0 +1,74 @@
+"""Read graded pairs of words: SimLex-999, and Multi-SimLex in each of its languages."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelines.console import InputError
+from trainers.evaluation.graded import Graded
+from trainers.evaluation.lines import checked_pair, file_lines
+
+LOST = "null"
+"""Estonian for zero: the published table has an empty cell there, as table readers take the word for no value."""
+
+
+def read_simlex(path: Path) -> Iterator[Graded]:
+    """Yield SimLex-999's pairs, graded from 0 to 10; columns by the names in the header line.
+
+    Raises:
+        InputError: A column is missing, or a line is broken.
+    """
+    header, *lines = [line.split("\t") for line in file_lines(path)] or [[]]
+    columns = _columns(path, header, ("word1", "word2", "SimLex999"))
+    for number, fields in enumerate(lines, 2):
+        _check_width(path, number, fields, header)
+        first, second, grade = (fields[column] for column in columns)
+        yield checked_pair(path, number, [first, second], grade)
+
+
+def read_multi_simlex(language: str, scores: Path, words: Path) -> Iterator[Graded]:
+    """Yield one language's pairs of Multi-SimLex, graded from 0 to 6: `scores.csv` and `translation.csv` by their ID.
+
+    Args:
+        language: As in the files: ENG, FRA, ...
+        scores: Mean grades, one column per language.
+        words: The words, two columns per language.
+
+    Raises:
+        InputError: A column is missing, a line is broken, or an ID stands in one file alone.
+    """
+    graded, grades = _table(scores, ("ID", language))
+    worded, texts = _table(words, ("ID", f"{language} 1", f"{language} 2"))
+    pairs = {fields[0]: (number, fields[1:]) for number, fields in zip(worded, texts, strict=True)}
+    for number, (key, grade) in zip(graded, grades, strict=True):
+        if key not in pairs:
+            raise InputError(f"{scores} line {number}: no pair {key!r} in {words.name}: both must be of one release")
+        line, pair = pairs.pop(key)
+        restored = [word or LOST for word in pair] if language == "EST" else pair
+        yield checked_pair(words, line, restored, grade)
+    if pairs:
+        key, (line, _) = next(iter(pairs.items()))
+        raise InputError(f"{words} line {line}: no grade of pair {key!r} in {scores.name}: both must be of one release")
+
+
+def _table(path: Path, names: tuple[str, ...]) -> tuple[list[int], list[list[str]]]:
+    """Return the line numbers and the cells of some columns of a CSV file."""
+    header, *rows = list(csv.reader(file_lines(path))) or [[]]
+    columns = _columns(path, header, names)
+    for number, fields in enumerate(rows, 2):
+        _check_width(path, number, fields, header)
+    return list(range(2, len(rows) + 2)), [[fields[column].strip() for column in columns] for fields in rows]
+
+
+def _columns(path: Path, header: list[str], names: tuple[str, ...]) -> list[int]:
+    absent = [name for name in names if name not in header]
+    if absent:
+        raise InputError(f"{path} has no column {', '.join(absent)}: its first line is {','.join(header)[:80]!r}")
+    return [header.index(name) for name in names]
+
+
+def _check_width(path: Path, number: int, fields: list[str], header: list[str]) -> None:
+    if len(fields) != len(header):
+        raise InputError(f"{path} line {number}: {len(fields)} columns, its header has {len(header)}")
