@@ -4,7 +4,8 @@
 
 Makes the views of the 10,000 STS-B training sentences that Mirror-BERT ships by `augment`, trains by `train`, scores
 by `train evaluate`, and prints one table: Spearman x 100, aggregation "all"; mean and standard deviation over the
-seeds, one seed in the sweeps. What is finished is not done again.
+seeds, one seed in the sweeps. What is finished is not done again. Post-training of a supervised encoder, before and
+after: `--encoder DIR --rows "untrained, mean|post-training" --out ANOTHER`.
 """
 
 from __future__ import annotations
@@ -76,6 +77,7 @@ ROWS = (
     bsl("back-translation, preset paper", "--preset", "paper"),
     bsl("back-translation, preset code", "--preset", "code"),
     bsl("back-translation, preset tuned", *TUNED, seeds=True),
+    bsl("back-translation, preset post-training", "--preset", "post-training"),
     bsl("synonym, preset tuned", *TUNED, pairs="data/synonyms.arrow", seeds=True),
     bsl("MLM-fill, preset tuned", *TUNED, pairs="data/mlm-fill.arrow", seeds=True),
     *(bsl(f"tuned, momentum {momentum}", *TUNED, f"--momentum={momentum}") for momentum in MOMENTA),
@@ -86,6 +88,7 @@ ROWS = (
     ),
     Row("contrastive, preset simcse", ("contrastive", "--text", "data/sentences", "--preset", "simcse")),
     Row("IS-BERT, preset paper", ("isbert", "--text", "data/sentences", "--preset", "paper")),
+    Row("IS-BERT, preset code", ("isbert", "--text", "data/sentences", "--preset", "code")),
     Row("IS-BERT, preset tuned", ("isbert", "--text", "data/sentences", "--preset", "tuned")),
     Row("MLM, preset adapt", ("mlm", "--text", "data/sentences", "--preset", "adapt")),
 )  # fmt: skip

@@ -15,7 +15,10 @@ from trainers.pretrained import locate
 from trainers.settings import Training, resolve
 
 SMALL = {"batch_size": 8, "max_tokens": 24, "epochs": 2, "lr": 1e-3, "precision": "fp32"}
-EXTRA: dict[str, dict[str, object]] = {"bsl": {"width": 2, "momentum": 0.9}}
+EXTRA: dict[str, dict[str, object]] = {
+    "bsl": {"width": 2, "momentum": 0.9},
+    "isbert": {"filters": 8, "discriminator": "learned", "relu": True},
+}
 # An epsilon that large makes Adam's step the gradient itself: where the true gradient is zero, rounding stays rounding.
 LINEAR = {"eps": 1.0, "lr": 0.2, "weight_decay": 0.0, "warmup": 0.0}
 
