@@ -93,8 +93,8 @@ def test_fine_tuning_after_isbert_keeps_and_trains_its_cnn(
     ssl, tuned, pairs = tmp_path / "isbert", tmp_path / "regression", tmp_path / "graded.tsv"
     rows = [f"{row / 8}\t{sentences[row]}\t{sentences[8 + row]}" for row in range(8)]
     pairs.write_text("score\tsentence1\tsentence2\n" + "\n".join(rows) + "\n", encoding="utf-8")
-    trained = ["isbert", "--text", str(text_file), "--encoder", str(tiny_bert), "--filters", "4", "--out", str(ssl)]
-    assert call(app, [*trained, *small]) == 0
+    trained = ["isbert", "--preset", "paper", "--text", str(text_file), "--encoder", str(tiny_bert), "--filters", "4"]
+    assert call(app, [*trained, *small, "--out", str(ssl)]) == 0
     assert call(app, ["regression", "--graded", str(pairs), "--encoder", str(ssl), "--out", str(tuned), *small]) == 0
     before, after = (load_encoder(locate(str(path)), pooling="mean", max_tokens=24) for path in (ssl, tuned))
     assert before.cnn is not None
