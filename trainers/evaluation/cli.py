@@ -12,6 +12,7 @@ from pipelines.console import ConfigOption, InputError, note, progress, show, sh
 from trainers.evaluation import options
 from trainers.evaluation.discovery import SMOKE_TEST, expanded
 from trainers.evaluation.options import DATA_VARIABLE as DATA_VARIABLE
+from trainers.evaluation.task import SEED
 
 if TYPE_CHECKING:
     from trainers.baselines.fitting import FitText
@@ -29,7 +30,7 @@ def evaluate(
     flow: options.Flow = False,
     flow_epochs: options.FlowEpochs = None,
     fit: options.Fit = None,
-    seed: options.Seed = 1,
+    seed: options.Seed = SEED,
     batch_size: options.BatchSize = 256,
     batch_tokens: options.BatchTokens = None,
     precision: options.PrecisionChoice = options.Precision.fp32,

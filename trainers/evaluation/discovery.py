@@ -42,6 +42,11 @@ def load_suite(name: str) -> SuiteModule:
     return cast(SuiteModule, importlib.import_module(f"{suites.__name__}.{name.replace('-', '_')}"))
 
 
+def decimals(name: str) -> int:
+    """Return how many decimals of a suite's figures are printed; 2 of one that there is no longer."""
+    return getattr(load_suite(name), "DECIMALS", 2) if name in suite_names() else 2
+
+
 def expanded(names: Sequence[str]) -> list[str]:
     """Return the suites that are meant, each once, with `all` replaced by all but the smoke test.
 

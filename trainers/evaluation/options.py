@@ -73,7 +73,7 @@ Fit = Annotated[
         metavar="FILE",
     ),
 ]
-Seed = Annotated[int, typer.Option(help="Decides folds (1111 gives SentEval's) and draws, and the flow's training.")]
+Seed = Annotated[int, typer.Option(help="Decides folds (1111 is SentEval's) and draws, and the flow's training.")]
 BatchSize = Annotated[int, typer.Option(min=1, help="Most texts in a batch.")]
 BatchTokens = Annotated[
     int | None,

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Protocol
 
 from pipelines.console import InputError
 from trainers.evaluation.cache import CachedEncoder
-from trainers.evaluation.discovery import SMOKE_TEST, expanded, load_suite, summary
+from trainers.evaluation.discovery import SMOKE_TEST, decimals, expanded, load_suite, summary
 from trainers.evaluation.leakage import find_leaks_by_suite
-from trainers.evaluation.task import Missing, Result, Task
+from trainers.evaluation.task import SEED, Missing, Result, Task
 from trainers.evaluation.vectors import Advance, TextEncoder, Vectors, still
 
 if TYPE_CHECKING:
@@ -144,17 +144,11 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     return found
 
 
-def find_sets(suite: str, data: str | None) -> tuple[list[Task], list[Missing]]:
-    """Find one suite's sets; as `find_suites`."""
-    (found,) = find_suites([suite], data)
-    return list(found.tasks), list(found.missing)
-
-
 def evaluate_suites(
     encoder: TextEncoder | Function,
     suites: Sequence[Suite],
     *,
-    seed: int = 1,
+    seed: int = SEED,
     adaptation: Adaptation | None = None,
     fit: FitText | None = None,
     trained: Path | None = None,
@@ -209,8 +203,9 @@ def distinct_texts(tasks: Iterable[Task]) -> list[str]:
 def _find(name: str, data: str) -> Suite:
     module = load_suite(name)
     tasks, missing = module.find(data)
-    decimals = getattr(module, "DECIMALS", 2)
-    return Suite(name, summary(name), tuple(module.FIGURES), module.COUNTED, tuple(tasks), tuple(missing), decimals)
+    return Suite(
+        name, summary(name), tuple(module.FIGURES), module.COUNTED, tuple(tasks), tuple(missing), decimals(name)
+    )
 
 
 def _score(

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 Statistic = Literal["spearman", "auc", "mean"]
 
+SEED = 1111
+"""What an evaluation draws with unless told otherwise: SentEval's own, with which `transfer` has its folds."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Items:

@@ -182,7 +182,7 @@ def text(tmp_path: Path, sentences: list[str], words: list[str]) -> Path:
         ),
         (
             ["tiny", "--pooling", "cls", "--flow"],
-            "tiny, pooling cls, fp32, through a flow (1 epoch, seed 1), "
+            "tiny, pooling cls, fp32, through a flow (1 epoch, seed 1111), "
             "fitted on each set's own sentences (transductive)",
             "tiny/evaluation/flow",
         ),
@@ -228,12 +228,13 @@ def test_a_whitened_score_is_the_one_of_vectors_whitened_by_hand(
     from scipy.stats import spearmanr
 
     from trainers.evaluation.encoder import load_encoder
-    from trainers.evaluation.suite import find_sets
+    from trainers.evaluation.suite import find_suites
 
     shutil.copytree(suite_data / "SICK", tmp_path / "some" / "SICK")
     assert call(app, [str(model), "--pooling", "mean", "--whiten", "all", "--data", "some", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)["sets"]["sickr"]["figures"]["all"]
-    (graded,), _ = find_sets("sts", str(tmp_path / "some"))
+    (suite,) = find_suites(["sts"], str(tmp_path / "some"))
+    (graded,) = suite.tasks
     (pairs,) = graded.subsets.values()
     encoder = load_encoder(str(model), pooling="mean")
     one, two = (encoder.encode([getattr(pair, side) for pair in pairs]) for side in ("first", "second"))
