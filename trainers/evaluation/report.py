@@ -84,7 +84,7 @@ def notes(evaluation: Evaluation, scores: SuiteScores) -> list[str]:
     for item in scores.sets:
         if item.task.note:
             remarks.setdefault(item.task.note, []).append(item.task.title)
-    said = [f"{', '.join(titles)}: {remark}" for remark, titles in remarks.items()]
+    said = [f"{_named(titles, scores)}: {remark}" for remark, titles in remarks.items()]
     said += [f"{item.task.title}: {reason}" for item in scores.sets for reason in _undefined(item)]
     if evaluation.shared:
         said.append(
@@ -154,6 +154,10 @@ def _row(
 ) -> tuple[object, ...]:
     shown = [cell(figures.get(figure), scores.suite.decimals) for figure in scores.suite.figures]
     return (name, size, *shown, *([seen] if _known(scores) else []))
+
+
+def _named(titles: Sequence[str], scores: SuiteScores) -> str:
+    return "every set" if len(titles) == len(scores.sets) > 1 else ", ".join(titles)
 
 
 def _undefined(item: SetScores) -> Iterable[str]:

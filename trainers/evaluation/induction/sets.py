@@ -81,16 +81,15 @@ def _read(folder: Path, pair: str, root: Path, *, counted: bool) -> LexiconPair:
         {word: tuple(rows) for word, rows in translations.items()},
         str(folder),
         {f"{path.parent.name}/{path.name}": file_sha256(path) for path in read},
-        note=_note(len(target), len(translations), given[1]),
+        note=_note(given[1]),
         counted=counted,
     )
 
 
-def _note(candidates: int, words: int, vocabulary: Path | None) -> str:
-    count = f"; {words:,} distinct source words" if words != SIZES["test.freq.2k"] else ""
+def _note(vocabulary: Path | None) -> str:
     if vocabulary:
-        return f"{candidates:,} candidates: {vocabulary.name} and the words of the dictionaries{count}"
-    return f"{candidates:,} candidates, the words of the dictionaries: easier than papers' 200,000{count}"
+        return f"candidates are the words of {vocabulary.name} and of the dictionaries"
+    return "candidates are the words of the dictionaries (how many: see the parts), easier than papers' 200,000"
 
 
 def _entries(path: Path, size: int) -> list[tuple[str, str]]:

@@ -71,7 +71,12 @@ class LexiconPair:
             found |= self._ranks("mapped", self._map(one, two), two)
         found |= self._ranks("unmapped", source, target)
         parts: dict[str, dict[str, float | None]] = {
-            name: {"acc@1": _accuracy(rank), "MRR": float(100 * (1 / rank).mean())} for name, rank in found.items()
+            name: {
+                "acc@1": _accuracy(rank),
+                "MRR": float(100 * (1 / rank).mean()),
+                "candidates": len(self.target_words),
+            }
+            for name, rank in found.items()
         }
         csls, cosine = (parts.get(f"mapped, {how}", {}) for how in ("CSLS", "cosine"))
         figures = (csls.get("acc@1"), csls.get("MRR"), cosine.get("acc@1"), parts["unmapped, CSLS"]["acc@1"])
