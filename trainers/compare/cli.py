@@ -103,12 +103,18 @@ def _papers(written: str, known: Sequence[str]) -> list[str]:
 
 
 def _suites(wanted: Sequence[str] | None, contenders: Sequence[Contender], papers: Sequence[str]) -> list[str]:
-    """Return the suites to print: those asked for, else those of the runs, else those of the papers."""
-    from trainers.compare.papers import load_paper
+    """Return the suites to print, in the papers' order: those asked for, else those of the runs, else the papers'."""
+    from trainers.compare.papers import OTHER_TEXT, load_paper
     from trainers.compare.runs import suites_of
 
     printed = list(dict.fromkeys(table.suite for name in papers for table in load_paper(name)))
     present = suites_of(contenders) if contenders else printed
+
+    def place(name: str) -> tuple[int, bool]:
+        same = OTHER_TEXT.get(name) or name
+        return printed.index(same) if same in printed else len(printed), name in OTHER_TEXT
+
+    present = sorted(present, key=place)
     if not present:
         raise InputError("nothing to compare: name a run, or papers with --with")
     for name in wanted or ():

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from trainers.compare.papers import SPEARMAN, Cell, Column, PublishedRow, PublishedTable, published_sizes
 from trainers.compare.runs import Contender, Evaluation, SetFigures, all_sets
+from trainers.evaluation.discovery import decimals
 
 ALL = "all"
-DIGITS = 2
 SAME = 2
 """Two printed rows of so many figures, all equal, are one row printed twice; of fewer, if their names are equal too."""
 
@@ -110,10 +110,10 @@ def _measure(figures: SetFigures) -> str:
 
 def _ours(contender: Contender, suite: str, columns: Iterable[Column], ways: Sequence[str | None]) -> Iterable[Row]:
     evaluations = contender.of(suite)
-    columns = list(columns)
+    columns, digits = list(columns), decimals(suite)
     date = max(evaluation.date for evaluation in evaluations)
     for way in ways:
-        found = {column: _summary([_value(each, column, way) for each in evaluations]) for column in columns}
+        found = {column: _summary([_value(each, column, way) for each in evaluations], digits) for column in columns}
         cells = {column: cell for column, cell in found.items() if cell is not None}
         marked = {
             column
@@ -143,13 +143,13 @@ def _another_test(evaluation: Evaluation, name: str) -> bool:
     )
 
 
-def _summary(values: Sequence[float | None]) -> Cell | None:
+def _summary(values: Sequence[float | None], digits: int) -> Cell | None:
     """Mean and standard deviation (n - 1) over the runs that have the figure."""
     known = [value for value in values if value is not None]
     if not known:
         return None
     deviation = statistics.stdev(known) if len(known) > 1 else None
-    return Cell(statistics.fmean(known), DIGITS, deviation)
+    return Cell(statistics.fmean(known), digits, deviation)
 
 
 def _merged(tables: Sequence[PublishedTable]) -> list[Row]:

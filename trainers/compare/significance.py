@@ -14,8 +14,8 @@ from trainers.compare.statistics import statistic as score_of
 if TYPE_CHECKING:
     from trainers.evaluation.task import Items
 
-ROUNDING = {"spearman": 0.01, "auc": 0.01, "mean": 0.5}
-"""How far items may be from the figure beside them: cross-validation averages folds of unequal size."""
+ROUNDING = 0.01
+"""How far the score of the items may be from the figure beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _items(evaluation: Evaluation) -> dict[str, Items]:
         figure = next(iter(evaluation.sets[name].figures.values()), None)
         score = score_of(each)
         same = figure is None if score is None else figure is not None
-        if not same or abs((score or 0.0) - (figure or 0.0)) > ROUNDING[each.statistic]:
+        if not same or abs((score or 0.0) - (figure or 0.0)) > ROUNDING:
             raise InputError(
                 f"{evaluation.suite}.items.npz beside {evaluation.path} is of another evaluation "
                 f"({name}: {score} there, {figure} in the results): evaluate again"

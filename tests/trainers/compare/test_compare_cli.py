@@ -170,6 +170,13 @@ def test_other_figures_have_columns_of_their_own(write_run: WriteRun, capsys: py
     assert cells(theirs) == ["IS-BERT", "49.14", "45.25", "BSL Table 10, IS-BERT Table 2"]
 
 
+def test_what_is_no_rate_has_three_decimals(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run("mine", {"stsb-train": {"isotropy": 0.26549, "mean-norm": 5.57}}, suite="geometry")
+    assert compare(run, "--with", "mirror") == 0
+    (ours,) = lines(capsys.readouterr().out, "mine")
+    assert cells(ours) == ["mine", "5.570", "0.265", "ours, 2026-11-21"]
+
+
 def test_tables_without_a_column_in_common_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
     assert compare("--suite", "sts-multilingual", "--json") == 0
     (table,) = json.loads(capsys.readouterr().out)["suites"][0]["tables"]
@@ -295,7 +302,7 @@ def test_suites_without_items_or_a_second_run_are_left_out_of_tests(
         other = write_run(f"{name}-more", {"stsb-train": {"isotropy": 0.5}}, suite="geometry")
         (other / "evaluation" / "geometry.json").rename(runs[-1] / "evaluation" / "geometry.json")
     assert compare(*runs, "--test", "--intervals", "--resamples", 100, "--json") == 0
-    geometry, sts = json.loads(capsys.readouterr().out)["suites"]
+    sts, geometry = json.loads(capsys.readouterr().out)["suites"]
     assert (geometry["suite"], geometry["tests"], geometry["intervals"]) == ("geometry", [], [])
     assert (len(sts["tests"]), len(sts["intervals"])) == (1, 2)
 
