@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipelines.console import InputError
-from trainers.evaluation.hub import first_line
+from trainers.evaluation.hub import first_line, load_columns
 from trainers.evaluation.task import Missing
 from trainers.evaluation.transfer.labelled import Labelled, LabelledSet
 from trainers.evaluation.transfer.sets import HubCopy, Part, TransferSet
@@ -55,21 +55,9 @@ def read_hub(about: TransferSet, organisation: str) -> LabelledSet | Missing:
 
 
 def _load(about: TransferSet, copy: HubCopy, source: str, split: str) -> tuple[tuple[Labelled, ...], set[str]]:
-    from datasets import load_dataset
-    from datasets.exceptions import DatasetsError
-
-    try:
-        data = load_dataset(source, split=split)
-    except DatasetsError as error:
-        raise ValueError(str(error)) from error
-    columns = (*copy.text, copy.label)
-    if absent := [name for name in columns if name not in data.column_names]:
-        raise InputError(f"{source} has the columns {', '.join(data.column_names)}: no {', '.join(absent)}")
-    rows = zip(*(data[name][:] for name in columns), strict=True)
+    rows, revision = load_columns(source, None, split, (*copy.text, copy.label))
     items = tuple(_labelled(about, f"{source} {split} row {number}", *row) for number, row in enumerate(rows))
-    # A Hub address ends in the commit: hf://datasets/<name>@<commit>/<file>.
-    addresses = [address for address in data.info.download_checksums or {} if address.startswith("hf://")]
-    return items, {address.split("@", 1)[1].split("/", 1)[0] for address in addresses if "@" in address}
+    return items, set(revision.values())
 
 
 def _labelled(about: TransferSet, place: str, *row: object) -> Labelled:
