@@ -174,7 +174,8 @@ def run_study(study: Study, save: Callable[[Results], object]) -> Results:
         save(results)
     total = len(study.cells) * len(study.seeds)
     for number, (cell, seed, options) in enumerate(study.runs(), 1):
-        note(f"[{number} of {total}] {cell.run_title(seed)}")
+        if is_first():
+            note(f"[{number} of {total}] {cell.run_title(seed)}")
         run = _run(study, seed, options, earlier)
         # Trainer and its callbacks hold each other, and with them the model.
         gc.collect()
@@ -256,12 +257,15 @@ def _earlier_seconds(study: Study) -> dict[str, float | None]:
 
 
 def write_results(study: Study, results: Results, page: str) -> list[Path]:
-    """Write the results as JSON and Markdown into the study's folder, each whole or not at all."""
+    """Write the results as JSON and Markdown into the study's folder, each whole or not at all.
+
+    Raises:
+        InputError: They cannot be written there.
+    """
     extra = {
         "options": _shared_options(study),
         "evaluation": {"data": study.scoring.data, "precision": study.scoring.precision} if study.scoring else None,
     }
-    study.out.mkdir(parents=True, exist_ok=True)
     written = []
     for suffix, text in (
         ("json", json.dumps(payload(results, extra), indent=2, ensure_ascii=False) + "\n"),
@@ -269,7 +273,11 @@ def write_results(study: Study, results: Results, page: str) -> list[Path]:
     ):
         path = study.out / f"{study.file}.{suffix}"
         draft = path.with_name(f"{path.name}.tmp")
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
+        try:
+            study.out.mkdir(parents=True, exist_ok=True)
+            draft.write_text(text, encoding="utf-8")
+            os.replace(draft, path)
+        except OSError as error:
+            raise InputError(f"cannot write {path} ({error.strerror}): give another --out") from None
         written.append(path)
     return written
