@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -55,6 +55,7 @@ def held_out(inputs: Matrix, classes: Classes, seed: int, folds: int = FOLDS) ->
         seed: Shuffles the folds, the outer and the inner ones.
         folds: How many, outer and inner.
     """
+    inputs = _double(inputs)
     outer = _splits(classes, seed, folds)
     inner = [_splits(classes[train], seed, folds) for train, _ in outer]
     tasks = [
@@ -73,6 +74,7 @@ def held_out(inputs: Matrix, classes: Classes, seed: int, folds: int = FOLDS) ->
 
 def on_test(train: Matrix, classes: Classes, test: Matrix, seed: int, folds: int = FOLDS) -> Judged:
     """Judge a test (m, d) by a classifier of the training items (n, d), its strength chosen by folds of these."""
+    train, test = _double(train), _double(test)
     splits = _splits(classes, seed, folds)
     shares = _in_parallel(lambda split: _shares(train, classes, split, BEFORE_TEST), splits)
     strength, inner = _choose(shares, BEFORE_TEST)
@@ -81,6 +83,7 @@ def on_test(train: Matrix, classes: Classes, test: Matrix, seed: int, folds: int
 
 def by_development(train: Matrix, classes: Classes, dev: Matrix, dev_classes: Classes, test: Matrix) -> Judged:
     """Judge a test (m, d) by a classifier of the training items, its strength chosen by the development items."""
+    train, dev, test = _double(train), _double(dev), _double(test)
 
     def judge() -> Judged:
         shares = [np.mean(predict(dev) == dev_classes) for predict in _path(train, classes, WITHIN)]
@@ -88,6 +91,11 @@ def by_development(train: Matrix, classes: Classes, dev: Matrix, dev_classes: Cl
         return Judged(_fit(train, classes, strength).predict(test), (strength,), (inner,))
 
     return _alone(judge)
+
+
+def _double(inputs: Matrix) -> Any:  # noqa: ANN401 - an array or a sparse matrix
+    """Return the inputs in float64: in float32 the steps towards the optimum of long vectors get lost in rounding."""
+    return inputs.astype(np.float64)
 
 
 def _splits(classes: Classes, seed: int, folds: int) -> list[Split]:
@@ -130,7 +138,7 @@ def _model(inputs: Matrix, classes: Classes) -> LogisticRegression:
     count = len(np.unique(classes))
     weights = inputs.shape[1] * (count if count > 2 else 1)
     if weights <= DENSE and isinstance(inputs, np.ndarray):
-        return LogisticRegression(solver="newton-cholesky", warm_start=True)
+        return LogisticRegression(solver="newton-cholesky", max_iter=10_000, warm_start=True)
     return LogisticRegression(solver="lbfgs", tol=1e-5, max_iter=10_000, warm_start=True)
 
 
