@@ -68,7 +68,8 @@ def evaluate(
     vectors = _cache(cache, no_cache)
     encoder = open_encoder(model, chosen, fit_text)
     trained = getattr(encoder, "directory", None)
-    directory = _prepare(out or _beside(model, trained, adaptation))
+    ways = [chosen.pooling, adaptation.method.key if adaptation else None, f"fit-{fit.name}" if fit else None]
+    directory = _prepare(out or _beside(model, trained, [way for way in ways if way]))
     settings = {
         **{key: getattr(chosen, key) for key in ("pooling", "precision", "batch_size")},
         "batch_tokens": getattr(encoder, "batch_tokens", None),
@@ -188,16 +189,21 @@ def _fitted(
     return text, open_adaptation(whiten, epochs, seed, text)
 
 
-def _beside(name: str, directory: Path | None, adaptation: Adaptation | None = None) -> Path:
+def _beside(name: str, directory: Path | None, ways: Sequence[str] = ()) -> Path:
     """Return `evaluation/` in the model's own directory; what is no directory of the user's gets one below `runs/`.
 
-    Scores behind a whitening or a flow are another encoder's: they get a folder of their own in it.
+    Another pooling, a whitening or a flow makes another encoder of a model: its scores get a folder of their own in it,
+    named by `ways`.
     """
     if directory is not None and Path(name).expanduser().is_dir():
         folder = directory / "evaluation"
     else:
-        folder = Path("runs") / re.sub(r"[^\w.-]+", "--", name).strip("-.") / "evaluation"
-    return folder / adaptation.method.key if adaptation else folder
+        folder = Path("runs") / _folder_name(name) / "evaluation"
+    return folder / "-".join(map(_folder_name, ways))
+
+
+def _folder_name(text: str) -> str:
+    return re.sub(r"[^\w.-]+", "--", text).strip("-.")
 
 
 def _prepare(directory: Path) -> Path:

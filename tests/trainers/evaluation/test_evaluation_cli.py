@@ -38,7 +38,7 @@ def test_without_data_the_smoke_test_runs_and_says_so(
     assert str(SAMPLE.pairs) in out
     assert "average" not in out
     assert err.startswith("no benchmark data given (--data DIR, --data hf:mteb or TWINVIEWS_DATA)")
-    assert sorted(path.name for path in (model / "evaluation").iterdir()) == [
+    assert sorted(path.name for path in (model / "evaluation" / "mean").iterdir()) == [
         "sample.items.npz", "sample.json", "sample.md",
     ]  # fmt: skip
 
@@ -48,7 +48,7 @@ def test_the_whole_suite_with_an_average_under_each_aggregation(
 ) -> None:
     assert call(app, [str(model), "--data", str(suite_data), "--pooling", "mean", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
-    assert values == json.loads((model / "evaluation" / "sts.json").read_text())
+    assert values == json.loads((model / "evaluation" / "mean" / "sts.json").read_text())
     assert values["complete"]
     assert values["distinct_texts"] <= 42
     assert values["missing"] == []
@@ -65,7 +65,7 @@ def test_the_whole_suite_with_an_average_under_each_aggregation(
     assert len(values["sets"]["sts13"]["files"]) == 6
     assert values["seconds"]["encoded_texts"] == values["distinct_texts"]
     assert values["machine"]["peak_memory_mb"] > 0
-    page = (model / "evaluation" / "sts.md").read_text()
+    page = (model / "evaluation" / "mean" / "sts.md").read_text()
     assert "| average of 7 | 18850 |" in page
     assert f"| STS13 | FNWN | {parts['FNWN']['spearman']:.2f} |" in page
 
@@ -77,7 +77,7 @@ def test_what_every_item_gave_is_kept_in_the_order_of_the_set(
 
     assert call(app, [str(model), "--data", str(suite_data), "--pooling", "mean", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
-    with np.load(model / "evaluation" / "sts.items.npz", allow_pickle=False) as items:
+    with np.load(model / "evaluation" / "mean" / "sts.items.npz", allow_pickle=False) as items:
         assert items["sts16/statistic"] == "spearman"
         assert len(items.files) == 3 * len(values["sets"])
         for name, item in values["sets"].items():
@@ -150,6 +150,7 @@ def test_results_of_a_model_that_is_no_folder_go_below_runs(app: typer.Typer, mo
     assert _beside("org/name", None) == Path("runs/org--name/evaluation")
     assert _beside("starter", model) == Path("runs/starter/evaluation")
     assert _beside(str(model), model) == model / "evaluation"
+    assert _beside(str(model), model, ["cls", "whitened-4"]) == model / "evaluation" / "cls-whitened-4"
 
 
 @pytest.fixture
@@ -171,20 +172,24 @@ def text(tmp_path: Path, sentences: list[str], words: list[str]) -> Path:
     ("arguments", "title", "folder"),
     [
         (["tfidf"], "tfidf, fitted on the evaluation text itself (transductive)", "runs/tfidf/evaluation"),
-        (["tfidf", "--fit", "text.txt"], "tfidf, fitted on text.txt (42 sentences)", "runs/tfidf/evaluation"),
+        (
+            ["tfidf", "--fit", "text.txt"],
+            "tfidf, fitted on text.txt (42 sentences)",
+            "runs/tfidf/evaluation/fit-text.txt",
+        ),
         (["glove:glove.txt"], "glove:glove.txt, mean of word vectors, ", "runs/glove--glove.txt/evaluation"),
         (["mine.encoders:letters"], "mine.encoders:letters", "runs/mine.encoders--letters/evaluation"),
-        (["tiny", "--pooling", "first-last"], "tiny, pooling first-last, fp32", "tiny/evaluation"),
+        (["tiny", "--pooling", "first-last"], "tiny, pooling first-last, fp32", "tiny/evaluation/first-last"),
         (
             ["tiny", "--pooling", "mean", "--whiten", "4", "--fit", "text.txt"],
             "tiny, pooling mean, fp32, whitened to 4 dimensions, fitted on text.txt (42 sentences)",
-            "tiny/evaluation/whitened-4",
+            "tiny/evaluation/mean-whitened-4-fit-text.txt",
         ),
         (
             ["tiny", "--pooling", "cls", "--flow"],
             "tiny, pooling cls, fp32, through a flow (1 epoch, seed 1111), "
             "fitted on each set's own sentences (transductive)",
-            "tiny/evaluation/flow",
+            "tiny/evaluation/cls-flow",
         ),
     ],
 )

@@ -35,7 +35,7 @@ def results(tiny_mlm: Path, suite_data: Path, tmp_path: Path, capsys: pytest.Cap
     shutil.copytree(tiny_mlm, tmp_path / "tiny")
     assert call(app, ["tiny", "--data", str(suite_data), "--pooling", "mean", "--mteb"]) == 0
     assert "--mteb: SICK-R has 4927 pairs, MTEB's has 9927: not written" in capsys.readouterr().err
-    return tmp_path / "tiny" / "evaluation"
+    return tmp_path / "tiny" / "evaluation" / "mean"
 
 
 def test_result_files_have_the_scores_in_mtebs_units(results: Path) -> None:

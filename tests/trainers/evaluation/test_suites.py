@@ -19,7 +19,7 @@ from trainers.evaluation.cli import evaluate
 from trainers.evaluation.discovery import expanded, suite_names, summary
 from trainers.evaluation.report import rows
 from trainers.evaluation.suite import SetScores, Suite, SuiteScores, evaluate_suites, find_suites
-from trainers.evaluation.task import Items, Missing, Result
+from trainers.evaluation.task import SEED, Items, Missing, Result
 from trainers.evaluation.vectors import Vectors
 
 SUITE = '''"""The lengths of lines: how many are even."""
@@ -145,7 +145,7 @@ def test_an_average_is_over_the_counted_sets_and_undefined_with_one_of_them() ->
 
     sets = [Lengths("one", ("a",)), Lengths("two", ("bb",)), Lengths("three", ("bb",), counted=False)]
     (scores,) = evaluate_suites(lambda texts: [[len(text)] for text in texts], [suite("x", *sets, expected=3)]).suites
-    assert scores.averages == {"even": 50.0, "seed": 1.0}
+    assert scores.averages == {"even": 50.0, "seed": SEED}
     assert not scores.complete
     sets.append(Nothing("nothing", ("a",)))
     (scores,) = evaluate_suites(lambda texts: [[len(text)] for text in texts], [suite("x", *sets, expected=3)]).suites
@@ -169,7 +169,7 @@ def test_of_several_suites_those_that_are_not_there_are_listed(
     assert f"{another}: missing: one: no one.txt; to be had from nowhere" in err
     assert err.count("sts: missing: ") == 8
     assert "all suites: " in out
-    folder = model / "evaluation"
+    folder = model / "evaluation" / "cls"
     assert sorted(path.name for path in folder.iterdir()) == [
         "all.md", f"{another}.items.npz", f"{another}.json", f"{another}.md",
     ]  # fmt: skip
@@ -193,7 +193,7 @@ def test_two_suites_print_two_tables_and_one_json_object(
     assert call(app, [*arguments, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)["suites"]
     assert list(values) == [another, "sts"]
-    assert values[another] == json.loads((model / "evaluation" / f"{another}.json").read_text())
+    assert values[another] == json.loads((model / "evaluation" / "cls" / f"{another}.json").read_text())
     assert values["sts"]["seed"] == values["sts"]["settings"]["seed"] == 3
     assert values["sts"]["sets"]["sickr"]["size"] == 4927
 
@@ -243,7 +243,7 @@ def test_texts_seen_in_training_stand_beside_the_score(
     assert "seen in training" in out
     assert "1 of 3" in out
     assert "texts of ONE stand in the model's training data" in err
-    values = json.loads((model / "evaluation" / f"{another}.json").read_text())
+    values = json.loads((model / "evaluation" / "cls" / f"{another}.json").read_text())
     assert values["sets"]["one"]["seen_in_training"] == {"texts": 1, "of": 3}
     (tmp_path / "text.txt").write_text("another text\n")
     assert call(app, [str(model), "--suite", another, "--data", str(tmp_path), "--pooling", "cls"]) == 0
