@@ -67,6 +67,7 @@ def compare(
     """
     from trainers.compare import page
     from trainers.compare.papers import PAPERS, published_tables
+    from trainers.compare.remarks import mixed_encoders
     from trainers.compare.runs import read_contenders
     from trainers.compare.side_by_side import compare_suite
     from trainers.compare.significance import intervals as intervals_of
@@ -75,7 +76,8 @@ def compare(
     papers = _papers(beside, PAPERS)
     contenders = [contender for path in runs or () for contender in read_contenders(path)]
     made = []
-    for name in _suites(suite, contenders, papers):
+    suites = _suites(suite, contenders, papers)
+    for name in suites:
         blocks = compare_suite(name, contenders, published_tables(papers, name, everything=all_tables))
         scored = intervals_of(name, contenders, resamples, seed) if intervals else ()
         tested = tests_of(name, contenders, resamples, seed) if test else ()
@@ -84,12 +86,15 @@ def compare(
         raise InputError("no single run here has <suite>.items.npz beside its results: run `train evaluate` again")
     if test and not any(each.tests for each in made):
         raise InputError("a test takes two runs with <suite>.items.npz beside their results of one suite: name two")
+    remarks = mixed_encoders(contenders, suites)
     if out is not None:
-        _write(out, page.markdown(made, shlex.join(["train", *sys.argv[1:]])))
+        _write(out, page.markdown(made, shlex.join(["train", *sys.argv[1:]]), remarks))
     if json:
-        show_json(page.payload(made))
+        show_json(page.payload(made, remarks))
     else:
         _show(made)
+        for remark in remarks:
+            note(remark)
 
 
 def _papers(written: str, known: Sequence[str]) -> list[str]:

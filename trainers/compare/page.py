@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from trainers.compare.papers import Column
+from trainers.compare.papers import OTHER_TEXT, Column
+from trainers.compare.remarks import shortly
 from trainers.compare.side_by_side import Block, Row
 from trainers.compare.significance import Scored, Tested
 
@@ -44,9 +45,9 @@ def tables(comparison: Comparison) -> list[Table]:
     return made
 
 
-def markdown(comparisons: Sequence[Comparison], command: str) -> str:
-    """Return a page with all tables; `command` is how it was made."""
-    lines = ["# Comparison", "", f"`{command}`", ""]
+def markdown(comparisons: Sequence[Comparison], command: str, remarks: Sequence[str] = ()) -> str:
+    """Return a page with all tables; `command` is how it was made, `remarks` are of more than one of them."""
+    lines = ["# Comparison", "", f"`{command}`", "", *(f"- {remark}" for remark in remarks), *([""] if remarks else [])]
     for comparison in comparisons:
         for made in tables(comparison):
             marks = ("--:" if name in made.right else "---" for name in made.columns)
@@ -55,7 +56,7 @@ def markdown(comparisons: Sequence[Comparison], command: str) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def payload(comparisons: Sequence[Comparison]) -> dict[str, Any]:
+def payload(comparisons: Sequence[Comparison], remarks: Sequence[str] = ()) -> dict[str, Any]:
     """Return everything as JSON values; figures unrounded as far as they are ours."""
     return {
         "suites": [
@@ -66,7 +67,8 @@ def payload(comparisons: Sequence[Comparison]) -> dict[str, Any]:
                 "tests": [asdict(each) for each in comparison.tests],
             }
             for comparison in comparisons
-        ]
+        ],
+        "notes": list(remarks),
     }
 
 
@@ -84,6 +86,7 @@ def _payload(block: Block) -> dict[str, Any]:
                 "deviations": {
                     column.key: cell.deviation for column, cell in row.cells.items() if cell.deviation is not None
                 },
+                "fewer_seeds": {column.key: count for column, count in row.fewer.items()},
             }
             for row in block.rows
         ],
@@ -126,7 +129,8 @@ def _intervals(comparison: Comparison) -> Table:
     ]
     drawn = max(each.interval.resamples for each in comparison.intervals)
     note = f"95% percentile intervals, {drawn:,} bootstrap samples of the items (Spearman over all pairs of a set)"
-    return Table(f"{comparison.suite}: intervals", columns, tuple(rows), columns[2:], (note,))
+    notes = (note, *_together(comparison, any(each.sets > 1 for each in comparison.intervals)))
+    return Table(f"{comparison.suite}: intervals", columns, tuple(rows), columns[2:], notes)
 
 
 def _tests(comparison: Comparison) -> Table:
@@ -152,15 +156,35 @@ def _tests(comparison: Comparison) -> Table:
             f"{each.difference.value:+.2f}",
             *_figures(each.difference.low, each.difference.high),
             *(f"{p:.4f}" for p in (each.difference.bootstrap, each.difference.randomisation)),
-            *(f"{p:.4f}" for p in (each.holm_bootstrap, each.holm_randomisation)),
+            *("" if p is None else f"{p:.4f}" for p in (each.holm_bootstrap, each.holm_randomisation)),
         )
         for each in comparison.tests
     ]
-    notes = (
+    averages = any(each.sets > 1 for each in comparison.tests)
+    notes = [
         "difference: second minus first, with its 95% interval; two-sided p of the paired bootstrap and of the "
-        "randomisation test; Holm: corrected for the number of sets",
-    )
-    return Table(f"{comparison.suite}: tests", ("first", "second", "set", *figures), tuple(rows), figures, notes)
+        "randomisation test; Holm: corrected for the number of sets, by itself for each pair of runs"
+        f"{', without the average' if averages else ''}",
+        *_together(comparison, averages),
+    ]
+    copies: dict[tuple[str, str], list[str]] = {}
+    for each in comparison.tests:
+        if each.copies and each.sets == 1:
+            copies.setdefault((each.first, each.second), []).append(each.name)
+    notes += [
+        f"{shortly(sets)}: the same grades over other texts in {first} and in {second}: the copies are tested too"
+        for (first, second), sets in copies.items()
+    ]
+    title = f"{comparison.suite}: tests"
+    return Table(title, ("first", "second", "set", *figures), tuple(rows), figures, tuple(notes))
+
+
+def _together(comparison: Comparison, averages: bool) -> list[str]:
+    if not averages:
+        return []
+    shared = ", although STS-B shares pairs with STS12-16"
+    sts = OTHER_TEXT.get(comparison.suite, comparison.suite) == "sts"
+    return [f"average: each set is drawn by itself, as if independent of the others{shared if sts else ''}"]
 
 
 def _figures(*values: float) -> tuple[str, ...]:

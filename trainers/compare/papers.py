@@ -66,9 +66,13 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True)
 class PublishedTable:
-    """One printed table. `heads` are the columns as printed; `main`: of results, not of settings or details."""
+    """One printed table. `heads` are the columns as printed; `main`: of results, not of settings or details.
+
+    `cited` is how other papers name its own, `Zhang et al. 2020`.
+    """
 
     paper: str
+    cited: str
     number: str
     suite: str
     main: bool
@@ -79,6 +83,11 @@ class PublishedTable:
     def source(self) -> str:
         """The table as it is cited: `BSL Table 1`, `Mirror-BERT section 4.2`."""
         return f"{self.paper} {self.number}"
+
+    @property
+    def year(self) -> int:
+        """The year of its paper."""
+        return int(self.cited.rpartition(" ")[2])
 
 
 @cache
@@ -114,6 +123,7 @@ def _table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> PublishedTabl
     heads = _columns(values)
     return PublishedTable(
         paper=paper["title"],
+        cited=paper["cited"],
         number=values.get("printed", f"Table {values['table']}"),
         suite=values["suite"],
         main=values.get("main", False),

@@ -107,23 +107,21 @@ def _ratio(xy: Floats, xx: Floats, yy: Floats) -> Floats:
 
 
 def swaps(first: Items, second: Items, resamples: int, seed: int) -> Floats:
-    """Return the absolute differences x 100 between two models after `resamples` random swaps of their predictions."""
+    """Return the differences x 100 between two models after `resamples` random swaps; NaN where one is undefined."""
     rng = np.random.default_rng((seed, 1))
     size = len(first.predicted)
     if first.statistic == "mean":
         gaps = second.predicted - first.predicted
         signs = (1 - 2 * rng.integers(0, 2, (rows, size)) for rows in _portions(resamples, size))
-        return np.concatenate([np.abs(100 * (sign @ gaps) / size) for sign in signs])
+        return np.concatenate([100 * (sign @ gaps) / size for sign in signs])
     score = _Rescored(first)
     # Mid-ranks are halves at least, so doubled they are whole numbers up to 2n: ranking them again is counting.
     one, two = (np.rint(2 * ranks(items.predicted)).astype(np.int64) for items in (first, second))
     found = []
     for rows in _portions(resamples, 2 * size):
         swap = rng.integers(0, 2, (rows, size)).astype(bool)
-        found.append(np.abs(score(np.where(swap, one, two)) - score(np.where(swap, two, one))))
-    drawn: Floats = np.concatenate(found)
-    known: Floats = drawn[~np.isnan(drawn)]
-    return known
+        found.append(score(np.where(swap, two, one)) - score(np.where(swap, one, two)))
+    return np.concatenate(found)
 
 
 class _Rescored:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
@@ -26,6 +26,7 @@ class SetFigures:
     """One set of an evaluation: the items that were scored, and the figures x 100, the first the set's own.
 
     `seen`: how many of its distinct texts stand in what the model was trained on, of how many; None: unknown.
+    `note`: what must be known of this copy or its protocol, remarks parted by "; ". `sha256`: of the items.
     """
 
     title: str
@@ -33,16 +34,22 @@ class SetFigures:
     counted: bool
     figures: Mapping[str, float | None]
     seen: tuple[int, int] | None
+    note: str | None
+    sha256: str
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """One suite's results of one run, as `train evaluate` wrote them."""
+    """One suite's results of one run, as `train evaluate` wrote them.
+
+    `encoder`: its name, weights (checksums, shortened), pooling, precision and what its vectors were adapted by.
+    """
 
     path: Path
     suite: str
     date: str
     sets: Mapping[str, SetFigures]
+    encoder: Mapping[str, str]
 
     def items(self) -> dict[str, Items]:
         """Return what each item of each set gave, from `<suite>.items.npz` beside the results.
@@ -58,10 +65,19 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A row of ours: one run, or the seeds of one setting; each run's evaluations by suite."""
+    """A row of ours: one run, or the seeds of one setting; each run's evaluations by suite.
+
+    `lost`: the seeds of the setting that have no results, by what became of them.
+    """
 
     title: str
     runs: tuple[Mapping[str, Evaluation], ...]
+    lost: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def seeds(self) -> int:
+        """The number of seeds that were run, with results or without."""
+        return len(self.runs) + sum(len(seeds) for seeds in self.lost.values())
 
     def of(self, suite: str) -> list[Evaluation]:
         """Return the evaluations on a suite, one for each run that has it."""
@@ -72,7 +88,8 @@ def read_contenders(path: Path) -> list[Contender]:
     """Read what a user named: a run's directory, a folder of results, a JSON file of them, or a study.
 
     A study (`train OBJECTIVE --seeds`, `train sweep`) gives a contender for every setting, all its seeds in one, and
-    one for each untrained encoder that was scored with it.
+    one for each untrained encoder that was scored with it. A model without results of its own pooling gives one for
+    every pooling or map that it was evaluated with.
 
     Raises:
         InputError: Nothing is there, or what is there is no result.
@@ -88,42 +105,61 @@ def read_contenders(path: Path) -> list[Contender]:
     studies = [path / name for name in STUDIES if (path / name).is_file()]
     if studies:
         return [contender for file in studies for contender in _study(file, _json(file))]
-    results = read_results(path)
-    if not results:
+    # What was evaluated with other poolings or maps than its own stands in folders below.
+    ways = sorted(folder for folder in (path / FOLDER).glob("*") if folder.is_dir())
+    own = read_results(path)
+    results = {path: own} if own else {folder: read_results(folder) for folder in ways}
+    present = [Contender(str(folder), (suites,)) for folder, suites in results.items() if suites]
+    if not present:
         raise InputError(f"no results in {str(path)!r}: run `train evaluate {path}` first")
-    return [Contender(str(path), (results,))]
+    return present
 
 
 def read_results(directory: Path) -> dict[str, Evaluation]:
-    """Return the evaluations in a run's `evaluation/`, or in the directory itself, by suite."""
+    """Return the evaluations in a run's `evaluation/`, or in the directory itself, by suite.
+
+    Raises:
+        InputError: A file of results is broken, or two are of the same suite.
+    """
     folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory
-    found = {}
+    found: dict[str, Evaluation] = {}
     for path in sorted(folder.glob("*.json")):
         values = _json(path)
         if "suite" in values and "sets" in values:
             evaluation = _evaluation(path, values)
-            found[evaluation.suite] = evaluation
+            other = found.setdefault(evaluation.suite, evaluation)
+            if other is not evaluation:
+                raise InputError(
+                    f"{other.path} and {path} are both results of {evaluation.suite}: name one, or move one away"
+                )
     return found
 
 
 def _study(file: Path, values: Mapping[str, Any]) -> list[Contender]:
-    found = []
     try:
-        for cell in values["cells"]:
-            settings = ", ".join(f"{name}={label}" for name, label in cell["settings"].items())
-            runs = [read_results(_moved(file.parent, run["directory"])) for run in cell["runs"] if not run["error"]]
-            if any(runs):
-                title = f"{file.parent} {settings}".rstrip()
-                found.append(Contender(title, tuple(run for run in runs if run)))
+        found = [_setting(file.parent, cell) for cell in values["cells"] if cell["runs"]]
     except (LookupError, TypeError, AttributeError):
         raise InputError(f"{file} is no study's results: train again, or name the runs one by one") from None
     for folder in sorted(file.parent.glob(UNTRAINED)):
         results = read_results(folder)
         if results:
             found.append(Contender(str(folder), (results,)))
-    if not found:
+    if not any(contender.runs for contender in found):
         raise InputError(f"no run of {file} is evaluated: train it again with --data DIR, the same command adds scores")
     return found
+
+
+def _setting(study: Path, cell: Mapping[str, Any]) -> Contender:
+    settings = ", ".join(f"{name}={label}" for name, label in cell["settings"].items())
+    runs, lost = [], dict[str, tuple[str, ...]]()
+    for run in cell["runs"]:
+        results = {} if run["error"] else read_results(_moved(study, run["directory"]))
+        if results:
+            runs.append(results)
+        else:
+            why = "failed" if run["error"] else "not evaluated"
+            lost[why] = (*lost.get(why, ()), str(run["seed"]))
+    return Contender(f"{study} {settings}".rstrip(), tuple(runs), lost)
 
 
 def _moved(study: Path, written: str) -> Path:
@@ -146,9 +182,10 @@ def _evaluation(path: Path, values: Mapping[str, Any]) -> Evaluation:
         raise InputError(f"{path} holds no evaluation: give a file that `train evaluate` wrote, or a run's directory")
     try:
         sets = {name: _set(item) for name, item in values["sets"].items()}
+        encoder = _encoder(values)
     except (LookupError, TypeError, ValueError, AttributeError):
         raise InputError(f"{path} is of another version of Twinviews: run `train evaluate` again") from None
-    return Evaluation(path, values["suite"], str(values.get("date", ""))[:10], sets)
+    return Evaluation(path, values["suite"], str(values.get("date", ""))[:10], sets, encoder)
 
 
 def _set(item: Mapping[str, Any]) -> SetFigures:
@@ -157,7 +194,21 @@ def _set(item: Mapping[str, Any]) -> SetFigures:
         raise ValueError("a figure is no number")
     seen = item["seen_in_training"]
     counts = None if seen is None else (int(seen["texts"]), int(seen["of"]))
-    return SetFigures(str(item["title"]), int(item["size"]), bool(item["counted"]), figures, counts)
+    return SetFigures(
+        str(item["title"]), int(item["size"]), bool(item["counted"]), figures, counts, item["note"], item["sha256"]
+    )
+
+
+def _encoder(values: Mapping[str, Any]) -> dict[str, str]:
+    model, adaptation = values["model"], values["adaptation"]
+    weights = ", ".join(str(digest)[:8] for digest in (model.get("weights") or {}).values())
+    return {
+        "model": str(model["name"]),
+        "weights": weights,
+        "pooling": str(model.get("pooling")),
+        "precision": str(values["settings"].get("precision")),
+        "adaptation": json.dumps(adaptation) if adaptation else "none",
+    }
 
 
 def _read_items(path: Path) -> dict[str, Items]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from trainers.compare.papers import SPEARMAN, Cell, Column, PublishedRow, PublishedTable, published_sizes
+from trainers.compare.papers import SPEARMAN, Cell, Column, PublishedRow, PublishedTable
+from trainers.compare.remarks import another_test, remarks
 from trainers.compare.runs import Contender, Evaluation, SetFigures, all_sets
 from trainers.evaluation.discovery import decimals
 
@@ -17,7 +18,10 @@ SAME = 2
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a comparison. `aggregation` is None where the measure has none; `marked` are cells with a remark."""
+    """A line of a comparison. `aggregation` is None where the measure has none; `marked` are cells with a remark.
+
+    `fewer`: the cells that are of fewer seeds than were evaluated, because the others have no such figure.
+    """
 
     model: str
     source: str
@@ -25,6 +29,7 @@ class Row:
     aggregation: str | None = None
     ours: bool = False
     marked: frozenset[Column] = frozenset()
+    fewer: Mapping[Column, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +60,10 @@ def compare_suite(suite: str, contenders: Sequence[Contender], tables: Sequence[
         A block for every group of tables with columns in common, and one for sets of ours that none of them has.
         Where papers join subsets in different ways, our rows stand there under each of them.
     """
-    present = [contender for contender in contenders if contender.of(suite)]
     groups = _connected(tables)
-    blocks = [_block(suite, group, len(groups) > 1, present) for group in groups]
+    blocks = [_block(suite, group, len(groups) > 1, contenders) for group in groups]
     printed = {name for table in tables for column in table.heads for name in column.sets if not column.averaged}
-    rest = _unprinted(suite, present, printed, average=not tables)
+    rest = _unprinted(suite, contenders, printed, average=not tables)
     return [block for block in [*blocks, *rest] if block.rows]
 
 
@@ -84,9 +88,8 @@ def _block(suite: str, tables: Sequence[PublishedTable], several: bool, contende
     ways = list(dict.fromkeys(row.aggregation for row in theirs))
     ours = [row for contender in contenders for row in _ours(contender, suite, heads, ways)]
     title = f"{suite}, {tables[0].rows[0].group}" if several else suite
-    # Once each: the seeds of a setting mostly have the same to say.
-    notes = dict.fromkeys(_notes(suite, tables, contenders, heads, ways))
-    return Block(suite, title, heads, (*ours, *theirs), tuple(notes))
+    notes = _notes(suite, tables, contenders, heads, ways, ours)
+    return Block(suite, title, heads, (*ours, *theirs), notes)
 
 
 def _unprinted(suite: str, contenders: Sequence[Contender], printed: set[str], *, average: bool) -> list[Block]:
@@ -100,7 +103,8 @@ def _unprinted(suite: str, contenders: Sequence[Contender], printed: set[str], *
         columns[together] = f"avg. of {len(counted)}"
     rows = [row for contender in contenders for row in _ours(contender, suite, columns, [ALL])]
     title = suite if average else f"{suite}, sets without a printed row"
-    return [Block(suite, title, columns, tuple(rows), ())] if columns else []
+    notes = _notes(suite, (), contenders, columns, [ALL], rows)
+    return [Block(suite, title, columns, tuple(rows), notes)] if columns else []
 
 
 def _measure(figures: SetFigures) -> str:
@@ -110,19 +114,30 @@ def _measure(figures: SetFigures) -> str:
 
 def _ours(contender: Contender, suite: str, columns: Iterable[Column], ways: Sequence[str | None]) -> Iterable[Row]:
     evaluations = contender.of(suite)
+    if not evaluations:
+        return
     columns, digits = list(columns), decimals(suite)
     date = max(evaluation.date for evaluation in evaluations)
     for way in ways:
-        found = {column: _summary([_value(each, column, way) for each in evaluations], digits) for column in columns}
-        cells = {column: cell for column, cell in found.items() if cell is not None}
-        marked = {
+        found = {column: [_value(each, column, way) for each in evaluations] for column in columns}
+        known = {column: [value for value in values if value is not None] for column, values in found.items()}
+        cells = {column: _summary(values, digits) for column, values in known.items() if values}
+        fewer = {column: len(known[column]) for column in cells if len(known[column]) < len(evaluations)}
+        others = {
             column
             for column in cells
-            if not column.averaged and any(_another_test(each, column.sets[0]) for each in evaluations)
+            if not column.averaged and any(another_test(each, column.sets[0]) for each in evaluations)
         }
         if cells:
-            seeds = f", {len(evaluations)} seeds" if len(contender.runs) > 1 else ""
-            yield Row(contender.title, f"ours, {date}{seeds}", cells, way, True, frozenset(marked))
+            most = max(len(known[column]) for column in cells)
+            source = f"ours, {date}{_of_seeds(most, contender.seeds)}"
+            yield Row(contender.title, source, cells, way, True, frozenset(others | set(fewer)), fewer)
+
+
+def _of_seeds(known: int, seeds: int) -> str:
+    if known < seeds:
+        return f", {known} of {seeds} seeds"
+    return f", {seeds} seeds" if seeds > 1 else ""
 
 
 def _value(evaluation: Evaluation, column: Column, way: str | None) -> float | None:
@@ -130,26 +145,15 @@ def _value(evaluation: Evaluation, column: Column, way: str | None) -> float | N
     figure = (way or ALL) if column.measure == SPEARMAN else column.measure
     found = [evaluation.sets.get(name) for name in column.sets]
     values = [None if item is None else item.figures.get(figure) for item in found]
-    if column.averaged and any(_another_test(evaluation, name) for name in column.sets):
+    if column.averaged and any(another_test(evaluation, name) for name in column.sets):
         return None
     known = [value for value in values if value is not None]
     return statistics.fmean(known) if known and len(known) == len(values) else None
 
 
-def _another_test(evaluation: Evaluation, name: str) -> bool:
-    """Whether a copy of a set has more or fewer items than the papers score."""
-    return name in evaluation.sets and evaluation.sets[name].size != published_sizes().get(
-        name, evaluation.sets[name].size
-    )
-
-
-def _summary(values: Sequence[float | None], digits: int) -> Cell | None:
+def _summary(values: Sequence[float], digits: int) -> Cell:
     """Mean and standard deviation (n - 1) over the runs that have the figure."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    deviation = statistics.stdev(known) if len(known) > 1 else None
-    return Cell(statistics.fmean(known), digits, deviation)
+    return Cell(statistics.fmean(values), digits, statistics.stdev(values) if len(values) > 1 else None)
 
 
 def _merged(tables: Sequence[PublishedTable]) -> list[Row]:
@@ -168,7 +172,10 @@ def _printed(alike: Sequence[tuple[PublishedTable, PublishedRow]]) -> Row:
     source = ", ".join(dict.fromkeys(table.source for table, _ in alike))
     # Where one of the papers prints it as its own, the others took it from there.
     if all(row.origin for _, row in alike):
-        source += f" (from {first.origin})"
+        # The others may have taken it from the earliest of them, which then says where it is from.
+        listed = {table.cited for table, _ in alike}
+        origins = [row.origin for _, row in sorted(alike, key=lambda each: each[0].year) if row.origin not in listed]
+        source += f" (from {origins[0]})" if origins else ""
     return Row(first.model, source, first.cells, first.aggregation)
 
 
@@ -176,35 +183,15 @@ def _notes(
     suite: str,
     tables: Sequence[PublishedTable],
     contenders: Sequence[Contender],
-    columns: Iterable[Column],
+    heads: Mapping[Column, str],
     ways: Sequence[str | None],
-) -> Iterable[str]:
-    for table in tables:
-        for row in table.rows:
-            if row.note:
-                yield f"{table.source}, {row.model}: {row.note}"
-    if len(ways) > 1:
-        names = ", ".join(way for way in ways if way)
-        yield f"subsets are joined in different ways ({names}): compare rows that are joined alike"
-    averaged = [column for column in columns if column.averaged]
-    for contender in contenders:
-        for evaluation in contender.of(suite):
-            yield from _about(evaluation, contender, columns, averaged)
-
-
-def _about(
-    evaluation: Evaluation, contender: Contender, columns: Iterable[Column], averaged: Sequence[Column]
-) -> Iterable[str]:
-    names = dict.fromkeys(name for column in columns for name in column.sets)
-    for name in names:
-        if _another_test(evaluation, name):
-            item, size = evaluation.sets[name], published_sizes()[name]
-            yield f"* {contender.title}, {item.title}: {item.size:,} items, the papers score {size:,}: another test"
-    seen = [(evaluation.sets[name].title, evaluation.sets[name].seen) for name in names if name in evaluation.sets]
-    leaked = [f"{title} {count[0]:,} of {count[1]:,}" for title, count in seen if count is not None and count[0]]
-    if leaked:
-        yield f"{contender.title}: texts of these sets stand in its training data: {', '.join(leaked)}"
-    for column in averaged:
-        missing = [name for name in column.sets if name not in evaluation.sets]
-        if missing and len(missing) < len(column.sets):
-            yield f"{contender.title}: no average without {', '.join(missing)}"
+    ours: Sequence[Row],
+) -> tuple[str, ...]:
+    said = [*remarks(suite, tables, contenders, list(heads), ways)]
+    seeds = {contender.title: contender.seeds for contender in contenders}
+    for row in ours:
+        for count in dict.fromkeys(row.fewer.values()):
+            names = ", ".join(heads[column] for column, each in row.fewer.items() if each == count)
+            said.append(f"* {row.model}, {names}: {count} of {seeds[row.model]} seeds have this figure")
+    # Once each: the seeds of a setting, and a row under each aggregation, mostly have the same to say.
+    return tuple(dict.fromkeys(said))

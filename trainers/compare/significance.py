@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from pipelines.console import InputError
 from trainers.compare.runs import Contender, Evaluation
-from trainers.compare.statistics import Difference, Interval, average_interval, check_paired, difference, holm, interval
+from trainers.compare.statistics import (
+    Difference,
+    Interval,
+    Paired,
+    assess,
+    average_interval,
+    averaged,
+    check_paired,
+    holm,
+    interval,
+    pair,
+)
 from trainers.compare.statistics import statistic as score_of
 
 if TYPE_CHECKING:
@@ -20,17 +32,21 @@ ROUNDING = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One run's score on one set, or on the average of `sets` of them, with its interval."""
+    """One run's score on one set, or on the average of `sets` > 1 of them, with its interval."""
 
     run: str
     name: str
     items: int
     interval: Interval
+    sets: int = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Tested:
-    """Two runs on one set; p-values as they are and corrected for the number of sets (Holm)."""
+    """Two runs on one set; p-values as they are and corrected for the number of sets (Holm).
+
+    On the average of `sets` > 1 of them there is no correction: it is None. `copies`: the two sets' checksums differ.
+    """
 
     first: str
     second: str
@@ -38,8 +54,10 @@ class Tested:
     items: int
     scores: tuple[float, float]
     difference: Difference
-    holm_bootstrap: float
-    holm_randomisation: float
+    holm_bootstrap: float | None
+    holm_randomisation: float | None
+    sets: int = 1
+    copies: bool = False
 
 
 def intervals(suite: str, contenders: Sequence[Contender], resamples: int, seed: int) -> list[Scored]:
@@ -64,12 +82,14 @@ def intervals(suite: str, contenders: Sequence[Contender], resamples: int, seed:
         together = average_interval(counted, resamples, seed) if len(counted) > 1 else None
         if together is not None:
             size = sum(len(each.gold) for each in counted)
-            found.append(Scored(contender.title, f"average of {len(counted)}", size, together))
+            found.append(Scored(contender.title, f"average of {len(counted)}", size, together, len(counted)))
     return found
 
 
 def tests(suite: str, contenders: Sequence[Contender], resamples: int, seed: int) -> list[Tested]:
-    """Test every further run against the first, on each set that both have; nothing if fewer than two have the suite.
+    """Test every further run against the first, on each set that both have and on the average of the counted ones.
+
+    Nothing if fewer than two have the suite.
 
     Raises:
         InputError: A setting of several seeds, items of another evaluation, or two runs of different items.
@@ -88,35 +108,48 @@ def _against(suite: str, first: Contender, second: Contender, resamples: int, se
     one, two = first.of(suite)[0], second.of(suite)[0]
     ours, theirs = _items(one), _items(two)
     shared = [name for name in ours if name in theirs]
-    found = []
+    copies = {name for name in shared if one.sets[name].sha256 != two.sets[name].sha256}
+    scores: dict[str, tuple[float, float]] = {}
+    found: dict[str, Paired] = {}
     for name in shared:
         try:
-            check_paired(ours[name], theirs[name])
+            _check(ours[name], theirs[name], copied=name in copies)
         except InputError as error:
             raise InputError(
                 f"{one.sets[name].title} is not the same in {first.title} and {second.title} ({error}): "
                 "evaluate both on the same data"
             ) from None
-        tested = difference(ours[name], theirs[name], resamples, seed)
-        if tested is not None:
-            found.append((name, tested))
+        paired = pair(ours[name], theirs[name], resamples, seed)
+        if paired is not None:
+            found[name] = paired
+            scores[name] = score_of(ours[name]) or 0.0, score_of(theirs[name]) or 0.0
+    sizes = {name: len(ours[name].gold) for name in shared}
+    single = {name: assess(paired) for name, paired in found.items()}
     corrected = zip(
-        holm([tested.bootstrap for _, tested in found]),
-        holm([tested.randomisation for _, tested in found]),
+        holm([each.bootstrap for each in single.values()]),
+        holm([each.randomisation for each in single.values()]),
         strict=True,
     )
-    return [
-        Tested(
-            first.title,
-            second.title,
-            one.sets[name].title,
-            len(ours[name].gold),
-            (score_of(ours[name]) or 0.0, score_of(theirs[name]) or 0.0),
-            tested,
-            *pair,
-        )
-        for (name, tested), pair in zip(found, corrected, strict=True)
+    runs = first.title, second.title
+    lines = [
+        Tested(*runs, one.sets[name].title, sizes[name], scores[name], each, *holms, copies=name in copies)
+        for (name, each), holms in zip(single.items(), corrected, strict=True)
     ]
+    counted = [name for name in shared if one.sets[name].counted and two.sets[name].counted]
+    # As printed: no average where a set has no score.
+    if len(counted) > 1 and found.keys() >= set(counted):
+        means = tuple(fmean(side) for side in zip(*(scores[name] for name in counted), strict=True))
+        together = assess(averaged([found[name] for name in counted], seed))
+        title, size = f"average of {len(counted)}", sum(sizes[name] for name in counted)
+        lines.append(Tested(*runs, title, size, (means[0], means[1]), together, None, None, len(counted)))
+    return lines
+
+
+def _check(first: Items, second: Items, *, copied: bool) -> None:
+    check_paired(first, second)
+    if copied and first.statistic == "mean":
+        # Outcomes have no grades that would show whether the nth item is the same.
+        raise InputError("by their checksums, other items or candidates, or another order")
 
 
 def _items(evaluation: Evaluation) -> dict[str, Items]:

@@ -14,6 +14,7 @@ from made_items import WriteRun
 from trainers.evaluation.task import Items
 
 SIZES = {"sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927}
+SIZES |= dict.fromkeys(("afs-gun-control", "afs-gay-marriage", "afs-death-penalty"), 2000)
 
 
 @pytest.fixture(autouse=True)
@@ -31,18 +32,24 @@ def write_run(tmp_path: Path) -> WriteRun:
         suite: str = "sts",
         items: Mapping[str, Items] | None = None,
         sets: Mapping[str, Mapping[str, Any]] | None = None,
+        model: Mapping[str, Any] | None = None,
+        precision: str = "fp32",
     ) -> Path:
         folder = tmp_path / name / "evaluation"
-        folder.mkdir(parents=True)
+        folder.mkdir(parents=True, exist_ok=True)
         values = {
             "suite": suite,
             "date": "2026-11-21T10:00:00+00:00",
+            "model": {"name": name, "pooling": "mean", "weights": {"model.safetensors": "0" * 64}, **(model or {})},
+            "adaptation": None,
+            "settings": {"precision": precision},
             "average": {"sets": len(figures), "of": 7, "figures": {}},
             "sets": {
                 key: {
                     "title": key.upper(),
                     "size": SIZES.get(key, 4),
                     "counted": True,
+                    "sha256": key,
                     "note": None,
                     "figures": dict(each),
                     "seen_in_training": None,

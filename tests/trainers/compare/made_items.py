@@ -1,4 +1,4 @@
-"""Items of sets as an evaluation leaves them, made by hand, and their scores by the evaluation's own arithmetic."""
+"""Results as an evaluation leaves them, made by hand, and what `train compare` prints of them."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pipelines.console import call
+from trainers.cli import app
 from trainers.evaluation.metrics import auc, spearman
 from trainers.evaluation.task import Items
 
@@ -23,7 +25,35 @@ class WriteRun(Protocol):
         suite: str = "sts",
         items: Mapping[str, Items] | None = None,
         sets: Mapping[str, Mapping[str, Any]] | None = None,
+        model: Mapping[str, Any] | None = None,
+        precision: str = "fp32",
     ) -> Path: ...
+
+
+NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
+
+
+def compare(*arguments: object) -> int:
+    """Run `train compare` and return its exit status."""
+    return call(app, ["compare", *map(str, arguments)])
+
+
+def figures(shift: float = 0.0) -> dict[str, dict[str, float | None]]:
+    """Return seven sets: `all` is 60 to 66, `mean` 10 more, `weighted` 20 more."""
+    return {
+        name: {"all": 60 + index + shift, "mean": 70 + index + shift, "weighted": 80 + index + shift, "pearson": 1.0}
+        for index, name in enumerate(NAMES)
+    }
+
+
+def lines(text: str, start: str) -> list[list[str]]:
+    """Return the cells of the table's lines that begin so."""
+    return [[cell for cell in line.split("  ") if cell.strip()] for line in text.splitlines() if line.startswith(start)]
+
+
+def cells(line: list[str]) -> list[str]:
+    """Return the cells of a line without the space around them."""
+    return [cell.strip() for cell in line]
 
 
 def figure(items: Items) -> float:

@@ -5,36 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
-from made_items import WriteRun, figure, similar
+from made_items import NAMES, WriteRun, cells, compare, figure, figures, lines, similar
 
 from pipelines.console import call
 from trainers.cli import app
-from trainers.evaluation.task import Items
-
-NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
-
-
-def compare(*arguments: object) -> int:
-    return call(app, ["compare", *map(str, arguments)])
-
-
-def figures(shift: float = 0.0) -> dict[str, dict[str, float | None]]:
-    """Seven sets: `all` is 60 to 66, `mean` 10 more, `weighted` 20 more."""
-    return {
-        name: {"all": 60 + index + shift, "mean": 70 + index + shift, "weighted": 80 + index + shift, "pearson": 1.0}
-        for index, name in enumerate(NAMES)
-    }
-
-
-def lines(text: str, start: str) -> list[list[str]]:
-    """Return the cells of the table's lines that begin so."""
-    return [[cell for cell in line.split("  ") if cell.strip()] for line in text.splitlines() if line.startswith(start)]
-
-
-def cells(line: list[str]) -> list[str]:
-    return [cell.strip() for cell in line]
 
 
 def test_our_row_stands_above_the_papers_rows_with_their_sources(
@@ -114,7 +89,7 @@ def test_seeds_of_a_study_are_mean_and_deviation(
     shown = capsys.readouterr().out
     (row,) = lines(shown, "study lr=2e-05")
     assert cells(row)[1] == "61.00 +- 1.00"
-    assert cells(row)[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 seeds"]
+    assert cells(row)[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 of 4 seeds"]
     (start,) = lines(shown, "study/untrained=starter-mean")
     assert cells(start)[1] == "30.00"
 
@@ -138,7 +113,7 @@ def test_missing_sets_are_empty_and_leave_no_average(write_run: WriteRun, capsys
     found = table["rows"][0]["figures"]
     assert "sts13" not in found
     assert [name for name in found if name.startswith("average")] == []
-    assert table["notes"] == ["mine: no average without sts13"]
+    assert table["notes"][-1] == "mine: no average without sts13"
 
 
 def test_a_set_of_another_size_is_marked_and_not_averaged(
@@ -168,6 +143,14 @@ def test_other_figures_have_columns_of_their_own(write_run: WriteRun, capsys: py
     assert cells(topics) == ["mine", "50.00", "51.00", "52.00", "ours, 2026-11-21"]
     (theirs,) = lines(shown, "IS-BERT ")
     assert cells(theirs) == ["IS-BERT", "49.14", "45.25", "BSL Table 10, IS-BERT Table 2"]
+    (glove,) = lines(shown, "GloVe avg. ")
+    assert cells(glove)[-1] == "BSL Table 10, IS-BERT Table 2 (from Reimers and Gurevych 2019; Reimers et al. 2019)"
+
+
+def test_a_row_of_a_paper_that_is_not_listed_is_said_to_be_from_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("--suite", "afs", "--with", "bsl") == 0
+    (theirs,) = lines(capsys.readouterr().out, "GloVe avg. ")
+    assert cells(theirs)[-1] == "BSL Table 10 (from Zhang et al. 2020)"
 
 
 def test_what_is_no_rate_has_three_decimals(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,12 +161,21 @@ def test_what_is_no_rate_has_three_decimals(write_run: WriteRun, capsys: pytest.
 
 
 def test_tables_without_a_column_in_common_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("--suite", "sts", "--all-tables", "--json") == 0
+    test, development = json.loads(capsys.readouterr().out)["suites"][0]["tables"]
+    assert test["title"] == "sts, Unsupervised methods"
+    assert list(development["columns"]) == ["stsb-dev"]
+    assert {row["source"] for row in development["rows"]} == {"BSL Table 9"}
+    assert "BSL Table 9" not in {row["source"] for row in test["rows"]}
+
+
+def test_tables_with_columns_in_common_are_one(capsys: pytest.CaptureFixture[str]) -> None:
     assert compare("--suite", "sts-multilingual", "--json") == 0
     (table,) = json.loads(capsys.readouterr().out)["suites"][0]["tables"]
     assert len(table["columns"]) == 10
     assert compare("--suite", "geometry", "--all-tables", "--json") == 0
     (table,) = json.loads(capsys.readouterr().out)["suites"][0]["tables"]
-    assert [row["source"] for row in table["rows"]][:2] == ["Mirror-BERT Table 9", "Mirror-BERT Table 9"]
+    assert {row["source"] for row in table["rows"]} == {"Mirror-BERT Table 9", "Mirror-BERT Table 14"}
 
 
 def test_sets_that_no_paper_prints_stand_in_a_table_of_their_own(
@@ -212,6 +204,22 @@ def test_a_run_is_named_by_its_directory_its_results_or_their_file(
     assert "63.00" in capsys.readouterr().out
 
 
+def test_a_model_that_was_only_pooled_otherwise_has_a_row_for_each_pooling(
+    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for way in ("cls", "mean"):
+        write_run(way, figures())
+        Path("model", "evaluation").mkdir(parents=True, exist_ok=True)
+        Path(way, "evaluation").rename(Path("model", "evaluation", way))
+    assert compare("model", "--with", "none") == 0
+    assert [cells(line)[0] for line in lines(capsys.readouterr().out, "model/")] == [
+        "model/evaluation/cls", "model/evaluation/mean",
+    ]  # fmt: skip
+    write_run("model", figures())
+    assert compare("model", "--with", "none") == 0
+    assert [cells(line)[0] for line in lines(capsys.readouterr().out, "model")] == ["model", "model"]
+
+
 def test_the_page_holds_what_the_screen_shows(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
     items = {name: similar(index, 2.0) for index, name in enumerate(NAMES[:2])}
     each = {name: {"all": figure(item), "weighted": None} for name, item in items.items()}
@@ -228,38 +236,6 @@ def test_the_page_holds_what_the_screen_shows(write_run: WriteRun, capsys: pytes
     assert "BSL Table 1, SBERT: The printed average is 74.89" in page
 
 
-def test_intervals_are_printed_for_every_set_and_the_average(
-    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
-    items = {"stsb": similar(1, 2.0), "sickr": similar(2, 2.0)}
-    run = write_run("mine", {name: {"all": figure(item)} for name, item in items.items()}, items=items)
-    assert compare(run, "--with", "none", "--intervals", "--resamples", 200, "--json") == 0
-    first, second, average = json.loads(capsys.readouterr().out)["suites"][0]["intervals"]
-    assert (first["name"], first["items"], second["name"]) == ("STSB", 300, "SICKR")
-    assert first["interval"]["low"] < first["interval"]["value"] == figure(items["stsb"]) < first["interval"]["high"]
-    assert average["name"] == "average of 2"
-    assert average["interval"]["value"] == pytest.approx((figure(items["stsb"]) + figure(items["sickr"])) / 2)
-
-
-def test_two_runs_are_tested_set_by_set_with_corrected_p_values(
-    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = []
-    for name, seed, noise in (("good", 1, 1.0), ("bad", 2, 6.0)):
-        items = {key: similar(seed, noise if key == "stsb" else 1.0) for key in ("stsb", "sickr")}
-        runs.append(write_run(name, {key: {"all": figure(item)} for key, item in items.items()}, items=items))
-    assert compare(*runs, "--with", "none", "--test", "--resamples", 400, "--json") == 0
-    found = json.loads(capsys.readouterr().out)["suites"][0]["tests"]
-    assert [(each["first"], each["second"], each["name"]) for each in found] == [
-        ("good", "bad", "STSB"), ("good", "bad", "SICKR"),
-    ]  # fmt: skip
-    changed, kept = found
-    assert changed["difference"]["value"] == pytest.approx(changed["scores"][1] - changed["scores"][0])
-    assert changed["difference"]["randomisation"] == pytest.approx(1 / 401)
-    assert changed["holm_randomisation"] == pytest.approx(2 / 401)
-    assert kept["difference"]["randomisation"] > 0.05
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -274,12 +250,16 @@ def test_two_runs_are_tested_set_by_set_with_corrected_p_values(
         (["mine", "--test"], "a test takes two runs with <suite>.items.npz"),
         (["mine", "--intervals"], "no single run here has <suite>.items.npz"),
         (["mine", "--out", "gone/page.md"], "cannot write 'gone/page.md'"),
+        (["twice"], "twice/evaluation/a.json and twice/evaluation/sts.json are both results of sts: name one"),
     ],
 )
 def test_mistakes_are_one_line(
     arguments: list[str], said: str, write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_run("mine", figures())
+    write_run("twice", figures())
+    copied = tmp_path / "twice" / "evaluation" / "sts.json"
+    copied.with_name("a.json").write_text(copied.read_text())
     (tmp_path / "empty").mkdir()
     (tmp_path / "old" / "evaluation").mkdir(parents=True)
     (tmp_path / "old" / "evaluation" / "sts.json").write_text(
@@ -290,21 +270,6 @@ def test_mistakes_are_one_line(
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1
-
-
-def test_suites_without_items_or_a_second_run_are_left_out_of_tests(
-    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    runs = []
-    for name, seed in (("one", 1), ("two", 2)):
-        items = similar(seed, 2.0)
-        runs.append(write_run(name, {"stsb": {"all": figure(items)}}, items={"stsb": items}))
-        other = write_run(f"{name}-more", {"stsb-train": {"isotropy": 0.5}}, suite="geometry")
-        (other / "evaluation" / "geometry.json").rename(runs[-1] / "evaluation" / "geometry.json")
-    assert compare(*runs, "--test", "--intervals", "--resamples", 100, "--json") == 0
-    sts, geometry = json.loads(capsys.readouterr().out)["suites"]
-    assert (geometry["suite"], geometry["tests"], geometry["intervals"]) == ("geometry", [], [])
-    assert (len(sts["tests"]), len(sts["intervals"])) == (1, 2)
 
 
 def test_two_evaluations_of_the_program_itself_can_be_compared(
@@ -321,41 +286,3 @@ def test_two_evaluations_of_the_program_itself_can_be_compared(
     assert table["rows"][1]["figures"]["sample"] == printed
     assert suite["intervals"][1]["interval"]["value"] == pytest.approx(printed)
     assert suite["tests"][0]["items"] == 300
-
-
-def test_tests_of_other_items_are_refused(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
-    one, two = similar(1, 2.0), similar(2, 2.0, gold_seed=5)
-    runs = [
-        write_run(name, {"stsb": {"all": figure(items)}}, items={"stsb": items})
-        for name, items in (("one", one), ("two", two))
-    ]
-    assert compare(*runs, "--test") == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: STSB is not the same in one and two (item 1 is graded")
-    assert error.rstrip().endswith("evaluate both on the same data")
-
-
-def test_items_of_an_earlier_evaluation_are_refused(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
-    items = similar(1, 2.0)
-    run = write_run("mine", {"stsb": {"all": figure(items) + 1}}, items={"stsb": items})
-    assert compare(run, "--intervals") == 2
-    assert "is of another evaluation" in capsys.readouterr().err
-
-
-def test_a_broken_items_file_is_one_line(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
-    items = Items("mean", np.ones(3), np.ones(3))
-    run = write_run("mine", {"stsb": {"all": 100.0}}, items={"stsb": items})
-    (run / "evaluation" / "sts.items.npz").write_bytes(b"PK nothing")
-    assert compare(run, "--intervals") == 2
-    assert "sts.items.npz is broken" in capsys.readouterr().err
-
-
-def test_several_seeds_are_no_run_to_test(
-    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for seed in (1, 2):
-        write_run(f"study/seed-{seed}", figures())
-    runs = [{"seed": seed, "directory": f"study/seed-{seed}", "error": None} for seed in (1, 2)]
-    (tmp_path / "study" / "seeds.json").write_text(json.dumps({"cells": [{"settings": {}, "runs": runs}]}))
-    assert compare("study", write_run("mine", figures()), "--test") == 2
-    assert "study is 2 seeds: a test takes single runs" in capsys.readouterr().err
