@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipelines.console import InputError
+from trainers.evaluation.folders import whole_folder
 from trainers.evaluation.graded import file_sha256
-from trainers.evaluation.hub import first_line, load_columns
+from trainers.evaluation.hub import HUB, first_line, load_columns
 from trainers.evaluation.lines import check_width, columns_of, file_lines
-from trainers.evaluation.local import usual_folders
 from trainers.evaluation.metrics import auc
 from trainers.evaluation.task import Items, Missing, Result
 
@@ -89,11 +89,10 @@ def read_qnli(data: Path) -> AnswerSet | Missing:
     Raises:
         InputError: The file is malformed, or holds another number of questions than published.
     """
-    folders = usual_folders(FOLDERS, data)
-    path = next((folder / FILE for folder in folders if (folder / FILE).is_file()), None)
-    if path is None:
-        reason = f"{folders[0]} lacks {FILE}" if folders else f"no folder {' or '.join(FOLDERS)} below {data}"
-        return Missing(NAME, TITLE, reason, WHERE)
+    folder = whole_folder(FOLDERS, data, lambda place: [] if (place / FILE).is_file() else [FILE])
+    if isinstance(folder, str):
+        return Missing(NAME, TITLE, folder, WHERE)
+    path = folder / FILE
     header, *lines = [line.split("\t") for line in file_lines(path)] or [[]]
     columns = columns_of(path, header, COLUMNS)
     answers = []
@@ -122,7 +121,7 @@ def read_qnli_hub(organisation: str) -> AnswerSet | Missing:
         )
         for number, (question, sentence, label) in enumerate(rows)
     ]
-    return _whole(answers, f"hf:{source}", revision)
+    return _whole(answers, f"{HUB}{source}", revision)
 
 
 def _checked(place: str, question: object, sentence: object, positive: int | None, label: object) -> Answer:

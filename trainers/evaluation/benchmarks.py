@@ -20,8 +20,8 @@ class Benchmark:
 
     `hub` is the data set's name below an organisation (`mteb`) and the split, None where it is on no Hub in this form;
     `hub_config` its configuration, `hub_rows` the pairs of that copy. `counted`: part of the suite's average. `exact`:
-    False where only a rounded size is published, so that another count is a note and no error. `cased`: the same pairs
-    circulate as they were written and tokenised, so that the note says which were read.
+    False where only a rounded size is published, so that another count is no error, but not averaged. `cased`: the
+    same pairs circulate as they were written and tokenised, so that the note says which were read.
     """
 
     name: str

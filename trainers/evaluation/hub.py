@@ -11,6 +11,8 @@ from trainers.evaluation.graded import Graded, GradedSet
 from trainers.evaluation.local import which_text
 from trainers.evaluation.task import Missing
 
+HUB = "hf:"
+"""What stands before an organisation where sets are read from the Hub."""
 COLUMNS = ("sentence1", "sentence2", "score")
 GRADES = ("score", "similarity_score")
 """What the column of the grades may be called."""
@@ -51,7 +53,7 @@ def read_hub(benchmark: Benchmark, organisation: str) -> GradedSet | Missing:
     return GradedSet(
         benchmark,
         {split: rows},
-        f"hf:{source}",
+        f"{HUB}{source}",
         files=revision,
         note="; ".join(notes) or None,
         counted=benchmark.counted and benchmark.hub_rows is None,

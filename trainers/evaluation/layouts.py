@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -10,7 +9,7 @@ from typing import TypeAlias
 from pipelines.console import InputError
 from trainers.evaluation.graded import Graded
 from trainers.evaluation.lexical import read_crossed_simlex, read_multi_simlex, read_simlex
-from trainers.evaluation.lines import check_width, checked_pair, columns_of, file_lines, mangled_lines
+from trainers.evaluation.lines import check_width, checked_pair, columns_of, csv_columns, csv_rows, file_lines
 
 SIMILAR = {"DTORCD": "0", "NS": "0", "SS": "1", "HS": "1"}
 """UKP ASPECT's labels as Reimers et al. 2019 join them: another topic or no similarity, some or high similarity."""
@@ -91,23 +90,20 @@ def read_sick(subset: str, path: Path) -> Iterator[Graded]:
 
 def read_translated(subset: str, path: Path, other: Path | None = None) -> Iterator[Graded]:
     """Comma-separated with quotes: two sentences and a grade; with `other`, the second sentence of its same line."""
-    rows = list(csv.reader(file_lines(path), strict=True))
-    others = rows if other is None else list(csv.reader(file_lines(other), strict=True))
+    rows = csv_rows(path)
+    others = rows if other is None else csv_rows(other)
     if len(rows) != len(others):
         raise InputError(f"{path} has {len(rows)} rows, {other} has {len(others)}: both must be of one release")
-    for number, (fields, beside) in enumerate(zip(rows, others, strict=True), 1):
+    for (number, fields), (_, beside) in zip(rows, others, strict=True):
         if len(fields) != 3 or len(beside) != 3 or fields[2] != beside[2]:
-            raise InputError(f"{path} row {number}: expected two sentences and their grade, got {fields!r}")
+            raise InputError(f"{path} line {number}: expected two sentences and their grade, got {fields!r}")
         yield checked_pair(path, number, [fields[0], beside[1]], fields[2])
 
 
 def read_afs(subset: str, path: Path) -> Iterator[Graded]:
     """Argument Facet Similarity: CSV, columns by the names in the header line; pairs without a grade are left out."""
-    header, *rows = list(csv.reader(mangled_lines(path))) or [[]]
-    columns = columns_of(path, header, ("sentence_1", "sentence_2", "regression_label"))
-    for number, fields in enumerate(rows, 2):
-        check_width(path, number, fields, header)
-        first, second, grade = (fields[column] for column in columns)
+    names = ("sentence_1", "sentence_2", "regression_label")
+    for number, (first, second, grade) in csv_columns(path, names, mangled=True):
         if grade.strip():
             yield checked_pair(path, number, [first, second], grade)
 

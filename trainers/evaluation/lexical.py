@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.console import InputError
 from trainers.evaluation.graded import Graded
-from trainers.evaluation.lines import check_width, checked_pair, columns_of, file_lines
+from trainers.evaluation.lines import check_width, checked_pair, columns_of, csv_columns, file_lines
 
 LOST = "null"
 """Estonian for zero: the published table has an empty cell there, as table readers take the word for no value."""
@@ -42,10 +41,9 @@ def read_multi_simlex(language: str, scores: Path, words: Path) -> Iterator[Grad
     Raises:
         InputError: A column is missing, a line is broken, or an ID stands in one file alone.
     """
-    graded, grades = _table(scores, ("ID", language))
-    worded, texts = _table(words, ("ID", f"{language} 1", f"{language} 2"))
-    pairs = {fields[0]: (number, fields[1:]) for number, fields in zip(worded, texts, strict=True)}
-    for number, (key, grade) in zip(graded, grades, strict=True):
+    worded = _table(words, ("ID", f"{language} 1", f"{language} 2"))
+    pairs = {fields[0]: (number, fields[1:]) for number, fields in worded}
+    for number, (key, grade) in _table(scores, ("ID", language)):
         if key not in pairs:
             raise InputError(f"{scores} line {number}: no pair {key!r} in {words.name}: both must be of one release")
         line, pair = pairs.pop(key)
@@ -83,10 +81,6 @@ def read_crossed_simlex(languages: str, scores: Path, words: Path) -> Iterator[G
                 yield Graded(*crossing, (left.gold + right.gold) / 2)
 
 
-def _table(path: Path, names: tuple[str, ...]) -> tuple[list[int], list[list[str]]]:
-    """Return the line numbers and the cells of some columns of a CSV file."""
-    header, *rows = list(csv.reader(file_lines(path))) or [[]]
-    columns = columns_of(path, header, names)
-    for number, fields in enumerate(rows, 2):
-        check_width(path, number, fields, header)
-    return list(range(2, len(rows) + 2)), [[fields[column].strip() for column in columns] for fields in rows]
+def _table(path: Path, names: tuple[str, ...]) -> list[tuple[int, list[str]]]:
+    """Return some columns of a CSV file, each row with its line, without the spaces around a cell."""
+    return [(number, [cell.strip() for cell in cells]) for number, cells in csv_columns(path, names)]

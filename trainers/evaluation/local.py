@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from pipelines.console import InputError
 from trainers.evaluation.benchmarks import SAMPLE, Benchmark
+from trainers.evaluation.folders import plain_or_gzipped, whole_folder
 from trainers.evaluation.graded import GradedSet, file_sha256
 from trainers.evaluation.layouts import READERS
 from trainers.evaluation.task import Missing
 
-# Where the benchmarks' folders stand below a data folder: itself, ours, SentEval's archive, SentEval's checkout.
-PARENTS = ("", "sts", "STS", "lexical", "downstream", "downstream/STS", "data/downstream", "data/downstream/STS")
 TOKENISED = "tokenised, lower-cased text as in SentEval"
 AS_WRITTEN = "the untokenised text; most papers' figures are of SentEval's tokenised copy"
 
@@ -25,7 +25,7 @@ def read_local(benchmark: Benchmark, data: Path) -> GradedSet | Missing:
     """
     reasons = []
     for copy in (benchmark, *benchmark.copies):
-        found = _find(copy, data)
+        found = whole_folder(copy.folders, data, partial(_absent, copy))
         if not isinstance(found, str):
             return _read(benchmark, copy, found)
         reasons.append(found)
@@ -53,32 +53,18 @@ def which_text(texts: Sequence[str]) -> str:
     return TOKENISED if 2 * sum(stops) > len(stops) else AS_WRITTEN
 
 
-def usual_folders(folders: tuple[str, ...], data: Path) -> list[Path]:
-    """Return those of the folders that exist in the usual places below `data`."""
-    places = [data / parent / folder for parent in PARENTS for folder in folders]
-    return [place for place in places if place.is_dir()]
-
-
-def _find(benchmark: Benchmark, data: Path) -> Path | str:
-    """Return the folder that has all its files, or what is missing."""
-    folders = usual_folders(benchmark.folders, data)
-    if not folders:
-        return f"no folder {' or '.join(benchmark.folders)} below {data}"
-    folder = next((place for place in folders if not _absent(benchmark, place)), folders[0])
-    absent = _absent(benchmark, folder)
-    return f"{folder} lacks {', '.join(absent)}" if absent else folder
-
-
 def _read(benchmark: Benchmark, copy: Benchmark, folder: Path) -> GradedSet:
     read, files = READERS[copy.layout], _files(copy, folder)
     subsets = {benchmark.label(name): tuple(read(name, *paths)) for name, paths in files.items()}
-    notes = [copy.note] if copy.note else []
+    notes, counted = [copy.note] if copy.note else [], benchmark.counted
     for name, expected in benchmark.sizes.items():
         found = len(subsets[benchmark.label(name)])
-        if benchmark.exact or not found:
+        # Of fewer than two pairs there is no correlation.
+        if benchmark.exact or found < 2:
             _check_count(f"{benchmark.title} {name} in {folder}", found, expected)
         elif found != expected:
-            notes.append(f"{found} graded pairs in this copy, the papers speak of {expected}")
+            notes.append(f"{found} graded pairs in this copy, the papers speak of {expected}: not averaged")
+            counted = False
     if copy.cased:
         notes.append(which_text([pair.first for pairs in subsets.values() for pair in pairs]))
     return GradedSet(
@@ -87,7 +73,7 @@ def _read(benchmark: Benchmark, copy: Benchmark, folder: Path) -> GradedSet:
         str(folder),
         files={path.name: file_sha256(path) for paths in files.values() for path in paths},
         note="; ".join(notes) or None,
-        counted=benchmark.counted,
+        counted=counted,
     )
 
 
@@ -107,9 +93,8 @@ def _files(benchmark: Benchmark, folder: Path) -> dict[str, tuple[Path, ...]]:
 
 
 def _placed(name: str, folders: tuple[Path, ...]) -> Path:
-    """Return the file in the first of the folders that has it, or has it gzipped."""
-    candidates = [folder / found for folder in folders for found in (name, f"{name}.gz")]
-    return next((path for path in candidates if path.is_file()), candidates[0])
+    """Return the file, gzipped or not, or where it should stand."""
+    return plain_or_gzipped(name, folders) or folders[0] / name
 
 
 def _absent(benchmark: Benchmark, folder: Path) -> list[str]:

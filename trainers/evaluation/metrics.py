@@ -101,11 +101,6 @@ def aggregate(parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> dict[str, Score]:
     }
 
 
-def average(scores: Sequence[Score]) -> Score:
-    """Return the plain mean over benchmarks; undefined if one of them is."""
-    return _mean(scores, [1] * len(scores))
-
-
 def _mean(scores: Sequence[Score], weights: Sequence[int]) -> Score:
     def of(values: list[float | None]) -> float | None:
         known = [value for value in values if value is not None]

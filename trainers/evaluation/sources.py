@@ -7,11 +7,9 @@ from pathlib import Path
 
 from trainers.evaluation.benchmarks import Benchmark
 from trainers.evaluation.graded import GradedSet
-from trainers.evaluation.hub import read_hub
+from trainers.evaluation.hub import HUB, read_hub
 from trainers.evaluation.local import read_local
 from trainers.evaluation.task import Missing
-
-HUB = "hf:"
 
 
 def read_all(benchmarks: Sequence[Benchmark], data: str) -> tuple[list[GradedSet], list[Missing]]:

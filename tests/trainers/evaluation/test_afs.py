@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import replace
 from pathlib import Path
 
@@ -40,12 +41,34 @@ def test_columns_by_name_and_pairs_without_a_grade_left_out(tmp_path: Path) -> N
     assert graded.note is None
 
 
-def test_another_number_of_pairs_is_remarked_with_both_numbers_and_none_is_refused(tmp_path: Path) -> None:
-    path = write_topic(tmp_path / "afs", "GC", [("3.5", "a", "b")])
-    assert found(AFS[0], tmp_path).note == "1 graded pairs in this copy, the papers speak of 2000"
-    path.write_text(HEAD)
-    with pytest.raises(InputError, match="0 graded pairs, expected 2000"):
+def test_another_number_of_pairs_is_remarked_with_both_numbers_and_not_averaged(tmp_path: Path) -> None:
+    write_topic(tmp_path / "afs", "GC", [("3.5", "a", "b"), ("1", "c", "d")])
+    few = found(AFS[0], tmp_path)
+    assert few.note == "2 graded pairs in this copy, the papers speak of 2000: not averaged"
+    assert not few.counted
+    whole = found(replace(AFS[0], sizes={"gun control": 2}), tmp_path)
+    assert whole.counted
+
+
+@pytest.mark.parametrize("rows", [[], [("3.5", "a", "b")], [("3.5", "a", "b"), ("", "never", "graded")]])
+def test_fewer_pairs_than_a_correlation_needs_are_refused(tmp_path: Path, rows: list[tuple[str, str, str]]) -> None:
+    write_topic(tmp_path / "afs", "GC", rows)
+    with pytest.raises(InputError, match=r"AFS gun control .*: [01] graded pairs, expected 2000"):
         read_local(AFS[0], tmp_path)
+
+
+def test_an_unclosed_quote_does_not_swallow_the_rows_behind_it(tmp_path: Path) -> None:
+    path = write_topic(tmp_path / "afs", "GC", [("3.5", "a", "b"), ("1", "c", "d"), ("2", "e", "f")])
+    path.write_text(path.read_text().replace('"c"', '"c'))
+    with pytest.raises(InputError, match="line 3: broken quotes"):
+        read_local(AFS[0], tmp_path)
+
+
+def test_a_gzipped_topic_is_read(tmp_path: Path) -> None:
+    path = write_topic(tmp_path / "afs", "GC", [("3.5", "a", "caf\u00e9"), ("1", "c", "d")])
+    path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+    path.unlink()
+    assert found(AFS[0], tmp_path).subsets["gun control"][0] == Graded("a", "caf\u00e9", 3.5)
 
 
 def test_mangled_quotes_are_mended_in_either_encoding(tmp_path: Path) -> None:
@@ -53,7 +76,7 @@ def test_mangled_quotes_are_mended_in_either_encoding(tmp_path: Path) -> None:
     for encoding in ("latin-1", "utf-8"):
         text = path.read_text(encoding="utf-8").replace("QUOTE", "It\x89\xdb\xaas \x89\xdb\xcfold\x89\xdb\x9d")
         path.write_bytes(text.encode(encoding))
-        pair = found(AFS[0], tmp_path).subsets["gun control"][0]
+        pair = found(replace(AFS[0], sizes={"gun control": 1}), tmp_path).subsets["gun control"][0]
         assert (pair.first, pair.second) == ("It\u2019s \u201cold\u201d", "caf\u00e9")
         path.write_text(path.read_bytes().decode(encoding), encoding="utf-8")
 

@@ -175,6 +175,20 @@ def test_pairs_are_read_lower_cased_and_the_reported_ones_counted(tmp_path: Path
 
 
 @pytest.mark.usefixtures("few")
+def test_the_other_direction_of_a_reported_pair_is_read_but_not_averaged(tmp_path: Path) -> None:
+    write_pair(tmp_path / "xling-eval", "fr-en")
+    write_pair(tmp_path / "xling-eval", "de-en")
+    found, missing = bli.find(str(tmp_path))
+    assert [(item.name, item.counted) for item in found] == [("bli-fr-en", False), ("bli-de-en", False)]
+    assert "papers report en-fr: not averaged" in (found[0].note or "")
+    assert "not averaged" not in (found[1].note or "")
+    assert [item.name for item in missing] == [*(f"bli-{pair}" for pair in REPORTED), "bli-others"]
+    write_pair(tmp_path / "xling-eval", "en-fr")
+    found, _ = bli.find(str(tmp_path))
+    assert [(item.name, item.counted) for item in found] == [("bli-en-fr", True), ("bli-de-en", False)]
+
+
+@pytest.mark.usefixtures("few")
 def test_a_vocabulary_file_adds_candidates(tmp_path: Path) -> None:
     write_pair(tmp_path / "xling-eval", "en-fr")
     (tmp_path / "xling-eval" / "vocabulary").mkdir()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +13,6 @@ import yaml
 
 from trainers.evaluation import answers
 from trainers.evaluation.benchmarks import LEXICAL, MULTI_SIMLEX_LANGUAGES, SAMPLE, STS, Benchmark
-from trainers.evaluation.graded import file_sha256
 from trainers.evaluation.suites.afs import AFS, ASPECT
 from trainers.evaluation.suites.sts_multilingual import MONOLINGUAL, NEWS, STS17, STSB
 
@@ -25,6 +27,18 @@ OF_BENCHMARK = {
     "stsb": "stsbenchmark", "stsb-dev": "stsbenchmark", "sickr": "sick", "sample": "sample-pairs",
     "simlex999": "simlex-999", **{f"multisimlex-{code.lower()}": "multi-simlex" for code in MULTI_SIMLEX_LANGUAGES},
 }  # fmt: skip
+PLACES: dict[str, tuple[str, ...]] = {
+    **{f"sts{year}": ("sts",) for year in (12, 13, 14, 15, 16)},
+    "stsbenchmark": ("sts/stsbenchmark",), "sick": ("sts/SICK",), "stsb-multi-mt": ("sts/stsb-multi-mt",),
+    "sts17": ("sts17",), "simlex-999": ("lexical/simlex-999",), "multi-simlex": ("lexical/multi-simlex",),
+    "xling-eval": ("lexical/xling-eval/*",), "ukp-aspect": ("afs",), "qnli": ("qnli",),
+    "ncbi-disease": ("bel/ncbi-disease", "bel/dictionary"), "ncbi-disease-chen": ("bel/ncbi-processed-chen",),
+    "bc5cdr": ("bel/bc5cdr", "bel/dictionary"), "xl-bel": ("bel/xl-bel",),
+    **{name: (f"senteval/{name.upper()}",) for name in ("mr", "cr", "subj", "mpqa", "sst", "trec", "mrpc")},
+    "multi30k": ("parallel/multi30k", "corpora/multi30k-task2"), "tatoeba": ("parallel/tatoeba-manythings",),
+    "mirror-10k": ("corpora",),
+}  # fmt: skip
+"""Where the files of a card's checksums lie below the research data."""
 
 
 def front_matter(name: str) -> dict[str, Any]:
@@ -87,13 +101,40 @@ def test_the_cards_of_the_other_suites_have_the_sizes_that_the_code_checks() -> 
     assert front_matter("qnli")["rows"] == answers.SIZE
 
 
-@pytest.mark.parametrize(
-    ("card", "folder"),
-    [("sts17", "sts17"), ("stsb-multi-mt", "sts/stsb-multi-mt"), ("ukp-aspect", "afs"), ("qnli", "qnli")],
-)
-def test_the_checksums_are_those_of_the_files(research_data: Path, card: str, folder: str) -> None:
-    found = {name: file_sha256(research_data / folder / name) for name in front_matter(card)["sha256"]}
-    assert found == front_matter(card)["sha256"]
+@pytest.mark.parametrize("benchmark", [*STS, *LEXICAL], ids=lambda benchmark: benchmark.name)
+def test_a_card_has_a_checksum_of_every_file_that_is_read(benchmark: Benchmark) -> None:
+    if benchmark.file is None:
+        read = {f"{benchmark.folders[0]}/STS.{kind}.{name}.txt" for name in benchmark.sizes for kind in ("input", "gs")}
+    else:
+        read = {benchmark.file, *benchmark.beside}
+    assert read <= front_matter(OF_BENCHMARK.get(benchmark.name, benchmark.name))["sha256"].keys()
+
+
+def test_every_checksum_is_one_and_is_compared_with_a_file() -> None:
+    listed = {card.stem: values for card in CARDS if (values := front_matter(card.stem).get("sha256"))}
+    assert set(listed) == set(PLACES)
+    assert all(re.fullmatch("[0-9a-f]{64}", value) for values in listed.values() for value in values.values())
+
+
+@pytest.mark.parametrize("card", PLACES)
+def test_the_checksums_are_those_of_the_files(research_data: Path, card: str) -> None:
+    given = front_matter(card)["sha256"]
+    paths = {
+        name: path
+        for name in given
+        for folder in PLACES[card]
+        for ending in ("", ".gz")
+        for path in research_data.glob(f"{folder}/{name}{ending}")
+    }
+    if not paths:
+        pytest.skip(f"no files of {card}")
+    assert {name: content_sha256(path, name) for name, path in paths.items()} == {name: given[name] for name in paths}
+
+
+def content_sha256(path: Path, name: str) -> str:
+    """Return the checksum of a file, of its content where it is gzipped and the card names it without that."""
+    raw = path.read_bytes()
+    return hashlib.sha256(raw if path.name == Path(name).name else gzip.decompress(raw)).hexdigest()
 
 
 def test_the_sample_corpus_has_the_rows_of_its_card() -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from pipelines.console import InputError
 from trainers.evaluation.benchmarks import SAMPLE, STS, Benchmark
+from trainers.evaluation.folders import PARENTS
 from trainers.evaluation.graded import Graded, GradedSet
-from trainers.evaluation.local import AS_WRITTEN, PARENTS, TOKENISED, read_local, read_sample
+from trainers.evaluation.local import AS_WRITTEN, TOKENISED, read_local, read_sample
 from trainers.evaluation.task import Missing
 
 YEAR = Benchmark(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from known_vectors import Known
 from numpy.typing import NDArray
 
 from trainers.evaluation import geometry as module
@@ -20,21 +21,6 @@ from trainers.evaluation.task import Result
 from trainers.evaluation.vectors import Vectors
 
 STSB = next(benchmark for benchmark in STS if benchmark.name == "stsb")
-
-
-class Known:
-    """An encoder that knows its texts' vectors."""
-
-    name = title = "known"
-
-    def __init__(self, texts: list[str], matrix: Any) -> None:  # noqa: ANN401 - an array or a sparse matrix
-        self.texts, self.matrix = texts, matrix
-
-    def encode(self, texts: Any, advance: Any = None) -> Any:  # noqa: ANN401 - any list, no bar
-        return self.matrix[[self.texts.index(text) for text in texts]]
-
-    def card(self) -> dict[str, Any]:
-        return {}
 
 
 def measured(matrix: Any, pairs: list[tuple[int, int, float]]) -> Result:  # noqa: ANN401 - as above

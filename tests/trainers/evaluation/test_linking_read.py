@@ -179,5 +179,8 @@ def test_query_lists_and_cometa_tables(tmp_path: Path) -> None:
     path.write_text('ID\tTerm\tGeneral SNOMED ID\n0\t"Sore ""throat"\t123\n')
     assert read_cometa(path, lower) == [Mention(('sore "throat',), frozenset({"123"}))]
     path.write_text("ID\tTerm\n0\tx\n")
-    with pytest.raises(InputError, match="no columns Term and General SNOMED ID"):
+    with pytest.raises(InputError, match="has no column General SNOMED ID: its first line is 'ID,Term'"):
+        read_cometa(path, lower)
+    path.write_text("ID\tTerm\tGeneral SNOMED ID\n0\tx\t\n")
+    with pytest.raises(InputError, match="line 2: expected a term and its id, got 'x' and ''"):
         read_cometa(path, lower)

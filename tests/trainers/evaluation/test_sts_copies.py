@@ -118,7 +118,7 @@ def test_translated_pairs_are_quoted_and_cross_line_by_line(tmp_path: Path) -> N
     assert found(german, tmp_path).subsets["test"][0] == Graded("Ein Kind.", "Nein.", 2.5)
     assert found(crossed, tmp_path).subsets["test"] == (Graded("A girl, alone.", "Nein.", 2.5), Graded("c", "f", 0.0))
     write(folder / "stsb-de-test.csv", "Ein Kind.,Nein.,2.5\ne,f,1\n")
-    with pytest.raises(InputError, match="row 2: expected two sentences and their grade"):
+    with pytest.raises(InputError, match="line 2: expected two sentences and their grade"):
         read_local(crossed, tmp_path)
     write(folder / "stsb-de-test.csv", "Ein Kind.,Nein.,2.5\n")
     with pytest.raises(InputError, match=r"has 2 rows, .*stsb-de-test.csv has 1"):

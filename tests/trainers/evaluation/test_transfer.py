@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from known_vectors import Known
 from numpy.typing import NDArray
 
 from pipelines.console import InputError
@@ -20,7 +21,7 @@ from trainers.evaluation.transfer.hub import read_hub
 from trainers.evaluation.transfer.labelled import Labelled, LabelledSet, f1, senteval_order
 from trainers.evaluation.transfer.reading import read_folder
 from trainers.evaluation.transfer.regression import BEFORE_TEST, DENSE, WITHIN, by_development, held_out, on_test
-from trainers.evaluation.transfer.sets import TRANSFER, File, TransferSet
+from trainers.evaluation.transfer.sets import TRANSFER, TransferSet
 from trainers.evaluation.vectors import Vectors
 
 BY_NAME = {about.name: about for about in TRANSFER}
@@ -147,21 +148,6 @@ def test_outcomes_stand_in_the_order_of_the_files() -> None:
     assert list(found.items.gold) == [number % 2 for number in range(80)]
     assert len(found.parts) == 10
     assert np.mean([part["accuracy"] or 0 for part in found.parts.values()]) == pytest.approx(100 * 78 / 80)
-
-
-class Known:
-    """An encoder that knows its texts' vectors."""
-
-    name = title = "known"
-
-    def __init__(self, texts: list[str], matrix: NDArray[np.float32]) -> None:
-        self.rows = dict(zip(texts, matrix, strict=True))
-
-    def encode(self, texts: Any, advance: Any = None) -> NDArray[np.float32]:  # noqa: ANN401 - any list, no bar
-        return np.array([self.rows[text] for text in texts])
-
-    def card(self) -> dict[str, Any]:
-        return {}
 
 
 def test_pairs_are_told_by_difference_and_product_with_accuracy_and_f1() -> None:
@@ -339,7 +325,14 @@ def test_the_sizes_are_the_published_ones() -> None:
     assert sizes["sst2"] == {"train": 67349, "dev": 872, "test": 1821}
     assert sizes["trec"] == {"train": 5452, "test": 500}
     assert sizes["mrpc"] == {"train": 4076, "test": 1725}
-    assert isinstance(BY_NAME["mr"].files[0], File)
+
+
+def test_of_two_files_the_one_with_class_1_is_the_positive_or_as_in_senteval_the_objective_one() -> None:
+    files = {about.name: [(file.name, file.label) for file in about.files] for about in TRANSFER}
+    assert files["mr"] == [("rt-polarity.pos", 1), ("rt-polarity.neg", 0)]
+    assert files["cr"] == [("custrev.pos", 1), ("custrev.neg", 0)]
+    assert files["subj"] == [("subj.objective", 1), ("subj.subjective", 0)]
+    assert files["mpqa"] == [("mpqa.pos", 1), ("mpqa.neg", 0)]
 
 
 def test_the_real_files_are_read_whole(research_data: Path) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trainers.evaluation.linking.search import unit
+from trainers.evaluation.search import unit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trainers.evaluation.linking.search import score_blocks, unit
+from trainers.evaluation.search import score_blocks, unit
 
 if TYPE_CHECKING:
     import torch

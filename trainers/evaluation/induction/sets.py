@@ -6,6 +6,7 @@ from itertools import combinations
 from pathlib import Path
 
 from pipelines.console import InputError
+from trainers.evaluation.folders import usual_folders
 from trainers.evaluation.graded import file_sha256
 from trainers.evaluation.induction.task import LexiconPair
 from trainers.evaluation.lines import file_lines
@@ -23,13 +24,14 @@ SIZES = {"train.freq.5k": 5000, "test.freq.2k": 2000}
 def read_pairs(data: Path) -> tuple[list[LexiconPair], list[Missing]]:
     """Read every pair of languages that is there; those of Mirror-BERT first, and the only ones that are averaged.
 
+    A pair is read the other way round where only that is there, and is then in no average.
+
     Raises:
         InputError: A file is malformed, or a count is not the published one.
     """
-    roots = [data / parent / folder for parent in PARENTS for folder in FOLDERS]
+    roots = usual_folders(FOLDERS, data, PARENTS)
     root = next((folder for folder in roots if any(_folder(folder, pair) for pair in REPORTED)), None)
-    if root is None:
-        root = next((folder for folder in roots if folder.is_dir()), None)
+    root = root or next(iter(roots), None)
     found = []
     others: list[str] = []
     missing = []
@@ -37,11 +39,11 @@ def read_pairs(data: Path) -> tuple[list[LexiconPair], list[Missing]]:
     for pair in spelled:
         place = next((folder for name in (pair, _turned(pair)) if root and (folder := _folder(root, name))), None)
         if place is not None and root is not None:
-            found.append(_read(place, place.name, root, counted=pair in REPORTED))
-        elif pair in REPORTED:
+            found.append(_read(place, place.name, root, counted=place.name in REPORTED))
+        if pair in REPORTED and (place is None or place.name != pair):
             reason = f"no xling-eval/{pair}/yacle.*.{pair}.tsv below {data}"
             missing.append(Missing(f"bli-{pair}", f"BLI {pair}", reason, WHERE))
-        else:
+        elif place is None:
             others.append(pair)
     if others:
         reason = f"no {', '.join(others)} below {root or data} (in no average)"
@@ -81,15 +83,17 @@ def _read(folder: Path, pair: str, root: Path, *, counted: bool) -> LexiconPair:
         {word: tuple(rows) for word, rows in translations.items()},
         str(folder),
         {f"{path.parent.name}/{path.name}": file_sha256(path) for path in read},
-        note=_note(given[1]),
+        note=_note(pair, given[1]),
         counted=counted,
     )
 
 
-def _note(vocabulary: Path | None) -> str:
+def _note(pair: str, vocabulary: Path | None) -> str:
     if vocabulary:
-        return f"candidates are the words of {vocabulary.name} and of the dictionaries"
-    return "candidates are the words of the dictionaries (how many: see the parts), easier than papers' 200,000"
+        note = f"candidates are the words of {vocabulary.name} and of the dictionaries"
+    else:
+        note = "candidates are the words of the dictionaries (how many: see the parts), easier than papers' 200,000"
+    return f"{note}; papers report {_turned(pair)}: not averaged" if _turned(pair) in REPORTED else note
 
 
 def _entries(path: Path, size: int) -> list[tuple[str, str]]:

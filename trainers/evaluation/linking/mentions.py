@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from pipelines.console import InputError
-from trainers.evaluation.lines import file_lines
+from trainers.evaluation.lines import csv_columns, file_lines
 from trainers.evaluation.linking.abbreviations import abbreviations, written_out
 from trainers.evaluation.linking.names import Fold, bare, concepts
 
@@ -84,17 +83,13 @@ def read_cometa(path: Path, fold: Fold) -> list[Mention]:
     """Return the mentions of COMETA's tab-separated table: columns `Term` and `General SNOMED ID`.
 
     Raises:
-        InputError: A column or a value is missing.
+        InputError: A column or a value is missing, or a quote is not closed.
     """
-    header, *rows = list(csv.reader(file_lines(path), delimiter="\t")) or [[]]
-    if not {"Term", "General SNOMED ID"} <= set(header):
-        raise InputError(f"{path} has no columns Term and General SNOMED ID: its first line is {header!r:.80}")
-    term, concept = header.index("Term"), header.index("General SNOMED ID")
     mentions = []
-    for number, fields in enumerate(rows, 2):
-        if len(fields) != len(header) or not fields[term].strip() or not concepts(fields[concept]):
-            raise InputError(f"{path} row {number}: expected a term and its id, got {fields!r:.80}")
-        mentions.append(Mention((fold(fields[term]),), concepts(fields[concept])))
+    for number, (term, ids) in csv_columns(path, ("Term", "General SNOMED ID"), delimiter="\t"):
+        if not term.strip() or not concepts(ids):
+            raise InputError(f"{path} line {number}: expected a term and its id, got {term[:40]!r} and {ids[:40]!r}")
+        mentions.append(Mention((fold(term),), concepts(ids)))
     return mentions
 
 

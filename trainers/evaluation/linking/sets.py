@@ -8,6 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from pipelines.console import InputError
+from trainers.evaluation.folders import plain_or_gzipped
 from trainers.evaluation.graded import file_sha256
 from trainers.evaluation.lines import file_lines
 from trainers.evaluation.linking.mentions import (
@@ -20,7 +21,7 @@ from trainers.evaluation.linking.mentions import (
     resolved,
 )
 from trainers.evaluation.linking.names import Dictionary, bare, concepts, lower, read_ctd, read_names
-from trainers.evaluation.linking.task import LinkingSet
+from trainers.evaluation.linking.task import LinkingSet, checked
 from trainers.evaluation.task import Missing
 
 PARENTS = ("", "bel", "linking", "data", "datasets", "evaluation/data", "evaluation/xl_bel")
@@ -36,7 +37,8 @@ OWN_RULES = "mentions made from the corpus by our rules (data_cards), not BioSyn
 class Corpus:
     """A corpus of abstracts in PubTator's format, and how BioSyn made a linking test of it.
 
-    `files` maps train, dev and test file to their annotations; `mentions` and `documents` are those of the test.
+    `files` maps train, dev and test file to their annotations; `mentions` and `documents` are those of the test, and
+    `fewest` of these mentions are left where BioSyn has dropped those with an id that the dictionary lacks.
     `vocabularies` are the dictionaries' usual file names.
     """
 
@@ -46,6 +48,7 @@ class Corpus:
     files: dict[str, int]
     kinds: frozenset[str]
     mentions: int
+    fewest: int
     documents: int
     vocabularies: tuple[str, ...]
     spelled: bool
@@ -65,15 +68,15 @@ CORPORA = (
     Corpus(
         "ncbi-disease", "NCBI-disease", ("ncbi-disease", "NCBI-disease", "NCBI_disease"),
         {"NCBItrainset_corpus.txt": 5145, "NCBIdevelopset_corpus.txt": 787, "NCBItestset_corpus.txt": 960},
-        frozenset({"SpecificDisease", "Modifier", "DiseaseClass", "CompositeMention"}), 960, 100, _DISEASES,
-        True, "https://www.ncbi.nlm.nih.gov/CBBresearch/Dogan/DISEASE/",
+        frozenset({"SpecificDisease", "Modifier", "DiseaseClass", "CompositeMention"}), 960, 960, 100,
+        _DISEASES, True, "https://www.ncbi.nlm.nih.gov/CBBresearch/Dogan/DISEASE/",
     ),
     Corpus(
-        "bc5cdr-disease", "BC5CDR-disease", _CDR_FOLDERS, _CDR_FILES, frozenset({"Disease"}), 4424, 500, _DISEASES,
-        False, _CDR_WHERE,
+        "bc5cdr-disease", "BC5CDR-disease", _CDR_FOLDERS, _CDR_FILES, frozenset({"Disease"}), 4424, 4300, 500,
+        _DISEASES, False, _CDR_WHERE,
     ),
     Corpus(
-        "bc5cdr-chemical", "BC5CDR-chemical", _CDR_FOLDERS, _CDR_FILES, frozenset({"Chemical"}), 5385, 500,
+        "bc5cdr-chemical", "BC5CDR-chemical", _CDR_FOLDERS, _CDR_FILES, frozenset({"Chemical"}), 5385, 5300, 500,
         ("CTD_chemicals.tsv",), False, _CDR_WHERE,
     ),
 )  # fmt: skip
@@ -94,8 +97,8 @@ def read_sets(data: Path) -> tuple[list[LinkingSet], list[Missing]]:
     """
     others = (_chen, _xl_bel, _askapatient, _cometa)
     read = [*(_corpus(corpus, data) for corpus in CORPORA), *(reader(data) for reader in others)]
-    found = [item for item in read if isinstance(item, LinkingSet)]
-    return [*found, *_own(data)], [item for item in read if isinstance(item, Missing)]
+    found = [*(item for item in read if isinstance(item, LinkingSet)), *_own(data)]
+    return [checked(item) for item in found], [item for item in read if isinstance(item, Missing)]
 
 
 def _corpus(corpus: Corpus, data: Path) -> LinkingSet | Missing:
@@ -125,8 +128,11 @@ def _prepared(corpus: Corpus, dictionary: Path) -> LinkingSet:
             f"{dictionary.parent / 'processed_test'}: {len(paths)} .concept files, expected {corpus.documents}: "
             "get the original files again"
         )
-    if not 0 < len(mentions) <= corpus.mentions:
-        raise InputError(f"{dictionary.parent}: {len(mentions)} mentions, expected {corpus.mentions} or a few less")
+    if not corpus.fewest <= len(mentions) <= corpus.mentions:
+        span = f"{corpus.fewest} to {corpus.mentions}" if corpus.fewest < corpus.mentions else f"{corpus.mentions}"
+        raise InputError(
+            f"{dictionary.parent}: {len(mentions)} mentions, expected {span}: get the original files again"
+        )
     return LinkingSet(
         corpus.name,
         corpus.title,
@@ -134,6 +140,7 @@ def _prepared(corpus: Corpus, dictionary: Path) -> LinkingSet:
         Dictionary.of(read_names(dictionary, lower)),
         str(dictionary.parent),
         _checksums([dictionary, *paths]),
+        note=f"{len(mentions)} of {corpus.mentions} mentions" if len(mentions) < corpus.mentions else None,
     )
 
 
@@ -237,10 +244,14 @@ def _askapatient(data: Path) -> LinkingSet | Missing:
     if names is None or len(found) < FOLDS:
         reason = f"no askapatient/ with AskAPatient.dict.txt and {FOLDS} folds, as SapBERT has them, below {data}"
         return Missing("askapatient", "AskAPatient", reason, SAPBERT)
-    mentions = [item for fold, path in enumerate(found) for item in read_queries(path, lower, f"fold {fold}")]
+    folds = [read_queries(path, lower, f"fold {fold}") for fold, path in enumerate(found)]
+    empty = next((path for path, fold in zip(found, folds, strict=True) if not fold), None)
+    if empty is not None:
+        raise InputError(f"{empty} holds no mention: get the original file again")
     return LinkingSet(
-        "askapatient", "AskAPatient", tuple(mentions), Dictionary.of(read_names(names, lower)), str(names.parent),
-        _checksums([names, *found]), note="the mentions of all ten test folds together; their number is not checked",
+        "askapatient", "AskAPatient", tuple(chain.from_iterable(folds)), Dictionary.of(read_names(names, lower)),
+        str(names.parent), _checksums([names, *found]),
+        note="the mentions of all ten test folds together; their number is not checked",
     )  # fmt: skip
 
 
@@ -263,9 +274,7 @@ def _own(data: Path) -> Iterator[LinkingSet]:
 
 def _file(data: Path, folders: Sequence[str], name: str) -> Path | None:
     """Return the first file of a name, gzipped or not, in folders below the usual parents."""
-    places = (data / parent / folder / name for parent in PARENTS for folder in folders)
-    both = (path for place in places for path in (place, place.with_name(f"{place.name}.gz")))
-    return next((path for path in both if path.is_file()), None)
+    return plain_or_gzipped(name, (data / parent / folder for parent in PARENTS for folder in folders))
 
 
 def _check(path: Path, found: int, expected: int, what: str) -> None:

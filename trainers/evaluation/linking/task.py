@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from pipelines.console import InputError
 from trainers.evaluation.linking.mentions import Mention
 from trainers.evaluation.linking.names import Dictionary
-from trainers.evaluation.linking.search import Similarity, nearest
+from trainers.evaluation.search import Similarity, nearest
 from trainers.evaluation.task import Items, Result
 
 if TYPE_CHECKING:
@@ -94,6 +95,31 @@ class LinkingSet:
     def _rank(self, rows: list[int], ids: frozenset[str]) -> int:
         hits = (place for place, row in enumerate(rows, 1) if self.dictionary.ids[row] & ids)
         return next(hits, 1 + max(RANKS.values()))
+
+
+def checked(found: LinkingSet) -> LinkingSet:
+    """Return a set, its note with the number of mentions that can only be wrong: no name has any of their concepts.
+
+    Raises:
+        InputError: That is all of them, or the dictionary has no name.
+    """
+    if not found.dictionary.names:
+        raise InputError(f"{found.source}: the dictionary of {found.title} has no name with an id: get another one")
+    known = {key for ids in found.dictionary.ids for key in ids}
+    lost = [mention.ids for mention in found.mentions if not mention.ids & known]
+    if not lost:
+        return found
+    capitals = {key.lower(): key for key in known}
+    twins = ((key, capitals[key.lower()]) for ids in lost for key in sorted(ids) if key.lower() in capitals)
+    twin = next(twins, None)
+    hint = f" (do only capitals differ? {twin[0]!r} in the mentions, {twin[1]!r} in the dictionary)" if twin else ""
+    if len(lost) == len(found.mentions):
+        raise InputError(
+            f"{found.source}: none of the {len(lost)} mentions has a concept of the dictionary, the first is "
+            f"{'|'.join(sorted(lost[0]))}{hint}: give both the same ids"
+        )
+    remark = f"{len(lost)} mentions have no concept in the dictionary{hint}: counted as wrong"
+    return replace(found, note="; ".join(filter(None, (found.note, remark))))
 
 
 def _figures(right: NDArray[np.bool_]) -> dict[str, float | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from trainers.evaluation.hub import HUB
 from trainers.evaluation.induction.sets import REPORTED, WHERE, read_pairs
 from trainers.evaluation.induction.task import FIGURES as FIGURES
 from trainers.evaluation.induction.task import LexiconPair
@@ -18,7 +19,7 @@ def find(data: str) -> tuple[list[LexiconPair], list[Missing]]:
     Raises:
         InputError: A file is malformed, or a count is not the published one.
     """
-    if data.startswith("hf:"):
+    if data.startswith(HUB):
         reason = "not on the Hub in the form that is read"
         return [], [Missing(f"bli-{pair}", f"BLI {pair}", reason, WHERE) for pair in REPORTED]
     return read_pairs(Path(data).expanduser())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from trainers.evaluation.hub import HUB
 from trainers.evaluation.linking.sets import CORPORA, SAPBERT, read_sets
 from trainers.evaluation.linking.task import FIGURES as FIGURES
 from trainers.evaluation.linking.task import LinkingSet
@@ -19,7 +20,7 @@ def find(data: str) -> tuple[list[LinkingSet], list[Missing]]:
     Raises:
         InputError: A file is malformed, or a count is not the published one.
     """
-    if data.startswith("hf:"):
+    if data.startswith(HUB):
         names = {corpus.name: corpus.title for corpus in CORPORA} | {"xl-bel": "XL-BEL", "cometa": "COMETA"}
         reason = "not on the Hub in the form that is read"
         return [], [Missing(name, title, reason, SAPBERT) for name, title in names.items()]

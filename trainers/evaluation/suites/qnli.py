@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from trainers.evaluation.answers import AnswerSet, read_qnli, read_qnli_hub
-from trainers.evaluation.sources import HUB
+from trainers.evaluation.hub import HUB
 from trainers.evaluation.task import Missing
 
 FIGURES = ("auc",)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from trainers.evaluation.sources import HUB
+from trainers.evaluation.hub import HUB
 from trainers.evaluation.task import Missing
 from trainers.evaluation.transfer.hub import read_hub
 from trainers.evaluation.transfer.labelled import FIGURES as FIGURES

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from pipelines.console import InputError
-from trainers.evaluation.hub import first_line, load_columns
+from trainers.evaluation.hub import HUB, first_line, load_columns
 from trainers.evaluation.task import Missing
 from trainers.evaluation.transfer.labelled import Labelled, LabelledSet
 from trainers.evaluation.transfer.sets import HubCopy, Part, TransferSet
@@ -51,7 +51,7 @@ def read_hub(about: TransferSet, organisation: str) -> LabelledSet | Missing:
         if len(parts[part]) != size:
             raise InputError(f"{source} ({part}): {len(parts[part])} items, expected {size}: another copy is needed")
     files = {"revision": ",".join(sorted(revisions))} if revisions else {}
-    return LabelledSet(about, parts, f"hf:{source}", files, ROWS_DIFFER)
+    return LabelledSet(about, parts, f"{HUB}{source}", files, ROWS_DIFFER)
 
 
 def _load(about: TransferSet, copy: HubCopy, source: str, split: str) -> tuple[tuple[Labelled, ...], set[str]]:

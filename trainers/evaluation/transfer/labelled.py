@@ -101,6 +101,9 @@ class LabelledSet:
         The outcomes stand in the order of the files. `seed` shuffles the folds; SentEval's own is 1111. Where every
         item is held out once, the accuracy is that of all items, of which SentEval's mean over the folds differs only
         as far as these are of unequal size; `parts` has each fold, with the strength that was chosen for it.
+
+        More than two classes have one multinomial model, and intercepts are free. SentEval's figures are from the
+        years when scikit-learn's default was liblinear: a model for each class against the rest, intercepts penalised.
         """
         if "all" in self.parts:
             return self._held_out(vectors, seed)

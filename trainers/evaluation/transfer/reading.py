@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from pipelines.console import InputError
+from trainers.evaluation.folders import whole_folder
 from trainers.evaluation.graded import file_sha256
+from trainers.evaluation.lines import file_lines
 from trainers.evaluation.task import Missing
 from trainers.evaluation.transfer.labelled import Labelled, LabelledSet
 from trainers.evaluation.transfer.sets import QUESTION_TYPES, File, Layout, Part, TransferSet
@@ -23,13 +26,9 @@ def read_folder(about: TransferSet, data: Path) -> LabelledSet | Missing:
     Raises:
         InputError: A line is malformed, or a file holds another number of items than published.
     """
-    places = [data / parent / folder for parent in PARENTS for folder in about.folders]
-    folders = [place for place in places if place.is_dir()]
-    if not folders:
-        return about.missing(f"no folder {' or '.join(about.folders)} below {data}")
-    folder = next((place for place in folders if not _absent(about, place)), folders[0])
-    if absent := _absent(about, folder):
-        return about.missing(f"{folder} lacks {', '.join(absent)}")
+    folder = whole_folder(about.folders, data, partial(_absent, about), PARENTS)
+    if isinstance(folder, str):
+        return about.missing(folder)
     parts: dict[Part, tuple[Labelled, ...]] = {}
     for file in about.files:
         parts[file.part] = parts.get(file.part, ()) + _read(folder / file.name, file, about.layout)
@@ -44,7 +43,8 @@ def _absent(about: TransferSet, folder: Path) -> list[str]:
 
 def _read(path: Path, file: File, layout: Layout) -> tuple[Labelled, ...]:
     header = layout == "mrpc"
-    lines = _lines(path)[header:]
+    # TREC is latin-1 as it was published, and as SentEval reads it.
+    lines = file_lines(path, bytewise=True)[header:]
     if len(lines) != file.items:
         raise InputError(f"{path}: {len(lines)} items, expected {file.items}: get the original files again")
     items = []
@@ -54,18 +54,6 @@ def _read(path: Path, file: File, layout: Layout) -> tuple[Labelled, ...]:
         except ValueError:
             raise InputError(f"{path} line {number}: {line[:60]!r} is no {_EXPECTED[layout]}") from None
     return tuple(items)
-
-
-def _lines(path: Path) -> list[str]:
-    raw = path.read_bytes()
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        # As TREC was published, and as SentEval reads it.
-        text = raw.decode("latin-1")
-    # Not splitlines: it ends a line at characters that may stand in one.
-    lines = text.replace("\r\n", "\n").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
 
 
 def _words(text: str) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from trainers.evaluation.benchmarks import SENTEVAL
 from trainers.evaluation.task import Missing
 
 Part = Literal["all", "train", "dev", "test"]
 Layout = Literal["classes", "trec", "mrpc", "sst2", "sst5"]
 
-SENTEVAL = "https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar"
 QUESTION_TYPES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 
 

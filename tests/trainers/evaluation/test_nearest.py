@@ -1,0 +1,111 @@
+"""Exact search by blocks against a full sort, ties included."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+
+from trainers.evaluation.search import MARGIN, nearest, norms, score_blocks, unit
+
+
+def by_hand(queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: str) -> list[list[int]]:
+    """Sort all keys by similarity, in plain Python; equal ones by their place."""
+
+    def score(query: list[float], key: list[float]) -> float:
+        dot = math.fsum(a * b for a, b in zip(query, key, strict=True))
+        length = math.hypot(*key) if similarity == "cosine" else 1.0
+        return round(dot / (math.hypot(*query) * length), 6) if dot else 0.0
+
+    rows, columns = queries.tolist(), keys.tolist()
+    return [sorted(range(len(columns)), key=lambda j: (-score(query, columns[j]), j))[:k] for query in rows]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(1, 6), st.integers(1, 60), st.integers(1, 6), st.integers(1, 8), st.integers(1, 200),
+    st.sampled_from(["cosine", "dot"]), st.integers(0, 2**32 - 1),
+)  # fmt: skip
+def test_blocks_find_what_a_full_sort_finds_the_first_of_equal_ones_first(
+    n: int, m: int, d: int, k: int, scores: int, similarity: str, seed: int
+) -> None:
+    # Few distinct values: many keys are equal, or equally near, or zero.
+    values = np.random.default_rng(seed).integers(-1, 2, (n + m, d)).astype(np.float32)
+    queries, keys = values[:n], values[n:]
+    found = nearest(queries, keys, k, "dot" if similarity == "dot" else "cosine", scores=scores)
+    assert found.tolist() == by_hand(queries, keys, k, similarity)
+
+
+def test_equal_rows_tie_exactly_wherever_they_stand() -> None:
+    rng = np.random.default_rng(0)
+    distinct = rng.normal(size=(700, 48)).astype(np.float32)
+    keys = distinct[rng.integers(0, 700, 2100)]
+    queries = rng.normal(size=(37, 48)).astype(np.float32)
+    cosines = (queries / norms(queries)[:, None]).astype(np.float64) @ (distinct / norms(distinct)[:, None]).T
+    place = {row.tobytes(): index for index, row in enumerate(distinct)}
+    which = np.array([place[row.tobytes()] for row in keys])
+    expected = np.stack([np.lexsort((np.arange(2100), -line[which])) for line in cosines])[:, :5]
+    assert nearest(queries, keys, 5, scores=5000).tolist() == expected.tolist()
+
+
+def test_more_ties_than_the_margin_are_settled_by_order() -> None:
+    keys = np.ones((4 * MARGIN, 3), np.float32)
+    keys[-1] = [1, 1, 0.5]
+    assert nearest(np.ones((2, 3), np.float32), keys, 5).tolist() == [[0, 1, 2, 3, 4]] * 2
+    queries = np.array([[1, 1, 0.5]], np.float32)
+    assert nearest(queries, keys, 5).tolist() == [[4 * MARGIN - 1, 0, 1, 2, 3]]
+
+
+def test_a_zero_query_takes_the_first_keys_and_few_keys_are_all_found() -> None:
+    keys = np.random.default_rng(1).normal(size=(50, 4)).astype(np.float32)
+    assert nearest(np.zeros((1, 4), np.float32), keys, 3).tolist() == [[0, 1, 2]]
+    assert nearest(keys[:1], keys[:2], 5).shape == (1, 2)
+    assert nearest(keys[:0], keys, 5).shape == (0, 5)
+    assert nearest(keys[:2], keys[:0], 5).shape == (2, 0)
+
+
+@pytest.mark.parametrize("similarity", ["cosine", "dot"])
+def test_sparse_vectors_give_what_dense_ones_give(similarity: str) -> None:
+    rng = np.random.default_rng(2)
+    dense = rng.normal(size=(90, 30)).astype(np.float32) * (rng.random((90, 30)) < 0.2)
+    queries, keys = dense[:20].astype(np.float32), dense[20:].astype(np.float32)
+    how = "dot" if similarity == "dot" else "cosine"
+    expected = nearest(queries, keys, 4, how)
+    assert nearest(csr_matrix(queries), csr_matrix(keys), 4, how).tolist() == expected.tolist()
+
+
+def test_a_block_holds_no_more_scores_than_asked_for_and_blocks_cover_all_queries() -> None:
+    rng = np.random.default_rng(3)
+    queries, keys = rng.normal(size=(100, 8)).astype(np.float32), rng.normal(size=(40, 8)).astype(np.float32)
+    blocks = list(score_blocks(queries, keys, scores=410))
+    assert {block.numel() for _, block in blocks} == {400}
+    assert [start for start, _ in blocks] == list(range(0, 100, 10))
+    assert all(len(block) == 1 for _, block in score_blocks(queries, keys, scores=1))
+    joined = np.concatenate([block.cpu().numpy() for _, block in blocks])
+    np.testing.assert_allclose(joined, queries @ keys.T, atol=1e-5)
+
+
+def test_unit_rows_have_length_one_and_a_zero_row_stays() -> None:
+    matrix = np.array([[3, 4], [0, 0]], np.float32)
+    np.testing.assert_allclose(np.asarray(unit(matrix)), [[0.6, 0.8], [0, 0]], atol=1e-7)
+    sparse = unit(csr_matrix(matrix))
+    assert not isinstance(sparse, np.ndarray)
+    np.testing.assert_allclose(sparse.toarray(), [[0.6, 0.8], [0, 0]], atol=1e-7)
+
+
+@pytest.mark.gpu
+def test_a_gpu_finds_what_the_cpu_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    rng = np.random.default_rng(4)
+    queries, keys = rng.normal(size=(300, 64)).astype(np.float32), rng.normal(size=(9000, 64)).astype(np.float32)
+    there = nearest(queries, keys, 5)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert there.tolist() == nearest(queries, keys, 5).tolist()
