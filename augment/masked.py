@@ -71,6 +71,8 @@ class FillModel:
                 raise InputError(f"--encoder {self.path}: no tokenizer could be read there ({_line(error)})") from None
         if not tokenizer.is_fast:
             raise InputError(f"--encoder {self.path}: needs a fast tokenizer (tokenizer.json); this one has no offsets")
+        if len(tokenizer) <= len(tokenizer.all_special_tokens):
+            raise InputError(f"--encoder {self.path}: no vocabulary, the tokenizer's files are missing")
         return tokenizer
 
     @cached_property

@@ -26,11 +26,13 @@ class Tfidf:
     fit: FitText | None = None
     name: str = NAME
     _dimension: int | None = field(default=None, init=False)
+    _texts: int = field(default=0, init=False)
 
     @property
     def title(self) -> str:
         """The encoder, and which text its frequencies are from."""
-        return f"{self.name}, fitted on {self.fit.title if self.fit else 'the evaluation text itself (transductive)'}"
+        source = self.fit.title if self.fit else f"the evaluation text itself (transductive), {self._texts:,} texts"
+        return f"{self.name}, fitted on {source}"
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return the texts' vectors (texts, words of the vocabulary), sparse, of length 1; 0 where no word is known.
@@ -47,7 +49,7 @@ class Tfidf:
             source = self.fit.name if self.fit else "the evaluation text"
             raise InputError(f"{NAME} finds no word of two letters or more in {source} ({error})") from None
         matrix: Matrix = vectorizer.transform(texts).tocsr()
-        self._dimension = int(matrix.shape[1])
+        self._dimension, self._texts = int(matrix.shape[1]), len(texts)
         advance(len(texts))
         return matrix
 
@@ -60,5 +62,5 @@ class Tfidf:
             "kind": NAME,
             "dimension": self._dimension,
             "scikit-learn": __version__,
-            "fit": self.fit.card() if self.fit else "evaluation text",
+            "fit": self.fit.card() if self.fit else {"name": "evaluation text", "texts": self._texts},
         }

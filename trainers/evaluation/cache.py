@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LIMIT = 8 * 1024**3
 """Most bytes that all models' vectors take; those not used for the longest time go first."""
-CHUNK = 16_384
+CHUNK = 4096
 """Texts in a shard: what an interrupted evaluation loses at most."""
 _KEY = 16
 

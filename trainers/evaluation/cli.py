@@ -88,6 +88,8 @@ def _found(names: Sequence[str] | None, data: str | None) -> list[Suite]:
     """Find the suites that are asked for, or the usual one, and say what is done with the data."""
     from trainers.evaluation.suite import find_suites
 
+    if data == "":
+        raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
     if not names and not data:
         note(f"no benchmark data given (--data DIR, --data hf:mteb or {DATA_VARIABLE}): the bundled smoke test it is")
     names = names or (["sts"] if data else [SMOKE_TEST])
@@ -119,6 +121,8 @@ def _cache(folder: Path | None, off: bool) -> Path | None:
 
     if off and folder is not None:
         raise InputError(f"--cache {folder} and --no-cache: give one of them")
+    if folder is not None and folder.expanduser().exists() and not folder.expanduser().is_dir():
+        raise InputError(f"--cache {folder} is no folder: give another, or --no-cache")
     return None if off else (folder.expanduser() if folder is not None else cache_folder())
 
 
@@ -164,7 +168,7 @@ def _report(evaluation: Evaluation, directory: Path, *, json: bool, mteb: bool) 
         from trainers.evaluation.mteb import write_results
 
         written += write_results(directory / "mteb", evaluation)
-    note("written: " + ", ".join(map(str, written)))
+    note(f"written: {', '.join(map(str, written)) if single else f'{len(written)} files in {directory}'}")
 
 
 def _from_cache(evaluation: Evaluation) -> list[str]:

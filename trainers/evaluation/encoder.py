@@ -15,7 +15,7 @@ import numpy as np
 from pipelines.console import InputError, note
 from trainers.evaluation.hub import first_line
 from trainers.evaluation.identity import fingerprint, revision_of, weights_of
-from trainers.evaluation.location import check_directory, locate, usable
+from trainers.evaluation.location import check_directory, check_vocabulary, locate, usable
 from trainers.evaluation.pooling import PADDED, POOLINGS, FirstLast, PaddedMean
 from trainers.evaluation.pooling import PoolingMode as PoolingMode
 from trainers.evaluation.vectors import Advance, check, still
@@ -211,10 +211,11 @@ def load_encoder(
                 local_files_only=directory is not None,
                 model_kwargs={"use_safetensors": True},
             )
-    except (OSError, ValueError, RuntimeError, ImportError, SafetensorError) as error:
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         raise InputError(
             f"cannot load the model {name!r} ({first_line(error)}): give a directory or a Hub name with safetensors"
         ) from error
+    check_vocabulary(model.tokenizer, name)
     if pooling is not None:
         model = _repooled(model, pooling)
     model.float()

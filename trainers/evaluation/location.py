@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from pipelines.console import InputError
 from trainers.encoders.pretrained import STARTER, starter_folder
@@ -45,12 +46,25 @@ def locate(name: str) -> tuple[Path | None, str]:
 
 
 def check_directory(directory: Path) -> None:
-    """Raise unless a directory holds a model with safetensors.
+    """Raise unless a directory holds a model with safetensors, in all of its modules.
 
     Raises:
-        InputError: It has no configuration, or no such weights.
+        InputError: It has no configuration, no such weights, or weights of a module in a pickle.
     """
     if not (directory / "modules.json").exists() and not (directory / "config.json").exists():
         raise InputError(f"{directory} holds no model (no modules.json, no config.json): give the directory of one")
     if not any(directory.rglob("*.safetensors")):
         raise InputError(f"{directory} has no *.safetensors: weights are read from safetensors only")
+    pickled = [path for path in sorted(directory.glob("*/*.bin")) if not any(path.parent.glob("*.safetensors"))]
+    if pickled and (directory / "modules.json").exists():
+        raise InputError(f"{pickled[0]} is no safetensors file: weights are read from safetensors only")
+
+
+def check_vocabulary(tokenizer: Any, name: str) -> None:  # noqa: ANN401 - of whatever kind the model has
+    """Raise unless a model's tokenizer knows any words.
+
+    Raises:
+        InputError: It has special tokens alone, as one whose files were not found.
+    """
+    if callable(tokenizer) and len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise InputError(f"{name} has no vocabulary: its tokenizer's files (tokenizer.json, vocab.txt) are missing")

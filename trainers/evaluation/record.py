@@ -13,6 +13,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from pipelines.console import TwinviewsError
 from trainers.evaluation import report
 from trainers.evaluation.suite import Evaluation, SetScores, SuiteScores
 
@@ -136,12 +137,18 @@ def _replace(path: Path, text: str) -> Path:
 
 
 def replace(path: Path, write_to: Callable[[IO[bytes]], object]) -> Path:
-    """Write a file beside its place, then put it there: a reader finds the old one or the new one, whole."""
+    """Write a file beside its place, then put it there: a reader finds the old one or the new one, whole.
+
+    Raises:
+        TwinviewsError: It cannot be written there.
+    """
     draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with draft.open("wb") as stream:
             write_to(stream)
         os.replace(draft, path)
+    except OSError as error:
+        raise TwinviewsError(f"cannot write {path} ({error.strerror}): give another place with --out") from None
     finally:
         draft.unlink(missing_ok=True)
     return path

@@ -9,7 +9,7 @@ from trainers.evaluation.discovery import SMOKE_TEST
 from trainers.evaluation.suite import Evaluation, SetScores, SuiteScores
 
 SEEN = "seen in training"
-SUMMARY = ("suite", "sets", "missing", "texts", "figure", "average")
+SUMMARY = ("suite", "sets", "missing", "texts", "figure", "score")
 
 _AGGREGATIONS = (
     "`all` correlates over the concatenated subsets, `mean` averages the subsets' correlations, `weighted` weights",
@@ -60,22 +60,27 @@ def title(evaluation: Evaluation, scores: SuiteScores) -> str:
 
 
 def summary_rows(evaluation: Evaluation) -> list[tuple[object, ...]]:
-    """Return a row per suite: sets found, sets missing, distinct texts, and its first figure's average."""
+    """Return a row per suite: sets found, sets missing, distinct texts, and its first figure's average.
+
+    A suite without an average has the figure of its first set, by name.
+    """
     lines: list[tuple[object, ...]] = []
     for scores in evaluation.suites:
-        figure = next(iter(scores.averages), None)
-        mark = "" if scores.complete or figure is None else f" (of {len(scores.counted)} of {scores.suite.expected})"
-        lines.append(
-            (
-                scores.suite.name,
-                len(scores.sets),
-                len(scores.suite.missing),
-                scores.distinct_texts,
-                f"{figure}{mark}" if figure else None,
-                cell(scores.averages[figure]) if figure else None,
-            )
-        )
+        name, value = _main_figure(scores)
+        shown = cell(value, scores.suite.decimals)
+        counts = len(scores.sets), len(scores.suite.missing), scores.distinct_texts
+        lines.append((scores.suite.name, *counts, name, shown))
     return lines
+
+
+def _main_figure(scores: SuiteScores) -> tuple[str | None, float | None]:
+    for name, value in scores.averages.items():
+        mark = "" if scores.complete else f" (of {len(scores.counted)} of {scores.suite.expected})"
+        return f"{name}{mark}", value
+    for item in scores.sets:
+        for name, value in item.result.figures.items():
+            return f"{name} ({item.task.title})", value
+    return None, None
 
 
 def notes(evaluation: Evaluation, scores: SuiteScores) -> list[str]:
@@ -85,7 +90,11 @@ def notes(evaluation: Evaluation, scores: SuiteScores) -> list[str]:
         if item.task.note:
             remarks.setdefault(item.task.note, []).append(item.task.title)
     said = [f"{_named(titles, scores)}: {remark}" for remark, titles in remarks.items()]
-    said += [f"{item.task.title}: {reason}" for item in scores.sets for reason in _undefined(item)]
+    undefined: dict[str, list[str]] = {}
+    for item in scores.sets:
+        for reason in _undefined(item):
+            undefined.setdefault(reason, []).append(item.task.title)
+    said += [f"{_named(titles, scores)}: {reason}" for reason, titles in undefined.items()]
     if evaluation.shared:
         said.append(
             f"{evaluation.shared:,} of the {evaluation.distinct_texts:,} evaluation texts stand in the text that was "

@@ -199,6 +199,16 @@ def test_a_vocabulary_file_adds_candidates(tmp_path: Path) -> None:
     assert "vocabulary/fr.txt" in found.files
 
 
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("content", ["", "chat 0.1 0.2\n"])
+def test_a_vocabulary_that_is_none_is_one_line(tmp_path: Path, content: str) -> None:
+    write_pair(tmp_path / "xling-eval", "en-fr")
+    (tmp_path / "xling-eval" / "vocabulary").mkdir()
+    (tmp_path / "xling-eval" / "vocabulary" / "fr.txt").write_text(content)
+    with pytest.raises(InputError, match=r"fr\.txt: expected a word a line"):
+        bli.find(str(tmp_path))
+
+
 def test_several_translations_are_one_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sets, "SIZES", {"train.freq.5k": 1, "test.freq.2k": 3})
     write_pair(tmp_path / "xling-eval", "ru-fr", "a\tb\n", "x\ty\nx\tz\nx\ty\n")

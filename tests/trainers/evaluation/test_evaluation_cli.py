@@ -171,7 +171,7 @@ def text(tmp_path: Path, sentences: list[str], words: list[str]) -> Path:
 @pytest.mark.parametrize(
     ("arguments", "title", "folder"),
     [
-        (["tfidf"], "tfidf, fitted on the evaluation text itself (transductive)", "runs/tfidf/evaluation"),
+        (["tfidf"], "tfidf, fitted on the evaluation text itself (transductive), ", "runs/tfidf/evaluation"),
         (
             ["tfidf", "--fit", "text.txt"],
             "tfidf, fitted on text.txt (42 sentences)",
@@ -286,6 +286,8 @@ def test_a_recipe_file_gives_the_options(
         (["tiny", "--suite", "stss"], "no suite 'stss': there are "),
         (["tiny", "--suite", "all", "--data", "."], "none of the sets of "),
         (["tiny", "--cache", "x", "--no-cache"], "--cache x and --no-cache: give one of them"),
+        (["tiny", "--cache", "tiny/config.json"], "--cache tiny/config.json is no folder"),
+        (["tiny", "--data", ""], "--data is empty"),
         (["tiny", "--data", "nowhere"], "no data folder 'nowhere'"),
         (["tiny", "--data", "."], "none of the suite's sets is in ."),
         (["tiny", "--pooling", "max"], "'max' is not one of 'mean', 'cls', 'first-last', 'padded-mean'"),
@@ -316,6 +318,43 @@ def test_mistakes_are_one_line_and_exit_code_2(
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1].startswith("error: ")
     assert message in lines[-1]
+
+
+def test_a_model_without_its_tokenizer_is_refused(
+    app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for path in (*model.glob("tokenizer*"), *model.glob("vocab*"), *model.glob("special*")):
+        path.unlink()
+    assert call(app, [str(model), "--pooling", "mean"]) == 2
+    assert "tokenizer" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_module_with_pickled_weights_is_refused(
+    app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
+
+    first = Transformer(str(model))
+    width = first.get_embedding_dimension()
+    SentenceTransformer(modules=[first, Pooling(width, "mean"), Dense(width, 3)]).save(str(tmp_path / "dense"))
+    (dense,) = (tmp_path / "dense").glob("2_Dense*")
+    assert call(app, [str(tmp_path / "dense")]) == 0
+    (dense / "model.safetensors").unlink()
+    torch.save({"linear.weight": torch.zeros(3, width), "linear.bias": torch.zeros(3)}, dense / "pytorch_model.bin")
+    assert call(app, [str(tmp_path / "dense")]) == 2
+    assert "weights are read from safetensors only" in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_a_full_disk_is_one_line_that_names_the_file(
+    app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "out" / "sample.json").mkdir(parents=True)
+    assert call(app, [str(model), "--pooling", "mean", "--out", "out"]) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert "cannot write out/sample.json (Is a directory)" in last
+    assert not list((tmp_path / "out").glob(".*"))
 
 
 def test_the_command_is_importable_without_the_heavy_libraries() -> None:

@@ -190,6 +190,9 @@ def test_a_dictionary_without_a_name_is_refused(tmp_path: Path) -> None:
         linking.find(str(tmp_path))
 
 
+MEDIC_LINES = "D1||Hearing Loss, Partial|Deafness\n" * 11915
+
+
 def write_corpus(folder: Path, test: int = 960) -> None:
     """Write NCBI-disease at its published size: every mention the same, but for train's and dev's."""
     folder.mkdir(parents=True)
@@ -204,7 +207,7 @@ def write_corpus(folder: Path, test: int = 960) -> None:
 def test_a_corpus_becomes_mentions_and_a_dictionary_with_the_mentions_of_train_and_dev(tmp_path: Path) -> None:
     write_corpus(tmp_path / "bel" / "ncbi-disease")
     (tmp_path / "bel" / "dictionary").mkdir()
-    (tmp_path / "bel" / "dictionary" / "medic_06Jul2012.txt").write_text("D1||Hearing Loss, Partial|Deafness\n")
+    (tmp_path / "bel" / "dictionary" / "medic_06Jul2012.txt").write_text(MEDIC_LINES)
     ((found,), missing) = linking.find(str(tmp_path))
     assert found.size == 960
     assert found.mentions[0] == Mention(("hearing loss",), frozenset({"D1"}))
@@ -218,8 +221,27 @@ def test_a_corpus_without_a_dictionary_is_missing_and_of_another_size_an_error(t
     write_corpus(tmp_path / "ncbi-disease", test=959)
     _, missing = linking.find(str(tmp_path))
     assert "no dictionary medic_06Jul2012.txt" in next(item for item in missing if item.name == "ncbi-disease").reason
-    (tmp_path / "medic_06Jul2012.txt").write_text("D1||x\n")
+    (tmp_path / "medic_06Jul2012.txt").write_text(MEDIC_LINES)
     with pytest.raises(InputError, match=r"NCBItestset_corpus.txt: 959 annotations .*, expected 960"):
+        linking.find(str(tmp_path))
+
+
+@pytest.mark.parametrize(("medic", "spelling"), [(11914, 37), (11915, 36)])
+def test_a_dictionary_or_a_spelling_list_that_was_cut_is_an_error(tmp_path: Path, medic: int, spelling: int) -> None:
+    write_corpus(tmp_path / "ncbi-disease")
+    (tmp_path / "medic_06Jul2012.txt").write_text("D1||x\n" * medic)
+    (tmp_path / "ncbi-spell-check.txt").write_text("teh||the\n" * spelling)
+    found, expected = (11914, 11915) if medic < 11915 else (36, 37)
+    with pytest.raises(InputError, match=f"{found} lines, expected {expected}"):
+        linking.find(str(tmp_path))
+
+
+def test_a_set_of_ones_own_cannot_have_a_known_ones_name(tmp_path: Path) -> None:
+    folder = tmp_path / "linking" / "cometa"
+    folder.mkdir(parents=True)
+    (folder / "dictionary.txt").write_text("C1||heart\n")
+    (folder / "mentions.txt").write_text("C1||heart\n")
+    with pytest.raises(InputError, match="cometa is the name of a known set"):
         linking.find(str(tmp_path))
 
 

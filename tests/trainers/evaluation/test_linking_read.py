@@ -60,14 +60,17 @@ def test_a_dictionary_joins_the_ids_of_one_name_in_the_place_of_the_first() -> N
 
 def test_medic_lines_give_every_synonym_all_ids(tmp_path: Path) -> None:
     path = tmp_path / "medic.txt.gz"
-    path.write_bytes(gzip.compress(b"C567755|613097||Tooth Agenesis, Selective, 6|STHAG6\n\nD001||A||x\n"))
-    read = list(read_names(path, bare))
-    assert read[:2] == [
+    path.write_bytes(gzip.compress(b"C567755|613097||Tooth Agenesis, Selective, 6|STHAG6\n\n"))
+    assert list(read_names(path, bare)) == [
         ("tooth agenesis selective 6", frozenset({"C567755", "613097"})),
         ("sthag6", frozenset({"C567755", "613097"})),
     ]
-    (tmp_path / "bad.txt").write_text("D1|name\n")
-    with pytest.raises(InputError, match=r"line 1: expected id\|\|name, got 'D1\|name'"):
+
+
+@pytest.mark.parametrize("line", ["D1|name", "||name", "D1||", "D1||a||b"])
+def test_a_name_without_an_id_or_the_like_is_one_line(tmp_path: Path, line: str) -> None:
+    (tmp_path / "bad.txt").write_text(f"D0||good\n{line}\n")
+    with pytest.raises(InputError, match=r"line 2: expected id\|\|name, got"):
         list(read_names(tmp_path / "bad.txt", bare))
 
 

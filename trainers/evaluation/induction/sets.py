@@ -109,4 +109,8 @@ def _entries(path: Path, size: int) -> list[tuple[str, str]]:
 
 
 def _words(path: Path) -> list[str]:
-    return [word for line in file_lines(path) if (word := line.strip().lower())]
+    words = [word for line in file_lines(path) if (word := line.strip().lower())]
+    odd = next((word for word in words if len(word.split()) > 1), None)
+    if not words or odd:
+        raise InputError(f"{path}: expected a word a line, got {odd[:60] if odd else 'nothing'!r}")
+    return words

@@ -55,14 +55,14 @@ def read_names(path: Path, fold: Fold) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield folded names and ids of lines `id||name` or, as in MEDIC, `id|id||name|synonym`.
 
     Raises:
-        InputError: A line has no `||`.
+        InputError: A line is of another form.
     """
     for number, line in enumerate(file_lines(path), 1):
         if not line.strip():
             continue
         # In MEDIC a concept's further ids stand before the double bar, after a single one.
-        ids, bar, names = line.rpartition("||")
-        if not bar:
+        ids, _, names = line.partition("||")
+        if line.count("||") != 1 or not ids.strip() or not names.strip():
             raise InputError(f"{path} line {number}: expected id||name, got {line[:60]!r}")
         found = concepts(ids)
         for name in names.split("|"):

@@ -30,6 +30,8 @@ SAPBERT = "https://github.com/cambridgeltl/sapbert/tree/main/evaluation"
 CTD = "http://ctdbase.org/downloads/"
 MEDIC = "medic_06Jul2012.txt"
 SPELLING = "ncbi-spell-check.txt"
+LINES = {MEDIC: 11915, SPELLING: 37}
+"""Of the files beside the corpora that there is only one release of: MEDIC's concepts, corrected words."""
 OWN_RULES = "mentions made from the corpus by our rules (data_cards), not BioSyn's files: papers may differ by a point"
 
 
@@ -117,6 +119,10 @@ def _corpus(corpus: Corpus, data: Path) -> LinkingSet | Missing:
         reason = f"no dictionary {' or '.join(corpus.vocabularies)} below {data}"
         return Missing(corpus.name, corpus.title, reason, where)
     spelling = _file(data, ("", "dictionary", *corpus.folders), SPELLING) if corpus.spelled else None
+    for path in filter(None, (vocabulary, spelling)):
+        name = path.name.removesuffix(".gz")
+        if name in LINES:
+            _check(path, sum(bool(line.strip()) for line in file_lines(path)), LINES[name], "lines")
     return _from_abstracts(corpus, found, vocabulary, spelling)
 
 
@@ -258,10 +264,12 @@ def _askapatient(data: Path) -> LinkingSet | Missing:
 def _own(data: Path) -> Iterator[LinkingSet]:
     """A user's sets: `linking/<name>/dictionary.txt` of id||name and `mentions.txt` of id||mention."""
     taken = {*(corpus.name for corpus in CORPORA), "ncbi-disease-chen", "xl-bel", "cometa", "askapatient"}
-    for folder in sorted(path for path in (data / "linking").glob("*") if path.is_dir() and path.name not in taken):
+    for folder in sorted(path for path in (data / "linking").glob("*") if path.is_dir()):
         names, mentions = (_file(folder, ("",), name) for name in ("dictionary.txt", "mentions.txt"))
         if names is None and mentions is None:
             continue
+        if folder.name in taken:
+            raise InputError(f"{folder}: {folder.name} is the name of a known set: give the folder another one")
         if names is None or mentions is None:
             raise InputError(f"{folder}: dictionary.txt (id||name) and mentions.txt (id||mention) are both needed")
         queries, dictionary = read_queries(mentions, lower), Dictionary.of(read_names(names, lower))

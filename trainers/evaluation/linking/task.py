@@ -118,7 +118,8 @@ def checked(found: LinkingSet) -> LinkingSet:
             f"{found.source}: none of the {len(lost)} mentions has a concept of the dictionary, the first is "
             f"{'|'.join(sorted(lost[0]))}{hint}: give both the same ids"
         )
-    remark = f"{len(lost)} mentions have no concept in the dictionary{hint}: counted as wrong"
+    many = f"{len(lost)} mentions have" if len(lost) > 1 else "1 mention has"
+    remark = f"{many} no concept in the dictionary{hint}: counted as wrong"
     return replace(found, note="; ".join(filter(None, (found.note, remark))))
 
 

@@ -43,8 +43,8 @@ def _absent(about: TransferSet, folder: Path) -> list[str]:
 
 def _read(path: Path, file: File, layout: Layout) -> tuple[Labelled, ...]:
     header = layout == "mrpc"
-    # TREC is latin-1 as it was published, and as SentEval reads it.
-    lines = file_lines(path, bytewise=True)[header:]
+    # As they were published, and as SentEval reads them: TREC is latin-1.
+    lines = file_lines(path, bytewise=layout in ("classes", "trec"))[header:]
     if len(lines) != file.items:
         raise InputError(f"{path}: {len(lines)} items, expected {file.items}: get the original files again")
     items = []
