@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from pipelines.console import InputError
 from trainers.evaluation.cache import CachedEncoder
 from trainers.evaluation.discovery import SMOKE_TEST, decimals, expanded, load_suite, summary
+from trainers.evaluation.hub import HUB
 from trainers.evaluation.leakage import find_leaks_by_suite
 from trainers.evaluation.task import SEED, Missing, Result, Task
 from trainers.evaluation.vectors import Advance, TextEncoder, Vectors, still
@@ -20,8 +21,6 @@ if TYPE_CHECKING:
     from trainers.baselines.fitting import FitText
     from trainers.baselines.function import Function
     from trainers.evaluation.adaptation import Adaptation
-
-HUB = "hf:"
 
 
 class Progress(Protocol):

@@ -15,7 +15,7 @@ from torch.nn import functional
 from pipelines.console import InputError, TwinviewsError
 from trainers.data.labelled import read_graded
 from trainers.evaluation.benchmarks import STS
-from trainers.evaluation.hub import read_hub
+from trainers.evaluation.hub import HUB, read_hub
 from trainers.evaluation.local import read_local
 from trainers.evaluation.metrics import spearman
 from trainers.evaluation.task import Missing
@@ -24,7 +24,6 @@ from trainers.running.randomness import undisturbed
 if TYPE_CHECKING:
     from trainers.encoders.encoder import Encoder
 
-HUB = "hf:"
 DATA = "TWINVIEWS_DATA"
 ANY_SCALE = (-1e6, 1e6)
 """Ranks are the same on every scale."""
