@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
     from trainers.compare.runs import Contender
 
 NONE = "none"
+MOST = 100_000
+"""Resamples: p-values to five decimals, and minutes on the greatest sets."""
 
 
 def compare(
@@ -49,7 +53,7 @@ def compare(
     test: Annotated[
         bool, typer.Option("--test", help="Test every further run against the first: bootstrap and randomisation.")
     ] = False,
-    resamples: Annotated[int, typer.Option(min=100, help="Samples of every interval and test.")] = 2000,
+    resamples: Annotated[int, typer.Option(min=100, max=MOST, help="Samples of every interval and test.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Decides the samples.")] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")] = False,
     out: Annotated[
@@ -68,13 +72,16 @@ def compare(
     from trainers.compare import page
     from trainers.compare.papers import PAPERS, published_tables
     from trainers.compare.remarks import mixed_encoders
-    from trainers.compare.runs import read_contenders
+    from trainers.compare.runs import read_contenders, shortened
     from trainers.compare.side_by_side import compare_suite
     from trainers.compare.significance import intervals as intervals_of
+    from trainers.compare.significance import lacking, untested
     from trainers.compare.significance import tests as tests_of
+    from trainers.evaluation.record import replace
 
     papers = _papers(beside, PAPERS)
-    contenders = [contender for path in runs or () for contender in read_contenders(path)]
+    target = None if out is None else _place(out)
+    contenders = shortened([contender for path in runs or () for contender in read_contenders(path)], runs or ())
     made = []
     suites = _suites(suite, contenders, papers)
     for name in suites:
@@ -85,10 +92,14 @@ def compare(
     if intervals and not any(each.intervals for each in made):
         raise InputError("no single run here has <suite>.items.npz beside its results: run `train evaluate` again")
     if test and not any(each.tests for each in made):
-        raise InputError("a test takes two runs with <suite>.items.npz beside their results of one suite: name two")
+        raise InputError(untested(suites, contenders))
     remarks = mixed_encoders(contenders, suites)
-    if out is not None:
-        _write(out, page.markdown(made, shlex.join(["train", *sys.argv[1:]]), remarks))
+    if intervals or test:
+        remarks += [f"no intervals, no tests: {line}" for line in lacking(suites, contenders)]
+    if out is not None and target is not None:
+        text = page.markdown(made, shlex.join(["train", *sys.argv[1:]]), remarks)
+        replace(target, lambda stream: stream.write(text.encode("utf-8")))
+        note(f"written: {out}")
     if json:
         show_json(page.payload(made, remarks))
     else:
@@ -109,15 +120,16 @@ def _papers(written: str, known: Sequence[str]) -> list[str]:
 
 def _suites(wanted: Sequence[str] | None, contenders: Sequence[Contender], papers: Sequence[str]) -> list[str]:
     """Return the suites to print, in the papers' order: those asked for, else those of the runs, else the papers'."""
-    from trainers.compare.papers import OTHER_TEXT, load_paper
+    from trainers.compare.papers import OTHER_TEXT, PAPERS, load_paper
     from trainers.compare.runs import suites_of
 
-    printed = list(dict.fromkeys(table.suite for name in papers for table in load_paper(name)))
+    order = list(dict.fromkeys(table.suite for name in PAPERS for table in load_paper(name)))
+    printed = {table.suite for name in papers for table in load_paper(name)}
     present = suites_of(contenders) if contenders else printed
 
     def place(name: str) -> tuple[int, bool]:
         same = OTHER_TEXT.get(name) or name
-        return printed.index(same) if same in printed else len(printed), name in OTHER_TEXT
+        return order.index(same) if same in order else len(order), name in OTHER_TEXT
 
     present = sorted(present, key=place)
     if not present:
@@ -132,19 +144,41 @@ def _suites(wanted: Sequence[str] | None, contenders: Sequence[Contender], paper
 def _show(made: Sequence[Comparison]) -> None:
     from trainers.compare import page
 
-    for comparison in made:
-        for each in page.tables(comparison):
-            show(each.title)
-            table(each.columns, each.rows, right=each.right)
-            for line in each.notes:
-                note(line)
+    legend: dict[str, None] = {}
+    for number, each in enumerate(each for comparison in made for each in page.tables(comparison)):
+        if number:
+            show("")
+        show(each.title)
+        table(each.columns, each.rows, right=each.right)
+        for line in each.notes:
+            note(line)
+        legend |= dict.fromkeys(each.legend)
+    if legend:
+        show("")
+    for line in legend:
+        note(line)
 
 
-def _write(path: Path, text: str) -> None:
-    draft = path.with_name(f"{path.name}.tmp")
-    try:
-        draft.write_text(text, encoding="utf-8")
-        os.replace(draft, path)
-    except OSError as error:
-        raise InputError(f"cannot write {str(path)!r} ({error.strerror}): give another file with --out") from None
-    note(f"written: {path}")
+def _place(path: Path) -> Path:
+    """Return the file that is to be written, where links lead to, if one can be written there.
+
+    Raises:
+        InputError: Something else than a file is there, or nothing can be written.
+    """
+    target = Path(os.path.realpath(path))
+    if os.path.lexists(target) and not target.is_file():
+        why = "it is a folder" if target.is_dir() else "it is no regular file"
+    elif not target.parent.is_dir():
+        why = f"there is no folder {str(path.parent)!r}"
+    elif target.exists() and not os.access(target, os.W_OK):
+        why = "it is protected"
+    else:
+        try:
+            # As it will be written, under another name beside it; only trying shows what a place allows.
+            with NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}."):
+                return target
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise  # a full disk is no mistake of the user
+            why = error.strerror or type(error).__name__
+    raise InputError(f"cannot write {str(path)!r} ({why}): give another file with --out")

@@ -8,7 +8,7 @@ from typing import Any
 
 from trainers.compare.papers import OTHER_TEXT, Column
 from trainers.compare.remarks import shortly
-from trainers.compare.side_by_side import Block, Row
+from trainers.compare.side_by_side import ALL, Block, Row
 from trainers.compare.significance import Scored, Tested
 
 MARK = "*"
@@ -16,13 +16,17 @@ MARK = "*"
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A title, columns and rows of text; the columns in `right` hold figures."""
+    """A title, columns and rows of text; the columns in `right` hold figures.
+
+    `legend` is what all tables of the kind have to say, `notes` is of this one.
+    """
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    legend: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +56,8 @@ def markdown(comparisons: Sequence[Comparison], command: str, remarks: Sequence[
         for made in tables(comparison):
             marks = ("--:" if name in made.right else "---" for name in made.columns)
             lines += [f"## {made.title}", "", _line(made.columns), "|" + "|".join(marks) + "|"]
-            lines += [*map(_line, made.rows), "", *(f"- {note}" for note in made.notes), *([""] if made.notes else [])]
+            notes = [*made.legend, *made.notes]
+            lines += [*map(_line, made.rows), "", *(f"- {note}" for note in notes), *([""] if notes else [])]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -79,6 +84,7 @@ def _payload(block: Block) -> dict[str, Any]:
         "rows": [
             {
                 "model": row.model,
+                "path": row.path,
                 "source": row.source,
                 "ours": row.ours,
                 "aggregation": row.aggregation,
@@ -128,9 +134,10 @@ def _intervals(comparison: Comparison) -> Table:
         for each in comparison.intervals
     ]
     drawn = max(each.interval.resamples for each in comparison.intervals)
-    note = f"95% percentile intervals, {drawn:,} bootstrap samples of the items (Spearman over all pairs of a set)"
-    notes = (note, *_together(comparison, any(each.sets > 1 for each in comparison.intervals)))
-    return Table(f"{comparison.suite}: intervals", columns, tuple(rows), columns[2:], notes)
+    legend = [f"intervals: 95%, percentiles of {drawn:,} bootstrap samples of the items"]
+    legend += _together(comparison, any(each.sets > 1 for each in comparison.intervals))
+    title = f"{comparison.suite}: intervals, {_measured(comparison.intervals)}"
+    return Table(title, columns, tuple(rows), columns[2:], legend=tuple(legend))
 
 
 def _tests(comparison: Comparison) -> Table:
@@ -160,31 +167,38 @@ def _tests(comparison: Comparison) -> Table:
         )
         for each in comparison.tests
     ]
-    averages = any(each.sets > 1 for each in comparison.tests)
-    notes = [
-        "difference: second minus first, with its 95% interval; two-sided p of the paired bootstrap and of the "
-        "randomisation test; Holm: corrected for the number of sets, by itself for each pair of runs"
-        f"{', without the average' if averages else ''}",
-        *_together(comparison, averages),
+    legend = [
+        "tests: difference is second minus first, with its 95% interval; two-sided p of the paired bootstrap and of "
+        "the randomisation test; Holm: corrected for the number of sets, by itself for each pair of runs, averages "
+        "not counted",
+        *_together(comparison, any(each.sets > 1 for each in comparison.tests)),
     ]
     copies: dict[tuple[str, str], list[str]] = {}
     for each in comparison.tests:
         if each.copies and each.sets == 1:
             copies.setdefault((each.first, each.second), []).append(each.name)
-    notes += [
+    notes = [
         f"{shortly(sets)}: the same grades over other texts in {first} and in {second}: the copies are tested too"
         for (first, second), sets in copies.items()
     ]
-    title = f"{comparison.suite}: tests"
-    return Table(title, ("first", "second", "set", *figures), tuple(rows), figures, tuple(notes))
+    title = f"{comparison.suite}: tests, {_measured(comparison.tests)}"
+    return Table(title, ("first", "second", "set", *figures), tuple(rows), figures, tuple(notes), tuple(legend))
+
+
+def _measured(lines: Sequence[Scored | Tested]) -> str:
+    """Return what the scores of a table are, by the figures' names."""
+    measures = dict.fromkeys(each.measure for each in lines if each.sets == 1)
+    return ", ".join("Spearman over all pairs of a set" if name == ALL else name for name in measures)
 
 
 def _together(comparison: Comparison, averages: bool) -> list[str]:
     if not averages:
         return []
-    shared = ", although STS-B shares pairs with STS12-16"
     sts = OTHER_TEXT.get(comparison.suite, comparison.suite) == "sts"
-    return [f"average: each set is drawn by itself, as if independent of the others{shared if sts else ''}"]
+    return [
+        "average: each set is drawn by itself, as if independent of the others",
+        *(["average of sts: STS-B does share pairs with STS12-16"] if sts else []),
+    ]
 
 
 def _figures(*values: float) -> tuple[str, ...]:

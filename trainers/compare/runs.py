@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import json
-import math
+import os
+import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import TYPE_CHECKING, Any
 
 from pipelines.console import InputError
-from trainers.evaluation.task import Items, Statistic
+from trainers.compare.items import read_items
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+    from trainers.evaluation.task import Items
 
 FOLDER = "evaluation"
 STUDIES = ("seeds.json", "sweep.json")
 UNTRAINED = "untrained=*"
+MANY = 8
+"""Folders that are named one by one; of more, the number of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,11 @@ class Evaluation:
     sets: Mapping[str, SetFigures]
     encoder: Mapping[str, str]
 
+    @property
+    def items_file(self) -> Path:
+        """Where the items lie, if the suite has any and they are still there."""
+        return self.path.with_name(f"{self.suite}.items.npz")
+
     def items(self) -> dict[str, Items]:
         """Return what each item of each set gave, from `<suite>.items.npz` beside the results.
 
@@ -59,18 +67,19 @@ class Evaluation:
         Raises:
             InputError: The file is broken.
         """
-        path = self.path.with_name(f"{self.suite}.items.npz")
-        return _read_items(path) if path.is_file() else {}
+        return read_items(self.items_file) if self.items_file.is_file() else {}
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
     """A row of ours: one run, or the seeds of one setting; each run's evaluations by suite.
 
+    `path`: the folder or file, whole; `title`: what is printed for it, with the setting if it is one of a study.
     `lost`: the seeds of the setting that have no results, by what became of them.
     """
 
     title: str
+    path: Path
     runs: tuple[Mapping[str, Evaluation], ...]
     lost: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -99,9 +108,41 @@ def read_contenders(path: Path) -> list[Contender]:
         if isinstance(values.get("cells"), list):
             return _study(path, values)
         found = _evaluation(path, values)
-        return [Contender(str(path), ({found.suite: found},))]
+        return [Contender(str(path), path, ({found.suite: found},))]
     if not path.is_dir():
         raise InputError(f"no run at {str(path)!r}: give a run's directory, or a JSON file of results")
+    present = _in_folder(path)
+    if not present:
+        below = [str(folder) for folder in sorted(path.iterdir()) if _holds_results(folder)]
+        if below:
+            others = f" or {len(below) - MANY} more" if len(below) > MANY else ""
+            raise InputError(
+                f"no results in {str(path)!r} itself: name folders in it, {', '.join(below[:MANY])}{others}"
+            )
+        raise InputError(f"no results in {str(path)!r}: run `train evaluate {path}` first")
+    return present
+
+
+def shortened(contenders: Sequence[Contender], named: Sequence[Path]) -> list[Contender]:
+    """Return the contenders with titles that leave out the folders in which everything that was named lies.
+
+    Args:
+        contenders: As they were read; a single one keeps its title.
+        named: What they were read from.
+    """
+    if len(contenders) < 2 or len({path.is_absolute() for path in named}) > 1:
+        return list(contenders)
+    shared = os.path.commonpath([path.parent for path in named])
+    start = os.path.join(shared, "") if shared else ""
+    within = all(each.title.startswith(start) and each.title[len(start) :][:2] != ".." for each in contenders)
+    # Without the root alone a path would look like a relative one, and ".." says nothing by itself.
+    if not within or start == os.sep:
+        return list(contenders)
+    return [replace(contender, title=contender.title[len(start) :]) for contender in contenders]
+
+
+def _in_folder(path: Path) -> list[Contender]:
+    """Return what a run's folder, a folder of results or a study holds; nothing if it is none of them."""
     studies = [path / name for name in STUDIES if (path / name).is_file()]
     if studies:
         return [contender for file in studies for contender in _study(file, _json(file))]
@@ -109,10 +150,14 @@ def read_contenders(path: Path) -> list[Contender]:
     ways = sorted(folder for folder in (path / FOLDER).glob("*") if folder.is_dir())
     own = read_results(path)
     results = {path: own} if own else {folder: read_results(folder) for folder in ways}
-    present = [Contender(str(folder), (suites,)) for folder, suites in results.items() if suites]
-    if not present:
-        raise InputError(f"no results in {str(path)!r}: run `train evaluate {path}` first")
-    return present
+    return [Contender(str(folder), folder, (suites,)) for folder, suites in results.items() if suites]
+
+
+def _holds_results(folder: Path) -> bool:
+    try:
+        return folder.is_dir() and bool(_in_folder(folder))
+    except (InputError, OSError):
+        return False
 
 
 def read_results(directory: Path) -> dict[str, Evaluation]:
@@ -143,7 +188,7 @@ def _study(file: Path, values: Mapping[str, Any]) -> list[Contender]:
     for folder in sorted(file.parent.glob(UNTRAINED)):
         results = read_results(folder)
         if results:
-            found.append(Contender(str(folder), (results,)))
+            found.append(Contender(str(folder), folder, (results,)))
     if not any(contender.runs for contender in found):
         raise InputError(f"no run of {file} is evaluated: train it again with --data DIR, the same command adds scores")
     return found
@@ -159,7 +204,7 @@ def _setting(study: Path, cell: Mapping[str, Any]) -> Contender:
         else:
             why = "failed" if run["error"] else "not evaluated"
             lost[why] = (*lost.get(why, ()), str(run["seed"]))
-    return Contender(f"{study} {settings}".rstrip(), tuple(runs), lost)
+    return Contender(f"{study} {settings}".rstrip(), study, tuple(runs), lost)
 
 
 def _moved(study: Path, written: str) -> Path:
@@ -172,31 +217,43 @@ def _moved(study: Path, written: str) -> Path:
 def _json(path: Path) -> dict[str, Any]:
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read as JSON ({error}): evaluate again, or leave it out") from None
     return values if isinstance(values, dict) else {}
 
 
 def _evaluation(path: Path, values: Mapping[str, Any]) -> Evaluation:
-    if not isinstance(values.get("suite"), str) or not isinstance(values.get("sets"), dict):
+    suite = values.get("suite")
+    if not isinstance(suite, str) or not re.fullmatch(r"[\w-]+", suite) or not isinstance(values.get("sets"), dict):
         raise InputError(f"{path} holds no evaluation: give a file that `train evaluate` wrote, or a run's directory")
     try:
         sets = {name: _set(item) for name, item in values["sets"].items()}
         encoder = _encoder(values)
     except (LookupError, TypeError, ValueError, AttributeError):
-        raise InputError(f"{path} is of another version of Twinviews: run `train evaluate` again") from None
-    return Evaluation(path, values["suite"], str(values.get("date", ""))[:10], sets, encoder)
+        raise InputError(f"{path} is damaged, or of another version of Twinviews: run `train evaluate` again") from None
+    return Evaluation(path, suite, str(values.get("date", ""))[:10], sets, encoder)
 
 
 def _set(item: Mapping[str, Any]) -> SetFigures:
-    figures = {name: None if value is None else float(value) for name, value in item["figures"].items()}
-    if any(value is not None and not math.isfinite(value) for value in figures.values()):
-        raise ValueError("a figure is no number")
-    seen = item["seen_in_training"]
-    counts = None if seen is None else (int(seen["texts"]), int(seen["of"]))
+    figures = {name: None if value is None else _number(value) for name, value in item["figures"].items()}
+    seen, note = item["seen_in_training"], item["note"]
+    counts = None if seen is None else (int(_number(seen["texts"])), int(_number(seen["of"])))
     return SetFigures(
-        str(item["title"]), int(item["size"]), bool(item["counted"]), figures, counts, item["note"], item["sha256"]
+        str(item["title"]),
+        int(_number(item["size"])),
+        bool(item["counted"]),
+        figures,
+        counts,
+        None if note is None else str(note),
+        str(item["sha256"]),
     )
+
+
+def _number(value: object) -> float:
+    # Compared so, NaN is refused too, and whole numbers that are too great for a float.
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
+        raise ValueError(f"{value!r} is no number")
+    return float(value)
 
 
 def _encoder(values: Mapping[str, Any]) -> dict[str, str]:
@@ -209,32 +266,6 @@ def _encoder(values: Mapping[str, Any]) -> dict[str, str]:
         "precision": str(values["settings"].get("precision")),
         "adaptation": json.dumps(adaptation) if adaptation else "none",
     }
-
-
-def _read_items(path: Path) -> dict[str, Items]:
-    import zipfile
-
-    import numpy as np
-
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-            return {
-                name: _items(arrays[f"{name}/gold"], arrays[f"{name}/predicted"], str(arrays[f"{name}/statistic"]))
-                for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays)
-            }
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path} is broken ({error}): evaluate again") from None
-
-
-def _items(gold: NDArray[np.float64], predicted: NDArray[np.float64], statistic: str) -> Items:
-    import numpy as np
-
-    if statistic not in get_args(Statistic):
-        raise ValueError(f"no statistic {statistic!r}")
-    if gold.shape != predicted.shape or gold.ndim != 1 or not len(gold):
-        raise ValueError(f"arrays of shapes {gold.shape} and {predicted.shape}")
-    return Items(cast(Statistic, statistic), gold.astype(np.float64), predicted.astype(np.float64))
 
 
 def suites_of(contenders: Sequence[Contender]) -> list[str]:

@@ -21,6 +21,7 @@ class Row:
     """A line of a comparison. `aggregation` is None where the measure has none; `marked` are cells with a remark.
 
     `fewer`: the cells that are of fewer seeds than were evaluated, because the others have no such figure.
+    `path`: where ours lies, whole.
     """
 
     model: str
@@ -30,6 +31,7 @@ class Row:
     ours: bool = False
     marked: frozenset[Column] = frozenset()
     fewer: Mapping[Column, int] = field(default_factory=dict)
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def _unprinted(suite: str, contenders: Sequence[Contender], printed: set[str], *
     """Return the block of the sets that no paper prints, with the average of the counted ones if that is wanted."""
     evaluations = [each for contender in contenders for each in contender.of(suite)]
     others = {name: figures for name, figures in all_sets(evaluations) if name not in printed and figures.figures}
-    columns = {Column((name,), _measure(figures)): figures.title for name, figures in others.items()}
+    columns = {Column((name,), _measure(figures)): _head(figures) for name, figures in others.items()}
     counted = [column for column in columns if others[column.sets[0]].counted]
     if average and len(counted) > 1 and len({column.measure for column in counted}) == 1:
         together = Column(tuple(column.sets[0] for column in counted), counted[0].measure)
@@ -110,6 +112,11 @@ def _unprinted(suite: str, contenders: Sequence[Contender], printed: set[str], *
 def _measure(figures: SetFigures) -> str:
     first = next(iter(figures.figures))
     return SPEARMAN if first == ALL else first
+
+
+def _head(figures: SetFigures) -> str:
+    measure = _measure(figures)
+    return figures.title if measure == SPEARMAN else f"{figures.title} {measure}"
 
 
 def _ours(contender: Contender, suite: str, columns: Iterable[Column], ways: Sequence[str | None]) -> Iterable[Row]:
@@ -131,7 +138,8 @@ def _ours(contender: Contender, suite: str, columns: Iterable[Column], ways: Seq
         if cells:
             most = max(len(known[column]) for column in cells)
             source = f"ours, {date}{_of_seeds(most, contender.seeds)}"
-            yield Row(contender.title, source, cells, way, True, frozenset(others | set(fewer)), fewer)
+            marked = frozenset(others | set(fewer))
+            yield Row(contender.title, source, cells, way, True, marked, fewer, str(contender.path))
 
 
 def _of_seeds(known: int, seeds: int) -> str:
@@ -188,6 +196,10 @@ def _notes(
     ours: Sequence[Row],
 ) -> tuple[str, ...]:
     said = [*remarks(suite, tables, contenders, list(heads), ways)]
+    shown = {row.model for row in ours}
+    empty = [contender.title for contender in contenders if contender.of(suite) and contender.title not in shown]
+    if empty:
+        said.append(f"{', '.join(empty)}: no figure of this table")
     seeds = {contender.title: contender.seeds for contender in contenders}
     for row in ours:
         for count in dict.fromkeys(row.fewer.values()):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -32,10 +32,15 @@ ROUNDING = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """One run's score on one set, or on the average of `sets` > 1 of them, with its interval."""
+    """One run's score on one set, or on the average of `sets` > 1 of them, with its interval.
+
+    `measure`: the figure of the results that it is of, `all`, `auc` or `acc@1`; `path`: where the run lies, whole.
+    """
 
     run: str
+    path: str
     name: str
+    measure: str
     items: int
     interval: Interval
     sets: int = 1
@@ -46,11 +51,14 @@ class Tested:
     """Two runs on one set; p-values as they are and corrected for the number of sets (Holm).
 
     On the average of `sets` > 1 of them there is no correction: it is None. `copies`: the two sets' checksums differ.
+    `measure` and `paths` are as in `Scored`.
     """
 
     first: str
     second: str
+    paths: tuple[str, str]
     name: str
+    measure: str
     items: int
     scores: tuple[float, float]
     difference: Difference
@@ -73,16 +81,19 @@ def intervals(suite: str, contenders: Sequence[Contender], resamples: int, seed:
         if len(contender.runs) > 1 or not contender.of(suite):
             continue
         evaluation = contender.of(suite)[0]
+        run = contender.title, str(contender.path)
         items = _items(evaluation)
         for name, each in items.items():
             single = interval(each, resamples, seed)
             if single is not None:
-                found.append(Scored(contender.title, evaluation.sets[name].title, len(each.gold), single))
-        counted = [each for name, each in items.items() if evaluation.sets[name].counted]
-        together = average_interval(counted, resamples, seed) if len(counted) > 1 else None
+                title, measure = evaluation.sets[name].title, _measures(evaluation, [name])
+                found.append(Scored(*run, title, measure, len(each.gold), single))
+        counted = {name: each for name, each in items.items() if evaluation.sets[name].counted}
+        together = average_interval(list(counted.values()), resamples, seed) if len(counted) > 1 else None
         if together is not None:
-            size = sum(len(each.gold) for each in counted)
-            found.append(Scored(contender.title, f"average of {len(counted)}", size, together, len(counted)))
+            size = sum(len(each.gold) for each in counted.values())
+            title, measure = f"average of {len(counted)}", _measures(evaluation, counted)
+            found.append(Scored(*run, title, measure, size, together, len(counted)))
     return found
 
 
@@ -130,19 +141,49 @@ def _against(suite: str, first: Contender, second: Contender, resamples: int, se
         holm([each.randomisation for each in single.values()]),
         strict=True,
     )
-    runs = first.title, second.title
-    lines = [
-        Tested(*runs, one.sets[name].title, sizes[name], scores[name], each, *holms, copies=name in copies)
-        for (name, each), holms in zip(single.items(), corrected, strict=True)
-    ]
+    runs = first.title, second.title, (str(first.path), str(second.path))
+    lines = []
+    for (name, each), holms in zip(single.items(), corrected, strict=True):
+        title, measure = one.sets[name].title, _measures(one, [name])
+        lines.append(Tested(*runs, title, measure, sizes[name], scores[name], each, *holms, copies=name in copies))
     counted = [name for name in shared if one.sets[name].counted and two.sets[name].counted]
     # As printed: no average where a set has no score.
     if len(counted) > 1 and found.keys() >= set(counted):
         means = tuple(fmean(side) for side in zip(*(scores[name] for name in counted), strict=True))
         together = assess(averaged([found[name] for name in counted], seed))
-        title, size = f"average of {len(counted)}", sum(sizes[name] for name in counted)
-        lines.append(Tested(*runs, title, size, (means[0], means[1]), together, None, None, len(counted)))
+        title, measure = f"average of {len(counted)}", _measures(one, counted)
+        size = sum(sizes[name] for name in counted)
+        lines.append(Tested(*runs, title, measure, size, (means[0], means[1]), together, None, None, len(counted)))
     return lines
+
+
+def lacking(suites: Sequence[str], contenders: Sequence[Contender]) -> list[str]:
+    """Say which single runs lack which files of items, of the suites that another run has items of."""
+    gone: dict[tuple[str, str], list[str]] = {}
+    for suite in suites:
+        files = [(each.title, each.of(suite)[0].items_file) for each in contenders if each.of(suite)]
+        missing = [(title, file) for title, file in files if not file.is_file()]
+        for title, file in missing if len(missing) < len(files) else ():
+            gone.setdefault((title, str(file.parent)), []).append(file.name)
+    return [f"{title} lacks {', '.join(files)} in {folder}" for (title, folder), files in gone.items()]
+
+
+def untested(suites: Sequence[str], contenders: Sequence[Contender]) -> str:
+    """Say why no two runs could be tested on any of the suites, and what to do."""
+    shared = [suite for suite in suites if sum(bool(each.of(suite)) for each in contenders) > 1]
+    if not shared:
+        return "a test takes two runs with results of one suite: name two"
+    missing = lacking(shared, contenders)
+    if missing:
+        return f"nothing to test: {'; '.join(missing)}: run `train evaluate` again"
+    if not any(each.of(suite)[0].items_file.is_file() for suite in shared for each in contenders if each.of(suite)):
+        return "nothing to test: no run here has <suite>.items.npz beside its results: run `train evaluate` again"
+    return "nothing to test: the runs have no set in common on which both have a score"
+
+
+def _measures(evaluation: Evaluation, names: Iterable[str]) -> str:
+    """Return the first figure's name of each set, each name once."""
+    return ", ".join(dict.fromkeys(next(iter(evaluation.sets[name].figures), "") for name in names))
 
 
 def _check(first: Items, second: Items, *, copied: bool) -> None:

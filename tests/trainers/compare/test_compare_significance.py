@@ -65,11 +65,53 @@ def test_what_the_tests_are_is_said_below_them(write_run: WriteRun, capsys: pyte
     (line,) = [line for line in found if line[1:3] == ["two", "average of 2"]]
     # Runs, set, items, two scores, difference, its interval, two p-values: none corrected.
     assert len(line) == 11
-    assert "Holm: corrected for the number of sets, by itself for each pair of runs, without the average" in shown.err
-    said = (
-        "average: each set is drawn by itself, as if independent of the others, although STS-B shares pairs with STS12"
-    )
-    assert shown.err.count(said) == 2
+    assert shown.err.count("Holm: corrected for the number of sets, by itself for each pair of runs") == 1
+    # Once for the intervals and the tests.
+    assert shown.err.count("average: each set is drawn by itself, as if independent of the others") == 1
+    assert shown.err.count("average of sts: STS-B does share pairs with STS12-16") == 1
+
+
+def test_what_holds_for_all_suites_is_said_once_and_the_measure_with_each(
+    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    right = Items("mean", np.ones(4), np.array([1.0, 0.0, 1.0, 1.0]))
+    graded = similar(1, 2.0)
+    run = write_run("mine", {"stsb": {"all": figure(graded)}}, items={"stsb": graded})
+    write_run("mine", {"mr": {"accuracy": 75.0}}, suite="transfer", items={"mr": right})
+    assert compare(run, run, "--with", "none", "--test", "--intervals", "--resamples", 100, "--out", "page.md") == 0
+    shown = capsys.readouterr()
+    assert [line for line in shown.out.splitlines() if "intervals" in line or "tests" in line] == [
+        "sts: intervals, Spearman over all pairs of a set", "sts: tests, Spearman over all pairs of a set",
+        "transfer: intervals, accuracy", "transfer: tests, accuracy",
+    ]  # fmt: skip
+    for legend in ("intervals: 95%, percentiles of 100 bootstrap samples", "tests: difference is second minus first"):
+        assert shown.err.count(legend) == 1
+        # A page's sections are read by themselves.
+        assert Path("page.md").read_text().count(legend) == 2
+
+
+def test_a_run_without_items_is_named_with_the_file_that_it_lacks(
+    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = similar(1, 2.0)
+    each = {"stsb": {"all": figure(items)}}
+    full, bare = write_run("full", each, items={"stsb": items}), write_run("bare", each)
+    assert compare(full, bare, "--test") == 2
+    said = "bare lacks sts.items.npz in bare/evaluation"
+    assert capsys.readouterr().err == f"error: nothing to test: {said}: run `train evaluate` again\n"
+    assert compare(full, bare, full, "--test", "--resamples", 100, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["second"] for each in found["suites"][0]["tests"]] == ["full"]
+    assert found["notes"] == [f"no intervals, no tests: {said}"]
+
+
+def test_runs_without_a_set_in_common_are_said_to_have_none(
+    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    items = similar(1, 2.0)
+    runs = [write_run(name, {name: {"all": figure(items)}}, items={name: items}) for name in ("stsb", "sickr")]
+    assert compare(*runs, "--test") == 2
+    assert "the runs have no set in common on which both have a score" in capsys.readouterr().err
 
 
 def test_no_average_is_tested_where_a_set_has_no_score(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
