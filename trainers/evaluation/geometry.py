@@ -20,7 +20,9 @@ FIGURES = (
     "isotropy", "mean-norm", "spread", "uniformity", "alignment",
     "random-cosine", "random-sd", "positive-cosine", "positive-sd",
 )  # fmt: skip
-UNITS = "isotropy and spread go from 0 to 1, uniformity (a logarithm) from -8 to 0, alignment (distance squared) from 0 to 4"
+UNITS = (
+    "isotropy and spread go from 0 to 1, uniformity (a log) from -8 to 0, alignment (a squared distance) from 0 to 4"
+)
 
 POSITIVE = 4.0
 """The least grade of a positive pair, of 0 to 5."""

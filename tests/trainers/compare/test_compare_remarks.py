@@ -151,8 +151,8 @@ def test_suites_of_other_encoders_in_one_folder_are_said_once(
     write_run("mine", {"qnli": {"auc": 60.0}}, suite="qnli", model=changed, precision="bf16")
     assert compare(run, "--with", "none", "--out", "page.md") == 0
     expected = (
-        "mine: its suites are not of one encoder: weights 00000000 (geometry, sts), 11111111 (qnli); "
-        "pooling mean (geometry, sts), cls (qnli); precision fp32 (geometry, sts), bf16 (qnli)"
+        "mine: its suites are not of one encoder: weights 00000000 (sts, geometry), 11111111 (qnli); "
+        "pooling mean (sts, geometry), cls (qnli); precision fp32 (sts, geometry), bf16 (qnli)"
     )
     assert [line for line in said(capsys) if "encoder" in line] == [expected]
     assert Path("page.md").read_text().count(f"- {expected}\n") == 1

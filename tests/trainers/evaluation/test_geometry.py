@@ -147,7 +147,7 @@ def test_the_suite_reads_test_and_train_and_averages_nothing(research_data: Path
         ("stsb-train", 5749, False),
     ]
     assert geometry.COUNTED == 0
-    assert all("no rates" in item.note for item in found)
+    assert all("from 0 to 1" in item.note for item in found)
 
 
 def test_without_the_files_both_sets_are_missing(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""How the vectors of STS-B's sentences lie: isotropy, mean vector, alignment, uniformity, cosines; no rates.
+"""How the vectors of STS-B's sentences lie: isotropy, mean vector, alignment, uniformity, cosines.
 
 Isotropy score and mean-vector norm: Eq. 2 and 3 of Liu et al. 2021 (Mirror-BERT), who take 10,000 sentences of STS-B's
 train split, so that this is looked at beside the test. Alignment and uniformity: Wang & Isola 2020.
