@@ -10,9 +10,10 @@ import yaml
 
 from pipelines.console import InputError
 from trainers.evaluation.linking import sets
+from trainers.evaluation.linking.corpora import CORPORA
 from trainers.evaluation.linking.mentions import Mention
 from trainers.evaluation.linking.names import Dictionary
-from trainers.evaluation.linking.sets import CORPORA, XL_BEL
+from trainers.evaluation.linking.sets import XL_BEL
 from trainers.evaluation.linking.task import LinkingSet
 from trainers.evaluation.suites import linking
 from trainers.evaluation.vectors import Vectors

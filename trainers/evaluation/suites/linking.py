@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from trainers.evaluation.hub import HUB
-from trainers.evaluation.linking.sets import CORPORA, SAPBERT, read_sets
+from trainers.evaluation.linking.corpora import CORPORA
+from trainers.evaluation.linking.sets import SAPBERT, read_sets
 from trainers.evaluation.linking.task import FIGURES as FIGURES
 from trainers.evaluation.linking.task import LinkingSet
 from trainers.evaluation.task import Missing
