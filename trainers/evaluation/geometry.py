@@ -1,9 +1,10 @@
-"""How an encoder's vectors of a graded set's sentences lie in their space."""
+"""How an encoder's vectors of some texts lie in their space."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -84,24 +85,68 @@ class GeometrySet:
         return self.graded.sha256()
 
     def score(self, vectors: Vectors, seed: int) -> Result:
-        """Return the figures of the distinct sentences, and as `parts` how many cosines lie where, if any.
-
-        `isotropy`: `min Z(c) / max Z(c)` over the eigenvectors of V'V, 1 is perfect (Eq. 2 of Liu et al. 2021), V
-            the unit vectors; see `trainers.running.watch.isotropy`. None of more than 4,096 dimensions.
-        `mean-norm`: length of the mean vector, of the vectors as they are (Eq. 3 of the same).
-        `spread`: `sqrt(1 - |mean unit vector|^2)`, 0 to 1.
-        `uniformity`: log of the mean of exp(-2 |u - v|^2) over two sentences, -8 to 0 (Wang & Isola 2020).
-        `alignment`: mean |u - v|^2 of the pairs graded 4 or more, 0 to 4 (the same).
-        `random-cosine`, `random-sd`: mean and standard deviation over all pairs of two different sentences.
-        `positive-cosine`, `positive-sd`: the same over the pairs graded 4 or more.
-        """
-        sentences = list(dict.fromkeys(self.texts()))
+        """Return the figures of the distinct sentences and of the pairs graded 4 or more; see `geometry`."""
         pairs = [pair for pairs in self.graded.subsets.values() for pair in pairs if pair.gold >= POSITIVE]
-        positive = vectors.cosines([pair.first for pair in pairs], [pair.second for pair in pairs])
-        matrix = _dense(vectors.of(sentences))
-        random = all_pairs(matrix)
-        found = {**_alone(matrix), **random.figures, **_positive(positive)}
-        return Result({name: found[name] for name in FIGURES}, parts=_histogram(random.counts, _counts(positive)))
+        return geometry(vectors, self.texts(), [(pair.first, pair.second) for pair in pairs])
+
+
+@dataclass(frozen=True, slots=True)
+class TextSet:
+    """Texts of one's own, such as words or names; without pairs, so that nothing positive can be measured."""
+
+    name: str
+    lines: tuple[str, ...]
+    source: str
+    files: Mapping[str, str] = field(default_factory=dict)
+    note: str | None = UNITS
+    counted: bool = False
+
+    @property
+    def title(self) -> str:
+        """The name."""
+        return self.name
+
+    @property
+    def size(self) -> int:
+        """The number of texts."""
+        return len(self.lines)
+
+    def texts(self) -> Iterable[str]:
+        """Yield every text."""
+        return self.lines
+
+    def sha256(self) -> str:
+        """Return a checksum of the texts."""
+        return hashlib.sha256("\n".join(self.lines).encode()).hexdigest()
+
+    def score(self, vectors: Vectors, seed: int) -> Result:
+        """Return the figures of the distinct texts; see `geometry`."""
+        return geometry(vectors, self.lines, [])
+
+
+def geometry(vectors: Vectors, texts: Iterable[str], pairs: Sequence[tuple[str, str]]) -> Result:
+    """Return the figures of the distinct texts, and as `parts` how many cosines lie where, if any.
+
+    `isotropy`: `min Z(c) / max Z(c)` over the eigenvectors of V'V, 1 is perfect (Eq. 2 of Liu et al. 2021), V the
+        unit vectors; see `trainers.running.watch.isotropy`. None of more than 4,096 dimensions.
+    `mean-norm`: length of the mean vector, of the vectors as they are (Eq. 3 of the same).
+    `spread`: `sqrt(1 - |mean unit vector|^2)`, 0 to 1.
+    `uniformity`: log of the mean of exp(-2 |u - v|^2) over two texts, -8 to 0 (Wang & Isola 2020).
+    `alignment`: mean |u - v|^2 of the positive pairs, 0 to 4 (the same).
+    `random-cosine`, `random-sd`: mean and standard deviation over all pairs of two different texts.
+    `positive-cosine`, `positive-sd`: the same over the positive pairs.
+
+    Args:
+        vectors: Of all the texts.
+        texts: Two different ones at least.
+        pairs: Two texts each that mean the same.
+    """
+    firsts, seconds = [first for first, _ in pairs], [second for _, second in pairs]
+    positive = vectors.cosines(firsts, seconds) if pairs else np.zeros(0)
+    matrix = _dense(vectors.of(list(dict.fromkeys(texts))))
+    random = all_pairs(matrix)
+    found = {**_alone(matrix), **random.figures, **_positive(positive)}
+    return Result({name: found[name] for name in FIGURES}, parts=_histogram(random.counts, _counts(positive)))
 
 
 @dataclass(frozen=True, slots=True)

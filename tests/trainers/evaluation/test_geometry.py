@@ -12,6 +12,7 @@ import pytest
 from known_vectors import Known
 from numpy.typing import NDArray
 
+from pipelines.console import InputError
 from trainers.evaluation import geometry as module
 from trainers.evaluation.benchmarks import STS
 from trainers.evaluation.geometry import EDGES, FIGURES, GeometrySet, all_pairs
@@ -154,3 +155,24 @@ def test_without_the_files_both_sets_are_missing(tmp_path: Path) -> None:
     found, missing = geometry.find(str(tmp_path))
     assert found == []
     assert [item.name for item in missing] == ["stsb", "stsb-train"]
+
+
+def test_texts_of_ones_own_are_measured_as_a_graded_sets_sentences_are(tmp_path: Path) -> None:
+    (tmp_path / "geometry").mkdir()
+    (tmp_path / "geometry" / "word.txt").write_text("one\ntwo\n\none\nthree \n", encoding="utf-8")
+    (found,), _ = geometry.find(str(tmp_path))
+    assert (found.name, found.size, list(found.texts())) == ("word", 4, ["one", "two", "one", "three"])
+    matrix = np.random.default_rng(5).normal(1, 1, (3, 4)).astype(np.float32)
+    result = found.score(Vectors({"one": 0, "two": 1, "three": 2}, matrix), 0)
+    expected = all_pairs(matrix).figures
+    assert {name: result.figures[name] for name in expected} == expected
+    assert result.figures["mean-norm"] == pytest.approx(np.linalg.norm(matrix.mean(axis=0)))
+    assert result.figures["alignment"] is None
+
+
+@pytest.mark.parametrize(("name", "content"), [("word", "one\none\n"), ("stsb", "one\ntwo\n")])
+def test_texts_that_cannot_be_measured_are_one_line(tmp_path: Path, name: str, content: str) -> None:
+    (tmp_path / "geometry").mkdir()
+    (tmp_path / "geometry" / f"{name}.txt").write_text(content)
+    with pytest.raises(InputError, match=r"two different texts|name of a known set"):
+        geometry.find(str(tmp_path))

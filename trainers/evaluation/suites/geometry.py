@@ -7,10 +7,15 @@ train split, so that this is looked at beside the test. Alignment and uniformity
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+from pipelines.console import InputError
 from trainers.evaluation.benchmarks import STS
 from trainers.evaluation.geometry import FIGURES as FIGURES
-from trainers.evaluation.geometry import GeometrySet
+from trainers.evaluation.geometry import GeometrySet, TextSet
+from trainers.evaluation.graded import file_sha256
+from trainers.evaluation.hub import HUB
+from trainers.evaluation.lines import file_lines
 from trainers.evaluation.sources import read_all
 from trainers.evaluation.task import Missing
 
@@ -24,7 +29,23 @@ _TRAIN = replace(
 )  # fmt: skip
 
 
-def find(data: str) -> tuple[list[GeometrySet], list[Missing]]:
-    """Read the sentences from a folder or the Hub; raises InputError for a malformed file or a wrong count."""
+def find(data: str) -> tuple[list[GeometrySet | TextSet], list[Missing]]:
+    """Read the sentences from a folder or the Hub, and texts of one's own from `geometry/<name>.txt`, one a line.
+
+    The names `word` and `phrase` stand in Mirror-BERT's columns.
+
+    Raises:
+        InputError: A file is malformed, or a count is wrong.
+    """
     found, missing = read_all((_TEST, _TRAIN), data)
-    return [GeometrySet(graded) for graded in found], missing
+    own = [] if data.startswith(HUB) else sorted((Path(data).expanduser() / "geometry").glob("*.txt"))
+    return [*map(GeometrySet, found), *map(_read, own)], missing
+
+
+def _read(path: Path) -> TextSet:
+    lines = tuple(line.strip() for line in file_lines(path) if line.strip())
+    if len(set(lines)) < 2:
+        raise InputError(f"{path}: two different texts are needed, one a line")
+    if path.stem in (_TEST.name, _TRAIN.name):
+        raise InputError(f"{path}: {path.stem} is the name of a known set: give the file another one")
+    return TextSet(path.stem, lines, str(path), {path.name: file_sha256(path)})
