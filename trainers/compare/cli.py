@@ -9,56 +9,29 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from pipelines.console import ConfigOption, InputError, note, show, show_json, table
+from trainers.compare import options
 
 if TYPE_CHECKING:
     from trainers.compare.page import Comparison
     from trainers.compare.runs import Contender
 
 NONE = "none"
-MOST = 100_000
-"""Resamples: p-values to five decimals, and minutes on the greatest sets."""
 
 
 def compare(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Runs that were evaluated: their directories, folders or JSON files of results, or the folder of a "
-            "study (--seeds, sweep), which gives mean and deviation. None: the papers' rows alone.",
-            show_default=False,
-            metavar="RUN...",
-        ),
-    ] = None,
-    beside: Annotated[
-        str,
-        typer.Option(
-            "--with", "--beside", help="Papers to print beside: bsl, mirror, isbert, or none.", metavar="PAPER,..."
-        ),
-    ] = "bsl,mirror,isbert",
-    suite: Annotated[
-        list[str] | None,
-        typer.Option(help="Only this suite, e.g. sts; give it again for another.", metavar="SUITE"),
-    ] = None,
-    all_tables: Annotated[
-        bool, typer.Option("--all-tables", help="Print the papers' ablations and settings too, not only results.")
-    ] = False,
-    intervals: Annotated[
-        bool, typer.Option("--intervals", help="Print 95% bootstrap intervals of single runs' scores.")
-    ] = False,
-    test: Annotated[
-        bool, typer.Option("--test", help="Test every further run against the first: bootstrap and randomisation.")
-    ] = False,
-    resamples: Annotated[int, typer.Option(min=100, max=MOST, help="Samples of every interval and test.")] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="Decides the samples.")] = 0,
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the tables to this file as Markdown.", metavar="FILE.md")
-    ] = None,
+    runs: options.Runs = None,
+    beside: options.Beside = "bsl,mirror,isbert",
+    suite: options.Suites = None,
+    all_tables: options.AllTables = False,
+    intervals: options.Intervals = False,
+    test: options.Test = False,
+    resamples: options.Resamples = 2000,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+    out: options.Out = None,
     config: ConfigOption = None,
 ) -> None:
     """Print the scores of RUNs in one table a suite, the papers' printed rows beside them, each with its source.
@@ -70,42 +43,66 @@ def compare(
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
     from trainers.compare import page
-    from trainers.compare.papers import PAPERS, published_tables
+    from trainers.compare.papers import PAPERS
     from trainers.compare.remarks import mixed_encoders
     from trainers.compare.runs import read_contenders, shortened
-    from trainers.compare.side_by_side import compare_suite
-    from trainers.compare.significance import intervals as intervals_of
-    from trainers.compare.significance import lacking, untested
-    from trainers.compare.significance import tests as tests_of
+    from trainers.compare.significance import lacking
     from trainers.evaluation.record import replace
 
     papers = _papers(beside, PAPERS)
     target = None if out is None else _place(out)
     contenders = shortened([contender for path in runs or () for contender in read_contenders(path)], runs or ())
-    made = []
     suites = _suites(suite, contenders, papers)
-    for name in suites:
-        blocks = compare_suite(name, contenders, published_tables(papers, name, everything=all_tables))
-        scored = intervals_of(name, contenders, resamples, seed) if intervals else ()
-        tested = tests_of(name, contenders, resamples, seed) if test else ()
-        made.append(page.Comparison(name, tuple(blocks), tuple(scored), tuple(tested)))
-    if intervals and not any(each.intervals for each in made):
-        raise InputError("no single run here has <suite>.items.npz beside its results: run `train evaluate` again")
-    if test and not any(each.tests for each in made):
-        raise InputError(untested(suites, contenders))
+    draws = (resamples, seed)
+    made = _compared(suites, contenders, papers, draws, everything=all_tables, intervals=intervals, test=test)
     remarks = mixed_encoders(contenders, suites)
     if intervals or test:
         remarks += [f"no intervals, no tests: {line}" for line in lacking(suites, contenders)]
-    if out is not None and target is not None:
+    if target is not None:
         text = page.markdown(made, shlex.join(["train", *sys.argv[1:]]), remarks)
         replace(target, lambda stream: stream.write(text.encode("utf-8")))
         note(f"written: {out}")
     if json:
         show_json(page.payload(made, remarks))
-    else:
-        _show(made)
-        for remark in remarks:
-            note(remark)
+        return
+    _show(made)
+    for remark in remarks:
+        note(remark)
+
+
+def _compared(
+    suites: Sequence[str],
+    contenders: Sequence[Contender],
+    papers: Sequence[str],
+    draws: tuple[int, int],
+    *,
+    everything: bool,
+    intervals: bool,
+    test: bool,
+) -> list[Comparison]:
+    """Compare suite by suite; `draws` are the number of samples of intervals and tests, and their seed.
+
+    Raises:
+        InputError: Nothing has an interval, or can be tested, where that is asked for.
+    """
+    from trainers.compare.page import Comparison
+    from trainers.compare.papers import published_tables
+    from trainers.compare.side_by_side import compare_suite
+    from trainers.compare.significance import intervals as intervals_of
+    from trainers.compare.significance import tests as tests_of
+    from trainers.compare.significance import untested
+
+    made = []
+    for name in suites:
+        blocks = compare_suite(name, contenders, published_tables(papers, name, everything=everything))
+        scored = intervals_of(name, contenders, *draws) if intervals else ()
+        tested = tests_of(name, contenders, *draws) if test else ()
+        made.append(Comparison(name, tuple(blocks), tuple(scored), tuple(tested)))
+    if intervals and not any(each.intervals for each in made):
+        raise InputError("no single run here has <suite>.items.npz beside its results: run `train evaluate` again")
+    if test and not any(each.tests for each in made):
+        raise InputError(untested(suites, contenders))
+    return made
 
 
 def _papers(written: str, known: Sequence[str]) -> list[str]:
