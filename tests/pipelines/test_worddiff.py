@@ -1,6 +1,5 @@
 """What became of a text, word by word."""
 
-import time
 from itertools import pairwise
 
 import pytest
@@ -90,10 +89,9 @@ def test_edits_that_do_not_lead_to_the_view_are_not_believed(edits: list[dict[st
         ("的" * 50_000, "了" + "的" * 40_000 + "了"),
     ],
 )
-def test_very_long_texts_are_compared_in_seconds(old: str, new: str) -> None:
-    before = time.process_time()
+def test_of_very_long_texts_only_the_ends_are_compared(old: str, new: str) -> None:
     parts = word_pieces(old, new)
-    assert time.process_time() - before < 10
+    assert len(parts) <= 4
     assert (joined(parts, "removed"), joined(parts, "added")) == (old, new)
 
 
