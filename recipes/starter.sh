@@ -1,7 +1,7 @@
 #!/bin/sh
-# How the bundled starter models are made, from text to the folders in augment/starter, on two cores in an evening.
+# How the bundled starter models are made, from text to the folders in augment/starter, on a GPU in an hour, on a CPU in days.
 #   sh recipes/starter.sh DATA BASE
-# DATA: a folder with parallel/multi30k, parallel/tatoeba-manythings, corpora/multi30k-task2 and the evaluation sets.
+# DATA: a folder with the corpora that starter_text.py names and the evaluation sets.
 # BASE: a folder with all-MiniLM-L6-v2 (Apache-2.0), model.safetensors of sha256 53aa5117...8d9db.
 set -eu
 data=$1
@@ -14,8 +14,10 @@ echo "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db  $base/mo
 python recipes/starter_text.py --data "$data" --out $work
 
 # English to German and French, the target named by a code before the source; then back, with the same vocabulary.
-train marian --parallel $work/en-xx.tsv --out $work/run-en-xx
-train marian --parallel $work/xx-en.tsv --tokenizer $work/run-en-xx/tokenizer --out $work/run-xx-en
+# Each goes on with the same command when it was interrupted, and with more EPOCHS while its rate has not begun to fall.
+shape="--vocabulary 12000 --encoder-layers 6 --decoder-layers 2 --ffn 1024 --lr 8e-4 --epochs ${EPOCHS:-3} --save-steps 150"
+train marian --parallel $work/en-xx.tsv --out $work/run-en-xx $shape
+train marian --parallel $work/xx-en.tsv --tokenizer $work/run-en-xx/tokenizer --out $work/run-xx-en $shape
 
 # A sentence encoder becomes an ordinary masked language model again.
 train mlm --encoder "$base" --preset head --epochs 0.5 --text $work/english.txt --out $work/run-encoder

@@ -2,9 +2,13 @@
 
     python recipes/starter_text.py --data ../shared/data --out build/starter
 
-Captions come from Multi30k, everyday sentences from Tatoeba (CC BY 2.0 FR). A sentence that occurs in any
-evaluation set, dev or test, ignoring case, spaces and punctuation, is dropped on either side of a pair, and so
-are 1,000 Tatoeba sentences for each language that the translation models are later scored on.
+Parallel text comes from the corpora in `CORPORA`, all under licences that allow commercial use and derivatives; that
+leaves out Multi30k's translations (non-commercial). A sentence that occurs in any evaluation set, dev or test, ignoring
+case, spaces and punctuation, is dropped on either side of a pair, and so are 1,000 Tatoeba sentences for each language
+that the translation models are later scored on.
+
+Some pairs are changed on both sides alike, so that the models meet what such text lacks: names are exchanged for
+others, numbers for other numbers, final stops dropped, text lower-cased.
 """
 
 from __future__ import annotations
@@ -15,17 +19,51 @@ import gzip
 import io
 import json
 import random
+import re
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+
+from sacremoses import MosesDetokenizer
 
 Pair = tuple[str, str]
 
 LANGUAGES = {"de": "deu", "fr": "fra"}
 HELD_OUT = 1_000
-CAPTION_REPEATS = 3
-"""How often the captions are repeated beside Tatoeba, which has six times as many pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """Parallel text `folder/eng-LANGUAGE*.tsv.gz`, and how often each of its pairs is taken, by language."""
+
+    folder: str
+    repeats: dict[str, float]
+    file: str = "eng-{}.train.tsv.gz"
+    tokenised: bool = False
+
+
+TATOEBA = Corpus("tatoeba-manythings", {"de": 3, "fr": 2}, file="eng-{}.tsv.gz")
+CORPORA = (
+    TATOEBA,  # CC BY 2.0 FR
+    Corpus("europarl-concodisco", {"fr": 1}),  # no known copyright restriction
+    Corpus("microsoft-docs", {"de": 0.5, "fr": 0.25}),  # CC BY 4.0, MIT
+    Corpus("php-manual", {"de": 0.5, "fr": 0.25}),  # CC BY 3.0
+    Corpus("python-docs", {"fr": 0.5}),  # CC0, PSF
+    Corpus("gnome-user-docs", {"de": 1, "fr": 1}),  # CC BY 3.0
+    Corpus("debian-handbook", {"de": 1, "fr": 1}),  # CC BY-SA 3.0 or GPL-2+
+    Corpus("mozilla", {"de": 3, "fr": 3}),  # MPL 2.0, CC BY-SA 3.0
+    Corpus("bcontrast", {"de": 3}),  # CC BY-SA 4.0
+    Corpus("mlqe-pe", {"de": 4}, tokenised=True),  # CC0
+    Corpus("opennmt-wmt15-10k", {"de": 6}),  # MIT (OpenNMT)
+    Corpus("news-commentary-5k", {"fr": 6}),  # LGPL (Moses)
+)
+WIKIPEDIA = "corpora/wikipedia-en-2018-new-articles.txt.gz"
+NAME = re.compile(r"[A-Z][a-z]{2,}")
+NUMBER = re.compile(r"\d+")
+RENAMED, RENUMBERED, UNSTOPPED, LOWERED = 0.5, 0.5, 0.15, 0.05
+"""Shares of the pairs that are changed in each way, of those that can be."""
 
 EVALUATION = (
     "sts",
@@ -117,18 +155,53 @@ def lines(path: Path) -> list[str]:
         return [" ".join(line.split()) for line in file]
 
 
-def captions(data: Path, language: str) -> list[Pair]:
-    """Return Multi30k's 29,000 training captions as (English, other language)."""
-    folder = data / "parallel" / "multi30k"
-    return list(zip(lines(folder / "train.en.gz"), lines(folder / f"train.{language}.gz"), strict=True))
+def read(data: Path, corpus: Corpus, language: str) -> list[Pair]:
+    """Return a corpus's pairs as (English, other language), detokenised."""
+    with gzip.open(
+        data / "parallel" / corpus.folder / corpus.file.format(LANGUAGES[language]), "rt", encoding="utf-8"
+    ) as file:
+        rows = [[" ".join(field.split()) for field in line.split("\t")] for line in file]
+    if not corpus.tokenised:
+        return [(row[0], row[1]) for row in rows]
+    english, other = MosesDetokenizer("en"), MosesDetokenizer(language)
+    return [(english.detokenize(row[0].split()), other.detokenize(row[1].split())) for row in rows]
 
 
-def tatoeba(data: Path, language: str) -> list[Pair]:
-    """Return Tatoeba's pairs as (English, other language)."""
-    path = data / "parallel" / "tatoeba-manythings" / f"eng-{LANGUAGES[language]}.tsv.gz"
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        rows = (line.rstrip("\n").split("\t") for line in file)
-        return [(" ".join(row[0].split()), " ".join(row[1].split())) for row in rows]
+def names(data: Path) -> list[str]:
+    """Return the capitalised words that Wikipedia's sentences hold after their first word and never in lower case."""
+    words: set[str] = set()
+    lower: set[str] = set()
+    for line in lines(data / WIKIPEDIA):
+        rest = line.split()[1:]
+        words.update(word for word in rest if NAME.fullmatch(word))
+        lower.update(word for word in rest if word.islower())
+    return sorted(word for word in words if word.lower() not in lower)
+
+
+def changed(pair: Pair, known: frozenset[str], pool: Sequence[str], draw: random.Random) -> Pair:
+    """Return a pair with some names, numbers, stops and capitals changed on both sides alike."""
+    both = set(NAME.findall(pair[0])) & set(NAME.findall(pair[1])) & known
+    swaps = {name: draw.choice(pool) for name in sorted(both) if draw.random() < RENAMED}
+    digits = set(NUMBER.findall(pair[0])) & set(NUMBER.findall(pair[1]))
+    swaps |= {
+        number: str(draw.randrange(10 ** (len(number) - 1), 10 ** len(number)))
+        for number in sorted(digits)
+        if draw.random() < RENUMBERED
+    }
+    if swaps:
+        found = re.compile(r"\b(?:" + "|".join(map(re.escape, swaps)) + r")\b")
+        pair = tuple(found.sub(lambda match: swaps[match.group()], side) for side in pair)
+    if all(side.endswith(".") for side in pair) and draw.random() < UNSTOPPED:
+        pair = tuple(side[:-1].rstrip() for side in pair)
+    if draw.random() < LOWERED:
+        pair = tuple(side.lower() for side in pair)
+    return pair
+
+
+def repeated(pairs: Sequence[Pair], times: float, draw: random.Random) -> list[Pair]:
+    """Return each pair `times` times; a fraction is a share drawn at random."""
+    whole = int(times)
+    return list(pairs) * whole + draw.sample(pairs, round(len(pairs) * (times - whole)))
 
 
 def without(pairs: Iterable[Pair], banned: set[str]) -> list[Pair]:
@@ -154,30 +227,34 @@ def main() -> None:
     everyday: dict[str, list[Pair]] = {}
     held_out: set[str] = set()
     for language in LANGUAGES:
-        pairs = without(tatoeba(options.data, language), banned)
-        english = sorted({source for source, _ in pairs} - {source for source, _ in captions(options.data, language)})
-        chosen = set(random.Random(language).sample(english, HELD_OUT))
+        pairs = without(read(options.data, TATOEBA, language), banned)
+        chosen = set(random.Random(language).sample(sorted({source for source, _ in pairs}), HELD_OUT))
         scored = [pair for pair in pairs if pair[0] in chosen]
         held_out |= {folded(side) for pair in scored for side in pair}
         everyday[language] = pairs
         write_pairs(options.out / f"held-out.en-{language}.tsv", scored)
     banned |= held_out
-    out_of, into, monolingual = [], [], set[str]()
+    pool = names(options.data)
+    known = frozenset(pool) | {"Tom", "Mary", "John"}
+    out_of, into = [], []
     for language in LANGUAGES:
-        kept = without(everyday[language], banned)
-        images = without(captions(options.data, language), banned)
-        print(f"{language}: {len(kept):,} Tatoeba pairs, {len(images):,} of 29,000 captions kept")
-        mixture = kept + images * CAPTION_REPEATS
-        out_of += [(f">>{language}<< {source}", target) for source, target in mixture]
-        into += [(target, source) for source, target in mixture]
-        monolingual |= {source for source, _ in kept + images}
-    for number in range(1, 6):
-        monolingual |= set(lines(options.data / "corpora" / "multi30k-task2" / f"train.{number}.en.gz"))
-    english_text = sorted(text for text in monolingual if folded(text) not in banned)
+        draw = random.Random(language)
+        for corpus in CORPORA:
+            if language not in corpus.repeats:
+                continue
+            kept = without(everyday[language] if corpus is TATOEBA else read(options.data, corpus, language), banned)
+            taken = [changed(pair, known, pool, draw) for pair in repeated(kept, corpus.repeats[language], draw)]
+            print(f"{language} {corpus.folder}: {len(kept):,} pairs, {len(taken):,} taken")
+            out_of += [(f">>{language}<< {source}", target) for source, target in taken]
+            into += [(target, source) for source, target in taken]
     write_pairs(options.out / "en-xx.tsv", out_of)
     write_pairs(options.out / "xx-en.tsv", into)
-    (options.out / "english.txt").write_text("\n".join(english_text) + "\n", encoding="utf-8")
-    print(f"{len(out_of):,} pairs each way, {len(english_text):,} English sentences")
+    monolingual = {source for pairs in everyday.values() for source, _ in pairs}
+    for path in sorted((options.data / "corpora" / "multi30k-task2").glob("train.*.en.gz")):
+        monolingual |= set(lines(path))
+    english = sorted(text for text in monolingual if folded(text) not in banned)
+    (options.out / "english.txt").write_text("\n".join(english) + "\n", encoding="utf-8")
+    print(f"{len(out_of):,} pairs each way, {len(english):,} English sentences")
 
 
 if __name__ == "__main__":

@@ -33,10 +33,15 @@ def marian(
     encoder_layers: Annotated[int, typer.Option(min=1)] = 4,
     decoder_layers: Annotated[int, typer.Option(min=1)] = 2,
     dropout: Annotated[float, typer.Option(min=0, max=0.9)] = 0.0,
-    epochs: Annotated[float, typer.Option(min=0.01)] = 1.5,
+    epochs: Annotated[
+        float, typer.Option(help="Passes over the pairs; given more, a run that was interrupted goes on.", min=0.01)
+    ] = 1.5,
     batch_tokens: Annotated[int, typer.Option(help="Target tokens a batch, padding included.", min=1)] = 2_048,
-    lr: Annotated[float, typer.Option(help="Peak learning rate; decays linearly.", min=0)] = 1e-3,
+    lr: Annotated[float, typer.Option(help="Learning rate after the warm-up.", min=0)] = 1e-3,
     warmup_steps: Annotated[int, typer.Option(min=0)] = 500,
+    decay: Annotated[
+        float, typer.Option(help="Share of the steps, the last ones, over which the rate falls to 0.", min=0, max=1)
+    ] = 0.25,
     label_smoothing: Annotated[float, typer.Option(min=0, max=0.9)] = 0.1,
     max_tokens: Annotated[int, typer.Option(help="Longer sides are cut.", min=2, max=512)] = 96,
     precision: Annotated[str, typer.Option(help="bf16 (autocast) or fp32.")] = "bf16",
@@ -78,6 +83,7 @@ def marian(
         batch_tokens=batch_tokens,
         lr=lr,
         warmup_steps=warmup_steps,
+        decay=decay,
         label_smoothing=label_smoothing,
         max_tokens=max_tokens,
         seed=seed,

@@ -38,8 +38,10 @@ class MarianRecipe:
     Attributes:
         start: A MarianMT directory or Hub name to fine-tune (sizes and vocabulary are then its own), or None.
         vocabulary_from: A folder with a tokenizer to share, or None to build a joint one of `vocabulary` ids.
+        epochs: Passes over the pairs; a run that was given too few goes on when it is given more.
         batch_tokens: Target tokens a batch, padding included.
-        lr: Peak of a linear warm-up and decay.
+        lr: The learning rate after the warm-up.
+        decay: Share of the steps, the last ones, over which it falls to zero.
         max_tokens: Longer sides are cut.
     """
 
@@ -51,6 +53,7 @@ class MarianRecipe:
     batch_tokens: int = 2_048
     lr: float = 1e-3
     warmup_steps: int = 500
+    decay: float = 0.25
     label_smoothing: float = 0.1
     max_tokens: int = 96
     seed: int = 1
@@ -126,7 +129,8 @@ def _arguments(recipe: MarianRecipe, folder: Path, steps: int, save_steps: int) 
         output_dir=str(folder),
         max_steps=steps,
         learning_rate=recipe.lr,
-        lr_scheduler_type="linear",
+        lr_scheduler_type="warmup_stable_decay",
+        lr_scheduler_kwargs={"num_decay_steps": round(steps * recipe.decay), "decay_type": "1-sqrt"},
         warmup_steps=min(recipe.warmup_steps, steps // 5),
         optim="adamw_torch_fused",
         adam_beta2=0.98,
@@ -168,14 +172,19 @@ def language_codes(pairs: Sequence[tuple[str, str]]) -> list[str]:
 
 
 def _claim(out: Path, recipe: MarianRecipe, pairs: Sequence[tuple[str, str]]) -> None:
-    """Write the recipe into `out`, or check that the one there is the same."""
+    """Write the recipe into `out`, or check that the one there is the same but for the number of epochs.
+
+    The rate is constant until the last steps, so a run that is given more epochs goes on as if it had had them.
+    """
     text = xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest()
     settings = json.loads(json.dumps(asdict(recipe) | {"pairs": len(pairs), "text": text}))
     path = out / "recipe.json"
     if path.exists():
         before = json.loads(path.read_text(encoding="utf-8"))
         changed = [
-            f"{key} {before.get(key)!r} -> {value!r}" for key, value in settings.items() if before.get(key) != value
+            f"{key} {before.get(key)!r} -> {value!r}"
+            for key, value in settings.items()
+            if key != "epochs" and before.get(key) != value
         ]
         if changed:
             raise InputError(f"{out} holds another run ({'; '.join(changed)}): choose another --out or --overwrite")

@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -71,6 +72,21 @@ def test_a_resumed_run_equals_the_uninterrupted_one(
     again = load_file(train_marian(pairs, tmp_path / "run", RECIPE, save_steps=50) / "model.safetensors")
     once = load_file(trained / "model" / "model.safetensors")
     assert once.keys() == again.keys()
+    assert all(torch.equal(once[name], again[name]) for name in once)
+
+
+def test_a_run_that_is_given_more_epochs_goes_on_as_if_it_had_had_them(
+    trained: Path, pairs: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    long = replace(RECIPE, epochs=20, decay=0.25)
+    runs = [tmp_path / "at-once", tmp_path / "in-two"]
+    for run in runs:
+        shutil.copytree(trained / "tokenizer", run / "tokenizer")
+    train_marian(pairs, runs[1], replace(long, epochs=15), save_steps=50)
+    for later in runs[1].glob("checkpoints/checkpoint-*"):
+        if int(later.name.split("-")[1]) > 50:  # the rate has begun to fall
+            shutil.rmtree(later)
+    once, again = (load_file(train_marian(pairs, run, long, save_steps=50) / "model.safetensors") for run in runs)
     assert all(torch.equal(once[name], again[name]) for name in once)
 
 
