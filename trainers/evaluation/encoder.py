@@ -75,6 +75,7 @@ class Encoder:
             "dimension": self.model.get_embedding_dimension(),
             "max_tokens": self._width or self.model.max_seq_length,
             "weights": self.weights,
+            "fingerprint": self.fingerprint(),
         }
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
