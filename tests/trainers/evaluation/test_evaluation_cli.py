@@ -145,12 +145,46 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(
 
 
 def test_results_of_a_model_that_is_no_folder_go_below_runs(app: typer.Typer, model: Path, tmp_path: Path) -> None:
-    from trainers.evaluation.cli import _beside
+    from trainers.evaluation.place import beside
 
-    assert _beside("org/name", None) == Path("runs/org--name/evaluation")
-    assert _beside("starter", model) == Path("runs/starter/evaluation")
-    assert _beside(str(model), model) == model / "evaluation"
-    assert _beside(str(model), model, ["cls", "whitened-4"]) == model / "evaluation" / "cls-whitened-4"
+    assert beside("org/name", None) == Path("runs/org--name/evaluation")
+    assert beside("starter", model) == Path("runs/starter/evaluation")
+    assert beside(str(model), model) == model / "evaluation"
+    assert beside(str(model), model, ["cls", "whitened-4"]) == model / "evaluation" / "cls-whitened-4"
+
+
+def test_results_of_other_settings_are_kept_where_they_are(
+    app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    runs: list[tuple[list[str], str]] = [
+        (["--whiten", "4"], "."),
+        (["--whiten", "all"], "tiny-mean-whitened-all"),
+        (["--whiten", "all", "--seed", "5"], "tiny-mean-whitened-all-seed-5"),
+        (["--max-tokens", "5"], "tiny-mean-5-tokens"),
+        (["--precision", "bf16"], "tiny-mean-bf16"),
+        ([], "tiny-mean"),
+    ]
+    for options, folder in runs:
+        assert call(app, ["tiny", "--pooling", "mean", "--out", str(out), *options]) == 0
+        kept = f"{out / 'sample.json'} is kept: its "
+        assert (kept in capsys.readouterr().err) == (folder != ".")
+        assert (out / folder / "sample.json").exists()
+    assert len(list(out.rglob("sample.json"))) == len(runs)
+    made = (out / "sample.json").stat().st_mtime_ns
+    assert call(app, ["tiny", "--pooling", "mean", "--out", str(out), "--whiten", "4"]) == 0
+    assert (out / "sample.json").stat().st_mtime_ns != made
+    assert len(list(out.rglob("sample.json"))) == len(runs)
+
+
+@pytest.mark.parametrize("damage", ["", '{"settings"', "[]", "null", '{"settings": 3, "seed": 1, "model": 2}'])
+def test_a_damaged_result_is_written_anew_with_one_line(
+    app: typer.Typer, model: Path, tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sample.json").write_text(damage)
+    assert call(app, ["tiny", "--pooling", "mean", "--out", str(tmp_path)]) == 0
+    assert f"{tmp_path / 'sample.json'} is damaged: it is written anew" in capsys.readouterr().err.splitlines()
+    assert json.loads((tmp_path / "sample.json").read_text())["suite"] == "sample"
 
 
 @pytest.fixture
