@@ -137,8 +137,8 @@ def _of_sets(suite: str, contenders: Sequence[Contender], names: Sequence[str]) 
         everything = len({item.title for item in items})
         for sets, lines in alike.items():
             marked = any((item.note or "").startswith(f"{MARK}{lines[0]}") for item in items)
-            line = MARK if marked else "", f"{shortly(sets, everything)}: {'; '.join(lines)}"
-            said.setdefault(line, []).append(contender.title)
+            remark = f"{shortly(sets, everything)}: {'; '.join(lines)}"
+            said.setdefault((MARK if marked else "", remark), []).append(contender.title)
     for (mark, line), runs in said.items():
         yield f"{mark}{OURS if len(runs) == len(contenders) else ', '.join(runs)}, {line}"
 

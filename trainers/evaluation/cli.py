@@ -15,7 +15,6 @@ from trainers.evaluation.task import SEED
 if TYPE_CHECKING:
     from trainers.baselines.fitting import FitText
     from trainers.evaluation.adaptation import Adaptation
-    from trainers.evaluation.models import Chosen
     from trainers.evaluation.suite import Evaluation, Suite
     from trainers.evaluation.vectors import TextEncoder
 
@@ -58,7 +57,7 @@ def evaluate(
     """
     from trainers.evaluation.cache import cached
     from trainers.evaluation.models import Chosen, open_encoder
-    from trainers.evaluation.place import beside, prepare, within
+    from trainers.evaluation.place import apart, beside, prepare
 
     fit_text, adaptation = _fitted(model, whiten, flow, flow_epochs, fit, seed)
     suites = _found(suite, data)
@@ -83,9 +82,11 @@ def evaluate(
         "data": data,
         "device": str(getattr(encoder, "device", "cpu")),
     }
-    ways = _ways(chosen, adaptation, flow_epochs, fit, seed)
-    names = [suite.name for suite in suites]
-    directory = prepare(within(out, model, ways, names, deciding) if out else beside(model, trained, ways))
+    ways = [chosen.pooling, adaptation.method.key if adaptation else None, f"fit-{fit.name}" if fit else None]
+    folder = out or beside(model, trained, [way for way in ways if way])
+    directory = prepare(
+        apart(folder, [suite.name for suite in suites], {"model": model, **deciding} if out else deciding)
+    )
     kept = cached(encoder, vectors) if vectors else encoder
     _report(_evaluated(kept, suites, adaptation, fit_text, trained, settings), directory, json=json, mteb=mteb)
 
@@ -197,19 +198,3 @@ def _fitted(
         raise InputError(f"--fit {fit}: nothing of {model} is fitted: leave it out, or add --whiten or --flow")
     text = read_fit_text(fit) if fit is not None else None
     return text, open_adaptation(whiten, epochs, seed, text)
-
-
-def _ways(
-    chosen: Chosen, adaptation: Adaptation | None, flow_epochs: int | None, fit: Path | None, seed: int
-) -> list[str]:
-    """Return the settings that decide scores and are not the usual ones, as names for a folder."""
-    ways = (
-        chosen.pooling,
-        f"{chosen.max_tokens}-tokens" if chosen.max_tokens else None,
-        adaptation.method.key if adaptation else None,
-        f"{flow_epochs}-epochs" if flow_epochs and flow_epochs > 1 else None,
-        f"fit-{fit}" if fit else None,
-        chosen.precision if chosen.precision != options.Precision.fp32 else None,
-        f"seed-{seed}" if seed != SEED else None,
-    )
-    return [way for way in ways if way]

@@ -15,8 +15,8 @@ from pipelines.console import InputError, note
 def beside(model: str, directory: Path | None, ways: Sequence[str] = ()) -> Path:
     """Return `evaluation/` in the model's own directory; what is no directory of the user's gets one below `runs/`.
 
-    Other settings than the usual ones make other scores of a model: these get a folder of their own in it, named by
-    `ways`.
+    Another pooling, a whitening or a flow makes another encoder of a model: its scores get a folder of their own in it,
+    named by `ways`.
     """
     if directory is not None and Path(model).expanduser().is_dir():
         folder = directory / "evaluation"
@@ -25,26 +25,24 @@ def beside(model: str, directory: Path | None, ways: Sequence[str] = ()) -> Path
     return folder / "-".join(map(_folder_name, ways))
 
 
-def within(out: Path, model: str, ways: Sequence[str], suites: Iterable[str], settings: Mapping[str, object]) -> Path:
-    """Return `out`, or a folder in it named by model and `ways` where results of another model or other settings are.
+def apart(folder: Path, suites: Iterable[str], settings: Mapping[str, object]) -> Path:
+    """Return the folder, or one in it that is named by all settings where it holds results of others.
 
     Args:
-        out: The folder that was asked for.
-        model: As it was named.
-        ways: The settings that are not the usual ones, as names.
+        folder: Where results would go.
         suites: What is evaluated.
         settings: All that tell scores apart, by the names that they have in the results.
     """
-    now = {"model": model, **settings}
     for suite in suites:
-        path = out / f"{suite}.json"
+        path = folder / f"{suite}.json"
         before = _settings(path)
-        key = next((key for key in now if before is not None and before.get(key) != now[key]), None)
+        key = next((key for key in settings if before is not None and before.get(key) != settings[key]), None)
         if before is not None and key is not None:
-            own = out / "-".join(map(_folder_name, (model, *ways)))
-            note(f"{path} is kept: its {key.replace('_', '-')} is {before.get(key)}, here {now[key]}; written to {own}")
+            given = [f"{name.replace('_', '-')}-{value}" for name, value in settings.items() if value is not None]
+            own = folder / "-".join(map(_folder_name, given))
+            note(f"{path} is kept ({key.replace('_', '-')}: {before.get(key)}, here {settings[key]}): see {own}")
             return own
-    return out
+    return folder
 
 
 def prepare(directory: Path) -> Path:

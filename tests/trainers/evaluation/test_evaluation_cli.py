@@ -157,24 +157,27 @@ def test_results_of_other_settings_are_kept_where_they_are(
     app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out = tmp_path / "out"
+    start = "model-tiny-pooling-mean"
     runs: list[tuple[list[str], str]] = [
         (["--whiten", "4"], "."),
-        (["--whiten", "all"], "tiny-mean-whitened-all"),
-        (["--whiten", "all", "--seed", "5"], "tiny-mean-whitened-all-seed-5"),
-        (["--max-tokens", "5"], "tiny-mean-5-tokens"),
-        (["--precision", "bf16"], "tiny-mean-bf16"),
-        ([], "tiny-mean"),
+        (["--whiten", "all"], f"{start}-precision-fp32-whiten-all-seed-1111"),
+        (["--whiten", "all", "--seed", "5"], f"{start}-precision-fp32-whiten-all-seed-5"),
+        (["--max-tokens", "5"], f"{start}-max-tokens-5-precision-fp32-seed-1111"),
+        (["--precision", "bf16"], f"{start}-precision-bf16-seed-1111"),
+        ([], f"{start}-precision-fp32-seed-1111"),
     ]
     for options, folder in runs:
         assert call(app, ["tiny", "--pooling", "mean", "--out", str(out), *options]) == 0
-        kept = f"{out / 'sample.json'} is kept: its "
-        assert (kept in capsys.readouterr().err) == (folder != ".")
+        assert (f"{out / 'sample.json'} is kept (" in capsys.readouterr().err) == (folder != ".")
         assert (out / folder / "sample.json").exists()
     assert len(list(out.rglob("sample.json"))) == len(runs)
     made = (out / "sample.json").stat().st_mtime_ns
     assert call(app, ["tiny", "--pooling", "mean", "--out", str(out), "--whiten", "4"]) == 0
     assert (out / "sample.json").stat().st_mtime_ns != made
     assert len(list(out.rglob("sample.json"))) == len(runs)
+    for seed in ("1", "2"):
+        assert call(app, [str(model), "--pooling", "cls", "--seed", seed]) == 0
+    assert len(list((model / "evaluation" / "cls").rglob("sample.json"))) == 2
 
 
 @pytest.mark.parametrize("damage", ["", '{"settings"', "[]", "null", '{"settings": 3, "seed": 1, "model": 2}'])

@@ -215,8 +215,9 @@ def test_the_models_not_used_for_longest_make_room_and_nothing_else_is_counted_o
     names = [letter * 32 for letter in "abc"]
     for age, name in enumerate(names):
         cached(Counting(name), tmp_path).encode(TEXTS)
+        if name == names[1]:
+            (tmp_path / name / "thesis.txt").write_text("")
         os.utime(tmp_path / name, (1000 + age, 1000 + age))
-    (tmp_path / names[1] / "thesis.txt").write_text("")
     cached(Counting(names[0]), tmp_path).encode(TEXTS[:1])
     size = sum(path.stat().st_size for path in (tmp_path / names[0]).glob("*.npz"))
     CachedEncoder(Counting("d" * 32), tmp_path / ("d" * 32), limit=2 * size).encode(TEXTS)
