@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from pipelines.console import InputError
+from trainers.evaluation.files import read_arrays
 from trainers.evaluation.task import Items, Statistic
 
 if TYPE_CHECKING:
@@ -19,19 +20,13 @@ def read_items(path: Path) -> dict[str, Items]:
     Raises:
         InputError: The file is broken, or an item is no number.
     """
-    import zipfile
-    import zlib
-
-    import numpy as np
-
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in stored.files}
-            return {
-                name: _items(arrays[f"{name}/gold"], arrays[f"{name}/predicted"], str(arrays[f"{name}/statistic"]))
-                for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays)
-            }
-    except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+        arrays = read_arrays(path)
+        return {
+            name: _items(arrays[f"{name}/gold"], arrays[f"{name}/predicted"], str(arrays[f"{name}/statistic"]))
+            for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays)
+        }
+    except (OSError, ValueError, KeyError) as error:
         raise InputError(f"{path} is broken ({error}): evaluate again") from None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from trainers.compare.papers import Column, PublishedTable, published_sizes
 from trainers.compare.runs import Contender, Evaluation
+from trainers.evaluation.task import MARK
 
 OURS = "ours"
 FEW = 3
@@ -17,6 +18,11 @@ def another_test(evaluation: Evaluation, name: str) -> bool:
     return name in evaluation.sets and evaluation.sets[name].size != published_sizes().get(
         name, evaluation.sets[name].size
     )
+
+
+def another_task(evaluation: Evaluation, name: str) -> bool:
+    """Whether an evaluation says of a set that it is not the task that the papers have."""
+    return name in evaluation.sets and (evaluation.sets[name].note or "").startswith(MARK)
 
 
 def remarks(
@@ -118,21 +124,23 @@ def _of_sizes(evaluation: Evaluation, names: Sequence[str]) -> Iterable[str]:
 
 def _of_sets(suite: str, contenders: Sequence[Contender], names: Sequence[str]) -> Iterable[str]:
     """Yield the notes on the sets: each remark once, with the sets it is of, and the runs if it is not of all."""
-    said: dict[str, list[str]] = {}
+    said: dict[tuple[str, str], list[str]] = {}
     for contender in contenders:
         items = [each.sets[name] for each in contender.of(suite) for name in names if name in each.sets]
         noted: dict[str, dict[str, None]] = {}
         for item in items:
-            for remark in filter(None, (item.note or "").split("; ")):
+            for remark in filter(None, (item.note or "").removeprefix(MARK).split("; ")):
                 noted.setdefault(remark, {})[item.title] = None
         alike: dict[tuple[str, ...], list[str]] = {}
         for remark, titles in noted.items():
             alike.setdefault(tuple(titles), []).append(remark)
         everything = len({item.title for item in items})
         for sets, lines in alike.items():
-            said.setdefault(f"{shortly(sets, everything)}: {'; '.join(lines)}", []).append(contender.title)
-    for line, runs in said.items():
-        yield f"{OURS if len(runs) == len(contenders) else ', '.join(runs)}, {line}"
+            marked = any((item.note or "").startswith(f"{MARK}{lines[0]}") for item in items)
+            remark = f"{shortly(sets, everything)}: {'; '.join(lines)}"
+            said.setdefault((MARK if marked else "", remark), []).append(contender.title)
+    for (mark, line), runs in said.items():
+        yield f"{mark}{OURS if len(runs) == len(contenders) else ', '.join(runs)}, {line}"
 
 
 def _of_copies(suite: str, contenders: Sequence[Contender], names: Sequence[str]) -> Iterable[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from trainers.compare.papers import SPEARMAN, Cell, Column, PublishedRow, PublishedTable
-from trainers.compare.remarks import another_test, remarks
+from trainers.compare.remarks import another_task, another_test, remarks
 from trainers.compare.runs import Contender, Evaluation, SetFigures, all_sets
 from trainers.evaluation.discovery import decimals
 
@@ -133,7 +133,8 @@ def _ours(contender: Contender, suite: str, columns: Iterable[Column], ways: Seq
         others = {
             column
             for column in cells
-            if not column.averaged and any(another_test(each, column.sets[0]) for each in evaluations)
+            if any(another_task(each, name) for each in evaluations for name in column.sets)
+            or (not column.averaged and any(another_test(each, column.sets[0]) for each in evaluations))
         }
         if cells:
             most = max(len(known[column]) for column in cells)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-import shutil
-import zipfile
+import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -15,6 +15,7 @@ import numpy as np
 import xxhash
 
 from pipelines.console import note
+from trainers.evaluation.files import clear_drafts, read_arrays, whole_file
 from trainers.evaluation.vectors import Advance, Matrix, TextEncoder, check, still
 
 if TYPE_CHECKING:
@@ -24,7 +25,10 @@ LIMIT = 8 * 1024**3
 """Most bytes that all models' vectors take; those not used for the longest time go first."""
 CHUNK = 4096
 """Texts in a shard: what an interrupted evaluation loses at most."""
+MARKER = "twinviews-vectors.txt"
+"""Lies in every folder of a model's vectors: what has none is not ours, wherever --cache points."""
 _KEY = 16
+_SHARD = re.compile(r"[0-9a-f]{32}\.npz")
 
 
 def cache_folder() -> Path:
@@ -109,7 +113,8 @@ class CachedEncoder:
     def _read(self, places: dict[bytes, list[int]], texts: int) -> NDArray[np.float32] | None:
         """Fill in what the shards have and take it out of `places`; None if that is nothing."""
         matrix: NDArray[np.float32] | None = None
-        for path in sorted(self.folder.glob("*.npz")):
+        clear_drafts(self.folder)
+        for path in _shards(self.folder):
             shard = _read_shard(path)
             if shard is None:
                 continue
@@ -128,21 +133,17 @@ class CachedEncoder:
     def _write(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
         if not self._writable:
             return
-        name = uuid4().hex
-        draft, path = self.folder / f".{name}.tmp", self.folder / f"{name}.npz"
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with draft.open("wb") as stream:
+            if not (self.folder / MARKER).exists():
+                (self.folder / MARKER).write_text("Vectors that `train evaluate` keeps, and may delete.\n")
+            with whole_file(self.folder / f"{uuid4().hex}.npz") as stream:
                 np.savez(stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False)
-            os.replace(draft, path)
             self._touch()
             _make_room(self.folder, self.limit)
         except OSError as error:
             note(f"vectors are not kept in {self.folder} ({error.strerror}): --cache DIR or --no-cache")
             self._writable = False
-        finally:
-            if draft.exists():
-                draft.unlink()
 
     def _touch(self) -> None:
         """Mark the model as used now: what is used is not cleared away."""
@@ -155,29 +156,44 @@ class CachedEncoder:
 def _read_shard(path: Path) -> tuple[bytes, NDArray[np.float32]] | None:
     """Return a shard's keys, one after the other, and its vectors; None and a note if it is damaged."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            keys, vectors = stored["keys"].tobytes(), stored["vectors"]
+        stored = read_arrays(path)
+        keys, vectors = stored["keys"].tobytes(), stored["vectors"]
         if vectors.ndim != 2 or vectors.dtype != np.float32 or len(keys) != _KEY * len(vectors):
             raise ValueError(f"{vectors.dtype} of shape {vectors.shape}")
         if not np.isfinite(vectors).all():
             raise ValueError("NaN or infinity")
     except FileNotFoundError:  # cleared away by another process
         return None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        note(f"{path} is damaged and left out ({type(error).__name__}): delete it")
+    except (ValueError, KeyError):
+        note(f"{path} is damaged and left out, its texts are encoded again: delete it")
         return None
     return keys, vectors
 
 
+def _shards(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.npz") if _SHARD.fullmatch(path.name))
+
+
 def _make_room(folder: Path, limit: int) -> None:
     """Delete other models' vectors, those not used for the longest time first, until all take at most `limit` bytes."""
-    models = sorted((path for path in folder.parent.iterdir() if path.is_dir()), key=lambda path: path.stat().st_mtime)
-    sizes = {path: sum(file.stat().st_size for file in path.iterdir()) for path in models}
+    models = [path for path in folder.parent.iterdir() if os.path.isfile(path / MARKER)]
+    models.sort(key=lambda path: path.stat().st_mtime)
+    sizes = {path: sum(shard.stat().st_size for shard in _shards(path)) for path in models}
     total = sum(sizes.values())
     for path, size in sizes.items():
         if total <= limit:
             return
-        # A folder that is not ours by its name is left alone, wherever --cache points.
-        if path != folder and len(path.name) == 32 and set(path.name) <= set("0123456789abcdef"):
-            shutil.rmtree(path, ignore_errors=True)
+        if path != folder:
+            _clear(path)
             total -= size
+
+
+def _clear(folder: Path) -> None:
+    """Delete a model's vectors, and their folder unless something else was put into it."""
+    with suppress(OSError):  # another process uses it, or clears it too
+        for shard in _shards(folder):
+            shard.unlink(missing_ok=True)
+        clear_drafts(folder)
+        if [path.name for path in folder.iterdir()] == [MARKER]:
+            (folder / MARKER).unlink()
+            folder.rmdir()

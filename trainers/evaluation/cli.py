@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +24,7 @@ def evaluate(
     suite: options.Suites = None,
     data: options.Data = None,
     pooling: options.PoolingChoice = None,
+    max_tokens: options.MaxTokens = None,
     whiten: options.Whiten = None,
     flow: options.Flow = False,
     flow_epochs: options.FlowEpochs = None,
@@ -58,28 +57,36 @@ def evaluate(
     """
     from trainers.evaluation.cache import cached
     from trainers.evaluation.models import Chosen, open_encoder
+    from trainers.evaluation.place import apart, beside, prepare
 
     fit_text, adaptation = _fitted(model, whiten, flow, flow_epochs, fit, seed)
     suites = _found(suite, data)
     if dry_run:
         _show_found(suites, model)
         return
-    chosen = Chosen(pooling.value if pooling else None, precision.value, device, batch_size, batch_tokens)
+    chosen = Chosen(pooling.value if pooling else None, precision.value, device, batch_size, batch_tokens, max_tokens)
     vectors = _cache(cache, no_cache)
     encoder = open_encoder(model, chosen, fit_text)
     trained = getattr(encoder, "directory", None)
-    ways = [chosen.pooling, adaptation.method.key if adaptation else None, f"fit-{fit.name}" if fit else None]
-    directory = _prepare(out or _beside(model, trained, [way for way in ways if way]))
-    settings = {
-        **{key: getattr(chosen, key) for key in ("pooling", "precision", "batch_size")},
-        "batch_tokens": getattr(encoder, "batch_tokens", None),
-        "data": data,
-        "device": str(getattr(encoder, "device", "cpu")),
+    deciding = {
+        **{key: getattr(chosen, key) for key in ("pooling", "max_tokens", "precision")},
         "whiten": whiten,
         "flow_epochs": (flow_epochs or 1) if flow else None,
         "fit": str(fit) if fit else None,
         "seed": seed,
     }
+    settings = {
+        **deciding,
+        "batch_size": batch_size,
+        "batch_tokens": getattr(encoder, "batch_tokens", None),
+        "data": data,
+        "device": str(getattr(encoder, "device", "cpu")),
+    }
+    ways = [chosen.pooling, adaptation.method.key if adaptation else None, f"fit-{fit.name}" if fit else None]
+    folder = out or beside(model, trained, [way for way in ways if way])
+    directory = prepare(
+        apart(folder, [suite.name for suite in suites], {"model": model, **deciding} if out else deciding)
+    )
     kept = cached(encoder, vectors) if vectors else encoder
     _report(_evaluated(kept, suites, adaptation, fit_text, trained, settings), directory, json=json, mteb=mteb)
 
@@ -191,32 +198,3 @@ def _fitted(
         raise InputError(f"--fit {fit}: nothing of {model} is fitted: leave it out, or add --whiten or --flow")
     text = read_fit_text(fit) if fit is not None else None
     return text, open_adaptation(whiten, epochs, seed, text)
-
-
-def _beside(name: str, directory: Path | None, ways: Sequence[str] = ()) -> Path:
-    """Return `evaluation/` in the model's own directory; what is no directory of the user's gets one below `runs/`.
-
-    Another pooling, a whitening or a flow makes another encoder of a model: its scores get a folder of their own in it,
-    named by `ways`.
-    """
-    if directory is not None and Path(name).expanduser().is_dir():
-        folder = directory / "evaluation"
-    else:
-        folder = Path("runs") / _folder_name(name) / "evaluation"
-    return folder / "-".join(map(_folder_name, ways))
-
-
-def _folder_name(text: str) -> str:
-    return re.sub(r"[^\w.-]+", "--", text).strip("-.")
-
-
-def _prepare(directory: Path) -> Path:
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot make the folder {str(directory)!r} ({error.strerror}): give another with --out"
-        ) from None
-    if not os.access(directory, os.W_OK):
-        raise InputError(f"cannot write into {str(directory)!r}: give another folder with --out")
-    return directory

@@ -16,7 +16,7 @@ from pipelines.console import InputError, note
 from trainers.evaluation.hub import first_line
 from trainers.evaluation.identity import fingerprint, revision_of, weights_of
 from trainers.evaluation.location import check_directory, check_vocabulary, locate, usable
-from trainers.evaluation.pooling import PADDED, POOLINGS, FirstLast, PaddedMean
+from trainers.evaluation.pooling import PADDED, POOLINGS, PaddedMean, cut, repooled
 from trainers.evaluation.pooling import PoolingMode as PoolingMode
 from trainers.evaluation.vectors import Advance, check, still
 
@@ -75,6 +75,7 @@ class Encoder:
             "dimension": self.model.get_embedding_dimension(),
             "max_tokens": self._width or self.model.max_seq_length,
             "weights": self.weights,
+            "fingerprint": self.fingerprint(),
         }
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
@@ -138,7 +139,7 @@ class Encoder:
     @property
     def _width(self) -> int | None:
         """Tokens that every text is padded to; None where padding has no part in the vectors."""
-        return min(PADDED, self.model.max_seq_length or PADDED) if self.pooling == PaddedMean.pooling_mode else None
+        return self.model.max_seq_length or PADDED if self.pooling == PaddedMean.pooling_mode else None
 
     def _lengths(self, texts: Sequence[str]) -> list[int]:
         if self._width is not None:
@@ -174,7 +175,7 @@ def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator
 
 def load_encoder(
     name: str, *, pooling: PoolingMode | None = None, precision: Precision = "fp32", device: str = "auto",
-    batch_size: int = BATCH_SIZE, batch_tokens: int | None = None,
+    batch_size: int = BATCH_SIZE, batch_tokens: int | None = None, max_tokens: int | None = None,
 ) -> Encoder:  # fmt: skip
     """Load a sentence-transformers directory or Hub name, or a plain transformers one (mean pooling by default).
 
@@ -189,6 +190,8 @@ def load_encoder(
         device: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
         batch_size: Most texts in a batch.
         batch_tokens: Most tokens in a batch, padding included; by the device if not given.
+        max_tokens: Cut texts at so many tokens, special ones included; as the model says if not given, but at `PADDED`
+            where `padded-mean` is asked for.
 
     Raises:
         InputError: No such model or device, or it cannot be loaded.
@@ -217,41 +220,14 @@ def load_encoder(
         ) from error
     check_vocabulary(model.tokenizer, name)
     if pooling is not None:
-        model = _repooled(model, pooling)
+        model = repooled(model, pooling)
+    if max_tokens is not None or pooling == "padded-mean":
+        cut(model, max_tokens)
     model.float()
     weights = revision_of(model) if directory is None else weights_of(directory)
     pooled = (_pooled_by_parts(directory) if pooling is None else None) or _pooling_name(model)
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
     return Encoder(model, name, pooled, precision, directory, weights, batch_size, tokens)
-
-
-def _repooled(model: SentenceTransformer, pooling: PoolingMode) -> SentenceTransformer:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling
-
-    first = model[0]
-    width = getattr(first, "get_embedding_dimension", lambda: None)()
-    if width is None or getattr(first, "module_output_name", None) != "token_embeddings":
-        raise InputError(f"{type(first).__name__} gives no token vectors to pool: leave --pooling out")
-    dropped = [type(module).__name__ for module in list(model)[1:] if type(module).__name__ != "Pooling"]
-    if dropped:
-        note(f"--pooling {pooling} leaves out the model's own {', '.join(dropped)}")
-    pool: Any
-    if pooling == "first-last":
-        first.model.config.output_hidden_states = True
-        pool = FirstLast()
-    elif pooling == "padded-mean":
-        pool = PaddedMean()
-    else:
-        prompted = all(getattr(module, "include_prompt", True) for module in model)
-        pool = Pooling(width, pooling, include_prompt=prompted)
-    return SentenceTransformer(
-        modules=[first, pool],
-        device=str(model.device),
-        prompts=model.prompts,
-        default_prompt_name=model.default_prompt_name,
-        truncate_dim=model.truncate_dim,
-    )
 
 
 def _pooling_name(model: SentenceTransformer) -> str:

@@ -46,6 +46,7 @@ def fingerprint(directory: Path | None, weights: Mapping[str, str], settings: Ma
 def _files(directory: Path | None) -> dict[str, str]:
     if directory is None:
         return {}
-    folders = [directory, *sorted(path.parent for path in directory.glob("*/config.json"))]
+    # A module's configuration is called config.json, or, of a CNN, cnn_config.json.
+    folders = [directory, *sorted({path.parent for path in directory.glob("*/*config.json")})]
     paths = [path for folder in folders if "checkpoint" not in folder.name for path in sorted(folder.iterdir())]
     return {str(path.relative_to(directory)): file_sha256(path) for path in paths if path.suffix in _BESIDE_WEIGHTS}

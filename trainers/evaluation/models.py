@@ -25,6 +25,7 @@ class Chosen:
     device: str = "auto"
     batch_size: int = 256
     batch_tokens: int | None = None
+    max_tokens: int | None = None
 
 
 def open_encoder(name: str, chosen: Chosen, fit: FitText | None = None) -> TextEncoder:
@@ -55,7 +56,7 @@ def open_encoder(name: str, chosen: Chosen, fit: FitText | None = None) -> TextE
 
     return load_encoder(
         name, pooling=chosen.pooling, precision=chosen.precision, device=chosen.device,
-        batch_size=chosen.batch_size, batch_tokens=chosen.batch_tokens,
+        batch_size=chosen.batch_size, batch_tokens=chosen.batch_tokens, max_tokens=chosen.max_tokens,
     )  # fmt: skip
 
 
@@ -98,7 +99,10 @@ def _file(kind: str, rest: str) -> Path:
 def _only_for_models(name: str, chosen: Chosen) -> None:
     usual = Chosen()
     given = [
-        option for option in ("pooling", "precision", "device") if getattr(chosen, option) != getattr(usual, option)
+        option
+        for option in ("pooling", "max_tokens", "precision", "device")
+        if getattr(chosen, option) != getattr(usual, option)
     ]
     if given:
-        raise InputError(f"{name} is no model: --{given[0]} {getattr(chosen, given[0])} is not for it, leave it out")
+        option = given[0].replace("_", "-")
+        raise InputError(f"{name} is no model: --{option} {getattr(chosen, given[0])} is not for it, leave it out")

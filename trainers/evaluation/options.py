@@ -57,6 +57,12 @@ PoolingChoice = Annotated[
         "means. padded-mean: padding included, at 64 tokens, as in Mirror-BERT's code."
     ),
 ]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(
+        min=3, help="Cut texts at so many tokens; of padded-mean, pad them too. [as the model says; padded-mean 64]"
+    ),
+]
 Whiten = Annotated[
     str | None,
     typer.Option(help="Whiten the vectors (Su et al. 2021) to so many dimensions, or all.", metavar="DIM|all"),
@@ -93,7 +99,11 @@ Cache = Annotated[
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Encode everything anew and keep no vectors.")]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Folder for the results; evaluation/ beside the model if not given.", metavar="DIR"),
+    typer.Option(
+        help="Folder for the results; evaluation/ beside the model if not given. Where results of other settings are, "
+        "these get a folder of their own in it.",
+        metavar="DIR",
+    ),
 ]
 Mteb = Annotated[bool, typer.Option("--mteb", help="Write MTEB's result files too, into mteb/ in the results' folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")]

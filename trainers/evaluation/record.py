@@ -15,6 +15,7 @@ import numpy as np
 
 from pipelines.console import TwinviewsError
 from trainers.evaluation import report
+from trainers.evaluation.files import whole_file
 from trainers.evaluation.suite import Evaluation, SetScores, SuiteScores
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
@@ -142,13 +143,9 @@ def replace(path: Path, write_to: Callable[[IO[bytes]], object]) -> Path:
     Raises:
         TwinviewsError: It cannot be written there.
     """
-    draft = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with draft.open("wb") as stream:
+        with whole_file(path) as stream:
             write_to(stream)
-        os.replace(draft, path)
     except OSError as error:
         raise TwinviewsError(f"cannot write {path} ({error.strerror}): give another place with --out") from None
-    finally:
-        draft.unlink(missing_ok=True)
     return path

@@ -7,6 +7,7 @@ from typing import Any
 
 from trainers.evaluation.discovery import SMOKE_TEST
 from trainers.evaluation.suite import Evaluation, SetScores, SuiteScores
+from trainers.evaluation.task import MARK
 
 SEEN = "seen in training"
 SUMMARY = ("suite", "sets", "missing", "texts", "figure", "score")
@@ -42,7 +43,7 @@ def rows(scores: SuiteScores) -> list[tuple[object, ...]]:
     lines = [_set_row(scores, item) for item in counted]
     if scores.averages:
         size = sum(item.task.size for item in counted)
-        lines.append(_row(scores, average_title(scores), size, scores.averages, ""))
+        lines.append(_row(scores, _with_mark(average_title(scores), counted), size, scores.averages, ""))
     return lines + [_set_row(scores, item) for item in scores.sets if item not in counted]
 
 
@@ -75,11 +76,11 @@ def summary_rows(evaluation: Evaluation) -> list[tuple[object, ...]]:
 
 def _main_figure(scores: SuiteScores) -> tuple[str | None, float | None]:
     for name, value in scores.averages.items():
-        mark = "" if scores.complete else f" (of {len(scores.counted)} of {scores.suite.expected})"
-        return f"{name}{mark}", value
+        part = "" if scores.complete else f" (of {len(scores.counted)} of {scores.suite.expected})"
+        return _with_mark(f"{name}{part}", scores.counted), value
     for item in scores.sets:
         for name, value in item.result.figures.items():
-            return f"{name} ({item.task.title})", value
+            return _with_mark(f"{name} ({item.task.title})", [item]), value
     return None, None
 
 
@@ -89,7 +90,10 @@ def notes(evaluation: Evaluation, scores: SuiteScores) -> list[str]:
     for item in scores.sets:
         if item.task.note:
             remarks.setdefault(item.task.note, []).append(item.task.title)
-    said = [f"{_named(titles, scores)}: {remark}" for remark, titles in remarks.items()]
+    said = []
+    for remark, titles in remarks.items():
+        mark = MARK if remark.startswith(MARK) else ""
+        said.append(f"{mark}{_named(titles, scores)}: {remark.removeprefix(MARK)}")
     undefined: dict[str, list[str]] = {}
     for item in scores.sets:
         for reason in _undefined(item):
@@ -155,7 +159,12 @@ def _known(scores: SuiteScores) -> bool:
 
 def _set_row(scores: SuiteScores, item: SetScores) -> tuple[object, ...]:
     seen = "" if item.seen is None else f"{item.seen} of {item.texts}"
-    return _row(scores, item.task.title, item.task.size, item.result.figures, seen)
+    return _row(scores, _with_mark(item.task.title, [item]), item.task.size, item.result.figures, seen)
+
+
+def _with_mark(name: str, items: Sequence[SetScores]) -> str:
+    """Return a row's name, marked where one of its sets is not the papers' task."""
+    return f"{name} {MARK.strip()}" if any((item.task.note or "").startswith(MARK) for item in items) else name
 
 
 def _row(

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 Statistic = Literal["spearman", "auc", "mean"]
 
+MARK = "* "
+"""Begins a set's note where its figures are of an easier or harder task than the papers': they are printed with it."""
+
 SEED = 1111
 """What an evaluation draws with unless told otherwise: SentEval's own, with which `transfer` has its folds."""
 
@@ -70,7 +73,7 @@ class Task(Protocol):
 
     @property
     def note(self) -> str | None:
-        """What a reader of the figures must know about this copy or protocol."""
+        """What a reader must know about this copy or protocol, remarks parted by "; "; `MARK` may stand before them."""
 
     @property
     def counted(self) -> bool:

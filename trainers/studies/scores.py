@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from pipelines.console import note
 from trainers.running.claim import RECIPE
 
 if TYPE_CHECKING:
@@ -61,28 +63,31 @@ def find_scoring(data: str, precision: Precision) -> Scoring:
     return Scoring(data, precision, suite)
 
 
-def score(model: str, directory: Path, scoring: Scoring, pooling: str | None = None) -> Mapping[str, Any]:
+def score(
+    model: str, directory: Path, scoring: Scoring, pooling: str | None = None, *, anew: bool = False
+) -> Mapping[str, Any]:
     """Return a model's scores as `train evaluate` writes them into `directory`; evaluates it if they are not there.
+
+    What is there is taken if it is of the same vectors (weights, configuration, settings, versions) and the same items.
 
     Args:
         model: A directory, a Hub name or `starter`.
         directory: Folder of the results; made if it is not there.
         scoring: The benchmarks.
         pooling: Pool like this instead of what the model says.
+        anew: Evaluate it whatever is there.
     """
-    found = _stored(directory / f"{SUITE}.json")
-    asked = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision}
-    wanted = {**asked, "whiten": None, "flow_epochs": None}
-    if found is not None and {key: found["settings"].get(key) for key in wanted} == wanted:
-        return found
-
     from pipelines.console import progress
     from trainers.evaluation.encoder import load_encoder
     from trainers.evaluation.record import payload, write
     from trainers.evaluation.suite import evaluate_suites
 
     encoder = load_encoder(model, pooling=cast(Any, pooling), precision=scoring.precision)
-    settings = {**asked, "device": encoder.device}
+    path = directory / f"{SUITE}.json"
+    found = None if anew or not path.exists() else _stored(path, encoder.fingerprint(), scoring.suite)
+    if found is not None:
+        return found
+    settings = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision, "device": encoder.device}
     evaluation = evaluate_suites(
         encoder, [scoring.suite], trained=encoder.directory, settings=settings, progress=progress
     )
@@ -92,16 +97,23 @@ def score(model: str, directory: Path, scoring: Scoring, pooling: str | None = N
     return values
 
 
-def _stored(path: Path) -> dict[str, Any] | None:
+def _stored(path: Path, fingerprint: str | None, suite: Suite) -> dict[str, Any] | None:
+    """Return stored scores of an encoder on a suite's items; None and a note if they are of others, or damaged."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError):
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        of = found["model"].get("fingerprint"), found["adaptation"]
+        items = {name: item["sha256"] for name, item in found["sets"].items()}
+        for value in score_figures(found).values():
+            if value is not None and not math.isfinite(value):
+                raise ValueError(value)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        note(f"{path} is damaged: evaluated anew")
         return None
-    # What an earlier version wrote has no `figures`, and is made again.
-    usable = (
-        isinstance(found, dict) and isinstance(found.get("settings"), dict) and "figures" in found.get("average", {})
-    )
-    return found if usable else None
+    same_items = items == {task.name: task.sha256() for task in suite.tasks}
+    if fingerprint is not None and of == (fingerprint, None) and same_items:
+        return found
+    note(f"{path} is of {'other weights or settings' if same_items else 'other items'}: evaluated anew")
+    return None
 
 
 def score_figures(values: Mapping[str, Any]) -> dict[str, float | None]:

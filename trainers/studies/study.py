@@ -208,7 +208,8 @@ def _run(study: Study, seed: int, options: Mapping[str, Any], earlier: Mapping[s
         seconds = time.perf_counter() - start if not state else earlier.get(directory.as_posix())
         figures = training_figures(directory)
         if study.scoring is not None:
-            figures.update(score_figures(score(str(directory), directory / "evaluation", study.scoring)))
+            values = score(str(directory), directory / "evaluation", study.scoring, anew=options["overwrite"])
+            figures.update(score_figures(values))
     except TwinviewsError as error:
         # A finished run that is refused is of other data: the results that are there are not to be replaced by that.
         if processes() > 1 or (state == "finished" and isinstance(error, InputError)):
@@ -239,8 +240,8 @@ def _baselines(study: Study) -> tuple[Baseline, ...]:
             if len(kinds) > 1
         ]
         folder = Cell({"untrained": f"{encoder}-{pooling}"}, {}).folder
-        figures = score_figures(score(encoder, study.out / folder, study.scoring, pooling))
-        found.append(Baseline(", ".join(["untrained", *several]), figures))
+        values = score(encoder, study.out / folder, study.scoring, pooling, anew=study.values["overwrite"])
+        found.append(Baseline(", ".join(["untrained", *several]), score_figures(values)))
     return tuple(found)
 
 

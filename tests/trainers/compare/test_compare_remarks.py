@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from made_items import NAMES, WriteRun, cells, compare, figures, lines
 
+from trainers.compare.papers import published_sizes
+
 OWN = "mentions by our rules"
 
 
@@ -36,6 +38,19 @@ def test_a_note_names_the_sets_and_the_runs_that_it_is_of(
     two = write_run("two", figures(), sets={"sts12": {"note": "raw"}})
     assert compare(one, two, "--with", "none") == 0
     assert said(capsys) == [f"one, STS12, STSB: {OWN}", "ours, STS12: raw"]
+
+
+def test_figures_of_another_task_than_the_papers_are_marked_and_so_is_their_average(
+    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = [f"bli-{pair}" for pair in ("en-fr", "en-it", "en-ru", "en-tr", "it-fr", "ru-fr")]
+    noted = {name: {"note": "* few candidates", "size": published_sizes()[name]} for name in names}
+    run = write_run("mine", {name: {"acc@1": 7.0} for name in names}, suite="bli", sets=noted)
+    assert compare(run, "--with", "mirror") == 0
+    shown = capsys.readouterr()
+    (ours,) = lines(shown.out, "mine")
+    assert cells(ours)[1:-1] == ["7.00*"] * 7
+    assert shown.err.splitlines() == ["* ours, every set: few candidates"]
 
 
 def test_the_start_that_names_of_sets_share_stands_once(

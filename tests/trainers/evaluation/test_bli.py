@@ -12,12 +12,16 @@ from scipy.linalg import orthogonal_procrustes
 from scipy.sparse import csr_matrix
 
 from pipelines.console import InputError
+from trainers.baselines.function import as_encoder
+from trainers.evaluation import report
 from trainers.evaluation.induction import sets
 from trainers.evaluation.induction.mapping import centred, procrustes
 from trainers.evaluation.induction.retrieval import neighbourhood, ranks
 from trainers.evaluation.induction.sets import PAIRS, REPORTED
 from trainers.evaluation.induction.task import FIGURES, LexiconPair
+from trainers.evaluation.suite import Evaluation, SetScores, Suite, SuiteScores
 from trainers.evaluation.suites import bli
+from trainers.evaluation.task import Result
 from trainers.evaluation.vectors import Vectors
 
 CARD = Path(__file__).parents[3] / "data_cards" / "xling-eval.md"
@@ -170,8 +174,20 @@ def test_pairs_are_read_lower_cased_and_the_reported_ones_counted(tmp_path: Path
     assert found[0].source_words == ("of", "house", "dog")
     assert found[0].target_words == ("von", "haus", "hund")
     assert (found[0].train, dict(found[0].test)) == (((0, 0), (1, 1)), {2: (2,)})
-    assert "words of the dictionaries" in (found[0].note or "")
+    assert (found[0].note or "").startswith("* candidates are the words of the dictionaries alone")
     assert [item.name for item in missing] == [*(f"bli-{pair}" for pair in REPORTED[1:]), "bli-others"]
+
+
+@pytest.mark.usefixtures("few")
+def test_figures_among_the_dictionaries_words_are_marked_wherever_they_are_printed(tmp_path: Path) -> None:
+    write_pair(tmp_path / "xling-eval", "en-fr")
+    found, _ = bli.find(str(tmp_path))
+    suite = Suite("bli", "BLI", bli.FIGURES, 1, tuple(found))
+    scores = SuiteScores(suite, (SetScores(found[0], Result({"acc@1": 50.0})),))
+    evaluation = Evaluation(as_encoder(lambda texts: [[1.0] for _ in texts]), (scores,), 3, 0.0, 1)
+    assert [row[0] for row in report.rows(scores)] == ["BLI en-fr *", "average of 1 *"]
+    assert report.summary_rows(evaluation)[0][4] == "acc@1 *"
+    assert report.notes(evaluation, scores)[0].startswith("* BLI en-fr: candidates are the words")
 
 
 @pytest.mark.usefixtures("few")
@@ -195,7 +211,7 @@ def test_a_vocabulary_file_adds_candidates(tmp_path: Path) -> None:
     (tmp_path / "xling-eval" / "vocabulary" / "fr.txt").write_text("Chat\nhund\n")
     ((found,), _) = bli.find(str(tmp_path))
     assert found.target_words == ("von", "haus", "hund", "chat")
-    assert "fr.txt" in (found.note or "")
+    assert (found.note or "").startswith("candidates are the words of fr.txt and of the dictionaries")
     assert "vocabulary/fr.txt" in found.files
 
 

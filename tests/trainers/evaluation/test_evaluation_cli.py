@@ -145,12 +145,49 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(
 
 
 def test_results_of_a_model_that_is_no_folder_go_below_runs(app: typer.Typer, model: Path, tmp_path: Path) -> None:
-    from trainers.evaluation.cli import _beside
+    from trainers.evaluation.place import beside
 
-    assert _beside("org/name", None) == Path("runs/org--name/evaluation")
-    assert _beside("starter", model) == Path("runs/starter/evaluation")
-    assert _beside(str(model), model) == model / "evaluation"
-    assert _beside(str(model), model, ["cls", "whitened-4"]) == model / "evaluation" / "cls-whitened-4"
+    assert beside("org/name", None) == Path("runs/org--name/evaluation")
+    assert beside("starter", model) == Path("runs/starter/evaluation")
+    assert beside(str(model), model) == model / "evaluation"
+    assert beside(str(model), model, ["cls", "whitened-4"]) == model / "evaluation" / "cls-whitened-4"
+
+
+def test_results_of_other_settings_are_kept_where_they_are(
+    app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    start = "model-tiny-pooling-mean"
+    runs: list[tuple[list[str], str]] = [
+        (["--whiten", "4"], "."),
+        (["--whiten", "all"], f"{start}-precision-fp32-whiten-all-seed-1111"),
+        (["--whiten", "all", "--seed", "5"], f"{start}-precision-fp32-whiten-all-seed-5"),
+        (["--max-tokens", "5"], f"{start}-max-tokens-5-precision-fp32-seed-1111"),
+        (["--precision", "bf16"], f"{start}-precision-bf16-seed-1111"),
+        ([], f"{start}-precision-fp32-seed-1111"),
+    ]
+    for options, folder in runs:
+        assert call(app, ["tiny", "--pooling", "mean", "--out", str(out), *options]) == 0
+        assert (f"{out / 'sample.json'} is kept (" in capsys.readouterr().err) == (folder != ".")
+        assert (out / folder / "sample.json").exists()
+    assert len(list(out.rglob("sample.json"))) == len(runs)
+    made = (out / "sample.json").stat().st_mtime_ns
+    assert call(app, ["tiny", "--pooling", "mean", "--out", str(out), "--whiten", "4"]) == 0
+    assert (out / "sample.json").stat().st_mtime_ns != made
+    assert len(list(out.rglob("sample.json"))) == len(runs)
+    for seed in ("1", "2"):
+        assert call(app, [str(model), "--pooling", "cls", "--seed", seed]) == 0
+    assert len(list((model / "evaluation" / "cls").rglob("sample.json"))) == 2
+
+
+@pytest.mark.parametrize("damage", ["", '{"settings"', "[]", "null", '{"settings": 3, "seed": 1, "model": 2}'])
+def test_a_damaged_result_is_written_anew_with_one_line(
+    app: typer.Typer, model: Path, tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "sample.json").write_text(damage)
+    assert call(app, ["tiny", "--pooling", "mean", "--out", str(tmp_path)]) == 0
+    assert f"{tmp_path / 'sample.json'} is damaged: it is written anew" in capsys.readouterr().err.splitlines()
+    assert json.loads((tmp_path / "sample.json").read_text())["suite"] == "sample"
 
 
 @pytest.fixture

@@ -170,6 +170,46 @@ def test_what_was_trained_is_evaluated_with_the_vectors_of_its_training(
     assert ("CNN" in encoder.title) == (pooling == "cnn")
 
 
+def test_a_run_that_was_trained_at_fewer_tokens_is_evaluated_at_as_many_as_are_asked_for(
+    tmp_path: Path, sentences: list[str], words: list[str]
+) -> None:
+    import torch
+    from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    from trainers.encoders.pretrained import load_encoder as load_for_training
+    from trainers.encoders.pretrained import locate, save_encoder
+
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=len(tokens), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        max_position_embeddings=80, initializer_range=0.5,
+    )  # fmt: skip
+    bert = BertModel(config).eval()
+    bert.save_pretrained(tmp_path / "bert")
+    tokenizer = BertTokenizerFast(vocab={token: row for row, token in enumerate(tokens)}, model_max_length=80)
+    tokenizer.save_pretrained(tmp_path / "bert")
+    trained = load_for_training(locate(str(tmp_path / "bert")), pooling="padded-mean", max_tokens=20)
+    save_encoder(trained, tmp_path / "run", "card")
+    long = " ".join(sentences)
+    for options, width in (
+        ({"pooling": "padded-mean"}, 64),
+        ({"max_tokens": 64}, 64),
+        ({"max_tokens": 30}, 30),
+        ({}, 20),
+    ):
+        encoder = load_encoder(str(tmp_path / "run"), **options)  # type: ignore[arg-type]
+        ids = tokenizer(
+            [*sentences[:5], long], padding="max_length", max_length=width, truncation=True, return_tensors="pt"
+        )
+        with torch.no_grad():
+            expected = bert(**ids).last_hidden_state.mean(dim=1).numpy()
+        np.testing.assert_allclose(encoder.encode([*sentences[:5], long]), expected, atol=1e-5)
+        assert encoder.card()["max_tokens"] == width
+    with pytest.raises(InputError, match="--max-tokens 81 is more than the encoder's 80 positions"):
+        load_encoder(str(tmp_path / "run"), max_tokens=81)
+
+
 def test_the_checksum_of_the_weights_is_recorded(tiny_mlm: Path) -> None:
     import hashlib
 

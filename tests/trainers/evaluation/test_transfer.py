@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -134,6 +135,67 @@ def test_items_are_folded_in_the_order_in_which_senteval_sorts_them() -> None:
     assert senteval_order(pairs) == [pairs[2], pairs[1], pairs[0]]
 
 
+def senteval_folds(folder: Path, files: Sequence[str]) -> list[tuple[str, int, int]]:
+    """Return text, class and fold of every item as SentEval has them: its `binary.py` without the encoder."""
+    from sklearn.model_selection import StratifiedKFold
+
+    read = [[line.split() for line in (folder / name).read_text("latin-1").splitlines()] for name in files]
+    corpus = [(words, label) for words_of, label in zip(read, (1, 0), strict=True) for words in words_of]
+    corpus.sort(key=lambda item: (len(item[0]), item[1]))
+    texts = [" ".join(words or ["."]) for words, _ in corpus]
+    labels = np.array([label for _, label in corpus])
+    folds = np.empty(len(labels), dtype=int)
+    splits = StratifiedKFold(n_splits=10, shuffle=True, random_state=1111).split(np.zeros((len(labels), 1)), labels)
+    for number, (_, test) in enumerate(splits):
+        folds[test] = number
+    return list(zip(texts, labels.tolist(), folds.tolist(), strict=True))
+
+
+def our_folds(found: LabelledSet, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
+    """Return the same of a set as it is scored, each regression replaced by one that knows nothing."""
+    texts = list(dict.fromkeys(found.texts()))
+    vectors = Vectors.encode(Known(texts, np.arange(len(texts), dtype=np.float32)[:, None] + 1), texts)
+    given: list[tuple[str, int, int]] = []
+
+    def judge(inputs: NDArray[np.float32], classes: NDArray[np.int64], seed: int) -> regression.Judged:
+        folds = np.empty(len(classes), dtype=int)
+        held = [test for _, test in regression._splits(classes, seed, regression.FOLDS)]
+        for number, rows in enumerate(held):
+            folds[rows] = number
+        named = [texts[int(row) - 1] for row in inputs[:, 0]]
+        given.extend(zip(named, classes.tolist(), folds.tolist(), strict=True))
+        return regression.Judged(classes, (1.0,) * len(held), (1.0,) * len(held), tuple(held))
+
+    monkeypatch.setattr(regression, "held_out", judge)
+    found.score(vectors, 1111)
+    return given
+
+
+def test_items_are_in_the_folds_of_senteval_though_some_have_no_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = [f"good {'very ' * (number % 3)}{number}" for number in range(20)]
+    bad = [f"bad {'very ' * (number % 4)}{number}" for number in range(20)]
+    lines = {"custrev_dot_pos": [*good, "", "."], "custrev_dot_neg": ["so", *bad, "", "!"]}
+    write(tmp_path / "CR", **{name: "".join(f"{line}\n" for line in of) for name, of in lines.items()})
+    found = read_folder(small("cr", 22, 23), tmp_path)
+    assert isinstance(found, LabelledSet)
+    expected = senteval_folds(tmp_path / "CR", ("custrev.pos", "custrev.neg"))
+    assert our_folds(found, monkeypatch) == expected
+    assert [text for text, _, _ in expected[:5]] == [".", ".", "so", "!", "."]
+
+
+@pytest.mark.parametrize("name", ["mr", "cr", "subj", "mpqa"])
+def test_every_item_of_the_real_files_is_in_its_fold_of_senteval(
+    research_data: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = BY_NAME[name]
+    found = read_folder(about, research_data)
+    assert isinstance(found, LabelledSet)
+    expected = senteval_folds(Path(found.source), [file.name for file in about.files])
+    assert our_folds(found, monkeypatch) == expected
+
+
 def test_outcomes_stand_in_the_order_of_the_files() -> None:
     texts = [f"{'w ' * (1 + number % 4)}{number}" for number in range(80)]
     items = tuple(Labelled(text, number % 2) for number, text in enumerate(texts))
@@ -186,7 +248,8 @@ def test_a_file_for_each_class_is_read_with_its_empty_lines(tmp_path: Path) -> N
     write(tmp_path / "CR", custrev_dot_pos="good  , really\n\n", custrev_dot_neg="bad .\n")
     found = read_folder(small("cr", 2, 1), tmp_path)
     assert isinstance(found, LabelledSet)
-    assert found.parts == {"all": (Labelled("good , really", 1), Labelled(".", 1), Labelled("bad .", 0))}
+    assert found.parts == {"all": (Labelled("good , really", 1), Labelled("", 1), Labelled("bad .", 0))}
+    assert list(found.texts()) == ["good , really", ".", "bad ."]
     assert (found.size, found.source) == (3, str(tmp_path / "CR"))
     assert sorted(found.files) == ["custrev.neg", "custrev.pos"]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -104,16 +106,19 @@ def test_what_could_be_another_encoder_next_time_is_not_kept(tmp_path: Path) -> 
     assert cached(unknown, tmp_path) is unknown
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other", "nan", "pickle"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other", "array", "nan", "pickle"])
 def test_a_damaged_shard_is_left_out_and_its_texts_are_encoded_again(
     tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cached(Counting(), tmp_path).encode(TEXTS)
-    (shard,) = (tmp_path / NAME).iterdir()
+    (shard,) = (tmp_path / NAME).glob("*.npz")
     whole = shard.read_bytes()
     if damage == "nan":
         with np.load(shard) as stored:
             np.savez(shard, keys=stored["keys"], vectors=np.full_like(stored["vectors"], np.nan))
+    elif damage == "array":
+        with shard.open("wb") as stream:
+            np.save(stream, np.ones(3))
     elif damage == "pickle":
         np.savez(shard, keys=np.array([{}]), vectors=np.array([{}]))
     else:
@@ -124,6 +129,29 @@ def test_a_damaged_shard_is_left_out_and_its_texts_are_encoded_again(
     assert np.array_equal(cached(encoder, tmp_path).encode(TEXTS), Counting().encode(TEXTS))
     assert len(encoder.asked) == len(TEXTS)
     assert f"{shard} is damaged and left out" in capsys.readouterr().err
+
+
+def test_no_bit_of_a_shard_can_flip_to_a_traceback_or_to_other_vectors(tmp_path: Path) -> None:
+    cached(Counting(), tmp_path).encode(TEXTS)
+    (shard,) = (tmp_path / NAME).glob("*.npz")
+    whole, expected = shard.read_bytes(), Counting().encode(TEXTS)
+    for place in range(len(whole)):
+        shard.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
+        encoder = CachedEncoder(Counting(), tmp_path / NAME, _writable=False)
+        assert np.array_equal(encoder.encode(TEXTS), expected)
+
+
+def test_what_a_killed_evaluation_left_is_cleared_and_nothing_of_another_process(tmp_path: Path) -> None:
+    cached(Counting(), tmp_path).encode(TEXTS)
+    dead = subprocess.Popen([sys.executable, "-c", ""])
+    dead.wait()
+    host, folder = platform.node(), tmp_path / NAME
+    ours = [f".{NAME}.npz.{dead.pid}@{host}.tmp", f".{NAME}.npz.{dead.pid}.tmp"]
+    others = [f".{NAME}.npz.{dead.pid}@{host}x.tmp", f".{NAME}.npz.{os.getppid()}@{host}.tmp", "thesis.tmp"]
+    for name in (*ours, *others):
+        (folder / name).write_text("")
+    cached(Counting(), tmp_path).encode(TEXTS)
+    assert sorted(path.name for path in folder.glob("*.tmp")) == sorted(others)
 
 
 def test_an_interrupted_evaluation_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -179,19 +207,23 @@ def test_a_cache_that_cannot_be_written_costs_a_note_and_no_score(
     assert "vectors are not kept in" in capsys.readouterr().err
 
 
-def test_the_models_not_used_for_longest_make_room_and_nothing_else_is_deleted(tmp_path: Path) -> None:
-    import os
-
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.npz").write_bytes(b"0" * 10_000)
+def test_the_models_not_used_for_longest_make_room_and_nothing_else_is_counted_or_deleted(tmp_path: Path) -> None:
+    for name in ("mine", "f" * 32):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{NAME}.npz").write_bytes(b"0" * 10_000)
+        os.utime(tmp_path / name, (1, 1))
     names = [letter * 32 for letter in "abc"]
     for age, name in enumerate(names):
         cached(Counting(name), tmp_path).encode(TEXTS)
+        if name == names[1]:
+            (tmp_path / name / "thesis.txt").write_text("")
         os.utime(tmp_path / name, (1000 + age, 1000 + age))
     cached(Counting(names[0]), tmp_path).encode(TEXTS[:1])
-    size = sum(path.stat().st_size for path in (tmp_path / names[0]).iterdir())
-    CachedEncoder(Counting("d" * 32), tmp_path / ("d" * 32), limit=10_000 + 2 * size).encode(TEXTS)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a" * 32, "d" * 32, "mine"]
+    size = sum(path.stat().st_size for path in (tmp_path / names[0]).glob("*.npz"))
+    CachedEncoder(Counting("d" * 32), tmp_path / ("d" * 32), limit=2 * size).encode(TEXTS)
+    assert sorted(path.parent.name for path in tmp_path.glob("*/*.npz")) == [names[0], "d" * 32, "f" * 32, "mine"]
+    assert (tmp_path / names[1] / "thesis.txt").exists()
+    assert not (tmp_path / names[2]).exists()
 
 
 def test_the_usual_place_follows_the_desktops_convention(monkeypatch: pytest.MonkeyPatch) -> None:

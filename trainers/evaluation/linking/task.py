@@ -29,7 +29,8 @@ class LinkingSet:
     """Mentions and the dictionary whose names they are compared with.
 
     A mention is linked right @k if one of the k nearest distinct names bears any of its ids; a composite mention, if
-    that holds of each of its parts: SapBERT's rule (Liu et al. 2021), after BioSyn's (Sung et al. 2020).
+    that holds of each of its parts. That equal names are one, with the ids of all their concepts, is BioSyn's rule
+    (Sung et al. 2020); SapBERT's script (Liu et al. 2021) keeps such names apart.
     The names are nearest by cosine; SapBERT's own script takes the dot product, which stands among the parts.
     """
 

@@ -33,11 +33,16 @@ DIFFERS = "scikit-learn's as in SentEval with usepytorch off; papers also use it
 
 @dataclass(frozen=True, slots=True)
 class Labelled:
-    """A text, or two, and the number of its class."""
+    """A text, or two, and the number of its class; words have one space between them, and some texts have none."""
 
     first: str
     label: int
     second: str | None = None
+
+    @property
+    def encoded(self) -> str:
+        """What stands for the first text before an encoder: a full stop for no words, as in SentEval's examples."""
+        return self.first or "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +88,7 @@ class LabelledSet:
         """Yield the texts of every part."""
         for items in self.parts.values():
             for item in items:
-                yield item.first
+                yield item.encoded
                 if item.second is not None:
                     yield item.second
 
@@ -92,7 +97,7 @@ class LabelledSet:
         digest = hashlib.sha256()
         for part, items in self.parts.items():
             for item in items:
-                digest.update(f"{part}\t{item.label}\t{item.first}\t{item.second or ''}\n".encode())
+                digest.update(f"{part}\t{item.label}\t{item.encoded}\t{item.second or ''}\n".encode())
         return digest.hexdigest()
 
     def score(self, vectors: Vectors, seed: int) -> Result:
@@ -141,7 +146,10 @@ class LabelledSet:
 
 
 def senteval_order(items: Sequence[Labelled]) -> list[Labelled]:
-    """Return the items as SentEval sorts them before it folds them: by numbers of words, then by class."""
+    """Return the items as SentEval sorts them before it folds them: by numbers of words, then by class.
+
+    An empty line has no words there; only its batches put a full stop in its place.
+    """
     return [items[place] for place in _senteval_places(items)]
 
 
@@ -162,7 +170,7 @@ def f1(gold: ArrayLike, predicted: ArrayLike) -> float:
 
 def _inputs(items: Sequence[Labelled], vectors: Vectors) -> tuple[Matrix, NDArray[np.int64]]:
     """Return what the classifier sees, (n, d) or for pairs |u - v| beside u * v, (n, 2 d), and the classes."""
-    first = vectors.of([item.first for item in items])
+    first = vectors.of([item.encoded for item in items])
     classes = np.array([item.label for item in items], dtype=np.int64)
     if items[0].second is None:
         return first, classes

@@ -57,11 +57,8 @@ def _read(path: Path, file: File, layout: Layout) -> tuple[Labelled, ...]:
 
 
 def _words(text: str) -> str:
-    """Return the words of a text with one space between them: SentEval gives its encoders lists of words.
-
-    MPQA and CR hold a few empty lines; as in SentEval's examples, an encoder is given a full stop for them.
-    """
-    return " ".join(text.split()) or "."
+    """Return the words of a text with one space between them: SentEval gives its encoders lists of words."""
+    return " ".join(text.split())
 
 
 def _class(file: File, line: str) -> Labelled:
