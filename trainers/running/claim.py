@@ -76,7 +76,7 @@ def _same_recipe(out: Path, recipe: Mapping[str, Any]) -> None:
         if old.get(key) != new.get(key):
             raise InputError(
                 f"{out} belongs to another recipe ({key} was {old.get(key)!r}, is now {new.get(key)!r}): "
-                "use --overwrite, or give another --out"
+                "give it as it was, use --overwrite, or give another --out"
             )
 
 

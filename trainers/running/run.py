@@ -133,7 +133,7 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
     if not 0 <= request.seed < SEEDS:
         raise InputError(f"--seed {request.seed}: a seed is at least 0 and less than 2^32")
     preset, training, params = resolve(module.PRESETS, module.PARAMS, request.preset, given)
-    _check_machine(training)
+    training = _for_machine(training)
     examples, where = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
         raise InputError(
@@ -163,15 +163,15 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
     return Plan(request.out or Path("runs", request.objective), examples, training, params, recipe, dev)
 
 
-def _check_machine(training: Training) -> None:
-    """Refuse what this machine does not have, before anything is read."""
+def _for_machine(training: Training) -> Training:
+    """Refuse what this machine does not have, before anything is read; the recipe names the precision that is taken."""
     from trainers.running.precision import check_compiler, resolve_precision
     from trainers.running.reporting import check_reporting
 
-    resolve_precision(training.precision)
     check_reporting(training.report_to)
     if training.compile:
         check_compiler()
+    return training.model_copy(update={"precision": resolve_precision(training.precision)})
 
 
 def _read_dev(training: Training) -> DevSet | None:
