@@ -22,7 +22,7 @@ from trainers.encoders.pretrained import Source, load_encoder
 from trainers.losses.contrast import equal_strings, nt_xent, string_numbers
 from trainers.losses.triplets import multi_similarity
 from trainers.objective import Objective, Row
-from trainers.processes import gather, gather_pairs, of_first
+from trainers.processes import gather, gather_pairs
 from trainers.settings import Training
 
 READS = ("text", "views", "words", "random")
@@ -106,9 +106,7 @@ class Mirror(Objective):
             return {"left": left, "right": left, "keys": keys}
         if self.params.span and self.params.masking == "fresh" and any(mirrored):
             return {"left": left, "right": examples.right, "mirrored": mirrored, "keys": keys}
-        # Torch was given the run's seed; in other processes than the first it may have got one of its own.
-        seed = of_first(torch.initial_seed())
-        seeds = (row_seed(seed, row, 0) for row in range(len(mirrored)))
+        seeds = (row_seed(examples.seed, row, 0) for row in range(len(mirrored)))
         right = [
             self._corrupted(text, seed) if repeats else text
             for text, seed, repeats in zip(examples.right, seeds, mirrored, strict=True)
