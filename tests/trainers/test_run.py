@@ -127,6 +127,7 @@ def test_collapse_that_ends_a_run_leaves_it_to_be_resumed(
         ({"dev_data": "somewhere"}, "--dev-data somewhere goes with --dev"),
         ({"evaluations": 3}, "--evaluations 3 goes with --dev"),
         ({"keep": "last"}, "--keep last goes with --dev"),
+        ({"dev_similarity": "best"}, "--dev-similarity best goes with --dev"),
         ({"lr": float("inf")}, "--lr inf: input should be a finite number"),
         ({"epochs": float("inf")}, "--epochs inf: input should be a finite number"),
         ({"temperature": float("inf")}, "--temperature inf: input should be a finite number"),
@@ -180,6 +181,6 @@ def test_recipe_names_the_precision_that_auto_took_and_another_machine_s_is_refu
     train(text_file, tiny_bert, out, precision="auto")
     assert json.loads((out / "recipe.json").read_text())["precision"] == "bf16"
     monkeypatch.setattr("torch.cpu.get_capabilities", dict)
-    with pytest.raises(InputError, match=r"\(precision was 'bf16', is now 'fp32'\): give it as it was, use --overwrite"):
+    with pytest.raises(InputError, match=r"\(precision was 'bf16', is now 'fp32'\): give it as it was"):
         train(text_file, tiny_bert, out, precision="auto")
     train(text_file, tiny_bert, out, precision="bf16")

@@ -135,7 +135,7 @@ def _trainer(
     dtype = DTYPES[resolve_precision(training.precision)]
 
     def scorer() -> float:
-        return dev.score(objective.encoder, dtype) if dev is not None else 0.0
+        return dev.score(objective.encoder, dtype, training.dev_similarity) if dev is not None else 0.0
 
     trainer = ObjectiveTrainer(
         order,

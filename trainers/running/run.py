@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,7 +139,7 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
         raise InputError(
             f"{next(iter(where.values()))} has 1 usable row: training needs at least 2, and better thousands"
         )
-    dev = _read_dev(training)
+    dev = _read_dev(training, module.PRESETS[preset])
     if examples.dropped and is_first():
         note(f"{examples.dropped} rows without text left out")
     training = _divided(training, examples)
@@ -160,6 +160,7 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
         **training.model_dump(),
         **params.model_dump(),
     }
+    examples = replace(examples, seed=request.seed)
     return Plan(request.out or Path("runs", request.objective), examples, training, params, recipe, dev)
 
 
@@ -174,11 +175,11 @@ def _for_machine(training: Training) -> Training:
     return training.model_copy(update={"precision": resolve_precision(training.precision)})
 
 
-def _read_dev(training: Training) -> DevSet | None:
+def _read_dev(training: Training, usual: Mapping[str, Any]) -> DevSet | None:
     if training.dev is None:
-        for key in ("patience", "dev_data", "evaluations", "keep"):
+        for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
             value = getattr(training, key)
-            if value != Training.model_fields[key].default:
+            if value != usual.get(key, Training.model_fields[key].default):
                 option = "--" + key.replace("_", "-")
                 raise InputError(f"{option} {value} goes with --dev: give a file or a benchmark to score on")
         return None
@@ -202,7 +203,8 @@ def _dev_sentence(plan: Plan, fitted: Fitted) -> str | None:
     if plan.training.dev is None or fitted.kept not in scores.steps:
         return None
     start = f"; untrained it was {scores.start:.2f}" if scores.start is not None else ""
-    return f"Spearman's rho x 100 on {Path(plan.training.dev).name}: {scores.at(fitted.kept):.2f}{start}."
+    measure = ", the best of four similarities" if plan.training.dev_similarity == "best" else ""
+    return f"Spearman's rho x 100 on {Path(plan.training.dev).name}: {scores.at(fitted.kept):.2f}{measure}{start}."
 
 
 def _show_result(plan: Plan, fitted: Fitted, dimension: int) -> None:
