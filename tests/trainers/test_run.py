@@ -181,6 +181,8 @@ def test_recipe_names_the_precision_that_auto_took_and_another_machine_s_is_refu
     train(text_file, tiny_bert, out, precision="auto")
     assert json.loads((out / "recipe.json").read_text())["precision"] == "bf16"
     monkeypatch.setattr("torch.cpu.get_capabilities", dict)
-    with pytest.raises(InputError, match=r"\(precision was 'bf16', is now 'fp32'\): give it as it was"):
+    with pytest.raises(
+        InputError, match=r"\(precision was 'bf16', is now 'fp32'\): use --overwrite, give it as it was"
+    ):
         train(text_file, tiny_bert, out, precision="auto")
     train(text_file, tiny_bert, out, precision="bf16")

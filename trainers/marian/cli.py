@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 from typing import Annotated
 
@@ -88,8 +87,6 @@ def marian(
         seed=seed,
         bf16=precision == "bf16",
     )
-    if overwrite and (out / "recipe.json").exists():
-        shutil.rmtree(out)
-    folder = train_marian(pairs, out, recipe, save_steps=save_steps)
+    folder = train_marian(pairs, out, recipe, save_steps=save_steps, overwrite=overwrite)
     note(f"the model is in {folder}")
     show(str(folder))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -14,7 +14,8 @@ from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
 from trainers.data.kinds import Wanted, read_examples
 from trainers.running.card import model_card
-from trainers.running.claim import claim, is_finished
+from trainers.running.claim import LEFTOVERS, claimed, is_finished, remove
+from trainers.running.full_disk import resumable
 from trainers.settings import Training, resolve
 
 if TYPE_CHECKING:
@@ -92,28 +93,28 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source
 
     from trainers.encoders.pretrained import describe_starter
     from trainers.processes import is_first, of_first
-    from trainers.running.checkpoints import CHECKPOINTS, newest_checkpoint, step_of
+    from trainers.running.checkpoints import newest_checkpoint, step_of
     from trainers.running.fit import Rows, fit
 
     set_seed(request.seed)
     objective = module.build(plan.params, plan.training, source)
     rows = Rows(objective.columns(plan.examples), request.seed)
-    if is_first():
-        # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
-        claim(plan.out, plan.recipe, overwrite=request.overwrite)
-    checkpoint = newest_checkpoint(plan.out)
-    if is_first():
-        if request.encoder is None:
-            describe_starter(objective.encoder)
-        if checkpoint is not None:
-            note(f"resuming {plan.out} at step {step_of(checkpoint)}")
-    fitted = fit(objective, rows, plan.training, plan.out, request.seed, plan.dev)
-    if is_first():
-        objective.cpu().save(plan.out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted)))
-        shutil.rmtree(plan.out / CHECKPOINTS, ignore_errors=True)
-        _show_result(plan, fitted, objective.encoder.dimension)
-    # No process goes on to another training while the first one still writes this one.
-    of_first(None)
+    # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
+    claim = claimed(plan.out, plan.recipe, overwrite=request.overwrite, resume=request.resume)
+    with resumable(plan.out), claim if is_first() else nullcontext():
+        checkpoint = newest_checkpoint(plan.out)
+        if is_first():
+            if request.encoder is None:
+                describe_starter(objective.encoder)
+            if checkpoint is not None:
+                note(f"resuming {plan.out} at step {step_of(checkpoint)}")
+        fitted = fit(objective, rows, plan.training, plan.out, request.seed, plan.dev)
+        if is_first():
+            objective.cpu().save(plan.out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted)))
+            remove(plan.out, LEFTOVERS)
+            _show_result(plan, fitted, objective.encoder.dimension)
+        # No process goes on to another training while the first one still writes this one.
+        of_first(None)
 
 
 def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any], weights: str | None) -> Plan:
