@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 import xxhash
+from safetensors import SafetensorError
 from transformers import MarianMTModel, MarianTokenizer, PrinterCallback, Trainer, TrainingArguments, set_seed
 
 from pipelines.console import InputError
@@ -169,7 +170,7 @@ def _start_tokenizer(start: str) -> MarianTokenizer:
 def _start_model(start: str) -> MarianMTModel:
     try:
         return MarianMTModel.from_pretrained(start, use_safetensors=True)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise InputError(
             f"cannot load the MarianMT model {start!r} ({str(error).splitlines()[0]}): "
             "give a directory or a Hub name that has safetensors"
