@@ -23,9 +23,10 @@ _MODULES = ("CNN", "Dense", "Dropout", "LayerNorm", "Normalize", "Pooling", "Wei
 MADE = (
     *LEFTOVERS, "log.jsonl", "tensorboard", "evaluation", "README.md", "config.json",
     "config_sentence_transformers.json", "generation_config.json", "modules.json", "sentence_bert_config.json",
-    "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json", "tokenizer_config.json",
-    "tokenizer.model", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json", "merges.txt",
-    "spiece.model", "sentencepiece.bpe.model", "chat_template.jinja", *(f"[1-9]_{kind}" for kind in _MODULES),
+    "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json",
+    "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
+    "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model", "chat_template.jinja",
+    *(f"[1-9]_{kind}" for kind in _MODULES),
 )  # fmt: skip
 """What the training of an encoder writes, and `train evaluate` beside it; a run that is replaced loses nothing else."""
 # What may differ between a run and its resumption: where the same data lies (its content is compared), how often it is
