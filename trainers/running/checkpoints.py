@@ -27,22 +27,21 @@ def newest_checkpoint(out: Path) -> Path | None:
 
 
 def _newest(folder: Path) -> Path | None:
-    damaged = False
-    for path in sorted(checkpoints(folder), key=step_of, reverse=True):
+    sound, damaged = [], []
+    for path in sorted(checkpoints(folder), key=step_of):
         # Trainer writes its state last.
         if not (path / STATE).exists():
             shutil.rmtree(path)
         elif (broken := _damaged_file(path)) is None:
-            return path
+            sound.append(path)
         else:
-            damaged = True
             aside = path.with_name(f"damaged-{step_of(path)}")
             shutil.rmtree(aside, ignore_errors=True)
-            path.rename(aside)
-            note(f"warning: {path} is damaged ({broken} cannot be read): it is now {aside.name}, an older one is tried")
-    if damaged:
-        note("warning: there is no older checkpoint: the training starts anew")
-    return None
+            damaged.append(path.rename(aside))
+            note(f"warning: {path} is damaged ({broken} cannot be read): it is put aside as {aside.name}")
+    if damaged and not sound:
+        note("warning: there is no other checkpoint: the training starts anew")
+    return sound[-1] if sound else None
 
 
 def _damaged_file(checkpoint: Path) -> str | None:

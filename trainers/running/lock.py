@@ -33,8 +33,9 @@ def sole_use(out: Path) -> Iterator[None]:
         out.mkdir(parents=True, exist_ok=True)
         lock.acquire()
     except Timeout:
-        owner = harmless((out / LOCK).read_text(encoding="utf-8", errors="replace")[:100])
-        raise InputError(f"{out} is in use by another training ({owner}): wait for it, or give another --out") from None
+        raise InputError(
+            f"{out} is in use by another training ({_owner(out)}): wait for it, or give another --out"
+        ) from None
     except OSError as error:
         if error.errno in FULL:
             raise
@@ -48,3 +49,10 @@ def sole_use(out: Path) -> Iterator[None]:
         with suppress(OSError):
             (out / LOCK).unlink()
         lock.release()
+
+
+def _owner(out: Path) -> str:
+    try:
+        return harmless((out / LOCK).read_text(encoding="utf-8", errors="replace")[:100])
+    except OSError:  # it has just let go
+        return "which ends now"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -111,7 +111,9 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source
         fitted = fit(objective, rows, plan.training, plan.out, request.seed, plan.dev)
         if is_first():
             objective.cpu().save(plan.out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted)))
-            remove(plan.out, LEFTOVERS)
+            # The encoder is there; what cannot be removed now is removed when the command is given again.
+            with suppress(OSError):
+                remove(plan.out, LEFTOVERS)
             _show_result(plan, fitted, objective.encoder.dimension)
         # No process goes on to another training while the first one still writes this one.
         of_first(None)
