@@ -1,5 +1,5 @@
 #!/bin/sh
-# How the bundled starter models are made, from text to the folders in augment/starter, on a GPU in an hour, on a CPU in days.
+# How the bundled starter models are made, from text to the folders in augment/starter.
 #   sh recipes/starter.sh DATA BASE
 # DATA: a folder with the corpora that starter_text.py names and the evaluation sets.
 # BASE: a folder with all-MiniLM-L6-v2 (Apache-2.0), model.safetensors of sha256 53aa5117...8d9db.

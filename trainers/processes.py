@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import atexit
 import os
+import threading
+import time
 from typing import Any
 
 import torch
@@ -19,8 +21,16 @@ def join_processes() -> None:
         return
     from accelerate import PartialState
 
+    threading.Thread(target=_end_without, args=[os.getppid()], daemon=True).start()
     PartialState(cpu=not torch.cuda.is_available())
     atexit.register(_leave)
+
+
+def _end_without(launcher: int) -> None:
+    """End this process once its launcher is gone: one that is killed outright cannot tell those it started."""
+    while os.getppid() == launcher:
+        time.sleep(1)
+    os._exit(1)
 
 
 def _leave() -> None:

@@ -55,6 +55,11 @@ class Training(BaseModel):
     dev_data: str | None = Field(
         None, description="Where the benchmark of --dev lies: a folder, or hf:mteb. [TWINVIEWS_DATA]"
     )
+    dev_similarity: Literal["cosine", "best"] = Field(
+        "cosine",
+        description="What --dev scores: the cosine, or whichever does best of cosine, dot product, negative Euclidean "
+        "and negative Manhattan distance.",
+    )
     evaluations: int = Field(10, ge=1, description="How often to score on --dev; the last time at the end.")
     keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")
     patience: int | None = Field(None, ge=1, description="Stop after this many scores on --dev without a new best.")

@@ -10,6 +10,7 @@ from objective_cases import Interrupted, interrupt_at, prepared
 from scipy.stats import spearmanr
 
 from pipelines.console import InputError
+from trainers.catalogue import load_objective
 from trainers.objective import Objective
 from trainers.running.checkpoints import CHECKPOINTS
 from trainers.running.dev import DevSet, read_dev
@@ -51,6 +52,30 @@ def test_score_is_the_rank_correlation_of_the_cosines_and_leaves_no_trace(
     left, right = encoder.encode(list(dev.first)).numpy(), encoder.encode(list(dev.second)).numpy()
     cosines = (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
     assert score == pytest.approx(100 * spearmanr(cosines, dev.grades).statistic, abs=0.05)
+
+
+def test_score_may_be_that_of_the_best_of_four_similarities(dev: DevSet, tiny_bert: Path, sentences: list[str]) -> None:
+    encoder = prepared("mirror", tiny_bert, sentences)[0].encoder
+    left, right = encoder.encode(list(dev.first)).double().numpy(), encoder.encode(list(dev.second)).double().numpy()
+    similarities = {
+        "cosine": (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1),
+        "dot": (left * right).sum(1),
+        "euclidean": -np.linalg.norm(left - right, axis=1),
+        "manhattan": -np.abs(left - right).sum(1),
+    }
+    expected = {name: 100 * spearmanr(found, dev.grades).statistic for name, found in similarities.items()}
+    assert len({round(value, 2) for value in expected.values()}) == 4
+    for name, value in similarities.items():
+        graded = DevSet(dev.first, dev.second, value.tolist())
+        assert graded.score(encoder, similarity="best") == pytest.approx(100, abs=0.1), name
+    assert dev.score(encoder, similarity="best") == pytest.approx(max(expected.values()), abs=0.05)
+    assert dev.score(encoder) == pytest.approx(expected["cosine"], abs=0.05)
+
+
+def test_presets_after_the_code_of_bsl_select_by_the_best_similarity() -> None:
+    presets = load_objective("bsl").PRESETS
+    best = {name for name, preset in presets.items() if preset["dev_similarity"] == "best"}
+    assert best == {"code", "post-training", "multilingual"}
 
 
 def test_scoring_does_not_change_the_training(

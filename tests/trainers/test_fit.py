@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from objective_cases import LINEAR, Interrupted, interrupt_at, prepared
+from safetensors.torch import save_file
 
 from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import objective_names
@@ -151,12 +152,62 @@ def test_checkpoint_holds_shared_tensors_once_and_loads_them_back(
 
 def test_half_written_checkpoint_is_passed_over(tmp_path: Path) -> None:
     for step in (5, 10):
-        folder = tmp_path / CHECKPOINTS / f"checkpoint-{step}"
-        folder.mkdir(parents=True)
-        (folder / "model.safetensors").write_bytes(b"")
-    (tmp_path / CHECKPOINTS / "checkpoint-5" / "trainer_state.json").write_text("{}")
+        write_checkpoint(tmp_path, step)
+    (tmp_path / CHECKPOINTS / "checkpoint-10" / "trainer_state.json").unlink()
     assert newest_checkpoint(tmp_path).name == "checkpoint-5"
     assert newest_checkpoint(tmp_path / "nowhere") is None
+
+
+FILES = ("trainer_state.json", "model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth")
+
+
+def write_checkpoint(out: Path, step: int) -> None:
+    folder = out / CHECKPOINTS / f"checkpoint-{step}"
+    folder.mkdir(parents=True)
+    (folder / "trainer_state.json").write_text('{"log_history": []}')
+    save_file({"weight": torch.zeros(9)}, folder / "model.safetensors")
+    for name in FILES[2:]:
+        torch.save({"state": torch.zeros(9)}, folder / name)
+
+
+@pytest.mark.parametrize("size", ["empty", "half", "missing"])
+@pytest.mark.parametrize("name", FILES)
+def test_damaged_checkpoint_is_put_aside_with_a_line_and_the_older_one_taken(
+    name: str, size: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for step in (5, 10):
+        write_checkpoint(tmp_path, step)
+    file = tmp_path / CHECKPOINTS / "checkpoint-10" / name
+    whole = file.read_bytes()
+    file.unlink()
+    if size != "missing":
+        file.write_bytes(whole[: len(whole) // 2] if size == "half" else b"")
+    for _ in range(2):
+        assert newest_checkpoint(tmp_path).name == "checkpoint-5"
+    said = capsys.readouterr().err
+    if (name, size) == ("trainer_state.json", "missing"):
+        assert said == ""
+    else:
+        assert said.count("\n") == 1
+        assert f"checkpoint-10 is damaged ({name} cannot be read): it is put aside as damaged-10" in said
+
+
+@pytest.mark.parametrize("damaged", [("checkpoint-8",), ("checkpoint-8", "checkpoint-4")])
+def test_training_whose_newest_checkpoint_is_damaged_ends_as_if_it_were_not(
+    damaged: tuple[str, ...], tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    whole, rows, training = prepared("bsl", tiny_bert, sentences, save_every=4)
+    fit(whole, rows, training, tmp_path / "whole", seed=1)
+    broken, rows, training = prepared("bsl", tiny_bert, sentences, save_every=4)
+    interrupt_at(broken, 10)
+    with pytest.raises(Interrupted):
+        fit(broken, rows, training, tmp_path / "broken", seed=1)
+    for name in damaged:
+        (tmp_path / "broken" / CHECKPOINTS / name / "optimizer.pt").write_bytes(b"")
+    resumed, rows, training = prepared("bsl", tiny_bert, sentences, save_every=4)
+    assert fit(resumed, rows, training, tmp_path / "broken", seed=1).steps == 12
+    for key, value in whole.state_dict().items():
+        assert torch.equal(resumed.state_dict()[key], value), key
 
 
 def test_loss_that_is_no_number_stops_with_one_line(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -13,9 +14,10 @@ from torch import nn
 
 from trainers.data.examples import Examples, row_seed
 from trainers.encoders.pretrained import load_encoder, locate
+from trainers.evaluation.encoder import load_encoder as load_for_scores
 from trainers.losses.contrast import equal_strings, nt_xent
 from trainers.losses.triplets import multi_similarity
-from trainers.objectives.mirror import PARAMS, PRESETS, Mirror, mask_span, mask_span_compat
+from trainers.objectives.mirror import PARAMS, PRESETS, Mirror, build, mask_span, mask_span_compat
 from trainers.running.fit import Rows
 from trainers.settings import Training, resolve
 
@@ -179,10 +181,9 @@ def test_masks_drawn_once_are_the_same_in_every_epoch_and_tokenised_ahead(
     tiny_bert: Path, sentences: list[str]
 ) -> None:
     texts = sentences[:8]
-    examples = Examples(texts, texts, texts, 0)
+    examples = Examples(texts, texts, texts, 0, seed=11)
     epochs: dict[str, list[torch.Tensor]] = {}
     for masking in ("once", "fresh"):
-        torch.manual_seed(11)
         objective = mirror(tiny_bert, masking=masking)
         rows = Rows(objective.columns(examples), 11)
         for epoch in (0, 1):
@@ -192,9 +193,8 @@ def test_masks_drawn_once_are_the_same_in_every_epoch_and_tokenised_ahead(
     assert torch.equal(*epochs["once"])
     assert not torch.equal(*epochs["fresh"])
     assert (epochs["once"][0] == objective.encoder.tokenizer.mask_token_id).sum() == 8
-    torch.manual_seed(12)
     other = mirror(tiny_bert, masking="once")
-    drawn = other.columns(examples)["right"]
+    drawn = other.columns(replace(examples, seed=12))["right"]
     expected = other.encoder.tokenize(
         [mask_span(text, 5, Random(row_seed(12, row, 0))) for row, text in enumerate(texts)]
     )
@@ -273,3 +273,32 @@ def test_presets_are_complete_recipes(preset: str) -> None:
 )
 def test_ablations_differ_from_the_sentence_preset_in_one_thing(preset: str, differs: dict[str, object]) -> None:
     assert {key: value for key, value in PRESETS[preset].items() if PRESETS["sentence"].get(key) != value} == differs
+
+
+def test_preset_code_is_trained_at_its_own_length_and_saved_to_pad_as_the_authors_evaluation_does(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    from sentence_transformers import SentenceTransformer
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer, bert = AutoTokenizer.from_pretrained(tiny_bert), AutoModel.from_pretrained(tiny_bert).eval()
+    longest = [" ".join(sentences[:6]), *sentences[:5]]
+
+    def padded_mean(width: int) -> torch.Tensor:
+        given = {"padding": "max_length", "truncation": True, "max_length": width, "return_tensors": "pt"}
+        with torch.no_grad():
+            return bert(**tokenizer(longest, **given)).last_hidden_state.mean(dim=1)
+
+    training = {"max_tokens": 12, "pooling": "padded-mean", "lr": 1e-3}
+    objective = build(PARAMS(compat=True, dropout=0.0), Training(**training), locate(str(tiny_bert)))
+    trained = objective.encoder(**objective.encoder.pad(list(objective.encoder.tokenize(longest))))
+    torch.testing.assert_close(trained.detach(), padded_mean(12), atol=1e-5, rtol=0)
+    # The model has 32 positions: as near to 64 as it goes.
+    torch.testing.assert_close(objective.encoder.encode(longest), padded_mean(32), atol=1e-5, rtol=0)
+    objective.save(tmp_path, "# card")
+    saved = SentenceTransformer(str(tmp_path), device="cpu")
+    assert saved.max_seq_length == 32
+    np.testing.assert_allclose(saved.encode(longest), padded_mean(32), atol=1e-5)
+    scored = load_for_scores(str(tmp_path))
+    assert (scored.pooling, scored.card()["max_tokens"]) == ("padded-mean", 32)
+    np.testing.assert_allclose(scored.encode(longest), padded_mean(32), atol=1e-5)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import shutil
 from pathlib import Path
 
@@ -256,3 +257,60 @@ def test_model_that_the_hub_does_not_give_has_no_digest_and_is_one_line(hub: Pat
     with pytest.raises(InputError, match="cannot load the encoder 'me/nothing'") as caught:
         load_encoder(source, pooling="mean", max_tokens=24)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
+@pytest.mark.parametrize("part", [0.0, 0.5])
+def test_damaged_file_of_an_encoder_is_one_line(name: str, part: float, tiny_bert: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    shutil.copytree(tiny_bert, copy)
+    whole = (copy / name).read_bytes()
+    (copy / name).write_bytes(whole[: int(len(whole) * part)])
+    with pytest.raises(InputError, match=r"the encoder '.*copy'") as caught:
+        encoder_of(copy)
+    assert "\n" not in str(caught.value)
+
+
+def pickled(encoder: Path, folder: Path, extra: dict[str, object], *, zipped: bool = True) -> Path:
+    shutil.copytree(encoder, folder)
+    tensors = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    torch.save({**tensors, **extra}, folder / "pytorch_model.bin", _use_new_zipfile_serialization=zipped)
+    return folder
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_encoder_that_has_a_pickle_alone_is_read_as_weights_and_saved_without_one(
+    zipped: bool, tiny_bert: Path, tmp_path: Path, sentences: list[str]
+) -> None:
+    folder = pickled(tiny_bert, tmp_path / "old", {}, zipped=zipped)
+    encoder = encoder_of(folder)
+    assert torch.equal(encoder.encode(sentences[:3]), encoder_of(tiny_bert).encode(sentences[:3]))
+    assert locate(str(folder)).digest() is not None
+    save_encoder(encoder, tmp_path / "new", "# card")
+    assert (tmp_path / "new" / "model.safetensors").is_file()
+    assert not list((tmp_path / "new").rglob("*.bin"))
+
+
+class Exploit:
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.mark,)
+
+
+@pytest.mark.parametrize("zipped", [True, False])
+def test_pickle_of_more_than_weights_is_refused_and_runs_nothing(
+    zipped: bool, tiny_bert: Path, tmp_path: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    folder = pickled(tiny_bert, tmp_path / "evil", {"x": Exploit(tmp_path / "mark")}, zipped=zipped)
+    for content in (None, pickle.dumps({"x": Exploit(tmp_path / "mark")}), b"hello", b"", b"\0" * 99):
+        if content is not None:
+            (folder / "pytorch_model.bin").write_bytes(content)
+        recwarn.clear()
+        with pytest.raises(InputError, match=r"a damaged file, or a pytorch_model\.bin of more than weights") as caught:
+            encoder_of(folder)
+        assert "\n" not in str(caught.value)
+        assert not recwarn.list
+    assert not (tmp_path / "mark").exists()

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import torch
 from objective_cases import Interrupted
 from sentence_transformers import SentenceTransformer
 
@@ -126,6 +127,7 @@ def test_collapse_that_ends_a_run_leaves_it_to_be_resumed(
         ({"dev_data": "somewhere"}, "--dev-data somewhere goes with --dev"),
         ({"evaluations": 3}, "--evaluations 3 goes with --dev"),
         ({"keep": "last"}, "--keep last goes with --dev"),
+        ({"dev_similarity": "best"}, "--dev-similarity best goes with --dev"),
         ({"lr": float("inf")}, "--lr inf: input should be a finite number"),
         ({"epochs": float("inf")}, "--epochs inf: input should be a finite number"),
         ({"temperature": float("inf")}, "--temperature inf: input should be a finite number"),
@@ -150,8 +152,6 @@ def test_settings_that_cannot_be_are_refused_before_anything_is_written(
 def test_compiling_without_a_compiler_is_one_line(
     text_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import torch
-
     if torch.cuda.is_available():
         pytest.skip("there is a GPU")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -169,3 +169,20 @@ def test_card_shows_lists_and_bars_readably() -> None:
     assert "the Twinviews starter encoder, trained for 7 steps on 1,234 rows without labels" in card
     assert r"| views | a.arrow, b\|c.arrow |" in card
     assert "limit" not in card
+
+
+def test_recipe_names_the_precision_that_auto_took_and_another_machine_s_is_refused(
+    text_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU")
+    out = tmp_path / "run"
+    monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"amx_bf16": True})
+    train(text_file, tiny_bert, out, precision="auto")
+    assert json.loads((out / "recipe.json").read_text())["precision"] == "bf16"
+    monkeypatch.setattr("torch.cpu.get_capabilities", dict)
+    with pytest.raises(
+        InputError, match=r"\(precision was 'bf16', is now 'fp32'\): use --overwrite, give it as it was"
+    ):
+        train(text_file, tiny_bert, out, precision="auto")
+    train(text_file, tiny_bert, out, precision="bf16")

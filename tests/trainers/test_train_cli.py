@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from pipelines.console import call
+from pipelines.console import InputError, call
 from trainers.cli import app
 
 
@@ -226,6 +226,21 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     assert captured.err.count("\n") == 1
     assert expected in captured.err
     assert not out.exists()
+
+
+@pytest.mark.parametrize("command", [["bsl"], ["bsl", "--seeds", 2], ["sweep", "bsl", "--over", "lr=1e-3,1e-4"]])
+def test_pairs_that_are_refused_as_unfinished_stop_every_training_before_it_writes(
+    command: list[object], pairs_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    def refuse(path: Path) -> None:
+        raise InputError(f"{path} is not finished: run the command that makes it again")
+
+    monkeypatch.setattr("pipelines.pairs.read_pairs", refuse)
+    assert train(*command, "--views", pairs_file, "--encoder", tiny_bert, "--out", tmp_path / "run", *SMALL) == 2
+    captured = capsys.readouterr()
+    assert captured.err == f"error: {pairs_file} is not finished: run the command that makes it again\n"
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import gzip
 import struct
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,8 @@ class Examples:
     """Rows left out because a view was missing or blank."""
     labels: Sequence[float] | None = None
     """How alike left and right are, from 0 to 1, where people graded them."""
+    seed: int = 1
+    """The run's: decides what an objective draws once for every row."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -45,7 +47,7 @@ class Examples:
         rows = list(rows)
         texts, left, right = ([column[row] for row in rows] for column in (self.texts, self.left, self.right))
         labels = None if self.labels is None else [self.labels[row] for row in rows]
-        return Examples(texts, left, right, self.dropped, labels)
+        return replace(self, texts=texts, left=left, right=right, labels=labels)
 
 
 def row_seed(seed: int, row: int, epoch: int) -> int:

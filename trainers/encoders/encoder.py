@@ -51,6 +51,10 @@ class Encoder(nn.Module):
         after: Modules of sentence-transformers that follow the pooling in the encoder started from (a Dense layer,
             Normalize); they are trained and saved with it.
 
+    Attributes:
+        evaluated_tokens: What `max_tokens` is outside of training and, where padding counts, in the saved directory;
+            the same unless it is set.
+
     Raises:
         InputError: `max_tokens` is more than the model has positions for, or the pooling does not go with a CNN.
     """
@@ -75,6 +79,7 @@ class Encoder(nn.Module):
         self.pooling: Pooling = pooling
         self.max_tokens = max_tokens
         self.limit = limit
+        self.evaluated_tokens = max_tokens
         self.cnn = cnn
         self.after = nn.ModuleList(after)
         pooler = getattr(model, "pooler", None)
@@ -95,6 +100,10 @@ class Encoder(nn.Module):
         """Length of the token vectors that are pooled."""
         return int(self.model.config.hidden_size) if self.cnn is None else self.cnn.dimension
 
+    @property
+    def _most_tokens(self) -> int:
+        return self.max_tokens if self.training else self.evaluated_tokens
+
     def tokens(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Return the transformer's last layer's token vectors (sentences, tokens, d), float32."""
         hidden: Tensor = self.model(input_ids=input_ids, attention_mask=attention_mask).last_hidden_state
@@ -114,10 +123,11 @@ class Encoder(nn.Module):
     def groups(self, input_ids: Tensor, attention_mask: Tensor) -> list[Group]:
         """Return the token vectors that are pooled, in groups of like length."""
         if self.pooling == "padded-mean":
-            missing = (0, self.max_tokens - input_ids.shape[1])
+            width = self._most_tokens
+            missing = (0, width - input_ids.shape[1])
             input_ids = functional.pad(input_ids, missing, value=self.tokenizer.pad_token_id)
             attention_mask = functional.pad(attention_mask, missing)
-            parts = [(torch.arange(len(input_ids), device=input_ids.device), self.max_tokens)]
+            parts = [(torch.arange(len(input_ids), device=input_ids.device), width)]
         else:
             parts = by_length(attention_mask)
         return [self._group(rows, input_ids[rows, :width], attention_mask[rows, :width]) for rows, width in parts]
@@ -171,7 +181,7 @@ class Encoder(nn.Module):
             ) from None
 
     def tokenize(self, texts: Sequence[str], *, literal_mask: bool = False) -> Ragged:
-        """Return the ids of each text, special tokens included, cut at `max_tokens`.
+        """Return the ids of each text, special tokens included, cut at `max_tokens` (in training mode).
 
         A `[MASK]` in a text becomes the tokenizer's own mask token, unless `literal_mask` leaves it as written.
 
@@ -185,7 +195,7 @@ class Encoder(nn.Module):
             rows += self.tokenizer(
                 list(texts[start : start + 10_000]),
                 truncation=True,
-                max_length=self.max_tokens,
+                max_length=self._most_tokens,
                 return_attention_mask=False,
                 return_token_type_ids=False,
             )["input_ids"]

@@ -58,8 +58,9 @@ def _transformer(encoder: Encoder, folder: Path) -> Any:  # noqa: ANN401 - a mod
 
     limit = encoder.limit if encoder.limit < 1 << 30 else None
     if encoder.pooling == "padded-mean":
-        padded = {"text": {"padding": "max_length", "max_length": encoder.max_tokens}}
-        return Transformer(str(folder), max_seq_length=encoder.max_tokens, processing_kwargs=padded, unpad_inputs=False)
+        width = encoder.evaluated_tokens
+        padded = {"text": {"padding": "max_length", "max_length": width}}
+        return Transformer(str(folder), max_seq_length=width, processing_kwargs=padded, unpad_inputs=False)
     # What follows the transformer may need rows of one length, where flash attention would string them together.
     strung = None if encoder.cnn is None and encoder.pooling != "first-last" else False
     return Transformer(str(folder), max_seq_length=limit, unpad_inputs=strung)

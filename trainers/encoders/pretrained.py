@@ -6,15 +6,18 @@ import logging
 import os
 import shutil
 import tempfile
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import TYPE_CHECKING, Any
 
 import torch
 import xxhash
+from safetensors import SafetensorError
 
 from pipelines.console import InputError, note
 from trainers.encoders.encoder import Encoder, Pooling
@@ -26,6 +29,9 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 STARTER = "starter"
+PICKLED = "pytorch_model.bin"
+UNREADABLE = (OSError, ValueError, RuntimeError, LookupError, TypeError, EOFError, UnpicklingError, SafetensorError)
+"""What the libraries raise over files of a model that are damaged or of another kind."""
 SAVING = ".saving-"
 """How the folder of an unfinished save begins."""
 
@@ -49,6 +55,12 @@ class Source:
         folder = Path(self.path, self.subfolder)
         return folder if folder.is_dir() else None
 
+    @property
+    def pickled(self) -> bool:
+        """Whether the transformer's weights are a pickle alone, which is read as weights or not at all."""
+        folder = self.folder
+        return folder is not None and (folder / PICKLED).is_file() and not any(folder.glob("model*.safetensors"))
+
     def digest(self) -> str | None:
         """Return what pins the weights: a hash of local ones, 16 hex digits, or the commit of a Hub name.
 
@@ -59,6 +71,7 @@ class Source:
             return None if snapshot is None else f"commit:{snapshot.name}"
         # Either the file or its parts and their index.
         files = sorted(self.folder.glob("model.safetensors")) or sorted(self.folder.glob("model*.safetensors*"))
+        files = files or [self.folder / PICKLED]
         files += [Path(self.path, folder, WEIGHTS) for folder in self.layout.weights()]
         state = xxhash.xxh64()
         for weights in filter(Path.is_file, files):
@@ -114,7 +127,9 @@ def locate(name: str | None) -> Source:
 
 
 def load_encoder(source: Source, *, pooling: Pooling, max_tokens: int) -> Encoder:
-    """Load an encoder in float32 (whatever type its weights are stored in), safetensors only.
+    """Load an encoder in float32 (whatever type its weights are stored in), from safetensors.
+
+    A directory that has a pickle alone is read from that, as weights and nothing else: no code in it is run.
 
     A CNN before the pooling and layers after it come along; the pooling is the one asked for, and a line says so if
     the directory's own is another.
@@ -179,19 +194,20 @@ def load_masked_lm(source: Source) -> PreTrainedModel:
 
 def _pretrained(auto: Any, source: Source) -> PreTrainedModel:  # noqa: ANN401 - one of transformers' Auto classes
     try:
-        with quiet():
+        with quiet(), warnings.catch_warnings(action="ignore"):
             model: PreTrainedModel = auto.from_pretrained(
                 source.path,
                 subfolder=source.subfolder,
                 dtype=torch.float32,
-                use_safetensors=True,
+                use_safetensors=not source.pickled,
+                weights_only=True,
                 trust_remote_code=False,
                 local_files_only=source.folder is not None,
             )
-    except (OSError, ValueError, RuntimeError) as error:
+    except UNREADABLE as error:
+        why = f"a damaged file, or a {PICKLED} of more than weights" if source.pickled else _first_line(error)
         raise InputError(
-            f"cannot load the encoder {source.name!r} ({_first_line(error)}): "
-            "give a directory or a Hub name that has safetensors"
+            f"cannot load the encoder {source.name!r} ({why}): give a directory or a Hub name that has safetensors"
         ) from None
     return model
 

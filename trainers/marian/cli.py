@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -65,6 +65,10 @@ def marian(
         raise InputError(f"unknown --precision {precision!r}: choose bf16 or fp32")
     if d_model % (2 * heads):
         raise InputError(f"--d-model {d_model} is not divisible by twice --heads {heads}")
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        raise InputError(
+            f"train marian trains in one process, not in {os.environ['WORLD_SIZE']}: start it without torchrun"
+        )
     from trainers.marian.parallel import read_parallel
 
     pairs = [pair for path in parallel for pair in read_parallel(path)][:limit]
@@ -89,8 +93,6 @@ def marian(
         seed=seed,
         bf16=precision == "bf16",
     )
-    if overwrite and (out / "recipe.json").exists():
-        shutil.rmtree(out)
-    folder = train_marian(pairs, out, recipe, save_steps=save_steps)
+    folder = train_marian(pairs, out, recipe, save_steps=save_steps, overwrite=overwrite)
     note(f"the model is in {folder}")
     show(str(folder))

@@ -7,12 +7,14 @@ import logging
 import os
 import re
 import shutil
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 import xxhash
+from safetensors import SafetensorError
 from transformers import MarianMTModel, MarianTokenizer, PrinterCallback, Trainer, TrainingArguments, set_seed
 
 from pipelines.console import InputError
@@ -20,13 +22,19 @@ from trainers.marian.model import Shape, Translation, new_model
 from trainers.marian.parallel import Padded, ParallelIds, TokenBatches
 from trainers.marian.vocabulary import build_tokenizer
 from trainers.running.checkpoints import CHECKPOINTS, newest_checkpoint
+from trainers.running.claim import DRAFT, remove, standing_recipe, write_recipe
+from trainers.running.full_disk import resumable
+from trainers.running.lock import sole_use
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from torch.utils.data import DataLoader
 
 log = logging.getLogger(__name__)
+
+MADE = (CHECKPOINTS, DRAFT, "tokenizer", "model")
+"""What a run writes beside its recipe."""
 
 CODE = re.compile(r">>[^<>\s]+<< ?")
 
@@ -83,6 +91,7 @@ def train_marian(
     recipe: MarianRecipe,
     *,
     save_steps: int = 500,
+    overwrite: bool = False,
 ) -> Path:
     """Train on (source, target) pairs and write the model to `out / "model"` in float16.
 
@@ -93,14 +102,21 @@ def train_marian(
         out: The run's folder.
         recipe: Where it starts, sizes and settings.
         save_steps: Steps between checkpoints.
+        overwrite: Replace the run that is in `out`.
 
     Returns:
         The folder of the finished model.
 
     Raises:
-        InputError: `out` holds a run of another recipe, or a vocabulary cannot be built from so little text.
+        InputError: `out` holds a run of another recipe or of another process, or something else; or a vocabulary
+            cannot be built from so little text.
+        TwinviewsError: The disk is full.
     """
-    _claim(out, recipe, pairs)
+    with resumable(out), _claimed(out, recipe, pairs, overwrite=overwrite):
+        return _train(pairs, out, recipe, save_steps)
+
+
+def _train(pairs: Sequence[tuple[str, str]], out: Path, recipe: MarianRecipe, save_steps: int) -> Path:
     set_seed(recipe.seed)
     tokenizer = _tokenizer(pairs, out, recipe)
     rows = ParallelIds(pairs, tokenizer, recipe.max_tokens)
@@ -158,7 +174,7 @@ def _start_tokenizer(start: str) -> MarianTokenizer:
 def _start_model(start: str) -> MarianMTModel:
     try:
         return MarianMTModel.from_pretrained(start, use_safetensors=True)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise InputError(
             f"cannot load the MarianMT model {start!r} ({str(error).splitlines()[0]}): "
             "give a directory or a Hub name that has safetensors"
@@ -171,25 +187,36 @@ def language_codes(pairs: Sequence[tuple[str, str]]) -> list[str]:
     return sorted({match.group(0).strip() for match in found if match})
 
 
-def _claim(out: Path, recipe: MarianRecipe, pairs: Sequence[tuple[str, str]]) -> None:
-    """Write the recipe into `out`, or check that the one there is the same but for the number of epochs.
+@contextmanager
+def _claimed(out: Path, recipe: MarianRecipe, pairs: Sequence[tuple[str, str]], *, overwrite: bool) -> Iterator[None]:
+    """Hold `out` with the recipe written, or the one there checked to be the same."""
+    text = xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest()
+    settings = json.loads(json.dumps(asdict(recipe) | {"pairs": len(pairs), "text": text}))
+    # Twice: before anything is written into what may not be ours, and when no other process can change it any more.
+    _standing(out, settings, overwrite=overwrite)
+    with sole_use(out):
+        if not _standing(out, settings, overwrite=overwrite):
+            remove(out, MADE)
+            write_recipe(out, settings)
+        yield
+
+
+def _standing(out: Path, settings: Mapping[str, Any], *, overwrite: bool) -> bool:
+    """Whether the run of these settings, but for the number of epochs, is in `out`, to be gone on with.
 
     The rate is constant until the last steps, so a run that is given more epochs goes on as if it had had them.
     """
-    text = xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest()
-    settings = json.loads(json.dumps(asdict(recipe) | {"pairs": len(pairs), "text": text}))
-    path = out / "recipe.json"
-    if path.exists():
-        before = json.loads(path.read_text(encoding="utf-8"))
-        changed = [
-            f"{key} {before.get(key)!r} -> {value!r}"
-            for key, value in settings.items()
-            if key != "epochs" and before.get(key) != value
-        ]
-        if changed:
-            raise InputError(f"{out} holds another run ({'; '.join(changed)}): choose another --out or --overwrite")
-    out.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
+    before = standing_recipe(out, lambda found: found.keys() >= {"vocabulary_from", "batch_tokens", "text"})
+    if before is None or overwrite:
+        return False
+    changed = [
+        f"{key} {before.get(key)!r} -> {value!r}"
+        for key, value in settings.items()
+        if key != "epochs" and before.get(key) != value
+    ]
+    if changed:
+        raise InputError(f"{out} holds another run ({'; '.join(changed)}): choose another --out or --overwrite")
+    return True
 
 
 def _tokenizer(pairs: Sequence[tuple[str, str]], out: Path, recipe: MarianRecipe) -> MarianTokenizer:

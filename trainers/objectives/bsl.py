@@ -58,10 +58,19 @@ _CODE: Mapping[str, Any] = {
     "width": 10,
     "distance": "squared",
     "eps": 1e-6,
+    "dev_similarity": "best",
 }
 # As printed. Where the print is silent (dropout in the target, schedule, clipping, length), as the code does. The
 # decay is AdamW's: with L2 inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
-_PAPER = {**_CODE, "lr": 5e-4, "weight_decay": 0.01, "predictor": "paper", "width": 8, "distance": "cosine"}
+_PAPER = {
+    **_CODE,
+    "lr": 5e-4,
+    "weight_decay": 0.01,
+    "predictor": "paper",
+    "width": 8,
+    "distance": "cosine",
+    "dev_similarity": "cosine",
+}
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     # Ours, for some ten thousand pairs: the predictor learns fast enough to be of use within so few steps, and the
     # encoder slowly enough not to lose what it knew before.

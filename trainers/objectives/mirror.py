@@ -19,10 +19,11 @@ from trainers.data.examples import Examples, row_seed
 from trainers.encoders.dropout import same_masks, set_drophead, set_dropout
 from trainers.encoders.encoder import MASK, Encoder
 from trainers.encoders.pretrained import Source, load_encoder
+from trainers.evaluation.pooling import PADDED
 from trainers.losses.contrast import equal_strings, nt_xent, string_numbers
 from trainers.losses.triplets import multi_similarity
 from trainers.objective import Objective, Row
-from trainers.processes import gather, gather_pairs, of_first
+from trainers.processes import gather, gather_pairs
 from trainers.settings import Training
 
 READS = ("text", "views", "words", "random")
@@ -52,7 +53,8 @@ class PARAMS(BaseModel):
     compat: bool = Field(
         False,
         description="Mask as the authors' code does (strings of 30 characters or more, first occurrence, literal "
-        "[MASK] between spaces) and keep equal strings of a batch as negatives.",
+        "[MASK] between spaces), keep equal strings of a batch as negatives and, where padding counts (padded-mean), "
+        "pad to 64 tokens in evaluation.",
     )
 
 
@@ -90,6 +92,8 @@ class Mirror(Objective):
     def __init__(self, encoder: Encoder, params: PARAMS) -> None:
         super().__init__(encoder)
         self.params = params
+        if params.compat and encoder.pooling == "padded-mean":
+            encoder.evaluated_tokens = min(PADDED, encoder.limit)
         set_dropout(encoder.model, params.dropout)
         set_drophead(encoder.model, params.drophead)
 
@@ -106,9 +110,7 @@ class Mirror(Objective):
             return {"left": left, "right": left, "keys": keys}
         if self.params.span and self.params.masking == "fresh" and any(mirrored):
             return {"left": left, "right": examples.right, "mirrored": mirrored, "keys": keys}
-        # Torch was given the run's seed; in other processes than the first it may have got one of its own.
-        seed = of_first(torch.initial_seed())
-        seeds = (row_seed(seed, row, 0) for row in range(len(mirrored)))
+        seeds = (row_seed(examples.seed, row, 0) for row in range(len(mirrored)))
         right = [
             self._corrupted(text, seed) if repeats else text
             for text, seed, repeats in zip(examples.right, seeds, mirrored, strict=True)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from zipfile import BadZipFile, ZipFile
 
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, get_last_checkpoint
+from safetensors import SafetensorError, safe_open
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
+from pipelines.console import note
 from trainers.processes import is_first, of_first
 
 CHECKPOINTS = "checkpoints"
@@ -16,17 +19,52 @@ STATE = "trainer_state.json"
 
 
 def newest_checkpoint(out: Path) -> Path | None:
-    """Return the newest complete checkpoint under a run's directory; incomplete ones (a crash) are removed."""
-    folder = out / CHECKPOINTS
-    newest = None
-    if is_first() and folder.is_dir():
-        for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*"):
-            # Trainer writes its state last.
-            if not (path / STATE).is_file():
-                shutil.rmtree(path)
-        newest = get_last_checkpoint(str(folder))
-    found = of_first(newest)
-    return Path(found) if found else None
+    """Return the newest sound checkpoint under a run's directory, in all processes.
+
+    Incomplete ones (a crash) are removed; damaged ones are put aside, and a line says so.
+    """
+    return of_first(_newest(out / CHECKPOINTS) if is_first() else None)  # type: ignore[no-any-return]
+
+
+def _newest(folder: Path) -> Path | None:
+    sound, damaged = [], []
+    for path in sorted(checkpoints(folder), key=step_of):
+        # Trainer writes its state last.
+        if not (path / STATE).exists():
+            shutil.rmtree(path)
+        elif (broken := _damaged_file(path)) is None:
+            sound.append(path)
+        else:
+            aside = path.with_name(f"damaged-{step_of(path)}")
+            shutil.rmtree(aside, ignore_errors=True)
+            damaged.append(path.rename(aside))
+            note(f"warning: {path} is damaged ({broken} cannot be read): it is put aside as {aside.name}")
+    if damaged and not sound:
+        note("warning: there is no other checkpoint: the training starts anew")
+    return sound[-1] if sound else None
+
+
+def _damaged_file(checkpoint: Path) -> str | None:
+    """Return the name of a file that is missing, empty or cut short, None where all are whole."""
+    generators = sorted(path.name for path in checkpoint.glob("rng_state*.pth")) or ["rng_state.pth"]
+    for name in (STATE, WEIGHTS, "optimizer.pt", "scheduler.pt", *generators):
+        file = checkpoint / name
+        try:
+            if name == STATE:
+                history_of(checkpoint)
+            elif name == WEIGHTS:
+                with safe_open(file, "pt"):
+                    pass
+            else:
+                ZipFile(file).close()
+        except (OSError, ValueError, LookupError, TypeError, SafetensorError, BadZipFile):
+            return name
+    return None
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Return the checkpoints of a folder, whatever state they are in."""
+    return [path for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*") if path.name.rsplit("-", 1)[1].isdigit()]
 
 
 def history_of(checkpoint: Path) -> list[dict[str, float]]:

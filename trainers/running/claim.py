@@ -1,18 +1,34 @@
-"""A run's directory: its recipe, and whether it may be made, resumed or left alone."""
+"""A run's directory: its recipe, and whether it may be made, resumed, replaced or left alone."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pipelines.console import InputError
+from trainers.running.lock import LOCK, sole_use
 
 RECIPE = "recipe.json"
 DONE = "modules.json"
+DRAFT = f"{RECIPE}.tmp"
+SAVING = ".saving-*"
+LEFTOVERS = ("checkpoints", SAVING, DRAFT)
+"""What a run that was killed leaves behind and a finished one has no use for."""
+_MODULES = ("CNN", "Dense", "Dropout", "LayerNorm", "Normalize", "Pooling", "WeightedLayerPooling", "WordWeights")
+MADE = (
+    *LEFTOVERS, "log.jsonl", "tensorboard", "evaluation", "README.md", "config.json",
+    "config_sentence_transformers.json", "generation_config.json", "modules.json", "sentence_bert_config.json",
+    "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json",
+    "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
+    "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model", "chat_template.jinja",
+    *(f"[1-9]_{kind}" for kind in _MODULES),
+)  # fmt: skip
+"""What the training of an encoder writes, and `train evaluate` beside it; a run that is replaced loses nothing else."""
 # What may differ between a run and its resumption: where the same data lies (its content is compared), how often it is
 # saved and where its log goes, and what changes no number.
 FREE = frozenset(
@@ -26,57 +42,119 @@ FREE = frozenset(
 def is_finished(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> bool:
     """Check that a run's directory may be used, and return whether this very run is there, finished.
 
-    Nothing is written: what follows may still find that it cannot train.
+    Nothing is written, as what follows may still find that it cannot train; but what a finished run left is removed.
 
     Raises:
-        InputError: Something else is there, or a run of another recipe, or nothing where `resume` insists.
+        InputError: Something else is there, or a run of another recipe or of another process, or nothing where
+            `resume` insists.
+    """
+    finished = _stands_finished(out, recipe, overwrite=overwrite, resume=resume)
+    if finished and any(path for pattern in LEFTOVERS for path in out.glob(pattern)):
+        with sole_use(out):
+            remove(out, LEFTOVERS)
+    elif (out / LOCK).exists():
+        # Another training's is found out now, not only after all has been read.
+        with sole_use(out):
+            pass
+    return finished
+
+
+def _stands_finished(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> bool:
+    standing = standing_recipe(out, _is_training)
+    if standing is None:
+        if resume:
+            raise InputError(f"nothing to resume in {str(out)!r}: leave --resume out, or give the run's --out")
+        return False
+    if overwrite:
+        return False
+    _check_same(out, standing, recipe)
+    return (out / DONE).is_file()
+
+
+@contextmanager
+def claimed(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> Iterator[None]:
+    """Hold the run's directory, its recipe written, after `is_finished` found that it may be.
+
+    Raises:
+        InputError: The directory cannot be made or written, or is not what `is_finished` saw any more.
+    """
+    with sole_use(out):
+        if _stands_finished(out, recipe, overwrite=overwrite, resume=resume):
+            raise InputError(f"{out} was finished by another process meanwhile: there is nothing left to do")
+        if overwrite or not (out / RECIPE).is_file():
+            remove(out, MADE)
+            write_recipe(out, recipe)
+        remove(out, [SAVING])
+        yield
+
+
+def standing_recipe(out: Path, ours: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
+    """Return the recipe of the run that is in a directory, None where the directory is free.
+
+    Args:
+        out: It may be missing or empty, or hold what a run was killed over before it had a recipe.
+        ours: Whether a recipe is one of the runs that go there: other commands write a `recipe.json` too.
+
+    Raises:
+        InputError: There is something else.
     """
     try:
         if out.exists() and not out.is_dir():
             raise InputError(f"{out} is a file: give --out a directory")
-        present = out.is_dir() and any(out.iterdir())
+        present = out.is_dir() and any(path.name not in (LOCK, DRAFT) for path in out.iterdir())
     except OSError as error:
         raise InputError(f"cannot read {str(out)[:200]!r} ({error.strerror}): give another --out") from None
-    if present and not (out / RECIPE).is_file():
+    if not present:
+        return None
+    if not (out / RECIPE).is_file():
         raise InputError(f"{out} is not empty and no training run (it has no {RECIPE}): give another --out")
-    if present and not overwrite:
-        _same_recipe(out, recipe)
-        return (out / DONE).is_file()
-    if resume and not present:
-        raise InputError(f"nothing to resume in {str(out)!r}: leave --resume out, or give the run's --out")
-    return False
+    try:
+        recipe = json.loads((out / RECIPE).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        recipe = None
+    if not isinstance(recipe, dict) or not ours(recipe):
+        raise InputError(f"{out} is not empty and its {RECIPE} is none of such a training: give another --out")
+    return recipe
 
 
-def claim(out: Path, recipe: Mapping[str, Any], *, overwrite: bool) -> None:
-    """Make the run's directory ours and write the recipe, after `is_finished` found that it may be.
+def _is_training(recipe: Mapping[str, Any]) -> bool:
+    notes = recipe.get("twinviews")
+    return isinstance(notes, dict) and "data_xxh64" in notes
 
-    Raises:
-        InputError: The directory cannot be made or written.
+
+def remove(out: Path, made: Sequence[str]) -> None:
+    """Remove what a run made, and nothing else; symbolic links are not followed.
+
+    Args:
+        out: The run's directory, which stays, as does its recipe.
+        made: Patterns of names.
     """
-    try:
-        if overwrite and out.is_dir():
-            shutil.rmtree(out)
-        out.mkdir(parents=True, exist_ok=True)
-        if not (out / RECIPE).is_file():
-            draft = out / f"{RECIPE}.tmp"
-            draft.write_text(json.dumps(recipe, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-            os.replace(draft, out / RECIPE)
-    except OSError as error:
-        raise InputError(f"cannot write to {str(out)[:200]!r} ({error.strerror}): give another --out") from None
+    found = {path for pattern in made for path in out.glob(pattern)}
+    # What is left of a removal that is cut short is not to look finished.
+    for path in sorted(found, key=lambda path: path.name != DONE):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
-def _same_recipe(out: Path, recipe: Mapping[str, Any]) -> None:
-    try:
-        found = json.loads((out / RECIPE).read_text(encoding="utf-8"))
-    except ValueError:
-        raise InputError(f"{out / RECIPE} is no JSON: use --overwrite, or give another --out") from None
+def write_recipe(out: Path, recipe: Mapping[str, Any]) -> None:
+    """Write a run's recipe, whole or not at all."""
+    with (out / DRAFT).open("w", encoding="utf-8") as file:
+        file.write(json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(out / DRAFT, out / RECIPE)
+
+
+def _check_same(out: Path, standing: Mapping[str, Any], recipe: Mapping[str, Any]) -> None:
     # As it would be read back: a tuple is a list there.
-    old, new = _flat(found), _flat(json.loads(json.dumps(recipe)))
+    old, new = _flat(standing), _flat(json.loads(json.dumps(recipe)))
     for key in sorted(set(old) | set(new)):
         if old.get(key) != new.get(key):
             raise InputError(
                 f"{out} belongs to another recipe ({key} was {old.get(key)!r}, is now {new.get(key)!r}): "
-                "use --overwrite, or give another --out"
+                "use --overwrite, give it as it was, or give another --out"
             )
 
 

@@ -1,4 +1,4 @@
-"""Graded pairs that an encoder is scored on while it is trained: read, and scored by the cosine's rank correlation."""
+"""Graded pairs that an encoder is scored on while it is trained: read, and scored by rank correlation."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import torch
 import xxhash
-from torch.nn import functional
 
 from pipelines.console import InputError, TwinviewsError
 from trainers.data.labelled import read_graded
@@ -28,6 +27,9 @@ DATA = "TWINVIEWS_DATA"
 ANY_SCALE = (-1e6, 1e6)
 """Ranks are the same on every scale."""
 
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
+"""By sentence-transformers' names; distances are negative there, so that more is more alike."""
+
 
 @dataclass(frozen=True, slots=True)
 class DevSet:
@@ -44,30 +46,37 @@ class DevSet:
             state.update("\0".join(map(str, row)).encode("utf-8", "surrogatepass") + b"\0")
         return state.hexdigest()
 
-    def score(self, encoder: Encoder, dtype: torch.dtype | None = None) -> float:
-        """Return Spearman's rho x 100 of the cosines with the grades; 0 where all cosines are the same.
+    def score(
+        self, encoder: Encoder, dtype: torch.dtype | None = None, similarity: Literal["cosine", "best"] = "cosine"
+    ) -> float:
+        """Return Spearman's rho x 100 of the similarities with the grades; 0 where all similarities are the same.
 
         Dropout is off, and the random numbers of the training stay as they were.
 
         Args:
             encoder: On any device; its mode is kept.
             dtype: Autocast to it, None for none.
+            similarity: The cosine, or whichever of `SIMILARITIES` agrees best with the grades.
 
         Raises:
             TwinviewsError: The encoder gives vectors that are not finite.
         """
+        from sentence_transformers import SimilarityFunction
+
         device = next(encoder.parameters()).device
         # Sentences of like length together: little padding.
         texts = sorted(dict.fromkeys([*self.first, *self.second]), key=len)
         autocast = torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
         with undisturbed(device), torch.no_grad(), autocast:
-            vectors = functional.normalize(encoder.encode(texts, batch_size=128).double(), dim=-1)
+            vectors = encoder.encode(texts, batch_size=128).double()
         if not torch.isfinite(vectors).all():
             raise TwinviewsError("the encoder gives NaN or infinity on the --dev pairs: lower --lr, or set --clip 1")
         row = {text: number for number, text in enumerate(texts)}
         left, right = ([row[text] for text in side] for side in (self.first, self.second))
-        rho = spearman(self.grades, (vectors[left] * vectors[right]).sum(dim=-1).numpy())
-        return 0.0 if rho is None else 100 * rho
+        names = SIMILARITIES if similarity == "best" else [similarity]
+        measures = map(SimilarityFunction.to_similarity_pairwise_fn, names)
+        found = [spearman(self.grades, measure(vectors[left], vectors[right]).numpy()) for measure in measures]
+        return max(0.0 if rho is None else 100 * rho for rho in found)
 
 
 def read_dev(name: str, data: str | None) -> DevSet:

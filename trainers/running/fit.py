@@ -135,7 +135,7 @@ def _trainer(
     dtype = DTYPES[resolve_precision(training.precision)]
 
     def scorer() -> float:
-        return dev.score(objective.encoder, dtype) if dev is not None else 0.0
+        return dev.score(objective.encoder, dtype, training.dev_similarity) if dev is not None else 0.0
 
     trainer = ObjectiveTrainer(
         order,
@@ -240,7 +240,8 @@ def training_arguments(training: Training, folder: Path, seed: int, total: int) 
         logging_nan_inf_filter=False,
         save_strategy="steps" if total > training.save_every else "no",
         save_steps=training.save_every,
-        save_total_limit=1,
+        # The older one is for a newest one that turns out to be damaged.
+        save_total_limit=2,
         report_to="none",
         disable_tqdm=True,
         log_level="error",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,8 @@ from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
 from trainers.data.kinds import Wanted, read_examples
 from trainers.running.card import model_card
-from trainers.running.claim import claim, is_finished
+from trainers.running.claim import LEFTOVERS, claimed, is_finished, remove
+from trainers.running.full_disk import resumable
 from trainers.settings import Training, resolve
 
 if TYPE_CHECKING:
@@ -92,28 +93,30 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source
 
     from trainers.encoders.pretrained import describe_starter
     from trainers.processes import is_first, of_first
-    from trainers.running.checkpoints import CHECKPOINTS, newest_checkpoint, step_of
+    from trainers.running.checkpoints import newest_checkpoint, step_of
     from trainers.running.fit import Rows, fit
 
     set_seed(request.seed)
     objective = module.build(plan.params, plan.training, source)
     rows = Rows(objective.columns(plan.examples), request.seed)
-    if is_first():
-        # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
-        claim(plan.out, plan.recipe, overwrite=request.overwrite)
-    checkpoint = newest_checkpoint(plan.out)
-    if is_first():
-        if request.encoder is None:
-            describe_starter(objective.encoder)
-        if checkpoint is not None:
-            note(f"resuming {plan.out} at step {step_of(checkpoint)}")
-    fitted = fit(objective, rows, plan.training, plan.out, request.seed, plan.dev)
-    if is_first():
-        objective.cpu().save(plan.out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted)))
-        shutil.rmtree(plan.out / CHECKPOINTS, ignore_errors=True)
-        _show_result(plan, fitted, objective.encoder.dimension)
-    # No process goes on to another training while the first one still writes this one.
-    of_first(None)
+    # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
+    claim = claimed(plan.out, plan.recipe, overwrite=request.overwrite, resume=request.resume)
+    with resumable(plan.out), claim if is_first() else nullcontext():
+        checkpoint = newest_checkpoint(plan.out)
+        if is_first():
+            if request.encoder is None:
+                describe_starter(objective.encoder)
+            if checkpoint is not None:
+                note(f"resuming {plan.out} at step {step_of(checkpoint)}")
+        fitted = fit(objective, rows, plan.training, plan.out, request.seed, plan.dev)
+        if is_first():
+            objective.cpu().save(plan.out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted)))
+            # The encoder is there; what cannot be removed now is removed when the command is given again.
+            with suppress(OSError):
+                remove(plan.out, LEFTOVERS)
+            _show_result(plan, fitted, objective.encoder.dimension)
+        # No process goes on to another training while the first one still writes this one.
+        of_first(None)
 
 
 def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any], weights: str | None) -> Plan:
@@ -133,13 +136,13 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
     if not 0 <= request.seed < SEEDS:
         raise InputError(f"--seed {request.seed}: a seed is at least 0 and less than 2^32")
     preset, training, params = resolve(module.PRESETS, module.PARAMS, request.preset, given)
-    _check_machine(training)
+    training = _for_machine(training)
     examples, where = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
         raise InputError(
             f"{next(iter(where.values()))} has 1 usable row: training needs at least 2, and better thousands"
         )
-    dev = _read_dev(training)
+    dev = _read_dev(training, module.PRESETS[preset])
     if examples.dropped and is_first():
         note(f"{examples.dropped} rows without text left out")
     training = _divided(training, examples)
@@ -160,25 +163,26 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
         **training.model_dump(),
         **params.model_dump(),
     }
+    examples = replace(examples, seed=request.seed)
     return Plan(request.out or Path("runs", request.objective), examples, training, params, recipe, dev)
 
 
-def _check_machine(training: Training) -> None:
-    """Refuse what this machine does not have, before anything is read."""
+def _for_machine(training: Training) -> Training:
+    """Refuse what this machine does not have, before anything is read; the recipe names the precision that is taken."""
     from trainers.running.precision import check_compiler, resolve_precision
     from trainers.running.reporting import check_reporting
 
-    resolve_precision(training.precision)
     check_reporting(training.report_to)
     if training.compile:
         check_compiler()
+    return training.model_copy(update={"precision": resolve_precision(training.precision)})
 
 
-def _read_dev(training: Training) -> DevSet | None:
+def _read_dev(training: Training, usual: Mapping[str, Any]) -> DevSet | None:
     if training.dev is None:
-        for key in ("patience", "dev_data", "evaluations", "keep"):
+        for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
             value = getattr(training, key)
-            if value != Training.model_fields[key].default:
+            if value != usual.get(key, Training.model_fields[key].default):
                 option = "--" + key.replace("_", "-")
                 raise InputError(f"{option} {value} goes with --dev: give a file or a benchmark to score on")
         return None
@@ -202,7 +206,8 @@ def _dev_sentence(plan: Plan, fitted: Fitted) -> str | None:
     if plan.training.dev is None or fitted.kept not in scores.steps:
         return None
     start = f"; untrained it was {scores.start:.2f}" if scores.start is not None else ""
-    return f"Spearman's rho x 100 on {Path(plan.training.dev).name}: {scores.at(fitted.kept):.2f}{start}."
+    measure = ", the best of four similarities" if plan.training.dev_similarity == "best" else ""
+    return f"Spearman's rho x 100 on {Path(plan.training.dev).name}: {scores.at(fitted.kept):.2f}{measure}{start}."
 
 
 def _show_result(plan: Plan, fitted: Fitted, dimension: int) -> None:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
+from pipelines.console import TwinviewsError
 from trainers.processes import is_first
+from trainers.running.checkpoints import checkpoints, history_of
 
 if TYPE_CHECKING:
     from trainers.objective import Objective
@@ -77,15 +80,14 @@ class Selection(TrainerCallback):  # type: ignore[misc] # transformers is untype
         if self.training.keep == "best" and scores.best == state.global_step > 0 and is_first():
             self._write(model, state.global_step)
             if args.save_strategy == "no":
-                self._tidy(state.global_step)
+                self._tidy({state.global_step})
         if self.exhausted(state.log_history):
             control.should_training_stop = True
 
     def on_save(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Remove weights that no checkpoint's best are any more."""
-        best = Scores.of(state.log_history).best
-        if best is not None and is_first():
-            self._tidy(best)
+        if is_first():
+            self._tidy({Scores.of(history_of(path)).best for path in checkpoints(self.folder)})
 
     def exhausted(self, history: Sequence[Mapping[str, float]]) -> bool:
         """Whether patience is at its end."""
@@ -97,7 +99,13 @@ class Selection(TrainerCallback):  # type: ignore[misc] # transformers is untype
         if self.training.keep == "last" or step is None:
             return None
         if is_first():
-            objective.load_state_dict(load_file(self._path(step)))
+            try:
+                best = load_file(self._path(step))
+            except (OSError, SafetensorError):
+                raise TwinviewsError(
+                    f"the best weights of the run, {self._path(step)}, cannot be read: train again with --overwrite"
+                ) from None
+            objective.load_state_dict(best)
         return step
 
     def _path(self, step: int) -> Path:
@@ -109,8 +117,9 @@ class Selection(TrainerCallback):  # type: ignore[misc] # transformers is untype
         save_file({name: tensor.contiguous() for name, tensor in model.state_dict().items()}, draft)
         os.replace(draft, self._path(step))
 
-    def _tidy(self, best: int) -> None:
+    def _tidy(self, best: Collection[int | None]) -> None:
         # Not before a checkpoint knows of the new best: a run that is killed until then needs the old one.
+        kept = {self._path(step) for step in best if step is not None}
         for path in self.folder.glob("best-*"):
-            if path != self._path(best):
+            if path not in kept:
                 path.unlink()
