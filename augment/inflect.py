@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
@@ -84,13 +85,18 @@ def wants_an(word: str) -> bool:
 
 
 def _known(lemma: str, tag: str) -> list[str]:
-    """The spellings that LemmInflect's dictionary has for a tag, the usual one first; "over-ate" is none."""
+    """LemmInflect's spellings for a tag, the usual one first; "over-ate" is none. Verbs that it lacks are regular."""
+    return [form for form in _forms(lemma, _PARTS[tag[0]]).get(tag, ()) if form.isalpha()]
+
+
+@lru_cache(maxsize=50_000)
+def _forms(lemma: str, part: str) -> Mapping[str, Sequence[str]]:
     import lemminflect
 
-    forms = lemminflect.getAllInflections(lemma, _PARTS[tag[0]])
-    if not forms and tag[0] == "V":
-        forms = lemminflect.getAllInflectionsOOV(lemma, "VERB")
-    return [form for form in forms.get(tag, ()) if form.isalpha()]
+    forms: Mapping[str, Sequence[str]] = lemminflect.getAllInflections(lemma, part)
+    if not forms and part == "VERB":
+        forms = lemminflect.getAllInflectionsOOV(lemma, part)
+    return forms
 
 
 def _participle(participles: list[str], pasts: list[str]) -> str | None:
@@ -104,7 +110,7 @@ def _unknown_plural(lemma: str) -> str | None:
     """The plural of a noun that LemmInflect's dictionary lacks; None where it has the noun, but no plural of it."""
     import lemminflect
 
-    if lemminflect.getAllInflections(lemma, "NOUN"):
+    if _forms(lemma, "NOUN"):
         return None
     lemmas = lemminflect.getAllLemmas(lemma)
     if any(lemma not in lemmas.get(part, (lemma,)) for part in ("NOUN", "VERB")):
