@@ -2,36 +2,91 @@
 
 from __future__ import annotations
 
+import logging
 import pkgutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
-from typing import cast
 
-from augment.errors import InputError
+from augment.errors import InputError, TwinviewsError
+
+logger = logging.getLogger(__name__)
 
 
 def plugin_names(package: str, group: str) -> list[str]:
-    """Names of the modules of a package, "-" for "_", and of the entry points of a group, sorted."""
-    modules = pkgutil.iter_modules(import_module(package).__path__)
-    return sorted({module.name.replace("_", "-") for module in modules} | _points(group).keys())
+    """Names of the modules of a package, "-" for "_", and of the entry points of a group that can be used, sorted."""
+    return sorted(_files(package).keys() | {name for name, point in _points(group).items() if _loaded(point)})
 
 
 def plugin_module(package: str, group: str, name: str) -> ModuleType:
-    """The module of that name; an entry point comes before a file.
+    """The module of that name; an entry point comes before a file, unless it cannot be used.
 
     Raises:
         InputError: There is none; the line names those that there are.
     """
-    names = plugin_names(package, group)
-    if name not in names:
-        what = group.rpartition(".")[2].removesuffix("s")
-        raise InputError(f"unknown {what} {name!r}: choose one of {', '.join(names)}")
-    points = _points(group)
-    if name in points:
-        return cast(ModuleType, points[name].load())
-    return import_module(f"{package}.{name.replace('-', '_')}")
+    point = _points(group).get(name)
+    module = _loaded(point) if point else None
+    if module is not None:
+        return module
+    files = _files(package)
+    if name not in files:
+        raise InputError(f"unknown {_kind(group)} {name!r}: choose one of {', '.join(plugin_names(package, group))}")
+    return import_module(f"{package}.{files[name]}")
+
+
+@contextmanager
+def blamed(group: str, name: str) -> Iterator[None]:
+    """Turn whatever a part of another package raises into one line that names it; errors of our own parts stay.
+
+    Raises:
+        TwinviewsError: The part is another package's, and failed.
+    """
+    point = _points(group).get(name)
+    try:
+        yield
+    except TwinviewsError:
+        raise
+    except Exception as error:
+        if point is None:
+            raise
+        raise TwinviewsError(f"{_label(point)} failed: {_line(error)}") from error
+
+
+def _files(package: str) -> dict[str, str]:
+    """The names that the modules of a package give, and the modules."""
+    modules = pkgutil.iter_modules(import_module(package).__path__)
+    return {module.name.replace("_", "-"): module.name for module in modules}
 
 
 def _points(group: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=group)}
+
+
+@cache
+def _loaded(point: EntryPoint) -> ModuleType | None:
+    """The module of an entry point; None where it cannot be used, which is said once."""
+    try:
+        module: ModuleType = point.load()
+    except (Exception, SystemExit) as error:  # a package's import may do anything, and others must go on
+        logger.warning("%s is left out: %s", _label(point), _line(error))
+        return None
+    if not hasattr(getattr(module, "PARAMS", None), "model_fields") or not callable(getattr(module, "build", None)):
+        logger.warning("%s is left out: it needs PARAMS, a pydantic model, and build", _label(point))
+        return None
+    return module
+
+
+def _label(point: EntryPoint) -> str:
+    return f"{_kind(point.group)} {point.name!r} of {point.value}"
+
+
+def _kind(group: str) -> str:
+    """What the parts of a group are: "view"."""
+    return group.rpartition(".")[2].removesuffix("s")
+
+
+def _line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}".rstrip(": ")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from augment import wordnet
-from augment.inflect import VOWELS, Inflector, is_plural_entry
+from augment.inflect import inflect, is_plural_entry
 from augment.words import FUNCTION_WORDS
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _UNWANTED_GLOSS = re.compile(
     r"\b(?:archaic|derogatory|disparaging|obscene|offensive|pejorative|vulgar)\b(?:[^;]*\bterms?\b| slang)"
     r"|\bterms? of contempt\b|\barchaic use\b"
 )
-_SOUNDED = VOWELS | {"y"}
+_SOUNDED = frozenset("aeiouy")
 """An entry without any of these is an abbreviation: "ft", "km"."""
 _INFLECTED = frozenset(["NNS", "VBZ", "VBD", "VBN", "VBG", "JJR", "JJS", "RBR", "RBS"])
 
@@ -63,17 +63,8 @@ class Thesaurus:
 
     def __init__(self, reader: WordNetCorpusReader, folder: Path) -> None:
         self._reader = reader
-        self._lemmas_of: dict[str, Mapping[str, Sequence[str]]] = {}
-        irregular: dict[str, dict[str, list[str]]] = {}
-        for part, name in (("n", "noun"), ("v", "verb"), ("a", "adj"), ("r", "adv")):
-            self._lemmas_of[part] = wordnet.exceptions(folder, name)
-            forms: dict[str, list[str]] = defaultdict(list)
-            for form, lemmas in self._lemmas_of[part].items():
-                for lemma in lemmas:
-                    if lemma != form:
-                        forms[lemma].append(form)
-            irregular[part] = dict(forms)
-        self._inflector = Inflector(irregular)
+        names = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
+        self._lemmas_of = {part: wordnet.exceptions(folder, name) for part, name in names.items()}
         # NLTK's Lemma.count searches the file anew each time.
         self._counts = wordnet.sense_counts(folder)
         self._entries = frozenset(reader.all_lemma_names())
@@ -112,7 +103,7 @@ class Thesaurus:
     def _lemmas_with_form(self, word: str, part: str, tag: str) -> set[str]:
         """Entries whose form for a tag is this word: "swinging" is of swing, and of swinge."""
         names = {str(entry.name()) for synset in self._reader.synsets(word, part) for entry in synset.lemmas()}
-        return {name for name in names if name.islower() and self._inflector.inflect(name, tag) == word}
+        return {name for name in names if name.islower() and inflect(name, tag) == word}
 
     def _uses(self, lemma: str, part: str) -> int:
         entries = (entry for synset in self._reader.synsets(lemma, part) for entry in synset.lemmas())
@@ -139,7 +130,7 @@ class Thesaurus:
                 continue
             for other in synset.lemmas():
                 form = self._form(other, tag, certain=certain) if _fits(other, own) else None
-                if form is None or form in (word, lemma) or form in FUNCTION_WORDS:
+                if form is None or form in (word, lemma) or form in FUNCTION_WORDS or form not in _written_words():
                     continue
                 back = next(
                     (share_of_it for one, _, share_of_it in self._senses(str(other.name()), part) if one == synset), 0.0
@@ -162,10 +153,10 @@ class Thesaurus:
             return name if tag == "NNS" or singular not in self._entries else None
         if not certain and len(self._pasts(name)) > 1:
             return None
-        return self._inflector.inflect(name, tag)
+        return inflect(name, tag)
 
     def _pasts(self, verb: str) -> set[str | None]:
-        return {self._inflector.inflect(verb, tag) for tag in ("VBD", "VBN")}
+        return {inflect(verb, tag) for tag in ("VBD", "VBN")}
 
     def _part_scores(self, word: str) -> Mapping[str, float]:
         """The log of each part's share among the uses of a lower-case word; empty for words that are not there."""
@@ -201,6 +192,15 @@ class Thesaurus:
 def thesaurus() -> Thesaurus:
     """The thesaurus of the WordNet that `wordnet.find` gives; opened once in a process."""
     return Thesaurus(wordnet.reader(), wordnet.find())
+
+
+@cache
+def _written_words() -> Mapping[str, float]:
+    """The English words of wordfreq's large list; WordNet has some that hardly anybody writes: xanthous, hebdomad."""
+    from wordfreq import get_frequency_dict
+
+    frequencies: Mapping[str, float] = get_frequency_dict("en", "best")
+    return frequencies
 
 
 def _fits(other: Lemma, own: Lemma) -> bool:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias,
 import xxhash
 
 from augment import __version__
-from augment.errors import InputError
-from augment.plugins import plugin_module, plugin_names
+from augment.errors import InputError, TwinviewsError
+from augment.plugins import blamed, plugin_module, plugin_names
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -156,7 +156,8 @@ def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
 
     model = cast("type[BaseModel]", view_module(name).PARAMS)
     try:
-        return model(**params)
+        with blamed(ENTRY_POINT_GROUP, name):
+            return model(**params)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "parameters"
@@ -176,10 +177,15 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
 
     Raises:
         InputError: No such view, a wrong parameter, or models, word lists or an extra that are not there.
+        TwinviewsError: Another package's view cannot be built.
     """
     params = check_params(spec.name, spec.params)
     runtime = Runtime(device=device, batch_tokens=batch_tokens)
-    return cast(View, view_module(spec.name).build(params, runtime))
+    with blamed(ENTRY_POINT_GROUP, spec.name):
+        view = view_module(spec.name).build(params, runtime)
+    if not isinstance(view, View) or not isinstance(view.spec, ViewSpec):
+        raise TwinviewsError(f"view {spec.name!r}: build gave {type(view).__name__}, which is no view: mend it")
+    return view
 
 
 def _shown(value: JSON) -> str:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from augment.errors import InputError
+from augment.pickled import PICKLE, as_safetensors
 
 STARTER = Path(__file__).parent / "starter"
 HUB_FILES = ("*.json", "*.txt", "*.spm", "*.model", "model*.safetensors")
-"""What is fetched of a model: never a pickle, never code."""
+"""What is fetched of a model: never code, and a pickle only where these bring no weights."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 """A model's name: "bert-base-uncased", "owner/model". Anything else is a path and never asked of the Hub."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -45,7 +47,7 @@ def find_encoder(name: str, revision: str | None = None) -> Weights:
     """The weights of an encoder: "starter", a local folder, or a model's name on the Hub.
 
     Raises:
-        InputError: It is not there, has no safetensors, or is not of the `revision` asked for.
+        InputError: It is not there, has no weights or damaged ones, or is not of the `revision` asked for.
     """
     if name == "starter":
         folder = starter_encoder()
@@ -59,33 +61,58 @@ def find_encoder(name: str, revision: str | None = None) -> Weights:
 
 
 def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weights:
-    """A folder as it is; raises InputError if it holds no safetensors or is not of the `revision` asked for."""
-    if not (folder / "config.json").is_file() or not any(folder.glob("model*.safetensors")):
-        raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors); pickles are not read")
+    """A folder as it is, or with its pickle turned into safetensors.
+
+    Raises:
+        InputError: It holds no weights or damaged ones, or is not of the `revision` asked for.
+    """
+    if not (folder / "config.json").is_file() or not (_has_safetensors(folder) or (folder / PICKLE).is_file()):
+        raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
     status = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _content(folder))
     found = _content_hash(folder.resolve(), status)
     if revision not in (None, found):
         raise InputError(f"{flag} {folder}: its revision is {found}, not {revision}; give the model that was used")
-    return Weights(folder, found)
+    return Weights(_readable(folder, found, flag), found)
 
 
 def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
     """A model of the Hub, from the local cache or the network, at `revision` (a commit) or as it is now.
 
     Raises:
-        InputError: No such model, no network and not in the cache, no safetensors, or `name` is a path to nothing.
+        InputError: No such model, no network and not in the cache, no weights, or `name` is a path to nothing.
     """
     if not HUB_NAME.fullmatch(name):
         raise InputError(f"{flag} {name}: no such folder, and not a model's name on the Hub (like bert-base-uncased)")
     path = _snapshot(name, flag, revision)
-    if revision is None and not any(path.glob("model*.safetensors")):
-        path = _snapshot(name, flag, _converted(name))
-    if not any(path.glob("model*.safetensors")):
-        raise InputError(f"{flag} {name}: the Hub has no model.safetensors for it, and pickles are not read")
-    return Weights(path, path.name)
+    if revision is None and not _has_safetensors(path) and (converted := _converted(name)):
+        path = _snapshot(name, flag, converted)
+    if not _has_safetensors(path):
+        path = _snapshot(name, flag, path.name, (*HUB_FILES, PICKLE))
+    if not _has_safetensors(path) and not (path / PICKLE).is_file():
+        raise InputError(f"{flag} {name}: the Hub has no model.safetensors and no {PICKLE} for it")
+    return Weights(_readable(path, path.name, flag), path.name)
 
 
-def _snapshot(name: str, flag: str, revision: str | None) -> Path:
+def _has_safetensors(folder: Path) -> bool:
+    return any(folder.glob("model*.safetensors"))
+
+
+def _readable(folder: Path, key: str, flag: str) -> Path:
+    """The folder, or a copy of it with safetensors; raises InputError where the weights are damaged."""
+    from safetensors import SafetensorError, safe_open
+
+    if not _has_safetensors(folder):
+        folder = as_safetensors(folder, key, flag)
+    for path in folder.glob("model*.safetensors"):
+        try:
+            with safe_open(path, framework="np"):  # reads the header and compares the file's length with it
+                pass
+        except (SafetensorError, OSError) as error:
+            raise InputError(f"{flag} {path}: damaged ({error}); get the file again") from None
+    return folder
+
+
+def _snapshot(name: str, flag: str, revision: str | None, files: Sequence[str] = HUB_FILES) -> Path:
     """The folder of a model in the cache, fetched where the Hub answers; one that is pinned and there needs no Hub."""
     from huggingface_hub.utils.tqdm import disable_progress_bars, enable_progress_bars
 
@@ -94,9 +121,11 @@ def _snapshot(name: str, flag: str, revision: str | None) -> Path:
     try:
         if revision is not None and COMMIT.fullmatch(revision):
             with suppress(OSError):
-                return _fetched(name, revision, local_files_only=True)
+                found = _fetched(name, revision, files, local_files_only=True)
+                if PICKLE not in files or (found / PICKLE).is_file():
+                    return found
         commit, why = _commit(name, revision)
-        return _fetched(name, commit or revision, local_files_only=commit is None)
+        return _fetched(name, commit or revision, files, local_files_only=commit is None)
     except _hub_errors() as error:  # not found, no network, not a name
         said = " ".join(str(why or error).split())[:160].rstrip(".")
         raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None
@@ -112,11 +141,11 @@ def _hub_errors() -> tuple[type[Exception], ...]:
     return OSError, ValueError, EntryNotFoundError, transport
 
 
-def _fetched(name: str, revision: str | None, *, local_files_only: bool) -> Path:
+def _fetched(name: str, revision: str | None, files: Sequence[str], *, local_files_only: bool) -> Path:
     from huggingface_hub import snapshot_download
 
     return Path(
-        snapshot_download(name, revision=revision, allow_patterns=list(HUB_FILES), local_files_only=local_files_only)
+        snapshot_download(name, revision=revision, allow_patterns=list(files), local_files_only=local_files_only)
     )
 
 
@@ -145,7 +174,8 @@ def _converted(name: str) -> str | None:
 def _content(folder: Path) -> list[Path]:
     """The files of a model that decide what it writes."""
     kinds = (".json", ".txt", ".spm", ".model", ".safetensors")
-    return sorted(path for path in folder.iterdir() if path.suffix in kinds and path.is_file())
+    also = () if _has_safetensors(folder) else (PICKLE,)
+    return sorted(path for path in folder.iterdir() if (path.suffix in kinds or path.name in also) and path.is_file())
 
 
 @lru_cache(maxsize=16)

@@ -5,7 +5,8 @@ python benchmarks/views.py --data DIR [--judge all-MiniLM-L6-v2] [--rows synonym
 DIR holds `sts/stsbenchmark/sts-train.csv` and `corpora/multi30k-task2/train.1.en.gz`; the judge is a
 sentence-transformers encoder that no view uses. Everything is counted from the texts alone, by a word-level diff of
 each sentence and its view, so that both sides are measured alike; only the share achieved is our views' own: of the
-eligible words (synonym) or of all words (mlm-fill), the mean over the rows that have any.
+eligible words (synonym) or of all words (mlm-fill), the mean over the rows that have any. A non-word is a new word that
+wordfreq's English list lacks.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 from nlpaug_rows import NLPAUG_ROWS
+from wordfreq import zipf_frequency
 
 from augment.view import ViewSpec, make_view, row_seed
 from augment.words import FUNCTION_WORDS
@@ -74,6 +76,8 @@ class Change:
     stop_words: int
     broken: bool
     special: bool
+    new: int
+    non_words: int
 
 
 def corpora(data: Path, sentences: int) -> dict[str, list[str]]:
@@ -106,6 +110,7 @@ def changes(text: str, view: str) -> Change:
     """Count by a word-level diff; "broken" means that white space or punctuation outside changed words differs."""
     before, after = WORD.findall(text), WORD.findall(view)
     changed = longer = stop_words = 0
+    written: list[str] = []
     broken = False
     for what, i, j, k, m in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
         if what == "equal":
@@ -113,10 +118,12 @@ def changes(text: str, view: str) -> Change:
         old, new = _words(before[i:j]), _words(after[k:m])
         changed += max(len(old), min(len(new), 1))
         longer += len(new) > len(old)
+        written += new
         stop_words += sum(word.lower() in FUNCTION_WORDS and word.lower() not in ARTICLES for word in old)
         broken |= len(new) <= len(old) and _rest(before[i:j]) != _rest(after[k:m])
     special = bool(set(SPECIAL.findall(view)) - set(SPECIAL.findall(text)))
-    return Change(len(_words(before)), changed, longer, stop_words, broken, special)
+    non_words = sum(zipf_frequency(word, "en") == 0 for word in written)
+    return Change(len(_words(before)), changed, longer, stop_words, broken, special, len(written), non_words)
 
 
 def _words(tokens: Sequence[str]) -> list[str]:
@@ -141,6 +148,7 @@ def cells(texts: Texts, made: Made, similarity: float | None, *, by_word: bool) 
         f"{sum(change.stop_words for change in found)}",
         f"{sum(change.broken for change in found)}",
         "–" if made.idle_edits is None else str(made.idle_edits),
+        f"{sum(change.non_words for change in found)} of {sum(change.new for change in found):,}",
     ]
     return [
         *(words if by_word else ["–"] * len(words)),
@@ -154,7 +162,7 @@ def cells(texts: Texts, made: Made, similarity: float | None, *, by_word: bool) 
 
 COLUMNS = (
     "view", "corpus", "achieved", "of all words", "rows with phrases", "stop words", "rows broken", "idle edits",
-    "rows with special tokens", "% unchanged", "% failed", "similarity", "rows/s",
+    "non-words", "rows with special tokens", "% unchanged", "% failed", "similarity", "rows/s",
 )  # fmt: skip
 
 

@@ -6,7 +6,9 @@ from typing import Annotated, NoReturn
 import typer
 
 from augment import __version__
-from augment.view import view_names
+from augment.errors import TwinviewsError
+from augment.plugins import blamed
+from augment.view import ENTRY_POINT_GROUP, view_names
 from pipelines import console
 from pipelines.commands.look import add_look_commands
 from pipelines.commands.pairs import add_pairs_command
@@ -35,7 +37,11 @@ def build_app() -> typer.Typer:
     app.callback(epilog="Example: augment backtranslate --pivot de && augment build-pairs")(_main)
     app.command("ingest", epilog="Example: augment ingest reviews.csv --column body")(_ingest)
     for name in view_names():
-        add_view_command(app, name)
+        try:
+            with blamed(ENTRY_POINT_GROUP, name):
+                add_view_command(app, name)
+        except TwinviewsError as error:  # another package's view must not take the other commands with it
+            console.note(f"{error}; it is left out")
     add_pairs_command(app)
     add_look_commands(app)
     app.command("views", epilog="Example: augment views --json")(_views)

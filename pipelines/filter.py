@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from augment.errors import InputError
-from augment.plugins import plugin_module, plugin_names
+from augment.plugins import blamed, plugin_module, plugin_names
 from augment.view import WEIGHTS_PARAMS, Runtime, view_names
 
 if TYPE_CHECKING:
@@ -132,7 +132,8 @@ def make_filter(written: str, runtime: Runtime) -> Filter:
     """
     name, params = _parse(written)
     module = filter_module(name)
-    return cast(Filter, module.build(_checked(written, module.PARAMS, params), runtime))
+    with blamed(ENTRY_POINT_GROUP, name):
+        return cast(Filter, module.build(_checked(written, module.PARAMS, params), runtime))
 
 
 def _parse(written: str) -> tuple[str, dict[str, str]]:

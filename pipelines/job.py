@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from augment.errors import TwinviewsError
-from augment.view import StagedView, View, Viewed, ViewSpec, make_view, row_seed
+from augment.plugins import blamed
+from augment.view import ENTRY_POINT_GROUP, StagedView, View, Viewed, ViewSpec, make_view, row_seed
 from pipelines.folder import Dataset, view_schema
 from pipelines.kept import KeptRows
 from pipelines.plan import Input, Plan, cut_rows
@@ -118,11 +119,16 @@ def process_shard(
     made = dict(kept.find(ids, texts)) if kept is not None else {}
     missing = [place for place in range(len(ids)) if place not in made]
     seeds = [row_seed(plan.seed or 0, ids[place], plan.signature or "") for place in missing]
-    viewed = _viewed(view, [texts[place] for place in missing], seeds, _read_views(ids, between, missing))
-    if len(viewed) != len(missing):
-        raise TwinviewsError(f"view {plan.name!r} gave {len(viewed)} rows for {len(missing)} sentences: mend the view")
-    made |= {place: _row(plan, ids[place], texts[place], one) for place, one in zip(missing, viewed, strict=True)}
-    return pa.Table.from_pylist([made[place] for place in range(len(ids))], schema=view_schema())
+    pivots = _read_views(ids, between, missing)
+    with blamed(ENTRY_POINT_GROUP, plan.name):
+        viewed = _viewed(view, [texts[place] for place in missing], seeds, pivots)
+        if not isinstance(viewed, Sequence) or not all(isinstance(one, Viewed) for one in viewed):
+            raise TwinviewsError(f"view {plan.name!r} gave something else than a list of Viewed: mend the view")
+        if len(viewed) != len(missing):
+            said = f"{len(viewed)} rows for {len(missing)} sentences"
+            raise TwinviewsError(f"view {plan.name!r} gave {said}: mend the view")
+        made |= {place: _row(plan, ids[place], texts[place], one) for place, one in zip(missing, viewed, strict=True)}
+        return pa.Table.from_pylist([made[place] for place in range(len(ids))], schema=view_schema())
 
 
 def _viewed(

@@ -57,14 +57,18 @@ def load_objective(name: str) -> ObjectiveModule:
     """Import an objective's module.
 
     Raises:
-        InputError: There is no objective of that name.
+        InputError: There is no objective of that name, or another package's cannot be loaded.
     """
     if _file(name).is_file():
         return cast(ObjectiveModule, importlib.import_module(f"trainers.objectives.{_file(name).stem}"))
     known = _third_party()
     if name not in known:
         raise InputError(f"no objective {name!r}: there are {', '.join(objective_names())}")
-    return cast(ObjectiveModule, known[name].load())
+    try:
+        return cast(ObjectiveModule, known[name].load())
+    except Exception as error:  # another package's import may raise anything
+        said = f"{type(error).__name__}: {error}"
+        raise InputError(f"objective {name!r} of {known[name].value} cannot be loaded: {said}") from error
 
 
 def _file(name: str) -> Path:

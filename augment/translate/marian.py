@@ -158,8 +158,7 @@ class _Loaded:
     """A model on its device, with everything that its settings decide."""
 
     def __init__(self, settings: MarianTranslator) -> None:
-        import torch
-        from transformers import MarianMTModel, MarianTokenizer
+        from transformers import MarianTokenizer
 
         self.device = resolve_device(settings.device)
         self.precision = resolve_precision(settings.precision, settings.device)
@@ -167,9 +166,7 @@ class _Loaded:
         self.batch_tokens = settings.batch_tokens or default
         self.prefix = f"{settings.prefix} " if settings.prefix else ""
         self.tokenizer: MarianTokenizer = MarianTokenizer.from_pretrained(settings.path)
-        model: MarianMTModel = MarianMTModel.from_pretrained(
-            settings.path, dtype=torch.float32, use_safetensors=True, attn_implementation="sdpa"
-        )
+        model = _model(settings.path)
         autocast = self.device.type == "cpu" and self.precision == "bf16"
         self.model: MarianMTModel = model.to(self.device, None if autocast else self._dtype()).eval()
         self.limit = min(int(model.config.max_position_embeddings), int(self.tokenizer.model_max_length))
@@ -245,6 +242,20 @@ class _Loaded:
         return {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}[
             self.precision
         ]
+
+
+def _model(path: Path) -> MarianMTModel:
+    """The model in float32; raises InputError where weights are missing."""
+    import torch
+    from transformers import MarianMTModel
+
+    model, info = MarianMTModel.from_pretrained(
+        path, dtype=torch.float32, use_safetensors=True, attn_implementation="sdpa", output_loading_info=True
+    )
+    if info["missing_keys"]:
+        raise InputError(f"--models {path}: no whole MarianMT model (no {sorted(info['missing_keys'])[0]})")
+    loaded: MarianMTModel = model
+    return loaded
 
 
 def _chosen(hypotheses: Sequence[Translation]) -> Translation:

@@ -14,7 +14,7 @@ FLAG = "--models"
 JOINT = ("en-xx", "xx-en")
 """Folders of models for several languages; "xx" itself is none."""
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[_-][A-Za-z0-9]{2,8})*")
-_NEEDED = ("config.json", "model.safetensors", "source.spm", "target.spm", "vocab.json")
+_NEEDED = ("config.json", "source.spm", "target.spm", "vocab.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ def _checked(folder: Path, revision: str | None) -> Weights:
 def _check(folder: Path) -> None:
     missing = [name for name in _NEEDED if not (folder / name).is_file()]
     if missing:
-        raise InputError(f"{FLAG}: {folder} is no MarianMT model: it lacks {', '.join(missing)}; pickles are not read")
+        raise InputError(f"{FLAG}: {folder} is no MarianMT model: it lacks {', '.join(missing)}")
 
 
 def _directions(base: Path) -> list[str]:
@@ -94,7 +94,10 @@ def _codes(folder: Path) -> list[str]:
     path = folder / "vocab.json"
     if not path.is_file():
         return []
-    pieces = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        pieces = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InputError(f"{FLAG} {path}: no vocabulary in JSON ({error}); get the file again") from None
     return sorted(piece[2:-2] for piece in pieces if piece.startswith(">>") and piece.endswith("<<"))
 
 

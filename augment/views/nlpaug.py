@@ -49,6 +49,11 @@ class PARAMS(BaseModel):
         default_factory=dict,
         description="its own arguments as YAML, such as '{aug_p: 0.3}'; of a flow '{flow: [{augmenter: SplitAug}]}'",
     )
+    longest: int = Field(
+        default=10_000,
+        ge=1,
+        description="characters of a sentence at most, a longer one fails: some augmenters never end on it",
+    )
     revision: str | None = Field(default=None, description="hold nlpaug to this version")
 
 
@@ -56,13 +61,14 @@ class PARAMS(BaseModel):
 class Nlpaug:
     """The view; one text goes to the augmenter at a time, so that no row can change another.
 
-    What an augmenter raises makes a row "failed" with the exception's name as the reason; what is no text, "failed"
-    with "no-text"; a special token that the sentence does not hold, "rejected" with "special-token". Random state of
-    Python, NumPy and torch is as before after each call.
+    A text of more than `longest` characters is "failed" with "too-long". What an augmenter raises makes a row "failed"
+    with the exception's name as the reason; what is no text, "failed" with "no-text"; a special token that the sentence
+    does not hold, "rejected" with "special-token". Random state of Python, NumPy and torch is as before after each call.
     """
 
     spec: ViewSpec
     augmenter: Any = field(repr=False)
+    longest: int
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
@@ -70,6 +76,8 @@ class Nlpaug:
             return [self._view(text, seed) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, seed: int) -> Viewed:
+        if len(text) > self.longest:
+            return Viewed(None, "failed", "too-long")
         _seed(seed)
         try:
             made = self.augmenter.augment(text)
@@ -99,7 +107,7 @@ def build(params: PARAMS, runtime: Runtime) -> Nlpaug:
         augmenter = _built(params.augmenter, params.arguments, runtime.device)
         _seed(0)
         _tried(params.augmenter, lambda: augmenter.augment(TRIAL), "fails on a plain sentence")
-    return Nlpaug(ViewSpec("nlpaug", {**params.model_dump(), "revision": installed}), augmenter)
+    return Nlpaug(ViewSpec("nlpaug", {**params.model_dump(), "revision": installed}), augmenter, params.longest)
 
 
 def _special(text: str) -> Counter[str]:

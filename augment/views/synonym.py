@@ -13,6 +13,7 @@ from augment import wordnet
 from augment.edits import Token, apply_edits, matching_case, tokens
 from augment.english import English
 from augment.errors import InputError
+from augment.inflect import inflection_revision
 from augment.masked import FillModel
 from augment.omw import Multilingual
 from augment.published import PublishedSynonym, nlpaug_version
@@ -152,6 +153,7 @@ def build(params: PARAMS, runtime: Runtime) -> View:
     language: Language
     if params.language == "en":
         language, resolved["tagger"] = _english(params.tagger)
+        revisions.append(inflection_revision())
     else:
         language = Multilingual(params.language)
         revisions.append(language.revision)
@@ -193,10 +195,10 @@ def _english(wanted: str) -> tuple[English, str]:
 
 
 def _spec(params: PARAMS, resolved: Mapping[str, JSON], revisions: Sequence[str]) -> ViewSpec:
-    """The spec with its revisions joined: WordNet's, then those of nlpaug, a language's table, the encoder."""
+    """The spec with its revisions joined: WordNet's, then those of LemmInflect, nlpaug, a language, the encoder."""
     revision = "+".join(revisions)
     if params.revision not in (None, revision):
-        what = "WordNet here" if len(revisions) == 1 else "WordNet here, and what is used beside it,"
+        what = "WordNet here, and what is used beside it,"
         raise InputError(f"synonym: {what} has revision {revision}, not {params.revision}; install that one")
     return ViewSpec("synonym", {**resolved, "revision": revision})
 

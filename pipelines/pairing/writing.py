@@ -11,9 +11,10 @@ from types import TracebackType
 from typing import Any, BinaryIO
 
 from augment.errors import InputError, TwinviewsError
+from augment.plugins import blamed
 from pipelines.card import pairs_card
 from pipelines.files import TEMPORARY, locked, remove_temporaries, sha256_of, whole_file, write_whole
-from pipelines.filter import Filter
+from pipelines.filter import ENTRY_POINT_GROUP, Filter
 from pipelines.folder import CARD_FILE, RECIPE_FILE, claim, finalise, finished_dataset
 from pipelines.pairing.candidates import Candidate, PairCounts, PairSource, beside
 from pipelines.pairing.rejects import REASON, check_rejects, intact_rejects, open_rejects, rejects_facts
@@ -104,15 +105,16 @@ def judged(job: PairsJob, counts: PairCounts) -> Iterator[list[Candidate]]:
     while batch := list(islice(candidates, BATCH_ROWS)):
         for each in job.filters:
             left = [candidate for candidate in batch if candidate.reason is None]
-            verdicts = each([candidate.pair for candidate in left]) if left else []
-            if len(verdicts) != len(left):
-                raise TwinviewsError(
-                    f"filter {each.spec.name!r} gave {len(verdicts)} verdicts for {len(left)} pairs: mend it"
-                )
-            for candidate, verdict in zip(left, verdicts, strict=True):
-                candidate.reason = verdict.reason
-                if each.spec.score is not None:
-                    candidate.row[each.spec.score] = verdict.score
+            with blamed(ENTRY_POINT_GROUP, each.spec.name):
+                verdicts = each([candidate.pair for candidate in left]) if left else []
+                if len(verdicts) != len(left):
+                    raise TwinviewsError(
+                        f"filter {each.spec.name!r} gave {len(verdicts)} verdicts for {len(left)} pairs: mend it"
+                    )
+                for candidate, verdict in zip(left, verdicts, strict=True):
+                    candidate.reason = verdict.reason
+                    if each.spec.score is not None:
+                        candidate.row[each.spec.score] = verdict.score
         for candidate in batch:
             _count(candidate, counts)
         yield batch

@@ -263,3 +263,11 @@ def test_word_edits_are_of_whole_words(text: str, view: str, expected: list[tupl
     assert [(edit.old.strip(" ") or edit.old, edit.new) for edit in word_edits(text, view)] == [
         (old.strip(" ") or old, new) for old, new in expected
     ]
+
+
+def test_a_text_that_is_too_long_fails_alone() -> None:
+    view = make_view(ViewSpec("nlpaug", {"augmenter": "RandomWordAug"}))
+    made = view(["A big dog runs.", "word " * 200_000, "x" * 10_001, "The end is near."], range(4))
+    assert [(one.status, one.reason) for one in made[1:3]] == [("failed", "too-long")] * 2
+    assert made[0].text
+    assert made[3].text

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from importlib.metadata import version
 from itertools import pairwise
 from statistics import mean
 
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from realtext import real_sentences
+from wordfreq import zipf_frequency
 
 from augment import wordnet
 from augment.edits import apply_edits, tokens
@@ -94,6 +96,21 @@ def test_real_sentences_keep_every_byte_beside_the_changed_words(drawing: View) 
 def test_any_text_goes_through(drawing: View, text: str) -> None:
     (viewed,) = drawing([text], [len(text)])
     check(text, viewed)
+
+
+def test_every_new_word_is_one_that_people_write() -> None:
+    texts = real_sentences(3000)
+    news = {new.lower() for viewed in synonym(fraction=1.0)(texts, range(len(texts))) for _, new in replaced(viewed)}
+    assert len(news) > 1000
+    assert sorted(new for new in news if zipf_frequency(new, "en") == 0) == []
+
+
+@pytest.mark.parametrize(
+    ("word", "tag", "synonym_of_it"),
+    [("headed", "VBD", "led"), ("missed", "VBD", "lost"), ("calls", "NNS", "cries"), ("sovereigns", "NNS", "monarchs")],
+)
+def test_synonyms_are_inflected_as_english_has_it(words: Thesaurus, word: str, tag: str, synonym_of_it: str) -> None:
+    assert synonym_of_it in dict(words.synonyms(word, tag)[-1])
 
 
 def test_names_numbers_acronyms_and_set_phrases_stay(view: View) -> None:
@@ -258,7 +275,7 @@ def test_all_words_are_changed_where_all_are_asked_for() -> None:
 
 def test_the_resolved_parameters_build_the_same_view(view: View) -> None:
     assert make_view(view.spec).spec == view.spec
-    assert view.spec.params["revision"] == wordnet.revision(wordnet.find())
+    assert view.spec.params["revision"] == f"{wordnet.revision(wordnet.find())}+lemminflect-{version('lemminflect')}"
 
 
 @pytest.mark.parametrize(

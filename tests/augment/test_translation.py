@@ -162,13 +162,6 @@ def test_folders_named_by_their_languages_are_found(translation_models: Path, tm
     assert resolve_models(str(tmp_path), "en", "es").prefix is None
 
 
-def test_a_folder_with_a_pickle_only_is_refused(translation_models: Path, tmp_path: Path) -> None:
-    shutil.copytree(translation_models / "xx-en", tmp_path / "de-en")
-    (tmp_path / "de-en" / "model.safetensors").rename(tmp_path / "de-en" / "pytorch_model.bin")
-    with pytest.raises(InputError, match=r"lacks model\.safetensors; pickles are not read"):
-        resolve_models(str(tmp_path), "de", "en")
-
-
 def test_opus_models_without_a_network_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)

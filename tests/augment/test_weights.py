@@ -3,6 +3,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -11,13 +12,20 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import numpy as np
 import pytest
+from learnt import ENGLISH
+from safetensors.numpy import save
 
 from augment.errors import InputError
+from augment.masked import FillModel, Masked
+from augment.translate.marian import MarianTranslator
+from augment.translate.models import resolve_models
 from augment.weights import find_encoder
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-FILES = {"config.json": b"{}", "model.safetensors": b"weights", "pytorch_model.bin": b"a pickle"}
+SAFETENSORS = save({"weight": np.zeros(3, np.float32)})
+FILES = {"config.json": b"{}", "model.safetensors": SAFETENSORS, "pytorch_model.bin": b"a pickle"}
 FIND = (
     "import sys\nfrom augment.errors import InputError\nfrom augment.weights import find_encoder\n"
     "try:\n    weights = find_encoder(*sys.argv[1:])\n    print(weights.revision, *sorted(p.name for p in "
@@ -31,6 +39,7 @@ class Hub(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answer)
         self.asked: list[str] = []
+        self.files = FILES
 
 
 class Answer(BaseHTTPRequestHandler):
@@ -40,18 +49,18 @@ class Answer(BaseHTTPRequestHandler):
         path = self.path.partition("?")[0]
         if self.command == "GET":
             self.server.asked.append(path)
-        about = {"id": "owner/model", "sha": COMMIT, "siblings": [{"rfilename": name} for name in FILES]}
+        about = {"id": "owner/model", "sha": COMMIT, "siblings": [{"rfilename": name} for name in self.server.files]}
         tree = [
             {"type": "file", "path": name, "size": len(data), "oid": hashlib.sha1(data).hexdigest()}
-            for name, data in FILES.items()
+            for name, data in self.server.files.items()
         ]
         name = path.rpartition("/")[2]
         if path in ("/api/models/owner/model", f"/api/models/owner/model/revision/{COMMIT}"):
             self._send(json.dumps(about).encode())
         elif path == f"/api/models/owner/model/tree/{COMMIT}":
             self._send(json.dumps(tree).encode())
-        elif path == f"/owner/model/resolve/{COMMIT}/{name}" and name in FILES:
-            self._send(FILES[name])
+        elif path == f"/owner/model/resolve/{COMMIT}/{name}" and name in self.server.files:
+            self._send(self.server.files[name])
         else:
             self.send_error(503)
 
@@ -84,6 +93,7 @@ def find(hub: Hub, cache: Path, *arguments: str) -> str:
     """What `find_encoder` says in a process of its own, to which `hub` is the Hub."""
     address = f"http://127.0.0.1:{hub.server_port}"
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
+    environment |= {"XDG_CACHE_HOME": str(cache / "user")}
     environment |= {"HF_ENDPOINT": address, "HF_HOME": str(cache), "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
     command = [sys.executable, "-c", FIND, *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
@@ -112,6 +122,121 @@ def test_a_model_of_the_hub_comes_without_its_pickle_and_is_asked_for_once(hub: 
     hub.asked.clear()
     assert find(hub, tmp_path, "owner/model", COMMIT) == expected
     assert [path for path in hub.asked if "owner" in path] == []
+
+
+def test_a_model_of_the_hub_that_has_a_pickle_alone_is_kept_as_safetensors(
+    hub: Hub, opus: Path, tmp_path: Path
+) -> None:
+    hub.files = {path.name: path.read_bytes() for path in opus.iterdir()}
+    expected = f"{COMMIT} {' '.join(sorted(hub.files.keys() - {'pytorch_model.bin'} | {'model.safetensors'}))}"
+    assert find(hub, tmp_path, "owner/model") == expected
+    assert len([path for path in hub.asked if path.endswith(".bin")]) == 1
+    hub.asked.clear()
+    assert find(hub, tmp_path, "owner/model", COMMIT) == expected
+    assert [path for path in hub.asked if "owner" in path] == []
+
+
+@pytest.fixture
+def user_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "twinviews" / "weights"
+
+
+@pytest.fixture
+def opus(translation_models: Path, tmp_path: Path) -> Path:
+    """A small model in the files of Helsinki-NLP's on the Hub, with what old checkpoints have beside and lack."""
+    import torch
+    from transformers import MarianMTModel
+
+    folder = tmp_path / "models" / "de-en"
+    folder.mkdir(parents=True)
+    for name in ("generation_config.json", "source.spm", "target.spm", "tokenizer_config.json", "vocab.json"):
+        shutil.copyfile(translation_models / "xx-en" / name, folder / name)
+    model = MarianMTModel.from_pretrained(translation_models / "xx-en")
+    config = model.config.to_dict()
+    pad = config["pad_token_id"]
+    config |= {"bad_words_ids": [[pad]], "num_beams": 4, "decoder_vocab_size": pad + 1}
+    config |= {"share_encoder_decoder_embeddings": True, "max_length": 512}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    state = model.state_dict()
+    state["model.encoder.embed_positions.weight"] = model.model.encoder.embed_positions.weight
+    del state["final_logits_bias"]
+    torch.save(state, folder / "pytorch_model.bin")
+    return folder
+
+
+def test_a_pickle_translates_as_the_safetensors_it_was_made_of(
+    opus: Path, translation_models: Path, user_cache: Path
+) -> None:
+    found = resolve_models(str(opus.parent), "de", "en")
+    assert found.path.parent == user_cache
+    assert [path.name for path in user_cache.iterdir()] == [found.revision]
+    assert resolve_models(str(opus.parent), "de", "en", found.revision) == found
+    texts = list(ENGLISH)
+    made = [MarianTranslator(path).translate(texts) for path in (found.path, translation_models / "xx-en")]
+    assert made[0] == made[1]
+    assert [one.text for one in made[0]] == [ENGLISH[text] for text in texts]
+
+
+def test_an_encoder_from_a_pickle_fills_masks_as_the_safetensors(
+    encoder_folder: Path, user_cache: Path, tmp_path: Path
+) -> None:
+    import torch
+    from transformers import BertForMaskedLM
+
+    folder = tmp_path / "bert"
+    shutil.copytree(encoder_folder, folder, ignore=shutil.ignore_patterns("*.safetensors"))
+    torch.save(BertForMaskedLM.from_pretrained(encoder_folder).state_dict(), folder / "pytorch_model.bin")
+    rows = [Masked([3, 5, 6, 4], [1])]
+    logits = [FillModel(path).logits(rows) for path in (find_encoder(str(folder)).path, encoder_folder)]
+    assert torch.equal(*logits)
+
+
+class Malicious:
+    """What would make a file if it were unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.path,)
+
+
+def test_a_pickle_that_would_run_code_is_refused(tmp_path: Path, user_cache: Path) -> None:
+    import torch
+
+    (tmp_path / "config.json").write_bytes(b"{}")
+    torch.save({"weight": Malicious(tmp_path / "made")}, tmp_path / "pytorch_model.bin")
+    with pytest.raises(InputError, match="not weights alone; it was not run") as caught:
+        find_encoder(str(tmp_path))
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "made").exists()
+    assert not user_cache.exists()
+
+
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
+@pytest.mark.parametrize("length", [0, 7, -5])
+def test_damaged_weights_are_one_line(name: str, length: int, tmp_path: Path, user_cache: Path) -> None:
+    import torch
+
+    whole = tmp_path / "whole"
+    torch.save({"weight": torch.ones(300)}, whole)
+    data = whole.read_bytes() if name.endswith(".bin") else SAFETENSORS
+    (tmp_path / "config.json").write_bytes(b"{}")
+    (tmp_path / name).write_bytes(data[:length])
+    with pytest.raises(InputError, match="damaged") as caught:
+        find_encoder(str(tmp_path))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("content", [["a", "list"], {"epoch": 3}, {"model": {}}])
+def test_a_pickle_of_something_else_is_refused(content: object, tmp_path: Path, user_cache: Path) -> None:
+    import torch
+
+    (tmp_path / "config.json").write_bytes(b"{}")
+    torch.save(content, tmp_path / "pytorch_model.bin")
+    with pytest.raises(InputError, match="not the weights of a model by their names"):
+        find_encoder(str(tmp_path))
 
 
 def test_a_home_folder_may_be_written_with_a_tilde(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""Weights from pytorch_model.bin, all that OPUS-MT models have: nothing in it is run, and it is kept as safetensors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from augment.errors import InputError
+from augment.wordnet import cache_folder
+
+if TYPE_CHECKING:
+    import torch
+
+PICKLE = "pytorch_model.bin"
+"""The only pickle that is ever read."""
+SAFETENSORS = "model.safetensors"
+
+
+def as_safetensors(folder: Path, key: str, flag: str) -> Path:
+    """A copy of a model's folder in the user's cache, its pickle turned into safetensors; made once.
+
+    Args:
+        folder: A model with pytorch_model.bin.
+        key: What names its content: a commit of the Hub or a hash.
+        flag: The option that named the model, for errors.
+
+    Raises:
+        InputError: The pickle holds anything but tensors or is damaged, or the cache cannot be written.
+    """
+    target = cache_folder() / "weights" / key
+    if (target / SAFETENSORS).is_file():
+        return target
+    tensors = _tensors(folder / PICKLE, flag)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".weights-", dir=target.parent, ignore_cleanup_errors=True) as scratch:
+            draft = Path(scratch) / key
+            draft.mkdir()
+            for path in folder.iterdir():
+                if path.is_file() and path.suffix in (".json", ".txt", ".spm", ".model"):
+                    shutil.copyfile(path, draft / path.name)
+            _save(tensors, draft / SAFETENSORS)
+            try:
+                os.replace(draft, target)
+            except OSError:
+                if not (target / SAFETENSORS).is_file():  # else another process was first
+                    raise
+    except OSError as error:
+        raise InputError(f"{target}: weights cannot be kept there ({error.strerror}); set XDG_CACHE_HOME") from None
+    return target
+
+
+def _tensors(path: Path, flag: str) -> dict[str, torch.Tensor]:
+    import torch
+
+    try:
+        state = torch.load(path, weights_only=True, map_location="cpu")
+    except Exception as error:  # damaged files and refused pickles make torch raise anything
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
+        raise InputError(f"{flag} {path}: damaged, or not weights alone; it was not run ({said})") from None
+    if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
+        raise InputError(f"{flag} {path}: not the weights of a model by their names; give one saved by transformers")
+    return _untied(state)
+
+
+def _untied(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The tensors, of those that share memory the one that the others are tied to: safetensors takes no two."""
+    names = defaultdict(list)
+    for name, tensor in state.items():
+        memory = tensor.untyped_storage().data_ptr() or name  # empty ones have none
+        names[memory, tensor.storage_offset(), tensor.shape, tensor.stride()].append(name)
+    kept = (min(group, key=_tied_last) for group in names.values())
+    # Views of one storage that are not the same tensor stay apart; a clone has a storage of its own.
+    return {name: state[name].detach().clone().contiguous() for name in kept}
+
+
+def _tied_last(name: str) -> tuple[bool, bool, int]:
+    """Input embeddings come first, which transformers ties heads to, then the shorter names."""
+    return not name.endswith("shared.weight"), "embed" not in name, len(name)
+
+
+def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
+    from safetensors.torch import save_file
+
+    save_file(tensors, path, metadata={"format": "pt"})
