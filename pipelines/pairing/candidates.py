@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from augment.errors import InputError
-from pipelines.filter import About, Pair
+from pipelines.filter import About, Pair, last_hop
 from pipelines.folder import Dataset
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import Input
@@ -127,8 +127,9 @@ class Side:
         """Its view and its language: the one that is translated to, or that of the sentences."""
         if self.dataset is None:
             return About(self.name, "identity")
-        plan = self.dataset.plan
-        return About(self.name, plan.name, plan.params.get("to") or plan.params.get("source"))
+        params = self.dataset.plan.params
+        to = params.get("to")
+        return About(self.name, self.dataset.plan.name, last_hop(to) if to else params.get("source"))
 
 
 @dataclass(frozen=True, slots=True)
