@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from augment.errors import InputError
@@ -254,8 +253,3 @@ def _pick(rows: Iterator[ViewRow] | None, side: Side, identity: str, text: str) 
 def _columns(dataset: Dataset) -> list[str]:
     table = next(iterate_tables(dataset.path, dataset.receipts[:1]))
     return list(table.schema.names)
-
-
-def beside(out: Path, ending: str) -> Path:
-    """The file beside `out` with another ending: `data/pairs.arrow`, `card.md` -> `data/pairs.card.md`."""
-    return out.with_name(f"{out.name.removesuffix('.arrow')}.{ending}")
