@@ -24,7 +24,10 @@ def offline() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        if not isinstance(error.__context__, ConnectionError | LocalEntryNotFoundError):
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, ConnectionError | LocalEntryNotFoundError):
+            cause = cause.__context__
+        if cause is None:
             raise
         what = str(error).partition(" (")[0]
         raise InputError(f"{what}: a dry run downloads nothing, leave out --dry-run or fetch it first") from None
