@@ -82,12 +82,15 @@ def remove_dataset(folder: Path) -> None:
 
 
 def _our_shards(folder: Path) -> set[int]:
-    """Numbers of the shards that the plan, the state or a receipt knows."""
+    """Numbers of the shards there that the plan, the state or a receipt knows."""
     plan = read_plan(folder)
     planned = 0 if plan is None else len(plan.shards) or plan.params.get("shards") or 0
-    known = set(range(max(planned if isinstance(planned, int) else 0, shards_in_state(folder))))
-    written = {shard_number(path.stem) for path in (folder / RECEIPTS).glob("*.json")}
-    return known | {index for index in written if index is not None and read_receipt(folder, index) is not None}
+    known = max(planned if isinstance(planned, int) else 0, shards_in_state(folder))
+    present = {shard_number(path.name) for path in folder.iterdir()}
+    present |= {shard_number(path.stem) for path in (folder / RECEIPTS).glob("*.json")}
+    return {
+        index for index in present if index is not None and (index < known or read_receipt(folder, index) is not None)
+    }
 
 
 def _foreign_files(folder: Path, shards: set[int]) -> list[str]:

@@ -12,7 +12,7 @@ from pipelines.files import remove_temporaries, whole_file, write_whole
 from pipelines.folder import open_dataset
 from pipelines.lock import locked_file
 from pipelines.pairs import PairFile, pair_files
-from pipelines.recipe import beside, recipe_text
+from pipelines.recipe import beside, read_json, recipe_text
 from pipelines.shards import BATCH_ROWS, read_table
 
 ExportFormat: TypeAlias = Literal["parquet", "jsonl", "csv"]
@@ -29,8 +29,10 @@ def export(path: Path, to: ExportFormat, out: Path, *, limit: int | None = None,
     """
     files = export_files(path)
     recipe = recipe_path(out)
-    if out.is_dir() or (out.exists() and not (overwrite and recipe.is_file())):
-        hint = "choose another --out" + (", or --overwrite it" if recipe.is_file() else "")
+    saved = read_json(recipe)
+    is_ours = isinstance(saved, dict) and saved.get("command") == "export"
+    if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
+        hint = "choose another --out" + (", or --overwrite it" if is_ours else "")
         raise InputError(f"{out} exists: {hint}")
     rows = 0
     with locked_file(out):

@@ -1,4 +1,4 @@
-"""Drop pairs nearly the same as an earlier one of another sentence: MinHash over character n-grams, banded (LSH)."""
+"""Drop pairs that are nearly the same as an earlier one: MinHash over character n-grams, banded (LSH)."""
 
 from __future__ import annotations
 

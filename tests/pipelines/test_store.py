@@ -135,6 +135,12 @@ def test_the_folder_that_one_is_in_can_be_the_output(
     assert Path("plan.json").exists()
 
 
+def test_export_replaces_exports_only(made: Augment) -> None:
+    before = PAIRS.read_bytes()
+    is_refused(made("export", SENTENCES, "--out", PAIRS, "--overwrite"), "data/pairs.arrow exists")
+    assert PAIRS.read_bytes() == before
+
+
 def wait_for(condition: Callable[[], object]) -> None:
     until = time.monotonic() + 60
     while not condition():
