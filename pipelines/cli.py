@@ -99,25 +99,23 @@ def _ingest(
     config: ConfigOption = None,
 ) -> None:
     """Read sentences from SOURCE, drop empty lines and exact duplicates, and write them as a dataset."""
-    from tempfile import TemporaryDirectory
-
-    from pipelines.ingest import Ingest, ingest
+    from pipelines.ingest import Ingest, count_sentences, ingest
+    from pipelines.offline import offline
     from pipelines.reading.rows import Columns
 
     job = Ingest(sources, Columns(column, label_column, pair_column), format, limit, shard_size)
     if dry_run:
-        with TemporaryDirectory() as scratch:
-            dataset, made = ingest(job, Path(scratch) / "sentences")
+        with offline():
+            dataset, made = count_sentences(job, out, overwrite=overwrite), False
     else:
         dataset, made = ingest(job, out, overwrite=overwrite)
+    shards = len(dataset.receipts) or -(-dataset.rows // shard_size)
     if json:
-        show_json(
-            {"out": str(out), **dataset.counts, "shards": len(dataset.receipts), "made_now": made and not dry_run}
-        )
+        show_json({"out": str(out), **dataset.counts, "shards": shards, "made_now": made})
         return
     state = "would be written" if dry_run else "written" if made else "there already, nothing done"
     table((f"{out}/", "rows"), [*dataset.counts.items()])
-    show(f"{dataset.rows:,} sentences in {len(dataset.receipts)} shards: {state}")
+    show(f"{dataset.rows:,} sentences in {shards} shards: {state}")
 
 
 def _views(json: JsonOption = False) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from augment.errors import InputError
-from pipelines.files import locked, whole_file, write_whole
+from pipelines.files import remove_temporaries, whole_file, write_whole
 from pipelines.folder import open_dataset
-from pipelines.pairing.candidates import beside
-from pipelines.pairs import check_stream
-from pipelines.recipe import recipe_text
+from pipelines.lock import locked_file
+from pipelines.pairs import PairFile, pair_files
+from pipelines.recipe import beside, read_json, recipe_text
 from pipelines.shards import BATCH_ROWS, read_table
 
 ExportFormat: TypeAlias = Literal["parquet", "jsonl", "csv"]
@@ -29,15 +29,19 @@ def export(path: Path, to: ExportFormat, out: Path, *, limit: int | None = None,
     """
     files = export_files(path)
     recipe = recipe_path(out)
-    if out.is_dir() or (out.exists() and not (overwrite and recipe.is_file())):
-        hint = "choose another --out" + (", or --overwrite it" if recipe.is_file() else "")
+    saved = read_json(recipe)
+    is_ours = isinstance(saved, dict) and saved.get("command") == "export"
+    if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
+        hint = "choose another --out" + (", or --overwrite it" if is_ours else "")
         raise InputError(f"{out} exists: {hint}")
     rows = 0
-    with locked(out), whole_file(out) as stream:
-        writer = {"parquet": _write_parquet, "jsonl": _write_jsonl, "csv": _write_csv}[to]
-        for count in writer(stream, _batches(files, limit)):
-            rows += count
-        write_whole(recipe, recipe_text("export", {"path": str(path), "to": to, "limit": limit}))
+    with locked_file(out):
+        remove_temporaries(out, recipe)
+        with whole_file(out) as stream:
+            writer = {"parquet": _write_parquet, "jsonl": _write_jsonl, "csv": _write_csv}[to]
+            for count in writer(stream, _batches(files, limit)):
+                rows += count
+            write_whole(recipe, recipe_text("export", {"path": str(path), "to": to, "limit": limit}))
     return rows
 
 
@@ -46,23 +50,22 @@ def recipe_path(out: Path) -> Path:
     return beside(out, "recipe.json")
 
 
-def export_files(path: Path) -> Sequence[Path]:
+def export_files(path: Path) -> Sequence[PairFile]:
     """The IPC streams of a dataset folder of ours or of a file of pairs.
 
     Raises:
         InputError: There are none.
     """
     if path.is_file():
-        check_stream(path)
-        return [path]
-    return [path / receipt.file for receipt in open_dataset(path).receipts]
+        return pair_files(path)
+    return [PairFile(path / receipt.file, receipt.sha256) for receipt in open_dataset(path).receipts]
 
 
-def _batches(files: Sequence[Path], limit: int | None) -> Iterator[Any]:
+def _batches(files: Sequence[PairFile], limit: int | None) -> Iterator[Any]:
     """Tables of at most BATCH_ROWS rows, together at most `limit`."""
     left = limit
     for file in files:
-        whole = read_table(file)
+        whole = read_table(file.path, file.sha256)
         for start in range(0, max(1, whole.num_rows), BATCH_ROWS):  # without rows too: a file has its columns
             part = whole.slice(start, BATCH_ROWS if left is None else min(BATCH_ROWS, left))
             if left is not None:

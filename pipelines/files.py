@@ -1,17 +1,55 @@
-"""Writing that is whole or not there: temporary files, fsync, rename, and one writer at a time for an output."""
+"""Writing that is whole or not there: temporary files that say whose they are, fsync, rename; and hashes of files."""
 
-import contextlib
-import fcntl
 import hashlib
+import io
 import os
+import re
+import shutil
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
-from augment.errors import InputError
+from augment.errors import TwinviewsError
 
-TEMPORARY = ".tmp"
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
+"""Names of our temporary files and folders: the output's name, the process, and the program that made them."""
+SETTLED_SECONDS = 1.0
+"""How old a file's last change must be for its time to tell it from a later one; file systems count coarsely."""
+
+
+def temporary_of(path: Path) -> Path:
+    """Where this process makes what will be `path`, in the same folder."""
+    return path.with_name(f".{path.name}.{os.getpid()}.augment.tmp")
+
+
+def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
+    """Our temporary files and folders in a folder, each with the name of the output that it was to become."""
+    for entry in folder.iterdir() if folder.is_dir() else ():
+        made = TEMPORARY.fullmatch(entry.name)
+        if made is not None:
+            yield entry, made[1]
+
+
+def remove_temporaries(*outputs: Path) -> None:
+    """Remove what interrupted runs left of these outputs; whoever calls this holds their lock."""
+    for output in outputs:
+        for entry, name in temporaries(output.parent):
+            if name == output.name:
+                remove_temporary(entry)
+
+
+def remove_temporary(entry: Path) -> None:
+    """Remove one of `temporaries`."""
+    if entry.is_dir() and not entry.is_symlink():
+        shutil.rmtree(entry)
+    else:
+        entry.unlink(missing_ok=True)
 
 
 def sync_folder(folder: Path) -> None:
@@ -23,19 +61,55 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
+class _NamedFile(io.FileIO):
+    """A file whose errors say which it is: those of writing, unlike those of opening, do not by themselves."""
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            error.filename = self.name
+            raise
+
+
+@contextmanager
+def temporary_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write beside `path` that is removed when the block ends, unless it was renamed.
+
+    Raises:
+        TwinviewsError: It cannot be written, because the disk is full for instance; the line names `path`.
+    """
+    temporary = str(temporary_of(path))
+    try:
+        with io.BufferedWriter(_NamedFile(temporary, "w")) as stream:
+            yield stream
+    except OSError as error:
+        if error.filename != temporary:
+            raise
+        raise TwinviewsError(
+            f"{path} cannot be written ({error.strerror}): mend that and run the same command again to go on"
+        ) from None
+    finally:
+        with suppress(OSError):  # no folder there, which was said
+            os.unlink(temporary)
+
+
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that appears at `path` only when the block ends well, complete and on the disk."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}{TEMPORARY}")
-    try:
-        with temporary.open("wb") as stream:
-            yield stream
-            stream.flush()
+    """A file to write that appears at `path` only when the block ends well, complete and on the disk.
+
+    Raises:
+        TwinviewsError: It cannot be written.
+    """
+    with temporary_file(path) as stream:
+        yield stream
+        stream.flush()
+        try:
             os.fsync(stream.fileno())
-        temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+        except OSError as error:
+            error.filename = stream.name
+            raise
+        os.replace(stream.name, path)
     sync_folder(path.parent)
 
 
@@ -48,70 +122,16 @@ def write_whole(path: Path, content: bytes | str) -> None:
         stream.write(data)
 
 
-def remove_temporaries(folder: Path, name: str = "") -> None:
-    """Remove what an interrupted run left in `folder`: temporary files, and with `name` only those of that output."""
-    for leftover in folder.glob(f".{name}*{TEMPORARY}"):
-        if leftover.is_file():
-            leftover.unlink()
-
-
 def sha256_of(path: Path) -> str:
-    """The sha256 of a file, in hex."""
-    with path.open("rb") as stream:
+    """The sha256 of a file, in hex; a file that has not changed since is not read again by this process."""
+    status = path.stat()
+    key = (str(path.absolute()), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    if time.time() - max(status.st_mtime, status.st_ctime) < SETTLED_SECONDS:
+        return _sha256.__wrapped__(*key)
+    return _sha256(*key)
+
+
+@lru_cache(maxsize=1 << 16)
+def _sha256(path: str, *_status: int) -> str:
+    with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-@contextmanager
-def locked(out: Path) -> Iterator[None]:
-    """Hold an output for this process; the lock is a file beside it that a killed process leaves open to the next.
-
-    The folders above `out` are made, and removed again where nothing came to lie in them.
-
-    Raises:
-        InputError: Another process holds it, or something on the way to `out` is no folder.
-    """
-    made = _make_folders(out.parent)
-    lock = out.parent / f".{out.name}.lock"
-    try:
-        with _lock_file(lock, out):
-            try:
-                yield
-            finally:
-                lock.unlink(missing_ok=True)
-    finally:
-        for folder in made:
-            with contextlib.suppress(OSError):
-                folder.rmdir()
-
-
-def _make_folders(folder: Path) -> list[Path]:
-    """Make a folder and those above it; return the new ones, innermost first."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise InputError(f"{folder} cannot be made, a file is in the way: choose another --out") from None
-    return missing
-
-
-@contextmanager
-def _lock_file(lock: Path, out: Path) -> Iterator[None]:
-    while True:
-        with lock.open("w") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise InputError(
-                    f"{out} is being written by another process: wait for it, or choose another --out"
-                ) from None
-            # The holder before us may have removed the file between our opening and locking it.
-            if _is_open_file(stream.fileno(), lock):
-                yield
-                return
-
-
-def _is_open_file(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False

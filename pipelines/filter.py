@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_check
 
 from augment.errors import InputError
 from augment.plugins import blamed, plugin_module, plugin_names
+from augment.translate.stages import HOP
 from augment.view import WEIGHTS_PARAMS, Runtime, view_names
 
 if TYPE_CHECKING:
@@ -96,8 +97,13 @@ def about_name(name: str) -> About:
     for view in sorted(view_names(), key=len, reverse=True):
         if stem == view or stem.startswith(f"{view}-"):
             rest = stem.removeprefix(view).removeprefix("-")
-            return About(name, view, rest or None if view == "translate" else None)
+            return About(name, view, last_hop(rest) if rest and view == "translate" else None)
     return About(name)
+
+
+def last_hop(to: str) -> str:
+    """The language that a translation ends in: `de+fr`, through German, ends in French."""
+    return to.rpartition(HOP)[2]
 
 
 def filter_names() -> list[str]:

@@ -1,9 +1,7 @@
-"""A dataset as a folder that `datasets.load_from_disk` opens, and whose it is: ours under one plan, or not ours."""
+"""A dataset as a folder that `datasets.load_from_disk` opens: finished, and looked at before it is read."""
 
 import hashlib
 import json
-import re
-import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,21 +9,23 @@ from pathlib import Path
 from typing import Any
 
 from augment.errors import InputError
-from pipelines.files import TEMPORARY, write_whole
+from pipelines.files import write_whole
 from pipelines.plan import PLAN_FILE, Kind, Plan, read_plan
-from pipelines.shards import RECEIPTS, Receipt, shard_name, valid_receipt
+from pipelines.recipe import read_json
+from pipelines.shards import Receipt, iterate_tables, shard_name, valid_receipt
 
 STATE_FILE = "state.json"
 INFO_FILE = "dataset_info.json"
 COUNTS_FILE = "counts.json"
 RECIPE_FILE = "recipe.json"
 CARD_FILE = "card.md"
-ADVICE = "choose another --out, or --overwrite it"
-# `datasets` caches the results of map and filter beside the shards of a dataset that it opened.
-OURS = re.compile(
-    rf"data-\d{{5}}\.arrow|cache-\w+\.arrow|\..*\{TEMPORARY}|"
-    + "|".join(map(re.escape, (RECEIPTS, STATE_FILE, INFO_FILE, COUNTS_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)))
-)
+AGAIN = "run the command that makes it again"
+# What `counts.json` must have: numbers, and numbers by name.
+COUNTED: Mapping[Kind, tuple[set[str], set[str]]] = {
+    "sentences": ({"read", "kept", "empty", "duplicate"}, set()),
+    "view": ({"rows"}, {"statuses", "reasons"}),
+    "pairs": ({"pairs"}, {"dropped", "kept"}),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,21 @@ class Dataset:
     def digest(self) -> str:
         """sha256 over the shards' hashes, in order: the hash of the content."""
         return hashlib.sha256("".join(receipt.sha256 for receipt in self.receipts).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class CountedDataset(Dataset):
+    """Sentences that a dry run counted and that are not there: no shards, and no hash of the content."""
+
+    @property
+    def rows(self) -> int:
+        """Sentences that were counted."""
+        return int(self.counts["kept"])
+
+    @property
+    def digest(self) -> str:
+        """Nothing."""
+        return ""
 
 
 def sentence_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema
@@ -93,7 +108,7 @@ def finalise(
     info = {
         "citation": "",
         "description": plan.signature or f"{plan.kind}: {plan.name}",
-        "features": {field.name: _feature(field.type) for field in schema},
+        "features": _features(schema),
         "homepage": "",
         "license": "",
     }
@@ -119,6 +134,10 @@ def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _features(schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a pyarrow schema
+    return {field.name: _feature(field.type) for field in schema}
 
 
 def _feature(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a pyarrow type
@@ -162,70 +181,60 @@ def open_dataset(folder: Path, kind: Kind | None = None) -> Dataset:
         raise InputError(f"{folder} {what} (no {PLAN_FILE} there): check the path")
     if kind is not None and plan.kind != kind:
         raise InputError(f"{folder} holds {plan.kind} ({plan.name}), {kind} are wanted: check the path")
-    finished = finished_dataset(folder, plan)
-    if finished is None:
-        raise InputError(f"{folder} is not finished, or damaged: run the command that makes it again")
-    return finished
+    return _checked(folder, plan)
 
 
 def finished_dataset(folder: Path, plan: Plan) -> Dataset | None:
-    """The dataset, if every shard and `state.json` are there and match; else None."""
+    """The dataset, if all of it is there and as it was written; else None."""
     try:
-        state = (folder / STATE_FILE).read_text(encoding="utf-8")
-        counts = json.loads((folder / COUNTS_FILE).read_text(encoding="utf-8"))
-        files = [entry["filename"] for entry in json.loads(state)["_data_files"]]
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return _checked(folder, plan)
+    except InputError:
         return None
-    receipts = [valid_receipt(folder, index) for index in range(len(files))]
-    whole = [receipt for receipt in receipts if receipt is not None]
-    if files != [shard_name(index) for index in range(len(files))] or len(whole) < len(files):
+
+
+def _checked(folder: Path, plan: Plan) -> Dataset:
+    """The dataset; raises InputError, which names the file, if it is unfinished, altered or damaged."""
+    if not (folder / STATE_FILE).exists():
+        raise InputError(f"{folder} is not finished (it has no {STATE_FILE}): {AGAIN}")
+    receipts = []
+    for index in range(shards_in_state(folder)):
+        receipt = valid_receipt(folder, index)
+        if receipt is None:
+            raise _damaged(folder / shard_name(index))
+        receipts.append(receipt)
+    if not receipts or read_json(folder / STATE_FILE) != json.loads(_state(plan, receipts)):
+        raise _damaged(folder / STATE_FILE)
+    counts = valid_counts(plan.kind, read_json(folder / COUNTS_FILE))
+    if counts is None:
+        raise _damaged(folder / COUNTS_FILE)
+    info = read_json(folder / INFO_FILE)
+    schema = next(iterate_tables(folder, receipts)).schema
+    if not isinstance(info, dict) or info.get("features") != _features(schema):
+        raise _damaged(folder / INFO_FILE)
+    return Dataset(folder, plan, tuple(receipts), counts)
+
+
+def _damaged(path: Path) -> InputError:
+    return InputError(f"{path} is missing, altered or damaged: {AGAIN}")
+
+
+def shards_in_state(folder: Path) -> int:
+    """How many shards `state.json` names; 0 if there is none or it cannot be read."""
+    state = read_json(folder / STATE_FILE)
+    files = state.get("_data_files") if isinstance(state, dict) else None
+    return len(files) if isinstance(files, list) else 0
+
+
+def valid_counts(kind: Kind, counts: object) -> Mapping[str, Any] | None:
+    """Counts that were read from a file, if they are what is counted of this kind; else None."""
+    if not isinstance(counts, dict):
         return None
-    return Dataset(folder, plan, tuple(whole), counts) if _state(plan, whole) == state else None
+    numbers = {key for key, value in counts.items() if _is_number(value)}
+    tables = {key for key, value in counts.items() if isinstance(value, dict) and all(map(_is_number, value.values()))}
+    wanted_numbers, wanted_tables = COUNTED[kind]
+    sound = numbers | tables == counts.keys() and numbers >= wanted_numbers and tables >= wanted_tables
+    return counts if sound and "parts" not in numbers else None
 
 
-def claim(out: Path, plan: Plan, *, overwrite: bool, advice: str = ADVICE) -> Plan | None:
-    """Make sure that `out` is free for this plan or already under it; with `overwrite`, remove what we wrote there.
-
-    Returns:
-        The plan that stands there and that the run goes on under, or None if the folder is free.
-
-    Raises:
-        InputError: It belongs to another recipe (the line names the difference), or holds what we did not write.
-    """
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} is a file, a folder is wanted: choose another --out")
-    standing = read_plan(out)
-    if standing is None:
-        present = sorted(entry.name for entry in out.iterdir()) if out.exists() else []
-        foreign = [name for name in present if not name.endswith(TEMPORARY)]
-        if foreign:
-            raise InputError(f"{out} holds {foreign[0]!r} and no {PLAN_FILE}, it is not ours: choose another --out")
-        return None
-    if overwrite:
-        remove_dataset(out)
-        return None
-    difference = standing.difference(plan)
-    if difference is not None:
-        raise InputError(f"{out} belongs to another recipe, {difference}: {advice}")
-    return standing
-
-
-def foreign_files(folder: Path) -> list[str]:
-    """Names in a folder that no command of ours writes."""
-    return sorted(entry.name for entry in folder.iterdir() if not OURS.fullmatch(entry.name)) if folder.exists() else []
-
-
-def remove_dataset(folder: Path) -> None:
-    """Remove a dataset folder that we wrote; the plan, which says that it is ours, goes last.
-
-    Raises:
-        InputError: It also holds something that we did not write; then nothing is removed.
-    """
-    foreign = foreign_files(folder)
-    if foreign:
-        raise InputError(f"{folder} also holds {foreign[0]!r}, which we did not write: move it away, or choose --out")
-    (folder / STATE_FILE).unlink(missing_ok=True)
-    shutil.rmtree(folder / RECEIPTS, ignore_errors=True)
-    for entry in sorted(folder.iterdir(), key=lambda path: path.name == PLAN_FILE):
-        entry.unlink()
-    folder.rmdir()
+def _is_number(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

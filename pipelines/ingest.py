@@ -1,6 +1,5 @@
 """Sources to sentences: normalised, counted, without empty lines and exact duplicates, one folder."""
 
-import os
 import shutil
 import tempfile
 import unicodedata
@@ -14,18 +13,19 @@ import xxhash
 
 from augment.errors import InputError
 from pipelines.card import sentences_card
-from pipelines.files import TEMPORARY, locked, sync_folder, write_whole
+from pipelines.claim import ADVICE, STAGED, claim, remove_dataset, remove_leftovers
+from pipelines.files import sync_folder, temporary_of, write_whole
 from pipelines.folder import (
-    ADVICE,
     CARD_FILE,
     RECIPE_FILE,
+    STATE_FILE,
+    CountedDataset,
     Dataset,
-    claim,
     finalise,
     finished_dataset,
-    remove_dataset,
     sentence_schema,
 )
+from pipelines.lock import locked_folder
 from pipelines.plan import PLAN_FILE, Input, Plan
 from pipelines.reading.rows import Columns
 from pipelines.reading.sources import Format, Source, check_source, read_rows
@@ -98,36 +98,60 @@ def ingest(job: Ingest, out: Path, *, overwrite: bool = False, advice: str = ADV
     with tempfile.TemporaryDirectory() as spool:
         sources = [check_source(name, Path(spool), job.format) for name in job.names]
         plan = job.plan(sources)
-        with locked(out):
-            for leftover in out.parent.glob(f".{out.name}.*{TEMPORARY}"):
-                shutil.rmtree(leftover)
+        with locked_folder(out):
             standing = None if overwrite else claim(out, plan, overwrite=False, advice=advice)
+            remove_leftovers(out)
             finished = finished_dataset(out, standing) if standing is not None else None
             if finished is not None:
                 return finished, False
             return _stage(job, sources, plan, out, overwrite=overwrite), True
 
 
+def count_sentences(job: Ingest, out: Path, *, overwrite: bool = False, advice: str = ADVICE) -> Dataset:
+    """What `ingest` would write, counted and not written; the dataset itself, if it is there already.
+
+    Raises:
+        InputError: As for `ingest`.
+    """
+    with tempfile.TemporaryDirectory() as spool:
+        sources = [check_source(name, Path(spool), job.format) for name in job.names]
+        plan = job.plan(sources)
+        standing = None if overwrite else claim(out, plan, overwrite=False, advice=advice)
+        finished = finished_dataset(out, standing) if standing is not None else None
+        if finished is not None:
+            return finished
+        counts = Counts()
+        for _ in islice(_sentences(sources, job.columns, counts), job.limit):
+            pass
+        _check_any(sources, counts)
+        return CountedDataset(out, plan, (), asdict(counts))
+
+
+def _check_any(sources: Sequence[Source], counts: Counts) -> None:
+    if not counts.kept:
+        names = ", ".join(source.name for source in sources)
+        raise InputError(f"no sentences in {names} ({counts.read} lines, all empty): give one sentence a line")
+
+
 def _stage(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path, *, overwrite: bool) -> Dataset:
-    """Make the folder under another name, and put it in place when it is whole."""
-    staged = out.parent / f".{out.name}.{os.getpid()}{TEMPORARY}"
+    """Make the files in a folder within, and put them in place when they are whole."""
+    staged = temporary_of(out / STAGED)
     staged.mkdir()
     try:
         counts = Counts()
         receipts, schema = _write_shards(job, sources, staged, counts)
-        if not counts.kept:
-            names = ", ".join(source.name for source in sources)
-            raise InputError(f"no sentences in {names} ({counts.read} lines, all empty): give one sentence a line")
+        _check_any(sources, counts)
         write_whole(staged / PLAN_FILE, plan.to_json())
         beside = {RECIPE_FILE: job.recipe(), CARD_FILE: sentences_card(plan, asdict(counts))}
         dataset = finalise(staged, plan, receipts, schema, beside, asdict(counts))
         if claim(out, plan, overwrite=overwrite) is not None:
             remove_dataset(out)  # the same plan, but unfinished or damaged
-        staged.replace(out)
-        sync_folder(out.parent)
-    except BaseException:
+        # The plan first, which says whose the folder is, and last what says that it is finished.
+        for path in sorted(staged.iterdir(), key=lambda path: (path.name == STATE_FILE, path.name != PLAN_FILE)):
+            path.replace(out / path.name)
+        sync_folder(out)
+    finally:
         shutil.rmtree(staged, ignore_errors=True)
-        raise
     return Dataset(out, plan, dataset.receipts, dataset.counts)
 
 

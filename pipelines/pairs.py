@@ -1,14 +1,28 @@
-"""Pairs on disk, as a trainer reads them."""
+"""Pairs and sentences on disk, as a trainer reads them: looked at first, so that none is unfinished or altered."""
 
+import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from augment.errors import InputError
+from pipelines.folder import open_dataset
+from pipelines.plan import read_plan
+from pipelines.recipe import beside, read_made
+from pipelines.shards import check_file
 
 if TYPE_CHECKING:
     import datasets
 
 PAIR_COLUMNS = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
+
+
+@dataclass(frozen=True, slots=True)
+class PairFile:
+    """An IPC stream of pairs, and the sha256 that was recorded of it; None where it lies on its own."""
+
+    path: Path
+    sha256: str | None
 
 
 def read_pairs(path: str | Path) -> "datasets.Dataset":
@@ -19,11 +33,10 @@ def read_pairs(path: str | Path) -> "datasets.Dataset":
         there are any.
 
     Raises:
-        InputError: No such file, no Arrow IPC stream, no rows, or columns missing.
+        InputError: No such file, no Arrow IPC stream, no rows, or columns missing; or it is unfinished, cut short, or
+            not what was recorded when it was written.
     """
-    files = pair_files(path)
-    for file in files:
-        check_stream(file)
+    files = [file.path for file in pair_files(path)]
     from datasets import Dataset as ArrowDataset
     from datasets import concatenate_datasets
 
@@ -33,21 +46,49 @@ def read_pairs(path: str | Path) -> "datasets.Dataset":
     return pairs
 
 
-def pair_files(path: str | Path) -> list[Path]:
-    """The files that pairs lie in: one, or those of a folder in their order.
+def check_dataset(folder: Path) -> None:
+    """Make sure that a dataset folder of ours is finished and as it was written; any other folder is let pass.
 
     Raises:
-        InputError: There are none.
+        InputError: It is not; the line names the file.
+    """
+    if read_plan(folder) is not None:
+        open_dataset(folder)
+
+
+def pair_files(path: str | Path) -> list[PairFile]:
+    """The files that pairs lie in, one or those of a folder in their order, looked at.
+
+    Raises:
+        InputError: There are none, or one is unfinished, cut short, altered, or no stream of pairs.
     """
     path = Path(path)
-    files = (
-        sorted(file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", ".")))
-        if path.is_dir()
-        else [path]
-    )
-    if not path.exists() or not files:
+    files = _found(path) if path.exists() else []
+    if not files:
         raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
+    for file in files:
+        check_stream(file.path)
+        check_file(file.path, file.sha256)
     return files
+
+
+def _found(path: Path) -> list[PairFile]:
+    if not path.is_dir():
+        return [PairFile(path, _recorded(path))]
+    if read_plan(path) is not None:
+        return [PairFile(path / receipt.file, receipt.sha256) for receipt in open_dataset(path, "pairs").receipts]
+    files = (file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", ".")))
+    return [PairFile(file, _recorded(file)) for file in sorted(files, key=_numerically)]
+
+
+def _recorded(path: Path) -> str | None:
+    sha256 = read_made(beside(path, "recipe.json")).get("sha256")
+    return sha256 if isinstance(sha256, str) else None
+
+
+def _numerically(path: Path) -> list[tuple[int, str]]:
+    """A key by which data-100000 comes after data-99999."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", path.name)]
 
 
 def check_stream(path: Path) -> None:

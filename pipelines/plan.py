@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from augment import __version__
 from augment.errors import InputError
@@ -52,6 +52,17 @@ class Plan(BaseModel):
     inputs: tuple[Input, ...]
     shards: tuple[tuple[int, int], ...] = ()
     twinviews: str = __version__
+
+    @model_validator(mode="after")
+    def _check_view(self) -> "Plan":
+        """A view has one input, and shards that follow on one another."""
+        starts = [start for start, _ in self.shards]
+        stops = [stop for _, stop in self.shards]
+        if starts != [0, *stops][: len(starts)] or any(stop <= start for start, stop in self.shards):
+            raise ValueError("the shards do not follow on one another")
+        if self.kind == "view" and len(self.inputs) != 1:
+            raise ValueError("a view is made of one input")
+        return self
 
     @property
     def rows(self) -> int:
@@ -117,4 +128,7 @@ def read_plan(folder: Path) -> Plan | None:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise InputError(f"{path} is no plan of this version ({where}: {first['msg']}): choose another --out") from None
+        what = f"{where}: {first['msg']}" if where else first["msg"]
+        raise InputError(f"{path} is no plan of this version ({what}): choose another --out") from None
+    except OSError as error:
+        raise InputError(f"{path} cannot be read ({error.strerror}): choose another --out") from None

@@ -8,20 +8,20 @@ from pathlib import Path
 from augment.errors import TwinviewsError
 from augment.view import View
 from pipelines.card import view_card
+from pipelines.claim import claim, remove_dataset, remove_leftovers
 from pipelines.engines.local import run_shards
-from pipelines.files import locked, remove_temporaries, write_whole
+from pipelines.files import write_whole
 from pipelines.folder import (
     CARD_FILE,
     RECIPE_FILE,
     Dataset,
-    claim,
     count_receipts,
     finalise,
     finished_dataset,
-    remove_dataset,
     view_schema,
 )
 from pipelines.job import Job
+from pipelines.lock import locked_folder
 from pipelines.plan import PLAN_FILE, Plan, read_plan
 from pipelines.shards import RECEIPTS, Receipt, valid_receipt
 
@@ -77,16 +77,16 @@ def run_view(
         TwinviewsError: A view or a worker failed; finished shards stay.
     """
     started = time.monotonic()
-    with locked(job.out):
+    with locked_folder(job.out):
         standing = claim(job.out, job.plan, overwrite=overwrite)
+        remove_leftovers(job.out)
         if standing is not None and (finished := finished_dataset(job.out, standing)) is not None:
             advance(finished.rows)
             return Result(finished, 0, time.monotonic() - started)
         try:
             return _make(job, standing, view, recipe, workers, advance, started)
         except BaseException:
-            remove_temporaries(job.out)  # of workers that were stopped while they wrote
-            remove_temporaries(job.out / RECEIPTS)
+            remove_leftovers(job.out)  # of workers that were stopped while they wrote
             if not (job.out / RECEIPTS).exists() and read_plan(job.out) is not None:
                 remove_dataset(job.out)  # it failed before the first shard: nothing to go on with
             raise
@@ -101,9 +101,6 @@ def _make(
     advance: Callable[[int], None],
     started: float,
 ) -> Result:
-    job.out.mkdir(exist_ok=True)
-    remove_temporaries(job.out)
-    remove_temporaries(job.out / RECEIPTS)
     if standing is None:
         write_whole(job.out / PLAN_FILE, job.plan.to_json())
     plan = standing or job.plan

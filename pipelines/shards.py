@@ -1,17 +1,21 @@
-"""Shards: Arrow IPC streams, committed one by one with a receipt each."""
+"""Shards: Arrow IPC streams, committed one by one with a receipt each, and looked at before they are read."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
+from augment.errors import InputError
 from pipelines.files import sha256_of, write_whole
 
 RECEIPTS = "receipts"
 BATCH_ROWS = 1_000
+SHARD = re.compile(r"data-(\d{5,})\.arrow")
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 class Receipt(BaseModel):
@@ -20,15 +24,35 @@ class Receipt(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: str
-    rows: int
+    rows: NonNegativeInt
     sha256: str
-    statuses: Mapping[str, int] = {}
-    reasons: Mapping[str, int] = {}
+    statuses: Mapping[str, NonNegativeInt] = {}
+    reasons: Mapping[str, NonNegativeInt] = {}
 
 
 def shard_name(index: int) -> str:
     """The file name of shard `index`."""
     return f"data-{index:05d}.arrow"
+
+
+def shard_number(name: str) -> int | None:
+    """The number of the shard that has this file name; None if none has."""
+    found = SHARD.fullmatch(name)
+    return int(found[1]) if found and shard_name(int(found[1])) == name else None
+
+
+def receipt_path(folder: Path, index: int) -> Path:
+    """Where the receipt of a shard lies."""
+    return folder / RECEIPTS / f"{shard_name(index)}.json"
+
+
+def read_receipt(folder: Path, index: int) -> Receipt | None:
+    """The receipt of a shard; None if it has none that can be read."""
+    try:
+        receipt = Receipt.model_validate_json(receipt_path(folder, index).read_bytes())
+    except (OSError, ValidationError):
+        return None
+    return receipt if receipt.file == shard_name(index) else None
 
 
 def encode_table(table: Any) -> bytes:  # noqa: ANN401 - a pyarrow table
@@ -51,10 +75,9 @@ def commit_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN4
         statuses=_count(table, "status"),
         reasons=_count(table, "reason"),
     )
-    receipts = folder / RECEIPTS
-    receipts.mkdir(exist_ok=True)
+    (folder / RECEIPTS).mkdir(exist_ok=True)
     write_whole(folder / receipt.file, data)
-    write_whole(receipts / f"{receipt.file}.json", receipt.model_dump_json(indent=2) + "\n")
+    write_whole(receipt_path(folder, index), receipt.model_dump_json(indent=2) + "\n")
     return receipt
 
 
@@ -66,21 +89,60 @@ def _count(table: Any, column: str) -> dict[str, int]:  # noqa: ANN401 - a pyarr
 
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
     """The receipt of a shard if the shard's bytes (and rows, where given) are what it says, else None."""
-    file = shard_name(index)
+    receipt = read_receipt(folder, index)
     try:
-        receipt = Receipt.model_validate_json((folder / RECEIPTS / f"{file}.json").read_bytes())
-        intact = receipt.file == file and receipt.sha256 == sha256_of(folder / file)
-    except (FileNotFoundError, ValidationError):
+        intact = receipt is not None and receipt.sha256 == sha256_of(folder / receipt.file)
+    except OSError:
         return None
-    return receipt if intact and rows in (None, receipt.rows) else None
+    return receipt if intact and receipt is not None and rows in (None, receipt.rows) else None
 
 
-def read_table(path: Path) -> Any:  # noqa: ANN401 - a pyarrow table
-    """All rows of one IPC stream, mapped into memory."""
+def check_stream_end(path: Path) -> None:
+    """Make sure that an IPC stream goes to its end: cut between two batches it reads as if it were whole.
+
+    Raises:
+        InputError: It does not.
+    """
+    with path.open("rb") as stream:
+        size = stream.seek(0, 2)
+        stream.seek(max(0, size - len(END_OF_STREAM)))
+        if stream.read() != END_OF_STREAM:
+            raise InputError(f"{path} is cut short (an Arrow stream without its end): make it again, or get it again")
+
+
+def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - a pyarrow table
+    """All rows of one IPC stream, mapped into memory.
+
+    Args:
+        path: The file.
+        sha256: The hash that was recorded of it; without one, its end is looked for.
+
+    Raises:
+        InputError: It is missing, cut short, damaged, or another than was recorded.
+    """
     import pyarrow as pa
 
-    with pa.memory_map(str(path)) as mapped:
-        return pa.ipc.open_stream(mapped).read_all()
+    try:
+        check_file(path, sha256)
+        with pa.memory_map(str(path)) as mapped:
+            table = pa.ipc.open_stream(mapped).read_all()
+        # What was looked at is what was read, unless the file was replaced in between.
+        check_file(path, sha256)
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path} cannot be read, or is damaged ({error}): make it again") from None
+    return table
+
+
+def check_file(path: Path, sha256: str | None) -> None:
+    """Make sure that a file is the one whose hash was recorded or, without a hash, that it is a stream to its end.
+
+    Raises:
+        InputError: It is not.
+    """
+    if sha256 is None:
+        check_stream_end(path)
+    elif sha256_of(path) != sha256:
+        raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
 
 
 def read_range(folder: Path, receipts: Sequence[Receipt], start: int, stop: int) -> Any:  # noqa: ANN401 - as above
@@ -92,7 +154,7 @@ def read_range(folder: Path, receipts: Sequence[Receipt], start: int, stop: int)
     for receipt in receipts:
         last = first + receipt.rows
         if first < stop and last > start:
-            table = read_table(folder / receipt.file)
+            table = read_table(folder / receipt.file, receipt.sha256)
             parts.append(table.slice(max(start - first, 0), min(stop, last) - max(start, first)))
         first = last
     return pa.concat_tables(parts)
@@ -101,4 +163,4 @@ def read_range(folder: Path, receipts: Sequence[Receipt], start: int, stop: int)
 def iterate_tables(folder: Path, receipts: Sequence[Receipt]) -> Iterator[Any]:
     """The tables of a dataset folder's shards, in order."""
     for receipt in receipts:
-        yield read_table(folder / receipt.file)
+        yield read_table(folder / receipt.file, receipt.sha256)

@@ -1,8 +1,7 @@
 """From a view's name and parameters to its dataset: which sentences, which folder, what is there already."""
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,10 @@ from typing import Any
 import xxhash
 
 from augment.view import StagedView, View, ViewSpec, make_view
+from pipelines.claim import claim
 from pipelines.console import note, progress
-from pipelines.folder import Dataset, claim, finished_dataset, open_dataset
-from pipelines.ingest import Ingest, ingest
+from pipelines.folder import Dataset, finished_dataset, open_dataset
+from pipelines.ingest import Ingest, count_sentences, ingest
 from pipelines.job import SHARD_ROWS, Job, Shards, plan_view
 from pipelines.kept import folders_like
 from pipelines.plan import Plan, read_plan
@@ -65,34 +65,34 @@ def default_folder(spec: ViewSpec) -> Path:
 
 def pivot_folder(spec: ViewSpec, plan: Plan) -> Path:
     """Where the rows go that a staged view is made through: `data/pivots/translate-de-1f0c…`, one for each plan."""
+    if not plan.inputs[0].sha256:  # of sentences that were only counted
+        return PIVOTS / f"{view_label(spec)}-…"
     parts = [plan.signature, plan.seed, plan.limit, plan.shard_size, *(item.sha256 for item in plan.inputs)]
     return PIVOTS / f"{view_label(spec)}-{xxhash.xxh64_hexdigest(repr(parts).encode())[:8]}"
 
 
-@contextmanager
-def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Iterator[Dataset]:
+def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
     """The sentences that SOURCE arguments name: a folder of ours, files, or with none `data/sentences` or the sample.
 
-    Files are ingested to `data/sentences`; in a dry run to a folder that is removed again.
+    Files are ingested to `data/sentences`; in a dry run they are counted.
 
     Raises:
         InputError: A bad source, or `data/sentences` holds others.
     """
     if len(names) == 1 and read_plan(Path(names[0])) is not None:
-        yield open_dataset(Path(names[0]), "sentences")
-        return
+        return open_dataset(Path(names[0]), "sentences")
     if not names and read_plan(SENTENCES) is not None:
-        yield open_dataset(SENTENCES, "sentences")
-        return
+        return open_dataset(SENTENCES, "sentences")
     if not names:
         note(f"no SOURCE and no {SENTENCES}/: taking the bundled sample corpus")
     sources = list(names) or [SAMPLE]
     advice = f"run `augment ingest {' '.join(sources)} --out {DATA}/other` and give {DATA}/other as SOURCE"
-    with tempfile.TemporaryDirectory() if dry_run else nullcontext(DATA) as folder:
-        dataset, made = ingest(Ingest(sources), Path(folder) / SENTENCES.name, advice=advice)
-        if made and not dry_run:
-            note(f"{dataset.rows:,} sentences ingested to {dataset.path}/")
-        yield dataset
+    if dry_run:
+        return count_sentences(Ingest(sources), SENTENCES, advice=advice)
+    dataset, made = ingest(Ingest(sources), SENTENCES, advice=advice)
+    if made:
+        note(f"{dataset.rows:,} sentences ingested to {dataset.path}/")
+    return dataset
 
 
 def note_starter(view: View) -> None:
@@ -150,10 +150,12 @@ class Prepared:
             InputError: The folder belongs to another recipe.
         """
         job = self.job
-        if not running.overwrite:
+        # Of sentences that are only counted the hash is not known, and by that a view's plan is known.
+        is_comparable = bool(job.source.receipts) and not running.overwrite
+        if is_comparable:
             claim(job.out, job.plan, overwrite=False)
-        ranges = enumerate(job.plan.shards)
-        there = 0 if running.overwrite else sum(bool(valid_receipt(job.out, i, b - a)) for i, (a, b) in ranges)
+        ranges = enumerate(job.plan.shards) if is_comparable else ()
+        there = sum(bool(valid_receipt(job.out, i, b - a)) for i, (a, b) in ranges)
         weights = {key: job.plan.params.get(key) for key in (*REAL_WEIGHTS, "revision")}
         through = {"through": str(self.through.job.out)} if self.through is not None else {}
         return {

@@ -99,8 +99,9 @@ def _export(
 ) -> None:
     """Write a dataset as one Parquet, JSONL or CSV file."""
     from pipelines.export import export, export_files
+    from pipelines.recipe import beside
 
-    target = out or path.with_name(f"{path.name.removesuffix('.arrow')}.{to}")
+    target = out or beside(path, to)
     if dry_run:
         table(("", "would be"), [("out", target), ("shards to read", len(export_files(path)))])
         return

@@ -123,6 +123,7 @@ def _build_pairs(
     Sentences of which a view failed or was rejected are dropped and counted by reason; views that equal their
     sentence are kept and counted, unless a filter drops them.
     """
+    from pipelines.offline import offline
     from pipelines.pairing.build import PairsOptions, build_pairs, preview_pairs, show_pairs
     from pipelines.views import Running
 
@@ -132,7 +133,8 @@ def _build_pairs(
     running = Running(workers, device, batch_tokens)
     target = out or Path("data/pairs" if shards else "data/pairs.arrow")
     if dry_run:
-        preview = preview_pairs(options, running, target, rejects)
+        with offline():
+            preview = preview_pairs(options, running, target, rejects)
         show_json(preview) if json else table(("", "would be"), preview.items())
         return
     made = build_pairs(options, running, target, rejects=rejects, overwrite=overwrite)

@@ -4,6 +4,7 @@ import inspect
 import types
 import typing
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -14,6 +15,7 @@ from augment.errors import InputError, TwinviewsError
 from augment.view import ViewSpec, check_params, view_module
 from pipelines.console import ConfigOption, show_json, table
 from pipelines.job import SHARD_ROWS
+from pipelines.offline import offline
 from pipelines.run import Result
 from pipelines.views import NAMED_BY, Rows, Running, build_view, note_starter, prepare, sentences_for, view_label
 
@@ -151,23 +153,24 @@ def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     running = Running(options.workers, options.device, options.batch_tokens, options.overwrite)
     rows = Rows(options.seed, options.limit, options.shard_size)
     sources = options.sources or []
-    # Before anything is ingested: with a wrong pivot or missing models nothing shall be written.
-    views = [build_view(spec, running) for spec in specs]
     shown = []
-    with sentences_for(sources, dry_run=options.dry_run) as source:
-        note_starter(views[0])
-        for view in views:
-            out = options.out / view_label(view.spec) if options.out and len(views) > 1 else options.out
-            prepared = prepare(view, source, rows, running, out=out, sources=sources)
-            if options.dry_run:
-                shown.append(prepared.preview(running))
-                if not options.json:
-                    table(("", "would be"), shown[-1].items())
-            else:
-                result = prepared.make(running)
-                shown.append(result_facts(result))
-                if not options.json:
-                    show_result(result)
+    with offline() if options.dry_run else nullcontext():
+        # Before anything is ingested: with a wrong pivot or missing models nothing shall be written.
+        views = [build_view(spec, running) for spec in specs]
+        source = sentences_for(sources, dry_run=options.dry_run)
+    note_starter(views[0])
+    for view in views:
+        out = options.out / view_label(view.spec) if options.out and len(views) > 1 else options.out
+        prepared = prepare(view, source, rows, running, out=out, sources=sources)
+        if options.dry_run:
+            shown.append(prepared.preview(running))
+            if not options.json:
+                table(("", "would be"), shown[-1].items())
+        else:
+            result = prepared.make(running)
+            shown.append(result_facts(result))
+            if not options.json:
+                show_result(result)
     if options.json:
         show_json(shown[0] if len(shown) == 1 else shown)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import xxhash
 from pydantic import BaseModel, ConfigDict, Field
@@ -42,7 +42,8 @@ class NearDuplicates:
 
     The n-grams of a pair are those of both sides together. Two pairs are compared when they agree in all hashes of a
     band; their similarity is the share of equal hashes (to 8 bits, corrected for chance), within 0.05 of the Jaccard
-    similarity two times out of three, or better.
+    similarity two times out of three, or better. Pairs of one sentence by different views are meant to be alike and are
+    not compared.
     """
 
     spec: FilterSpec
@@ -56,10 +57,18 @@ class NearDuplicates:
 
     def _judge(self, pair: Pair) -> Verdict:
         signature = self.hashes((pair.view_a, pair.view_b))
-        if self.index.most_similar(signature) >= self.threshold:
+        origin = Origin(_hash(pair.text), _hash(f"{pair.about_a.name}\0{pair.about_b.name}"))
+        if self.index.most_similar(signature, origin) >= self.threshold:
             return Verdict(REASON)
-        self.index.add(signature)
+        self.index.add(signature, origin)
         return KEEP
+
+
+class Origin(NamedTuple):
+    """Where a pair comes from: hashes of its sentence and of its views' names, 64 bits each."""
+
+    sentence: int
+    views: int
 
 
 class MinHash:
@@ -96,7 +105,7 @@ class MinHash:
 class Index:
     """The signatures of the last `window` pairs, found by band.
 
-    Tables take about 150 bytes a pair of the window from the first, signatures 128 as they come.
+    Tables take about 150 bytes a pair of the window from the first, signatures and origins 144 as they come.
     """
 
     def __init__(self, window: int, rows: int) -> None:
@@ -110,27 +119,35 @@ class Index:
         # band hides it there and not in the others.
         self._tables = np.zeros((self._bands, self._slots), dtype=np.uint32)
         self._signatures = np.zeros((window, HASHES), dtype=np.uint8)
+        self._origins = np.zeros((window, 2), dtype=np.uint64)
         self._factors = np.array([_odd(f"band {i}") for i in range(rows)], dtype=np.uint64)
         self._added = 0
 
-    def most_similar(self, signature: NDArray[np.uint32]) -> float:
-        """The estimated Jaccard similarity, at most 1, of the most similar pair that shares a band; 0 without one."""
+    def most_similar(self, signature: NDArray[np.uint32], origin: Origin) -> float:
+        """The estimated Jaccard similarity, at most 1, of the most similar pair that shares a band; 0 without one.
+
+        Pairs of the same sentence by other views do not count.
+        """
         import numpy as np
 
         numbers = np.unique(self._tables[np.arange(self._bands), self._places(signature)]).astype(np.int64)
         numbers = numbers[(numbers > 0) & (numbers > self._added - self._window)]
-        if not len(numbers):
+        places = (numbers - 1) % self._window
+        sentences, views = self._origins[places].T
+        places = places[(sentences != np.uint64(origin.sentence)) | (views == np.uint64(origin.views))]
+        if not len(places):
             return 0.0
-        equal = self._signatures[(numbers - 1) % self._window] == signature.astype(np.uint8)
+        equal = self._signatures[places] == signature.astype(np.uint8)
         chance = 1 / 256
         return float((equal.mean(axis=1).max() - chance) / (1 - chance))
 
-    def add(self, signature: NDArray[np.uint32]) -> None:
+    def add(self, signature: NDArray[np.uint32], origin: Origin) -> None:
         """Remember a pair."""
         import numpy as np
 
+        self._signatures[self._added % self._window] = signature.astype(np.uint8)
+        self._origins[self._added % self._window] = origin
         self._added += 1
-        self._signatures[(self._added - 1) % self._window] = signature.astype(np.uint8)
         self._tables[np.arange(self._bands), self._places(signature)] = self._added
 
     def _places(self, signature: NDArray[np.uint32]) -> NDArray[np.int64]:
@@ -149,7 +166,11 @@ def rows_per_band(threshold: float) -> int:
 
 
 def _odd(name: str) -> int:
-    return xxhash.xxh64_intdigest(name.encode()) | 1
+    return _hash(name) | 1
+
+
+def _hash(text: str) -> int:
+    return xxhash.xxh64_intdigest(text.encode("utf-8", "surrogatepass"))
 
 
 def build(params: PARAMS, runtime: Runtime) -> NearDuplicates:

@@ -1,17 +1,16 @@
 """Anything of ours opened for a look: what it is, where it comes from, and the files that its rows lie in."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from augment.errors import InputError
-from pipelines.folder import STATE_FILE, Dataset, count_receipts, open_dataset
-from pipelines.pairing.candidates import beside
-from pipelines.pairs import PAIR_COLUMNS, check_stream, pair_files
+from pipelines.folder import STATE_FILE, Dataset, count_receipts, open_dataset, valid_counts
+from pipelines.pairs import PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Kind, Plan, read_plan
-from pipelines.shards import read_table, valid_receipt
+from pipelines.recipe import beside, read_made
+from pipelines.shards import Receipt, read_table, valid_receipt
 
 CHUNK_ROWS = 65_536
 
@@ -25,7 +24,7 @@ class Opened:
         path: Where it is.
         facts: Name, plan and hashes, as JSON.
         counts: Rows by status, reason and so on.
-        files: IPC streams, in order; where a run was stopped, those that are finished.
+        files: IPC streams, in order, with their hashes; where a run was stopped, those that are finished.
         unfinished: For a run that was stopped, how far it came and how to go on.
     """
 
@@ -33,7 +32,7 @@ class Opened:
     path: Path
     facts: Mapping[str, Any]
     counts: Mapping[str, Any]
-    files: tuple[Path, ...]
+    files: tuple[PairFile, ...]
     unfinished: str | None = None
 
     def chunks(self) -> Iterator[Any]:
@@ -65,7 +64,7 @@ def open_path(path: Path) -> Opened:
 def _open_folder(dataset: Dataset) -> Opened:
     plan = dataset.plan
     facts = {"name": plan.name, "rows": dataset.rows, "shards": len(dataset.receipts), **_planned(plan)}
-    files = tuple(dataset.path / receipt.file for receipt in dataset.receipts)
+    files = _files(dataset.path, dataset.receipts)
     return Opened(plan.kind, dataset.path, {**facts, "digest": dataset.digest}, dataset.counts, files)
 
 
@@ -79,8 +78,11 @@ def _open_unfinished(path: Path, plan: Plan) -> Opened:
         f"not finished: {len(receipts):,} of {len(plan.shards):,} shards are there ({rows:,} of {plan.rows:,} rows); "
         f"the `augment {plan.name}` that began it goes on where it stopped when it is run again"
     )
-    files = tuple(path / receipt.file for receipt in receipts)
-    return Opened(plan.kind, path, facts, count_receipts(receipts), files, left)
+    return Opened(plan.kind, path, facts, count_receipts(receipts), _files(path, receipts), left)
+
+
+def _files(folder: Path, receipts: Sequence[Receipt]) -> tuple[PairFile, ...]:
+    return tuple(PairFile(folder / receipt.file, receipt.sha256) for receipt in receipts)
 
 
 def _planned(plan: Plan) -> dict[str, Any]:
@@ -96,36 +98,26 @@ def _planned(plan: Plan) -> dict[str, Any]:
 
 def _open_pairs(path: Path) -> Opened:
     files = pair_files(path)
-    for file in files:
-        check_stream(file)
     rows = sum(_read(file).num_rows for file in files)
-    made = _made(beside(path, "recipe.json"))
+    made = read_made(beside(path, "recipe.json"))
     try:
         plan = Plan.model_validate(made.get("plan"))
     except ValueError:
         return Opened("pairs", path, {"rows": rows}, {"pairs": rows}, tuple(files))
     facts = {"name": plan.name, "rows": rows, **_planned(plan), "sha256": made.get("sha256")}
-    return Opened("pairs", path, facts, made.get("counts") or {"pairs": rows}, tuple(files))
+    counts = valid_counts("pairs", made.get("counts")) or {"pairs": rows}
+    return Opened("pairs", path, facts, counts, tuple(files))
 
 
-def _made(recipe: Path) -> Mapping[str, Any]:
-    """What the recipe beside pairs says of them; nothing if there is none, or one of somebody else's."""
-    try:
-        made = json.loads(recipe.read_text(encoding="utf-8"))["made"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-    return made if isinstance(made, dict) else {}
-
-
-def _read(file: Path) -> Any:  # noqa: ANN401 - a pyarrow table
+def _read(file: PairFile) -> Any:  # noqa: ANN401 - a pyarrow table
     import pyarrow as pa
 
+    table = read_table(file.path, file.sha256)
     try:
-        table = read_table(file)
         table.validate(full=True)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{file} is damaged ({error}): make it again") from None
-    _check_text(file, table.schema, [name for name in PAIR_COLUMNS if name in table.schema.names])
+    except pa.ArrowInvalid as error:
+        raise InputError(f"{file.path} is damaged ({error}): make it again") from None
+    _check_text(file.path, table.schema, [name for name in PAIR_COLUMNS if name in table.schema.names])
     return table
 
 

@@ -8,7 +8,8 @@ from typing import Any
 from augment import __version__
 from augment.errors import InputError
 from pipelines.console import harmless
-from pipelines.files import locked, write_whole
+from pipelines.files import remove_temporaries, write_whole
+from pipelines.lock import locked_file
 from pipelines.look.figures import (
     QUANTILE_NAMES,
     figure,
@@ -23,7 +24,7 @@ from pipelines.look.opened import Opened, open_path
 from pipelines.look.rowtext import heading, lines
 from pipelines.look.sample import Wanted, sample_rows
 from pipelines.look.statistics import SAMPLE_ROWS, Statistics, statistics
-from pipelines.pairing.candidates import beside
+from pipelines.recipe import beside
 
 REPORT_ROWS = 20
 ROWS_PER_REASON = 3
@@ -51,8 +52,7 @@ class Page:
 
 def report_path(path: Path) -> Path:
     """Where the report of a dataset goes: `data/pairs.arrow` -> `data/pairs.report.html`, beside a folder too."""
-    named = path if path.name else path.resolve()
-    return beside(named, "report.html")
+    return beside(path, "report.html")
 
 
 def write_report(path: Path, out: Path | None = None, page: Page | None = None, *, overwrite: bool = False) -> bool:
@@ -73,7 +73,8 @@ def write_report(path: Path, out: Path | None = None, page: Page | None = None, 
     target = out if out is not None else report_path(path)
     _check_free(target, overwrite=True)
     html = report_html(open_path(path), page or Page())
-    with locked(target):
+    with locked_file(target):
+        remove_temporaries(target)
         if target.is_file() and target.read_text(encoding="utf-8") == html:
             return False
         _check_free(target, overwrite=overwrite)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from augment.errors import InputError
+from augment.errors import InputError, TwinviewsError
 from augment.view import Runtime
 from pipelines.console import note, show, show_json, table
 from pipelines.filter import Filter, make_filter
@@ -100,7 +100,7 @@ def _report(pairs: Pairs) -> None:
     if pairs.made or not report_path(pairs.path).exists():
         try:
             write_pairs_report(pairs.path)
-        except (InputError, OSError) as error:
+        except (TwinviewsError, OSError) as error:
             note(f"no report was written: {error}")
 
 
@@ -110,7 +110,7 @@ def _source(options: PairsOptions, running: Running, held: ExitStack) -> PairSou
         return _mixture(options)
     if options.policy == "entailment":
         return Entailment(held.enter_context(nli_sources(options.sources)), options.limit)
-    sentences = held.enter_context(sentences_for(options.sources))
+    sentences = sentences_for(options.sources)
     return pair_views(options.policy, options.views, sentences, options.seed, options.limit, running)
 
 
@@ -151,8 +151,8 @@ def preview_pairs(options: PairsOptions, running: Running, out: Path, rejects: P
         with nli_sources(options.sources) as sources:
             preview["sources"] = {each.source.name: f"{each.columns.text} and {each.columns.pair}" for each in sources}
     else:
-        with sentences_for(options.sources, dry_run=True) as sentences:
-            preview |= preview_views(options.policy, options.views, sentences, options.seed, options.limit, running)
+        sentences = sentences_for(options.sources, dry_run=True)
+        preview |= preview_views(options.policy, options.views, sentences, options.seed, options.limit, running)
     return {**preview, "filters": filters, **({"rejects": str(rejects)} if rejects is not None else {})}
 
 

@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 from augment.errors import InputError
-from pipelines.filter import About, Pair
+from pipelines.filter import About, Pair, last_hop
 from pipelines.folder import Dataset
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import Input
@@ -127,8 +126,9 @@ class Side:
         """Its view and its language: the one that is translated to, or that of the sentences."""
         if self.dataset is None:
             return About(self.name, "identity")
-        plan = self.dataset.plan
-        return About(self.name, plan.name, plan.params.get("to") or plan.params.get("source"))
+        params = self.dataset.plan.params
+        to = params.get("to")
+        return About(self.name, self.dataset.plan.name, last_hop(to) if to else params.get("source"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,8 +253,3 @@ def _pick(rows: Iterator[ViewRow] | None, side: Side, identity: str, text: str) 
 def _columns(dataset: Dataset) -> list[str]:
     table = next(iterate_tables(dataset.path, dataset.receipts[:1]))
     return list(table.schema.names)
-
-
-def beside(out: Path, ending: str) -> Path:
-    """The file beside `out` with another ending: `data/pairs.arrow`, `card.md` -> `data/pairs.card.md`."""
-    return out.with_name(f"{out.name.removesuffix('.arrow')}.{ending}")

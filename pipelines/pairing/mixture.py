@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from pathlib import Path
 from typing import Any, Literal
 
 import xxhash
@@ -15,9 +14,9 @@ from augment.errors import InputError
 from pipelines.files import sha256_of
 from pipelines.filter import about_name
 from pipelines.pairing.candidates import Candidate, PairCounts
-from pipelines.pairs import PAIR_COLUMNS, check_stream, pair_files
+from pipelines.pairs import PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Input
-from pipelines.shards import BATCH_ROWS
+from pipelines.shards import BATCH_ROWS, read_table
 
 SOURCE = "source"
 
@@ -28,7 +27,7 @@ class Ingredient:
 
     name: str
     weight: Fraction
-    files: tuple[Path, ...]
+    files: tuple[PairFile, ...]
     rows: int
     sha256: str
 
@@ -50,8 +49,6 @@ def ingredients(mix: Sequence[str]) -> list[Ingredient]:
 
 
 def _ingredient(written: str) -> Ingredient:
-    import pyarrow as pa
-
     path, equals, number = written.rpartition("=")
     name = path if equals else written
     try:
@@ -60,17 +57,14 @@ def _ingredient(written: str) -> Ingredient:
         weight = Fraction(0)
     if weight <= 0:
         raise InputError(f"--mix {written}: the weight {number!r} is no number above 0: write PATH=WEIGHT")
-    files = pair_files(name)
-    rows = 0
-    for file in files:
-        check_stream(file)
-        with pa.memory_map(str(file)) as mapped:
-            rows += sum(batch.num_rows for batch in pa.ipc.open_stream(mapped))
+    # With a hash each, those too that came without one: another file in its place would not have so many rows.
+    files = tuple(PairFile(file.path, sha256_of(file.path)) for file in pair_files(name))
+    rows = sum(read_table(file.path, file.sha256).num_rows for file in files)
     if not rows:
         raise InputError(f"--mix {name} holds no pairs: leave it out, or make it again")
-    hashes = "".join(sha256_of(file) for file in files)
+    hashes = "".join(file.sha256 or "" for file in files)
     digest = hashes if len(files) == 1 else hashlib.sha256(hashes.encode()).hexdigest()
-    return Ingredient(name, weight, tuple(files), rows, digest)
+    return Ingredient(name, weight, files, rows, digest)
 
 
 def shares(parts: Sequence[Ingredient], limit: int | None, *, repeat: bool) -> list[int]:
@@ -135,7 +129,7 @@ class Mixture:
         """`source`, the name of the part, and what all parts have beyond the columns of pairs."""
         import pyarrow as pa
 
-        schemas = [_schema(file) for part in self.parts for file in part.files]
+        schemas = [read_table(file.path, file.sha256).schema for part in self.parts for file in part.files]
         common = {field.name: field.type for field in schemas[0] if all(_has(schema, field) for schema in schemas)}
         extra = {name: kind for name, kind in common.items() if name not in (*PAIR_COLUMNS, SOURCE)}
         return {SOURCE: pa.string(), **extra}
@@ -184,20 +178,10 @@ def _drawn(part: Ingredient, count: int, names: Sequence[str], draw: random.Rand
 
 
 def _rows(part: Ingredient, names: Sequence[str]) -> Iterator[dict[str, Any]]:
-    import pyarrow as pa
-
     for file in part.files:
-        with pa.memory_map(str(file)) as mapped:
-            for batch in pa.ipc.open_stream(mapped):
-                for start in range(0, batch.num_rows, BATCH_ROWS):
-                    yield from batch.select(list(names)).slice(start, BATCH_ROWS).to_pylist()
-
-
-def _schema(file: Path) -> Any:  # noqa: ANN401 - a pyarrow schema
-    import pyarrow as pa
-
-    with pa.memory_map(str(file)) as mapped:
-        return pa.ipc.open_stream(mapped).schema
+        for batch in read_table(file.path, file.sha256).select(list(names)).to_batches():
+            for start in range(0, batch.num_rows, BATCH_ROWS):
+                yield from batch.slice(start, BATCH_ROWS).to_pylist()
 
 
 def _has(schema: Any, field: Any) -> bool:  # noqa: ANN401 - a pyarrow schema and field

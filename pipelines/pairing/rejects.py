@@ -41,13 +41,11 @@ def check_rejects(rejects: Path | None, made: Mapping[str, Any], *, overwrite: b
     Raises:
         InputError: Something is there that the recipe does not know and that `overwrite` does not cover.
     """
-    import pyarrow as pa
-
     if rejects is None or not rejects.exists() or (rejects.is_file() and intact_rejects(rejects, made)):
         return
     try:
         ours = overwrite and rejects.is_file() and {*PAIR_COLUMNS, REASON} <= set(read_table(rejects).schema.names)
-    except pa.ArrowInvalid:
+    except InputError:
         ours = False
     if not ours:
         what = "is no file of rejects of ours" if overwrite or not rejects.is_file() else "exists"

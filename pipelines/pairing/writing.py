@@ -1,7 +1,5 @@
 """Candidates to pairs on disk: filtered, counted by reason, written whole, with recipe and card beside them."""
 
-import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
@@ -13,14 +11,16 @@ from typing import Any, BinaryIO
 from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
 from pipelines.card import pairs_card
-from pipelines.files import TEMPORARY, locked, remove_temporaries, sha256_of, whole_file, write_whole
+from pipelines.claim import STAGED, claim, remove_leftovers
+from pipelines.files import remove_temporaries, sha256_of, temporary_file, whole_file, write_whole
 from pipelines.filter import ENTRY_POINT_GROUP, Filter
-from pipelines.folder import CARD_FILE, RECIPE_FILE, claim, finalise, finished_dataset
-from pipelines.pairing.candidates import Candidate, PairCounts, PairSource, beside
+from pipelines.folder import CARD_FILE, RECIPE_FILE, finalise, finished_dataset, valid_counts
+from pipelines.lock import locked_file, locked_folder
+from pipelines.pairing.candidates import Candidate, PairCounts, PairSource
 from pipelines.pairing.rejects import REASON, check_rejects, intact_rejects, open_rejects, rejects_facts
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE, Plan
-from pipelines.recipe import recipe_text
+from pipelines.recipe import beside, read_made, recipe_text
 from pipelines.shards import BATCH_ROWS, Receipt, commit_shard, read_table
 
 IDENTICAL = "the two views are identical"
@@ -151,10 +151,10 @@ def write_pairs(job: PairsJob, out: Path, *, rejects: Path | None = None, overwr
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     job.schema()  # a clash of columns is told before anything is looked at or written
     with ExitStack() as held:
-        held.enter_context(locked(out))
+        held.enter_context(locked_folder(out) if job.shards else locked_file(out))
         if rejects is not None:
-            held.enter_context(locked(rejects))
-            remove_temporaries(rejects.parent, rejects.name)
+            held.enter_context(locked_file(rejects))
+            remove_temporaries(rejects)
         return (_write_folder if job.shards else _write_file)(job, out, rejects, overwrite)
 
 
@@ -164,9 +164,9 @@ def _records(out: Path) -> tuple[Path, Path]:
 
 def _write_file(job: PairsJob, out: Path, rejects: Path | None, overwrite: bool) -> Pairs:
     plan = job.plan()
-    remove_temporaries(out.parent, out.name)
     card, recipe = _records(out)
-    made = _made(recipe)
+    remove_temporaries(out, card, recipe)
+    made = read_made(recipe)
     counts = _standing_file(out, plan, made, rejects, overwrite)
     if counts is not None:
         return Pairs(out, counts, made=False)
@@ -183,26 +183,19 @@ def _write_file(job: PairsJob, out: Path, rejects: Path | None, overwrite: bool)
 
 def _write_folder(job: PairsJob, out: Path, rejects: Path | None, overwrite: bool) -> Pairs:
     plan = job.plan()
-    remove_temporaries(out.parent, out.name)
-    made = _made(out / RECIPE_FILE)
+    made = read_made(out / RECIPE_FILE)
     standing = claim(out, plan, overwrite=overwrite)
+    remove_leftovers(out)
     finished = None if standing is None else finished_dataset(out, standing)
     if finished is not None and intact_rejects(rejects, made):
         return Pairs(out, finished.counts, made=False)
     check_rejects(rejects, made, overwrite=overwrite)
-    spool = out.with_name(f".{out.name}.{os.getpid()}{TEMPORARY}")
-    try:
-        with open_rejects(rejects) as rejected:
-            with spool.open("wb") as stream:
-                counts = _fill(job, stream, rejected)
-            out.mkdir(exist_ok=True)
-            remove_temporaries(out)
-            write_whole(out / PLAN_FILE, plan.to_json())
-            receipts = _cut(spool, out, job.shards or 1)
-            texts = {RECIPE_FILE: job.recipe(**rejects_facts(rejected)), CARD_FILE: job.card(plan, counts)}
-            return Pairs(out, finalise(out, plan, receipts, job.schema(), texts, counts).counts, made=True)
-    finally:
-        spool.unlink(missing_ok=True)
+    with temporary_file(out / STAGED) as spool, open_rejects(rejects) as rejected:
+        counts = _fill(job, spool, rejected)
+        write_whole(out / PLAN_FILE, plan.to_json())
+        receipts = _cut(Path(spool.name), out, job.shards or 1)
+        texts = {RECIPE_FILE: job.recipe(**rejects_facts(rejected)), CARD_FILE: job.card(plan, counts)}
+        return Pairs(out, finalise(out, plan, receipts, job.schema(), texts, counts).counts, made=True)
 
 
 def _cut(spool: Path, out: Path, shards: int) -> list[Receipt]:
@@ -273,15 +266,6 @@ class _Rows(AbstractContextManager["_Rows"]):
             self._writer.close()
 
 
-def _made(recipe: Path) -> Mapping[str, Any]:
-    """What a recipe of ours says was made with it; nothing if there is none."""
-    try:
-        made = json.loads(recipe.read_text(encoding="utf-8"))["made"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return {}
-    return made if isinstance(made, dict) else {}
-
-
 def _standing_file(
     out: Path, plan: Plan, made: Mapping[str, Any], rejects: Path | None, overwrite: bool
 ) -> Mapping[str, Any] | None:
@@ -300,5 +284,5 @@ def _standing_file(
     difference = standing.difference(plan)
     if difference is not None:
         raise InputError(f"{out} belongs to another recipe, {difference}: choose another --out, or --overwrite it")
-    intact: Mapping[str, Any] | None = counts if sha256_of(out) == sha256 and intact_rejects(rejects, made) else None
-    return intact
+    is_whole = sha256_of(out) == sha256 and intact_rejects(rejects, made)
+    return valid_counts("pairs", counts) if is_whole else None

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from augment.errors import InputError
 from pipelines.reading.rows import Columns, Row, text_column
+from pipelines.shards import check_stream_end
 
 BATCH_ROWS = 10_000
 Wanted: TypeAlias = tuple[str, str | None, str | None]
@@ -37,6 +38,7 @@ def read_arrow(path: Path, name: str, columns: Columns) -> Iterator[Row]:
                 reader = pa.ipc.open_file(mapped)
                 batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
             else:
+                check_stream_end(path)
                 reader = pa.ipc.open_stream(mapped)
                 batches = iter(reader)
             wanted = wanted_columns(name, columns, reader.schema)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from augment.errors import InputError, MissingExtraError
 from augment.view import Runtime
 from pipelines.filter import About, Filter, Pair, about_name, filter_names, filter_summaries, make_filter
-from pipelines.filters.near_duplicates import HASHES, Index, MinHash, rows_per_band
+from pipelines.filters.near_duplicates import HASHES, Index, MinHash, Origin, rows_per_band
 
 CPU = Runtime("cpu")
 MASKED, PLAIN, GERMAN = About("span-mask", "span-mask"), About("synonym"), About("de", "translate", "de")
@@ -199,6 +199,14 @@ def test_near_duplicates_of_kept_pairs_are_dropped_across_batches() -> None:
     ]
 
 
+def test_near_duplicates_let_a_sentence_have_several_views() -> None:
+    by_synonym, by_mask = pair(SENTENCE, SENTENCE), pair(SENTENCE, SENTENCE, about=(PLAIN, MASKED))
+    elsewhere = pair(SENTENCE, SENTENCE, text="Another sentence.", about=(PLAIN, MASKED))
+    assert reasons("near-duplicates", [by_synonym, by_mask]) == [None, None]
+    assert reasons("near-duplicates", [by_mask, by_mask])[-1] is not None
+    assert reasons("near-duplicates", [by_synonym, elsewhere])[-1] is not None
+
+
 def test_near_duplicates_forget_what_is_behind_the_window() -> None:
     others = [pair(f"{word} is number {word * 3}", f"{word * 2}!") for word in ("alpha", "beta", "gamma")]
     sentence = pair(SENTENCE, SENTENCE)
@@ -232,8 +240,8 @@ def test_similar_pairs_meet_in_a_band() -> None:
         index = Index(10, rows_per_band(0.8))
         one = generator.integers(0, 2**32, HASHES, dtype=np.uint32)
         two = np.where(generator.random(HASHES) < 0.8, one, generator.integers(0, 2**32, HASHES, dtype=np.uint32))
-        index.add(one)
-        found += index.most_similar(two.astype(np.uint32)) > 0
+        index.add(one, Origin(1, 1))
+        found += index.most_similar(two.astype(np.uint32), Origin(2, 1)) > 0
     assert found >= 190
 
 
@@ -283,7 +291,12 @@ def test_every_filter_has_a_summary() -> None:
 
 @pytest.mark.parametrize(
     ("name", "view", "language"),
-    [("translate-fr", "translate", "fr"), ("translate-de:2", "translate", "de"), ("span-mask", "span-mask", None)],
+    [
+        ("translate-fr", "translate", "fr"),
+        ("translate-de:2", "translate", "de"),
+        ("translate-de+fr", "translate", "fr"),
+        ("span-mask", "span-mask", None),
+    ],
 )
 def test_a_name_says_what_made_a_side(name: str, view: str, language: str | None) -> None:
     assert about_name(name) == About(name, view, language)

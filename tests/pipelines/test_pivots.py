@@ -14,6 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from pipelines.kept import KeptRows
+
 ROOT = Path(__file__).parents[2]
 VIEWS = '''"""There (capitals) and back (reversed); every text that goes there is logged."""
 
@@ -184,6 +186,18 @@ def test_translations_made_for_their_own_sake_are_pivots_too(
     done("there", lines, "--to", "xx")
     done("back", "--pivot", "xx")
     assert len(log()) == 60
+
+
+@pytest.mark.slow
+def test_kept_pivots_may_hold_more_text_than_a_column_of_strings(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "x" * 45_000_000
+    shards = [pa.table({"id": [f"{shard:08x}{row:08x}" for row in range(16)]}) for shard in range(3)]
+    texts = pa.array([text] * 16)  # shared by all shards, which together have more than 2 GiB
+    shards = [shard.append_column("text", texts) for shard in shards]
+    monkeypatch.setattr("pipelines.kept._committed", lambda folder: shards)
+    wanted = [f"{2:08x}{5:08x}", f"{9:08x}{0:08x}", f"{0:08x}{15:08x}"]
+    found = KeptRows([Path()]).find(wanted, [text] * 3)
+    assert {place: row["id"] for place, row in found.items()} == {0: wanted[0], 2: wanted[2]}
 
 
 def test_several_pivots_make_several_datasets(done: Callable[..., Any], lines: Path, folder: Path) -> None:

@@ -59,6 +59,25 @@ def test_original_pairs_a_sentence_with_several_views(augment: Augment, lines: P
     assert counts["parts"] == {"original x masked": 60, "original x other": 10}
 
 
+def test_several_views_of_a_sentence_are_no_near_duplicates(augment: Augment, folder: Path) -> None:
+    texts = [" ".join(f"{letter}{number}" for number in range(100, 120)) for letter in "abcd"]
+    (folder / "long.txt").write_text("\n".join(texts) + "\n")
+    augment("ingest", "long.txt")
+    for seed in (1, 2):
+        augment("span-mask", "--seed", seed, "--out", f"data/views/mask-{seed}")
+    views = ["--view", "mask-1", "--view", "mask-2"]
+    run = ["build-pairs", "--pairs", "original", *views, "--filter", "near-duplicates:threshold=0.6", "--json"]
+    counts = json.loads(augment(*run).out)
+    assert (counts["pairs"], counts["dropped"]) == (8, {})
+
+
+def test_the_language_of_several_hops_is_the_last_one(twins: Twins, lines: Path) -> None:
+    pytest.importorskip("py3langid")
+    done(twins("ingest", lines))
+    hops = ["build-pairs", "--pairs", "multilingual", "--view", "speak-de+fr", "--json"]
+    assert json.loads(done(twins(*hops, "--filter", "language:a=en,certain=1")))["pairs"] == 58
+
+
 def test_hypotheses_are_views_of_their_own(twins: Twins, lines: Path) -> None:
     done(twins("speak", lines, "--to", "de", "--best", 3))
     couple = ["--view", "speak-de", "--view", "speak-de:2", "--json"]

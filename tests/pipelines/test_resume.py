@@ -60,7 +60,7 @@ def test_resumed_run_is_byte_identical(start: Start, lines: Path, folder: Path, 
     if workers > 1:
         time.sleep(0.5)  # workers notice that their parent is gone, and end
         assert committed(folder / "killed") - done <= workers
-    (folder / "killed" / ".data-00011.arrow.1.tmp").write_bytes(b"half a shard")
+    (folder / "killed" / ".data-00011.arrow.1.augment.tmp").write_bytes(b"half a shard")
     code, out, _ = finish(start(*run, "--out", "killed", "--json"))
     assert code == 0
     assert 0 < json.loads(out)["made_now"] < 60
@@ -175,7 +175,8 @@ def test_a_second_writer_is_refused(start: Start, lines: Path, folder: Path, aug
     wait_for(lambda: committed(folder / "out") >= 1)
     second = finish(start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.05))
     assert second[0] == 2
-    assert second[2] == "error: out is being written by another process: wait for it, or choose another --out\n"
+    assert second[2].startswith(f"error: out is being written by another process (pid {process.pid}: ")
+    assert second[2].endswith("slow --out out --shard-size 5 --nap 0.05): wait for it, or choose another --out\n")
     assert finish(process)[0] == 0
 
 
@@ -213,7 +214,11 @@ def test_a_disk_that_takes_no_more_is_one_line_and_the_run_goes_on_later(augment
         stopped = augment("span-mask", lines, "--out", "out")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert (stopped.code, stopped.err) == (1, "error: [Errno 27] File too large\n")
+    assert (stopped.code, stopped.err) == (
+        1,
+        "error: out/data-00000.arrow cannot be written (File too large): "
+        "mend that and run the same command again to go on\n",
+    )
     assert augment("span-mask", lines, "--out", "out").code == 0
     assert content(Path("out")) == content(Path("undisturbed"))
 

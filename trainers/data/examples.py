@@ -136,6 +136,9 @@ def file_lines(path: Path) -> list[str]:
 def _dataset_texts(path: Path) -> Iterable[str]:
     from datasets import Dataset, load_from_disk
 
+    from pipelines.pairs import check_dataset
+
+    check_dataset(path)
     try:
         dataset = load_from_disk(str(path))
     except (OSError, ValueError) as error:

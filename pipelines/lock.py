@@ -1,0 +1,127 @@
+"""One writer at a time for an output: a lock file that says who holds it and that a killed process leaves open."""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from augment.errors import InputError
+
+LOCK = ".augment.lock"
+"""The lock of a dataset folder lies in it, under this name; that of a file beside it, with its name before this."""
+MARK = b'{"twinviews": '
+"""How what we write into a lock file begins."""
+
+
+@contextmanager
+def locked_folder(out: Path) -> Iterator[None]:
+    """Hold a dataset folder for this process, and make it; it is removed again if it is new and stays empty.
+
+    Raises:
+        InputError: Another process holds it (the line says which), or something on the way to `out` is no folder.
+    """
+    with _held(out / LOCK, out):
+        yield
+
+
+@contextmanager
+def locked_file(out: Path) -> Iterator[None]:
+    """Hold an output that is one file, and make the folders above it, as `locked_folder` does."""
+    with _held(out.with_name(f".{out.name}{LOCK}"), out):
+        yield
+
+
+@contextmanager
+def _held(lock: Path, out: Path) -> Iterator[None]:
+    made = [folder for folder in (lock.parent, *lock.parent.parents) if not folder.exists()]
+    try:
+        descriptor = _acquire(lock, out)
+        try:
+            yield
+        finally:
+            lock.unlink(missing_ok=True)
+            os.close(descriptor)
+    finally:
+        for folder in made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+
+def _acquire(lock: Path, out: Path) -> int:
+    """The descriptor of the lock file, locked and with our name in it."""
+    while True:
+        descriptor = _open(lock, out)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_open_file(descriptor, lock):
+                _sign(descriptor, lock)
+                return descriptor
+        except BlockingIOError:
+            owner = _owner(_read(descriptor))
+            os.close(descriptor)
+            raise InputError(
+                f"{out} is being written by another process{owner}: wait for it, or choose another --out"
+            ) from None
+        except BaseException:
+            os.close(descriptor)
+            raise
+        # The holder before us removed the file between our opening and locking it.
+        os.close(descriptor)
+
+
+def _open(lock: Path, out: Path) -> int:
+    for attempt in range(100):
+        try:
+            lock.parent.mkdir(parents=True, exist_ok=True)
+            # A link in the lock's place would have us write into somebody's file.
+            return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
+        except FileNotFoundError:  # a holder before us may have taken the folder away after we made it
+            if attempt == 99:
+                raise
+        except (FileExistsError, NotADirectoryError):
+            raise InputError(f"{out} cannot be made, a file is in the way: choose another --out") from None
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.EISDIR):
+                raise
+            raise _not_ours(lock) from None
+    raise AssertionError("the last attempt returns or raises")
+
+
+def _not_ours(lock: Path) -> InputError:
+    return InputError(f"{lock} is in the place of our lock file and is none: move it away")
+
+
+def _sign(descriptor: int, lock: Path) -> None:
+    content = _read(descriptor)
+    if content[: len(MARK)] != MARK[: len(content)]:
+        raise _not_ours(lock)
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
+    os.ftruncate(descriptor, 0)
+    with contextlib.suppress(OSError):  # on a full disk it holds all the same, and does not say who it is
+        os.pwrite(descriptor, MARK + json.dumps({"pid": os.getpid(), "command": command}).encode() + b"}", 0)
+
+
+def _read(descriptor: int) -> bytes:
+    return os.pread(descriptor, 1 << 20, 0)
+
+
+def _owner(content: bytes) -> str:
+    """Who a lock file says holds it, in words; nothing if it does not say yet."""
+    try:
+        holder = json.loads(content)["twinviews"]
+        return f" (pid {int(holder['pid'])}: {str(holder['command'])[:200]})"
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
+def _is_open_file(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.stat())
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,370 @@
+"""What is on disk: nobody else's is touched, nothing unfinished or altered is read, leftovers go."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pipelines.console import InputError
+from pipelines.pairs import PAIR_COLUMNS, read_pairs
+
+Augment = Callable[..., Any]
+Start = Callable[..., "subprocess.Popen[str]"]
+SENTENCES, VIEW, PAIRS = Path("data/sentences"), Path("data/views/span-mask"), Path("data/pairs.arrow")
+
+
+@pytest.fixture
+def made(augment: Augment, lines: Path) -> Augment:
+    """Sentences, a view of them, and pairs of both."""
+    augment("span-mask", lines)
+    augment("build-pairs", "--pairs", "original", "--view", "span-mask")
+    assert PAIRS.exists()
+    return augment
+
+
+def is_refused(done: Any, *expected: str, code: int = 2) -> None:  # noqa: ANN401 - an Outcome
+    assert done.code == code, done.err
+    last = done.err.splitlines()[-1]
+    assert last.startswith("error: ")
+    for each in expected:
+        assert each in last
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def flip(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def stream(path: Path, rows: int, first: int = 0) -> None:
+    texts = [f"sentence {number}" for number in range(first, first + rows)]
+    table = pa.table(dict.fromkeys(PAIR_COLUMNS, texts))
+    with pa.ipc.new_stream(path, table.schema) as writer:
+        writer.write_table(table, max_chunksize=10)
+
+
+def cut_between_batches(path: Path) -> None:
+    """Leave out the last batches and the end of a stream."""
+    with pa.memory_map(str(path)) as mapped:
+        table = pa.ipc.open_stream(mapped).read_all()
+    sink = pa.BufferOutputStream()
+    writer = pa.ipc.new_stream(sink, table.schema)
+    writer.write_table(table.slice(0, 10))
+    path.write_bytes(sink.getvalue().to_pybytes())
+
+
+def test_nothing_but_our_own_is_removed(made: Augment, folder: Path) -> None:
+    foreign = [
+        Path("data/.sentences.backup.tmp/precious"),
+        Path("data/.sentences.123.tmp/precious"),
+        Path("data/.sentences.v2.123.augment.tmp/precious"),
+        Path("data/.pairs2.arrow.123.augment.tmp"),
+        Path("data/.pairs.jsonl.123.augment.tmp"),
+    ]
+    for path in foreign:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("precious")
+    made("ingest", folder / "lines.txt", "--limit", 9, "--overwrite")
+    made("build-pairs", "--pairs", "self", "--overwrite")
+    made("build-pairs", "--pairs", "self", "--shards", 2)
+    made("build-pairs", "--pairs", "self", "--out", "data")
+    assert [path.read_text() for path in foreign] == ["precious"] * len(foreign)
+
+
+@pytest.mark.parametrize("name", ["receipts/notes.txt", "receipts/data-00099.arrow.json", "data-00099.arrow"])
+@pytest.mark.parametrize("command", ["ingest", "span-mask", "build-pairs"])
+def test_overwrite_keeps_foreign_files_in_a_dataset(made: Augment, folder: Path, command: str, name: str) -> None:
+    made("build-pairs", "--pairs", "self", "--shards", 2)
+    out = {"ingest": SENTENCES, "span-mask": VIEW, "build-pairs": Path("data/pairs")}[command]
+    (out / name).write_text("precious")
+    before = tree(out)
+    more = ["--pairs", "self", "--shards", 3] if command == "build-pairs" else [folder / "lines.txt"]
+    is_refused(made(command, *more, "--limit", 5, "--overwrite"), name, "which we did not write")
+    assert tree(out) == before
+
+
+def test_a_linked_folder_is_written_where_it_leads(augment: Augment, lines: Path) -> None:
+    Path("disk").mkdir()
+    for command in ("ingest", "span-mask"):
+        (Path("disk") / command).mkdir()
+        Path(command).symlink_to(f"disk/{command}")
+        assert augment(command, lines, "--out", command).code == 0
+        assert augment(command, lines, "--out", command, "--limit", 5, "--overwrite").code == 0
+        assert Path(command).is_symlink()
+        assert json.loads(augment("inspect", f"disk/{command}", "--json").out)["rows"] == 5
+
+
+@pytest.mark.parametrize("lock", ["data/sentences/.augment.lock", "data/.pairs.arrow.augment.lock"])
+def test_a_lock_neither_follows_a_link_nor_replaces_a_file(made: Augment, folder: Path, lock: str) -> None:
+    run = ["ingest", "lines.txt"] if "sentences" in lock else ["build-pairs", "--pairs", "self", "--overwrite"]
+    precious = folder / "precious.txt"
+    precious.write_text("precious")
+    Path(lock).symlink_to(precious)
+    is_refused(made(*run), lock, "move it away")
+    Path(lock).unlink()
+    Path(lock).write_text("precious")
+    is_refused(made(*run), lock, "move it away")
+    assert precious.read_text() == Path(lock).read_text() == "precious"
+    Path(lock).write_text('{"twinviews": {"pid": 1')  # a process that was killed while it wrote
+    assert made(*run).code == 0
+    assert not Path(lock).exists()
+
+
+def test_the_folder_that_one_is_in_can_be_the_output(
+    augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "lines.txt").write_text("one\ntwo\n")
+    (folder / "here").mkdir()
+    monkeypatch.chdir(folder / "here")
+    assert augment("ingest", "../lines.txt", "--out", ".").code == 0
+    assert augment("ingest", "../lines.txt", "--out", ".", "--limit", 1, "--overwrite").code == 0
+    assert augment("inspect", ".").code == 0
+    assert augment("export", ".", "--to", "jsonl").out.startswith("1 rows written to")
+    assert Path("plan.json").exists()
+
+
+def test_export_replaces_exports_only(made: Augment) -> None:
+    before = PAIRS.read_bytes()
+    is_refused(made("export", SENTENCES, "--out", PAIRS, "--overwrite"), "data/pairs.arrow exists")
+    assert PAIRS.read_bytes() == before
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until, "it did not happen within a minute"
+        time.sleep(0.01)
+
+
+def test_runs_on_other_outputs_leave_each_other_alone(augment: Augment, start: Start, lines: Path) -> None:
+    def ingest(*more: object) -> "subprocess.Popen[str]":
+        return start("ingest", "-", "--shard-size", 5, *more)
+
+    os.mkfifo("pipe")
+    slow = start("ingest", "pipe", "--out", "data/sentences.v2")
+    augment("ingest", lines)
+    exported = start("export", "data/sentences", "--to", "jsonl", "--out", "data/sentences.jsonl")
+    assert augment("ingest", lines, "--limit", 7, "--overwrite").code == 0
+    assert exported.wait(60) in (0, 2)  # 2: the sentences were changed under it
+    with open("pipe", "w") as pipe:
+        pipe.write("one\ntwo\n")
+    assert slow.wait(60) == 0, slow.communicate()
+    for process in (slow, exported):
+        process.communicate()
+
+
+def test_a_killed_run_leaves_nothing_once_it_is_repeated(made: Augment, start: Start, lines: Path) -> None:
+    gone = 4_194_304  # above the greatest process number that Linux gives
+    left = [
+        f"data/{name}"
+        for name in (
+            f".pairs.arrow.{gone}.augment.tmp",
+            f".pairs.card.md.{gone}.augment.tmp",
+            f".pairs.recipe.json.{gone}.augment.tmp",
+            f".sentences.jsonl.{gone}.augment.tmp",
+            f".sentences.report.html.{gone}.augment.tmp",
+            f"sentences/.data.{gone}.augment.tmp/data-00000.arrow",
+            f"sentences/.state.json.{gone}.augment.tmp",
+            f"views/span-mask/.card.md.{gone}.augment.tmp",
+            f"views/span-mask/receipts/.data-00000.arrow.json.{gone}.augment.tmp",
+        )
+    ]
+    for name in left:
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text("half")
+    assert made("ingest", lines).code == 0
+    assert made("span-mask", lines).code == 0
+    assert made("build-pairs", "--pairs", "original", "--view", "span-mask").code == 0
+    assert made("export", SENTENCES, "--to", "jsonl").code == 0
+    assert made("report", SENTENCES).code == 0
+    assert [name for name in left if Path(name).exists()] == []
+    assert list(Path("data").rglob("*.tmp")) == []
+
+
+def test_an_unfinished_folder_of_pairs_is_refused(made: Augment) -> None:
+    made("build-pairs", "--pairs", "self", "--shards", 3)
+    Path("data/pairs/state.json").unlink()
+    with pytest.raises(InputError, match="data/pairs is not finished"):
+        read_pairs("data/pairs")
+    for command in (["inspect", "data/pairs"], ["export", "data/pairs"], ["report", "data/pairs"]):
+        is_refused(made(*command), "data/pairs is not finished", "run the command")
+    is_refused(made("build-pairs", "--pairs", "mixture", "--mix", "data/pairs", "--out", "m.arrow"), "data/pairs")
+
+
+@pytest.mark.parametrize("place", [9, 300, -300, -1])
+def test_a_changed_byte_is_found_at_the_door(made: Augment, place: int) -> None:
+    flip(PAIRS, place)
+    with pytest.raises(InputError, match=r"data/pairs\.arrow "):
+        read_pairs(PAIRS)
+    for command in ("inspect", "export", "report"):
+        is_refused(made(command, PAIRS), "data/pairs.arrow")
+    shard = SENTENCES / "data-00000.arrow"
+    flip(shard, place)
+    for command in (["inspect", SENTENCES], ["export", SENTENCES], ["report", SENTENCES], ["identity"]):
+        is_refused(made(*command), str(shard), "altered")
+
+
+def test_trainers_look_at_sentences_too(made: Augment) -> None:
+    from trainers.data.examples import from_text
+
+    assert len(from_text(SENTENCES)) == 60
+    flip(SENTENCES / "data-00000.arrow", -20)
+    with pytest.raises(InputError, match=r"data-00000\.arrow is missing, altered or damaged"):
+        from_text(SENTENCES)
+
+
+def test_a_stream_without_its_end_is_refused(augment: Augment, folder: Path) -> None:
+    stream(folder / "alone.arrow", 50)
+    assert read_pairs("alone.arrow").num_rows == 50
+    cut_between_batches(folder / "alone.arrow")
+    with pytest.raises(InputError, match=r"alone\.arrow is cut short"):
+        read_pairs("alone.arrow")
+    is_refused(augment("ingest", "alone.arrow"), "alone.arrow is cut short")
+    is_refused(augment("inspect", "alone.arrow"), "alone.arrow is cut short")
+
+
+def test_pairs_copied_without_their_recipe_are_readable(made: Augment) -> None:
+    Path("copy.arrow").write_bytes(PAIRS.read_bytes())
+    assert read_pairs("copy.arrow").num_rows == 60
+
+
+def test_files_of_pairs_are_read_in_the_order_of_their_numbers(folder: Path) -> None:
+    (folder / "many").mkdir()
+    for number in (99_999, 100_000):
+        stream(folder / "many" / f"data-{number}.arrow", 1, first=number)
+    assert read_pairs("many")["text"][:] == ["sentence 99999", "sentence 100000"]
+
+
+def test_sentences_overwritten_while_a_view_runs_stop_it(
+    augment: Augment, start: Start, lines: Path, folder: Path
+) -> None:
+    augment("ingest", lines)
+    process = start("slow", "--shard-size", 5, "--nap", 0.1, "--out", "out")
+    wait_for(lambda: len(list(Path("out").glob("receipts/*.json"))) >= 2)
+    (folder / "other.txt").write_text("\n".join(f"other {number}" for number in range(60)) + "\n")
+    assert augment("ingest", "other.txt", "--overwrite").code == 0
+    _, err = process.communicate(timeout=60)
+    assert (process.returncode, err.count("\n")) == (2, 1)
+    assert "data/sentences/data-00000.arrow is not as it was written" in err
+    assert not Path("out/state.json").exists()
+
+
+def test_a_dry_run_counts_and_writes_nothing(augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("a dry run writes shards")
+
+    monkeypatch.setattr("pipelines.ingest.commit_shard", refuse)
+    said = json.loads(augment("ingest", lines, "--shard-size", 25, "--dry-run", "--json").out)
+    assert (said["kept"], said["shards"], said["made_now"]) == (60, 3, False)
+    assert json.loads(augment("span-mask", lines, "--dry-run", "--json").out)["rows"] == 60
+    assert not Path("data").exists()
+
+
+def test_a_dry_run_downloads_nothing(
+    augment: Augment, lines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from huggingface_hub import constants
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a dry run asks the network")
+
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr("socket.socket.connect", refuse)
+    for run in (
+        ["backtranslate", "--pivot", "de", "--models", "opus-mt"],
+        ["mlm-fill", "--encoder", "bert-base-uncased"],
+        ["build-pairs", "--pairs", "self", "--filter", "semantic:encoder=bert-base-uncased"],
+    ):
+        is_refused(augment(*run, "--dry-run"), "a dry run downloads nothing")
+    assert constants.HF_HUB_OFFLINE is False
+
+
+BROKEN = {
+    "empty": "",
+    "cut": '{"kind": "view", "na',
+    "list": "[]",
+    "number": "5",
+    "nested": "[" * 100_000 + "]" * 100_000,
+    "other": '{"statuses": 5, "rows": {}, "_data_files": {"a": 1}, "features": [], "shards": "x", "kind": [1]}',
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["counts.json", "plan.json", "state.json", "dataset_info.json", "receipts/data-00000.arrow.json"]
+)
+def test_a_damaged_record_is_one_line_or_made_again(made: Augment, lines: Path, name: str) -> None:
+    for (folder, command), content in product(
+        ((SENTENCES, ["ingest", lines]), (VIEW, ["span-mask", lines])), BROKEN.values()
+    ):
+        whole = tree(folder)
+        (folder / name).write_text(content)
+        is_refused(made("inspect", folder), str(folder))
+        again = made(*command)
+        if name == "plan.json":
+            is_refused(again, "plan.json is no plan of this version")
+            (folder / name).write_bytes(whole[name])
+        else:
+            assert again.code == 0, again.err
+        assert tree(folder) == whole
+
+
+@pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
+def test_a_damaged_recipe_of_pairs_is_one_line(made: Augment, content: str) -> None:
+    recipe = Path("data/pairs.recipe.json")
+    for damage in (content, json.dumps({"made": {"plan": 5, "counts": content, "sha256": [1]}})):
+        recipe.write_text(damage)
+        is_refused(made("build-pairs", "--pairs", "self"), "has no recipe of ours")
+        assert made("inspect", PAIRS).code == 0
+
+
+def test_a_full_disk_names_the_file_and_the_run_goes_on(augment: Augment, lines: Path) -> None:
+    """A limit on a file's size stands for a disk that is full: the same call fails, in the same place."""
+    import resource
+
+    augment("ingest", lines)
+    augment("span-mask")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for run, name in (
+        (["ingest", lines, "--out", "more"], "data-00000.arrow"),
+        (["span-mask", "--out", "view"], "view/plan.json"),
+        (["build-pairs", "--pairs", "original", "--view", "span-mask", "--out", "p.arrow"], "p.arrow"),
+        (["build-pairs", "--pairs", "self", "--shards", 2, "--out", "folder"], "folder/data"),
+        (["export", "data/sentences", "--to", "jsonl", "--out", "e.jsonl"], "e.jsonl"),
+        (["export", "data/sentences", "--to", "parquet", "--out", "e.parquet"], "e.parquet"),
+        (["report", "data/sentences", "--out", "r.html"], "r.html"),
+    ):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, limits[1]))
+        try:
+            stopped = augment(*run)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        is_refused(stopped, name, "cannot be written (File too large)", code=1)
+        assert augment(*run).code == 0
+    assert list(Path().rglob("*.tmp")) == []
+
+
+def test_a_kill_at_any_time_leaves_what_the_next_run_ends(start: Start, lines: Path, folder: Path) -> None:
+    run = ["ingest", lines, "--shard-size", 1, "--out", "out"]
+    for seconds in (0.2, 0.6, 1.0):
+        process = start(*run)
+        time.sleep(seconds)
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    process = start(*run)
+    assert process.wait(120) == 0
+    process.communicate()
+    assert len(list(Path("out").glob("data-*.arrow"))) == 60
+    assert [path.name for path in Path("out").rglob(".*")] == []
