@@ -11,6 +11,7 @@ from pipelines import console
 from pipelines.commands.look import add_look_commands
 from pipelines.commands.pairs import add_pairs_command
 from pipelines.commands.view import (
+    MOST,
     DryRunOption,
     JsonOption,
     LimitOption,
@@ -20,6 +21,7 @@ from pipelines.commands.view import (
     view_summary,
 )
 from pipelines.console import ConfigOption, show, show_json, table
+from pipelines.reading.lines import MAX_LINE_BYTES
 from pipelines.reading.sources import Format
 
 
@@ -84,9 +86,12 @@ def _ingest(
     format: Annotated[
         Format | None, typer.Option(help="Format of all sources; else by their endings.", show_default=False)
     ] = None,
+    max_line_bytes: Annotated[
+        int, typer.Option(min=1, max=MOST, help="The longest line that is read; a longer one is an error.")
+    ] = MAX_LINE_BYTES,
     out: Annotated[Path, typer.Option(help="Folder of the sentences.")] = Path("data/sentences"),
     limit: LimitOption = None,
-    shard_size: Annotated[int, typer.Option(min=1, help="Rows in a shard.")] = 50_000,
+    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows in a shard.")] = 50_000,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
@@ -98,7 +103,7 @@ def _ingest(
     from pipelines.ingest import Ingest, ingest
     from pipelines.reading.rows import Columns
 
-    job = Ingest(sources, Columns(column, label_column, pair_column), format, limit, shard_size)
+    job = Ingest(sources, Columns(column, label_column, pair_column), format, limit, shard_size, max_line_bytes)
     if dry_run:
         with TemporaryDirectory() as scratch:
             dataset, made = ingest(job, Path(scratch) / "sentences")

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, NoReturn, TypeAlias
 import typer
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
+from pipelines.recipe import parse_yaml
 
 __all__ = [
     "Color",
@@ -255,16 +256,16 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
 
 
 def _read_recipe(path: Path) -> Mapping[str, Any]:
-    import yaml
-
     try:
-        recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise InputError(f"no recipe file {str(path)!r}: give the path of a YAML or JSON file") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the recipe {str(path)!r} ({error}): give a YAML or JSON file") from None
-    except yaml.YAMLError as error:
-        raise InputError(f"{path} is no YAML ({error}): one `option: value` a line") from None
+    try:
+        recipe = parse_yaml(text)
+    except ValueError as error:
+        raise InputError(f"{path} is no YAML of a recipe ({error}): one `option: value` a line") from None
     if recipe is None:
         return {}
     if not isinstance(recipe, dict) or not all(isinstance(key, str) for key in recipe):

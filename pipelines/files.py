@@ -6,6 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from glob import escape
 from pathlib import Path
 from typing import BinaryIO
 
@@ -50,7 +51,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 def remove_temporaries(folder: Path, name: str = "") -> None:
     """Remove what an interrupted run left in `folder`: temporary files, and with `name` only those of that output."""
-    for leftover in folder.glob(f".{name}*{TEMPORARY}"):
+    for leftover in folder.glob(f".{escape(name)}*{TEMPORARY}"):
         if leftover.is_file():
             leftover.unlink()
 

@@ -20,6 +20,18 @@ def parquet(path: Path) -> None:
     pq.write_table(pa.table({"number": [1, 2]}), path)
 
 
+def no_utf8(*columns: str) -> pa.Table:
+    """Strings that Arrow takes on trust: the last column's second one is Latin-1."""
+    offsets = pa.py_buffer(b"\0\0\0\0\4\0\0\0\x09\0\0\0")
+    bad = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer("fineBäume".encode("latin-1"))])
+    return pa.table({**{name: ["a", "b"] for name in columns[:-1]}, columns[-1]: bad})
+
+
+def arrow(table: pa.Table, path: Path) -> None:
+    with pa.ipc.new_stream(path, table.schema) as writer:
+        writer.write_table(table)
+
+
 def truncated_zstd(path: Path) -> None:
     data = zstandard.ZstdCompressor().compress("\n".join(map(str, range(200_000))).encode())
     path.write_bytes(data[: len(data) // 2])
@@ -50,10 +62,21 @@ BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("list.jsonl", b"[1]\n", "list.jsonl: line 1 is a list"),
     ("keys.jsonl", b'{"a": "x", "b": "y"}\n', "keys.jsonl: line 1 has the columns 'a', 'b'"),
     ("number.jsonl", b'{"text": 5}\n', "number.jsonl: line 1: 'text' is 5, not a string"),
-    ("half.jsonl", b'{"text": "\\ud800"}\n', "half.jsonl: row 1 holds half a surrogate pair"),
+    ("half.jsonl", b'{"text": "\\ud800"}\n', "half.jsonl: line 1 holds half a surrogate pair (\\ud800)"),
+    ("halfpair.jsonl", b'{"text": "a", "pair": "\\udfff"}\n', "line 1 holds half a surrogate pair (\\udfff)"),
+    ("halflabel.jsonl", b'{"text": "a", "label": "\\ud800"}\n', "line 1 holds half a surrogate pair"),
+    ("deep.jsonl", b'{"text": "a", "more": ' + b"[" * 200_000 + b"]" * 200_000 + b"}\n", "line 1 is no JSON"),
+    ("lacking.jsonl", b'{"text": "a"}\n{"id": "secret"}\n', "line 2 has no column 'text', only 'id'"),
+    ("late.jsonl", b'{"id": "secret"}\n{"id": "b", "text": "a"}\n', "line 2 has the columns 'id', 'text'"),
+    ("long.txt", b"fine\n\n" + b"x" * (1 << 24) + b"x\n", "long.txt: line 3 is longer than 16,777,216 bytes"),
+    ("endless.txt.gz", gzip.compress(b"fine\n" + b"x" * (1 << 26)), "endless.txt.gz: line 2 is longer than"),
+    ("open.csv", b'text\n"' + b"never closed\n" * 1_500_000, "is no valid CSV (field larger than field limit"),
+    ("latin.parquet", lambda path: pq.write_table(no_utf8("text"), path), "cannot be read as parquet"),
+    ("latinlabel.parquet", lambda path: pq.write_table(no_utf8("text", "label"), path), "cannot be read as parquet"),
+    ("latin.arrow", lambda path: arrow(no_utf8("text"), path), "cannot be read as arrow"),
     ("numbers.parquet", parquet, "column 'number' is int64, not string"),
-    ("fake.parquet", b"no parquet\n", "fake.parquet is no Parquet file"),
-    ("fake.arrow", b"no arrow at all\n", "fake.arrow is no Arrow file"),
+    ("fake.parquet", b"no parquet\n", "fake.parquet cannot be read as parquet"),
+    ("fake.arrow", b"no arrow at all\n", "fake.arrow cannot be read as arrow"),
 ]
 
 
