@@ -46,7 +46,7 @@ def build_app() -> typer.Typer:
 
 
 def main() -> NoReturn:
-    """Entry point of `augment`."""
+    """Run the command line."""
     console.run(build_app())
 
 

@@ -158,10 +158,10 @@ def _sentences(job: Ingest, sources: Sequence[Source], counts: Counts) -> Iterat
     seen: set[int] = set()
     for source in sources:
         for row in read_rows(source, job.columns, job.max_line_bytes):
-            counts.read += row.count
+            counts.read += row.repeats
             text = normalise(row.text)
             if not text:
-                counts.empty += row.count
+                counts.empty += row.repeats
                 continue
             identity = row_id(text)
             if int(identity, 16) in seen:

@@ -39,7 +39,12 @@ def _inspect(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(min=-MOST, max=MOST, help="Draw the rows at random, and the sample of the statistics by it too.", show_default=False),
+        typer.Option(
+            min=-MOST,
+            max=MOST,
+            help="Draw the rows at random, and the sample of the statistics by it too.",
+            show_default=False,
+        ),
     ] = None,
     sample: SampleOption = SAMPLE_ROWS,
     color: Annotated[Color, typer.Option(help="Changes in colour; auto: on a terminal.")] = "auto",
@@ -91,7 +96,9 @@ def _export(
     path: PathArgument,
     to: Annotated[ExportFormat, typer.Option(help="Format to write.")] = "parquet",
     out: Annotated[Path | None, typer.Option(help="File to write; PATH with the format's ending if not given.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="Only the first N rows.", show_default=False)] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=MOST, help="Only the first N rows.", show_default=False)
+    ] = None,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,

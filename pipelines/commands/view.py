@@ -29,7 +29,9 @@ SourcesArgument = Annotated[
 # Beyond it lie numbers that no library takes.
 MOST = 10**18
 SeedOption = Annotated[int, typer.Option(min=-MOST, max=MOST, help="Run seed; each row's own seed comes from it.")]
-LimitOption = Annotated[int | None, typer.Option(min=1, max=MOST, help="Only the first N sentences.", show_default=False)]
+LimitOption = Annotated[
+    int | None, typer.Option(min=1, max=MOST, help="Only the first N sentences.", show_default=False)
+]
 WorkersOption = Annotated[int, typer.Option(min=1, max=MOST, help="Processes; several GPUs are dealt out to them.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 BatchTokensOption = Annotated[
@@ -51,9 +53,9 @@ class ViewOptions:
     ] = None
     seed: SeedOption = 0
     limit: LimitOption = None
-    shard_size: Annotated[
-        int, typer.Option(min=1, max=MOST, help="Rows in a shard, the most that a kill loses.")
-    ] = SHARD_ROWS
+    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows in a shard, the most that a kill loses.")] = (
+        SHARD_ROWS
+    )
     workers: WorkersOption = 1
     device: DeviceOption = "auto"
     batch_tokens: BatchTokensOption = None

@@ -56,7 +56,7 @@ class NliSource:
         """
         for row in read_rows(self.source, self.columns):
             premise, hypothesis = normalise(row.text), normalise(row.pair or "")
-            yield from repeat(NliRow(premise, hypothesis, self._label(row.label)), row.count)
+            yield from repeat(NliRow(premise, hypothesis, self._label(row.label)), row.repeats)
 
     def _label(self, label: str | None) -> str | None:
         text = (label or "").strip().lower()

@@ -21,9 +21,7 @@ def read_csv(lines: Iterator[Line], name: str, columns: Columns) -> Iterator[Row
 
 def read_tsv(lines: Iterator[Line], name: str, columns: Columns) -> Iterator[Row]:
     """Tab-separated; a quotation mark is an ordinary character, as in most corpora."""
-    return _read_cells(
-        lines, name, columns, lambda texts: csv.reader(texts, delimiter="\t", quoting=csv.QUOTE_NONE)
-    )
+    return _read_cells(lines, name, columns, lambda texts: csv.reader(texts, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
 class _Texts:
@@ -40,14 +38,14 @@ class _Texts:
             self.number = line.number
             if line.text or self.in_row:
                 self.in_row = True
-                yield from repeat(line.text + "\n", line.count)
+                yield from repeat(line.text + "\n", line.repeats)
             else:
-                self.empty += line.count
+                self.empty += line.repeats
 
     def take_empty(self) -> Iterator[Row]:
         """The empty lines since the last time, as one row."""
         if self.empty:
-            yield Row("", count=self.empty)
+            yield Row("", repeats=self.empty)
         self.empty = 0
 
 
@@ -69,9 +67,7 @@ def _read_cells(
             yield picks.row(cells, name, texts.number)
         yield from texts.take_empty()
     except csv.Error as error:
-        raise InputError(
-            f"{name}: line {texts.number} is no valid CSV ({error}): mend it, or give --format"
-        ) from None
+        raise InputError(f"{name}: line {texts.number} is no valid CSV ({error}): mend it, or give --format") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +114,9 @@ def _pick_columns(name: str, columns: Columns, first: Sequence[str]) -> tuple[_P
                 f"{name} has {len(cells)} columns ({listed(cells)}): say which with --column NAME or NUMBER"
             )
     else:
-        raise InputError(f"{name} has no column {listed([columns.text])}, its first row is {listed(cells)}: give --column")
+        raise InputError(
+            f"{name} has no column {listed([columns.text])}, its first row is {listed(cells)}: give --column"
+        )
     if not 0 <= text < len(cells):
         raise InputError(f"{name} has {len(cells)} columns, not column {columns.text}: give --column 1 to {len(cells)}")
 

@@ -18,11 +18,11 @@ _LINE = re.compile(rb"([^\r\n]*+)([\r\n]++)")
 
 
 class Line(NamedTuple):
-    """A line without its line end, and its number in the file, from 1; empty lines in a row are one with a count."""
+    """A line without its line end, and its number in the file, from 1; empty lines in a row are one that repeats."""
 
     number: int
     text: str
-    count: int = 1
+    repeats: int = 1
 
 
 def read_lines(path: Path, name: str, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
@@ -37,14 +37,14 @@ def read_lines(path: Path, name: str, max_line_bytes: int = MAX_LINE_BYTES) -> I
     """
     number = 0
     try:
-        for number, offset, body, count in _cut_lines(_read_chunks(path), max_line_bytes):
+        for number, offset, body, repeats in _cut_lines(_read_chunks(path), max_line_bytes):
             if len(body) > max_line_bytes:
                 raise InputError(
                     f"{name}: line {number} is longer than {max_line_bytes:,} bytes: give one sentence a line, "
                     "or raise --max-line-bytes of `augment ingest`"
                 )
             mark = len(BYTE_ORDER_MARK) if number == 1 and body.startswith(BYTE_ORDER_MARK) else 0
-            yield Line(number, _decode(body[mark:], name, number, offset + mark), count)
+            yield Line(number, _decode(body[mark:], name, number, offset + mark), repeats)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None
 
@@ -67,7 +67,7 @@ def _decode(raw: bytes, name: str, number: int, offset: int) -> str:
 
 
 def _cut_lines(chunks: Iterator[bytes], most: int) -> Iterator[tuple[int, int, bytes, int]]:
-    """Cut bytes into lines: number, offset, bytes without the line end, and how many empty lines in a row it stands for.
+    """Cut bytes into lines: number, offset, bytes without the line end, and how often the line, if empty, repeats.
 
     A line that has grown longer than `most` comes unfinished.
     """

@@ -15,7 +15,7 @@ class Row(NamedTuple):
     text: str
     label: str | None = None
     pair: str | None = None
-    count: int = 1
+    repeats: int = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ def read_rows(source: Source, columns: Columns, max_line_bytes: int = MAX_LINE_B
         )
         for row in rows:
             yield row
-            read += row.count
+            read += row.repeats
     except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(
             f"{name} cannot be read as {form}, or is damaged after row {read:,} ({error}): get it again, "
@@ -125,7 +125,7 @@ def read_rows(source: Source, columns: Columns, max_line_bytes: int = MAX_LINE_B
 
 
 def _read_text(lines: Iterator[Line], _name: str, _columns: Columns) -> Iterator[Row]:
-    return (Row(line.text, count=line.count) for line in lines)
+    return (Row(line.text, repeats=line.repeats) for line in lines)
 
 
 def _read_jsonl(lines: Iterator[Line], name: str, columns: Columns) -> Iterator[Row]:
@@ -137,7 +137,7 @@ def _read_jsonl(lines: Iterator[Line], name: str, columns: Columns) -> Iterator[
     for line in lines:
         where = f"{name}: line {line.number}"
         if not line.text.strip():
-            yield Row("", count=line.count)
+            yield Row("", repeats=line.repeats)
             continue
         try:
             value = json.loads(line.text)

@@ -84,7 +84,9 @@ def test_lines_do_not_depend_on_how_the_file_is_cut_into_chunks(parts: list[str]
     ]
     assert [text for _, text, _, count in cut for _ in range(count)] == expected
     assert all(text == there for _, text, there, _ in cut)
-    assert [number for number, *_ in cut] == list(itertools.accumulate((count for *_, count in cut[:-1]), initial=1))[: len(cut)]
+    assert [number for number, *_ in cut] == list(itertools.accumulate((count for *_, count in cut[:-1]), initial=1))[
+        : len(cut)
+    ]
 
 
 def test_empty_lines_between_quotes_of_a_csv_are_text(augment: Callable[..., Any], folder: Path) -> None:
