@@ -1,11 +1,9 @@
 """`python -m pipelines` is `augment`, and the entry point of both: Ctrl-C is quiet before anything else is imported."""
 
-from typing import NoReturn
-
 from pipelines.interrupt import end_at_once
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Run the command line."""
     end_at_once()
     from pipelines.cli import main as run_augment

@@ -105,8 +105,6 @@ def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
 
 def _check_streams(arguments: Sequence[str]) -> None:
     """Make sure that there is somewhere to write to, and that every argument can be written."""
-    if sys.stdin is None:
-        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115 - for as long as the process lives
     if sys.stdout is None:
         raise InputError("stdout is closed: send it somewhere, if only to /dev/null")
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -153,6 +151,9 @@ def _drop_stdout() -> bool:
 
 
 def _quiet_libraries() -> None:
+    for name in ("stdin", "stderr"):
+        if getattr(sys, name) is None:  # closed; a file opened now would take its place, and its messages
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 - held as long as the process
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     # The Hub's client reports every retry; that it failed is said once, in our own line.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
@@ -172,8 +173,6 @@ def _usage_message(error: Exception) -> str:
 
 def note(text: str) -> None:
     """Write one line to stderr: something the user should know that is no result."""
-    if sys.stderr is None:
-        return
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 

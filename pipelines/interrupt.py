@@ -1,22 +1,18 @@
 """Ctrl-C: one line at most, whenever it comes, and never lost. Imports nothing that takes time."""
 
-import contextlib
+import atexit
 import os
 import signal
 import sys
-import threading
-from collections.abc import Iterator
-from types import FrameType
-from typing import NoReturn
 
 EXIT_CODE = 130
 MESSAGE = "interrupted; run the same command again to go on"
-_came = threading.Event()
+_state = {"came": False}
 
 
 def came() -> bool:
     """Whether Ctrl-C came in the running command."""
-    return _came.is_set()
+    return _state["came"]
 
 
 def check() -> None:
@@ -29,42 +25,50 @@ def check() -> None:
 
 
 def end_at_once() -> None:
-    """Let Ctrl-C end the process where it is: for its start and its end, in which there is nothing to put in order."""
-    if _is_ours():
+    """Let Ctrl-C end the process where it is, at its start and its end: there is nothing to put in order."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
+        # The first one registered runs last: what is left then is the interpreter's own end, which hears no handler.
+        atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
-@contextlib.contextmanager
-def raised() -> Iterator[None]:
+class raised:
     """Let Ctrl-C raise KeyboardInterrupt in the block, once; a second one kills the process, whatever it hangs in."""
-    _came.clear()
-    if not _is_ours():
-        yield
-        return
-    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
-    sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else hook(lost)
-    try:
-        signal.signal(signal.SIGINT, _raise)
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        sys.unraisablehook = hook
+
+    def __enter__(self) -> None:
+        _state["came"] = False
+        self._before, self._hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+        if _is_free():
+            sys.unraisablehook = self._report
+            signal.signal(signal.SIGINT, _raise)
+
+    def __exit__(self, *_: object) -> None:
+        if signal.getsignal(signal.SIGINT) is _raise or came():
+            signal.signal(signal.SIGINT, self._before)
+        sys.unraisablehook = self._hook
+
+    def _report(self, lost: "sys.UnraisableHookArgs") -> None:
+        if lost.exc_type is not KeyboardInterrupt:
+            self._hook(lost)
 
 
-def _is_ours() -> bool:
+def _is_free() -> bool:
     """Whether nobody else took Ctrl-C: a job in the background ignores it, and only the main thread may ask for it."""
-    handlers = (signal.default_int_handler, _end)
-    return threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) in handlers
+    import threading
+
+    in_main = threading.current_thread() is threading.main_thread()
+    return in_main and signal.getsignal(signal.SIGINT) in (signal.default_int_handler, _end)
 
 
-def _raise(_signal: int, _frame: FrameType | None) -> NoReturn:
-    _came.set()
+def _raise(_signal: int, _frame: object) -> None:
+    _state["came"] = True
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     raise KeyboardInterrupt
 
 
-def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
-    if not came():
-        with contextlib.suppress(OSError):
+def _end(_signal: int, _frame: object) -> None:
+    try:
+        if not came():
             os.write(2, f"{MESSAGE}\n".encode())
-    os._exit(EXIT_CODE)
+    finally:  # also where stderr is closed
+        os._exit(EXIT_CODE)

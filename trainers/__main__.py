@@ -1,10 +1,7 @@
 """`python -m trainers` is `train`; so `torchrun --nproc-per-node 2 -m trainers mirror ...` trains in two processes."""
 
-from __future__ import annotations
-
 import os
 import sys
-from typing import NoReturn
 
 from pipelines.interrupt import end_at_once
 
@@ -12,7 +9,7 @@ PATIENCE = 10
 """Seconds in which the first process says what went wrong in all of them; the launcher then ends the others."""
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Run the command line; of several processes the first one speaks, another only of what went wrong in it alone."""
     end_at_once()  # before anything is imported that takes time
     if int(os.environ.get("RANK", "0")) == 0:

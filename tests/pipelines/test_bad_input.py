@@ -1,5 +1,6 @@
 """What a user can get wrong: one line that says what, exit code 2, and nothing written."""
 
+import errno
 import gzip
 import json
 from collections.abc import Callable
@@ -143,6 +144,14 @@ def test_a_missing_column_is_named_with_those_that_are_there(
         (["inspect", "nowhere"], "nowhere does not exist"),
         (["export", "nowhere"], "nowhere does not exist"),
         (["identity", "--config", "nowhere.yaml"], "no recipe file 'nowhere.yaml'"),
+        (["ingest", "a.txt", "--limit", "1" + "0" * 20], "--limit"),
+        (["ingest", "a.txt", "--shard-size", "1" + "0" * 20], "--shard-size"),
+        (["span-mask", "--limit", "1" + "0" * 20], "--limit"),
+        (["span-mask", "--seed", "1" + "0" * 20], "--seed"),
+        (["backtranslate", "--pivot", ","], "--pivot ',' names nothing"),
+        (["ingest", "b\udce4ume.txt"], r"the argument 'b\xe4ume.txt' is no UTF-8"),
+        (["span-mask", "--out", "b\udce4ume"], r"the argument 'b\xe4ume' is no UTF-8"),
+        (["ingest", "x" * 300], "File name too long"),
     ],
 )
 def test_bad_usage_is_one_line(augment: Callable[..., Any], arguments: list[str], expected: str) -> None:
@@ -151,6 +160,62 @@ def test_bad_usage_is_one_line(augment: Callable[..., Any], arguments: list[str]
     assert expected in done.err
     assert is_one_line(done.err)
     assert not Path("data").exists()
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        "seed: " + "[" * 100_000,
+        "seed: &a [*a]",
+        "a: &a [1, 1]\nb: &b [*a, *a]\nseed: [*b, *b]",
+        "limit: " + "1" * 5_000,
+        "limit: 2024-99-99",
+        'out: "\\ud800"',
+        "limit: !!float abc",
+    ],
+    ids=["deep", "recursive", "aliases", "digits", "date", "surrogate", "float"],
+)
+def test_a_recipe_without_end_or_sense_is_one_line(augment: Callable[..., Any], folder: Path, recipe: str) -> None:
+    (folder / "r.yaml").write_text(recipe)
+    done = augment("ingest", "a.txt", "--config", "r.yaml")
+    assert done.code == 2
+    assert "r.yaml is no YAML of a recipe" in done.err
+    assert is_one_line(done.err)
+
+
+def test_a_column_of_thousands_of_digits_is_one_short_line(augment: Callable[..., Any], folder: Path) -> None:
+    (folder / "a.csv").write_text("text\nfine\n")
+    done = augment("ingest", "a.csv", "--column", "9" * 5_000)
+    assert done.code == 2
+    assert is_one_line(done.err)
+    assert len(done.err) < 200
+
+
+@pytest.mark.parametrize("out", ["data/*", "data/[a]", "data/a?"])
+def test_characters_of_a_pattern_in_a_path_are_themselves(augment: Callable[..., Any], lines: Path, out: str) -> None:
+    assert augment("ingest", lines, "--out", out).code == 0
+    assert augment("build-pairs", out, "--pairs", "self", "--out", f"{out}.arrow").code == 0
+    assert json.loads(augment("inspect", f"{out}.arrow", "--json").out)["rows"] == 60
+
+
+def test_a_closed_stdout_is_one_line(augment: Callable[..., Any], lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    augment("ingest", lines)
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", None)
+        done = augment("inspect", "data/sentences")
+    assert done.code == 2
+    assert done.err == "error: stdout is closed: send it somewhere, if only to /dev/null\n"
+
+
+def test_an_error_of_the_system_names_the_file(
+    augment: Callable[..., Any], lines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "data/sentences/plan.json")
+
+    monkeypatch.setattr("pipelines.ingest.write_whole", full)
+    done = augment("ingest", lines)
+    assert (done.code, done.err) == (1, "error: data/sentences/plan.json: No space left on device\n")
 
 
 def test_a_folder_that_is_not_ours_is_left_alone(augment: Callable[..., Any], lines: Path, folder: Path) -> None:
