@@ -20,7 +20,7 @@ LINE = "interrupted; run the same command again to go on\n"
 # A background job starts with Ctrl-C ignored, and so would the processes that these tests interrupt.
 COMMAND = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.__main__ import main; "
-    "print('here', flush=True); main()"
+    "from pipelines.interrupt import end_at_once; end_at_once(); print('here', flush=True); main()"
 )
 
 
