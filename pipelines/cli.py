@@ -13,6 +13,7 @@ from pipelines import console
 from pipelines.commands.look import add_look_commands
 from pipelines.commands.pairs import add_pairs_command
 from pipelines.commands.view import (
+    MOST,
     DryRunOption,
     JsonOption,
     LimitOption,
@@ -22,6 +23,7 @@ from pipelines.commands.view import (
     view_summary,
 )
 from pipelines.console import ConfigOption, show, show_json, table
+from pipelines.reading.lines import MAX_LINE_BYTES
 from pipelines.reading.sources import Format
 
 
@@ -50,7 +52,7 @@ def build_app() -> typer.Typer:
 
 
 def main() -> NoReturn:
-    """Entry point of `augment`."""
+    """Run the command line."""
     console.run(build_app())
 
 
@@ -90,9 +92,12 @@ def _ingest(
     format: Annotated[
         Format | None, typer.Option(help="Format of all sources; else by their endings.", show_default=False)
     ] = None,
+    max_line_bytes: Annotated[
+        int, typer.Option(min=1, max=MOST, help="The longest line that is read; a longer one is an error.")
+    ] = MAX_LINE_BYTES,
     out: Annotated[Path, typer.Option(help="Folder of the sentences.")] = Path("data/sentences"),
     limit: LimitOption = None,
-    shard_size: Annotated[int, typer.Option(min=1, help="Rows in a shard.")] = 50_000,
+    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows in a shard.")] = 50_000,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
@@ -103,7 +108,7 @@ def _ingest(
     from pipelines.offline import offline
     from pipelines.reading.rows import Columns
 
-    job = Ingest(sources, Columns(column, label_column, pair_column), format, limit, shard_size)
+    job = Ingest(sources, Columns(column, label_column, pair_column), format, limit, shard_size, max_line_bytes)
     if dry_run:
         with offline():
             dataset, made = count_sentences(job, out, overwrite=overwrite), False

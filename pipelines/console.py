@@ -1,19 +1,22 @@
 """What both command lines share: errors to exit codes, notes and bars on stderr, results on stdout, `--config`."""
 
+import errno
+import io
 import json
 import logging
 import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn, TypeAlias
+from typing import Any, Literal, NoReturn, TypeAlias
 
 import typer
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
+from pipelines import interrupt
+from pipelines.recipe import ConfigOption
 
 __all__ = [
     "Color",
@@ -35,8 +38,10 @@ __all__ = [
 
 Color: TypeAlias = Literal["auto", "always", "never"]
 
-# Keys that a saved recipe carries for its reader and that no option answers to.
-RECIPE_METADATA = frozenset({"command", "made", "twinviews"})
+# The ways in which a path that a user gave can be wrong; other errors of the system are failures.
+WRONG_PATH = frozenset(
+    {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG}
+)
 # Control characters, line separators, what turns the direction of a line around, and invisible characters; those that
 # scripts and emoji are written with (joiners, direction marks, tags) are none of them.
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
@@ -55,42 +60,100 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
     Whatever a user can cause ends as one line on stderr. With `TWINVIEWS_DEBUG=1` the traceback is kept.
     """
     _quiet_libraries()
+    code, said = 0, ""
     try:
+        with interrupt.raised():
+            code, said = _outcome(app, arguments)
+    except BaseException:
+        # What Ctrl-C breaks in a library may leave it as another error.
+        if not interrupt.came():
+            raise
+    if interrupt.came():
+        code, said = interrupt.EXIT_CODE, interrupt.MESSAGE
+    if said:
+        note(said)
+    return code
+
+
+def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
+    """Run a command; return its exit code, and the one line that is still to be said if it did not end well."""
+    try:
+        _check_streams(arguments)
         code = typer.main.get_command(app).main(
             args=list(arguments) or ["--help"], prog_name=app.info.name or None, standalone_mode=False
         )
         sys.stdout.flush()
     except KeyboardInterrupt:
-        return _fail("interrupted; run the same command again to go on", 130)
+        return interrupt.EXIT_CODE, interrupt.MESSAGE
     except typer.Abort:
-        return _fail("aborted", 130)
+        return interrupt.EXIT_CODE, "aborted"
     except UsageError as error:
-        return _fail(_one_line(_usage_message(error)), 2)
+        return _failed(_usage_message(error), 2)
     except BrokenPipeError:
         _drop_stdout()
-        return 1
+        return 1, ""
     except InputError as error:
-        return _fail(_one_line(str(error)), 2)
-    except (TwinviewsError, OSError) as error:
+        return _failed(str(error), 2)
+    except (TwinviewsError, OSError, MemoryError, RecursionError) as error:
         if os.environ.get("TWINVIEWS_DEBUG"):
             raise
-        if isinstance(error, OSError):
-            _drop_stdout()
-        return _fail(_one_line(str(error)), 1)
-    if code == 130:  # typer turns Ctrl-C inside a command into this code
-        return _fail("interrupted; run the same command again to go on", 130)
-    return code if isinstance(code, int) else 0
+        return _failure(error)
+    if code == interrupt.EXIT_CODE:  # typer turns Ctrl-C inside a command into this code
+        return code, interrupt.MESSAGE
+    return (code, "") if isinstance(code, int) else (0, "")
 
 
-def _drop_stdout() -> None:
-    """Give up on a stdout that takes no more; Python flushes it again at exit, which would be a second error."""
+def _check_streams(arguments: Sequence[str]) -> None:
+    """Make sure that there is somewhere to write to, and that every argument can be written."""
+    if sys.stdout is None:
+        raise InputError("stdout is closed: send it somewhere, if only to /dev/null")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter is no error
+    for argument in arguments:
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            shown = argument.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+            raise InputError(
+                f"the argument '{shown}' is no UTF-8: rename the file, or write the text in UTF-8"
+            ) from None
+
+
+def _failure(error: Exception) -> tuple[int, str]:
+    if isinstance(error, MemoryError):
+        return _failed("out of memory: give it less at once, or more memory", 1)
+    if isinstance(error, RecursionError):
+        return _failed("the input is nested too deep: write it flat", 1)
+    if not isinstance(error, OSError):
+        return _failed(str(error), 1)
+    places = [str(name) for name in (error.filename, error.filename2) if name is not None]
+    reason = error.strerror or str(error)
+    if _drop_stdout():
+        return _failed(f"cannot write to stdout ({reason})", 1)
+    if not places:
+        return _failed(str(error), 1)
+    shown = " and ".join(name if len(name) <= 200 else f"{name[:100]}…{name[-99:]}" for name in places)
+    return _failed(f"{shown}: {reason}", 2 if error.errno in WRONG_PATH else 1)
+
+
+def _failed(message: str, code: int) -> tuple[int, str]:
+    return code, f"error: {' '.join(message.split())}"
+
+
+def _drop_stdout() -> bool:
+    """Give up on a stdout that takes no more, if it does not; Python flushes it again at exit: a second error."""
     try:
         sys.stdout.flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return True
+    return False
 
 
 def _quiet_libraries() -> None:
+    for name in ("stdin", "stderr"):
+        if getattr(sys, name) is None:  # closed; a file opened now would take its place, and its messages
+            setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 - held as long as the process
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     # The Hub's client reports every retry; that it failed is said once, in our own line.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
@@ -106,16 +169,6 @@ def _usage_message(error: Exception) -> str:
     message = str(error.format_message()) if hasattr(error, "format_message") else str(error)
     context = getattr(error, "ctx", None)
     return f"{message.rstrip('.')}; see `{context.command_path} --help`" if context is not None else message
-
-
-def _one_line(message: str) -> str:
-    return " ".join(message.split())
-
-
-def _fail(message: str, code: int) -> int:
-    sys.stderr.write(f"error: {message}\n" if code != 130 else f"{message}\n")
-    sys.stderr.flush()
-    return code
 
 
 def note(text: str) -> None:
@@ -217,65 +270,9 @@ def progress(
     )
     with bar:
         task = bar.add_task(description, total=total, completed=done)
-        yield lambda count: bar.advance(task, count)
 
+        def advance(count: int) -> None:
+            interrupt.check()
+            bar.advance(task, count)
 
-def load_config(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
-    """Make a recipe file's values the defaults of the command that it was given to; flags still beat them.
-
-    Keys are the options' names (`batch-size` or `batch_size`). A saved recipe's `command` must be this command.
-
-    Raises:
-        InputError: No such file, not a mapping, or a key that the command has no option for.
-    """
-    if value is None or context.resilient_parsing:
-        return value
-    recipe = _read_recipe(value)
-    command = recipe.get("command", context.info_name)
-    if command != context.info_name:
-        raise InputError(
-            f"{value} is a recipe of `{command}`, this is `{context.info_name}`: give it to the command it belongs to"
-        )
-    options = {key.replace("-", "_"): item for key, item in recipe.items() if key not in RECIPE_METADATA}
-    known = {item.name: item for item in context.command.params if item.name not in (None, parameter.name, "help")}
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        raise InputError(
-            f"{value}: no option {', '.join(map(repr, unknown))} in `{context.info_name}`; "
-            f"it knows {', '.join(sorted(known))}"
-        )
-    present = {
-        # An option that may be repeated takes a single value as a list of one.
-        key: [item] if getattr(known[key], "multiple", False) and not isinstance(item, list) else item
-        for key, item in options.items()
-        if item is not None
-    }
-    context.default_map = {**(context.default_map or {}), **present}
-    return value
-
-
-def _read_recipe(path: Path) -> Mapping[str, Any]:
-    import yaml
-
-    try:
-        recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise InputError(f"no recipe file {str(path)!r}: give the path of a YAML or JSON file") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read the recipe {str(path)!r} ({error}): give a YAML or JSON file") from None
-    except yaml.YAMLError as error:
-        raise InputError(f"{path} is no YAML ({error}): one `option: value` a line") from None
-    if recipe is None:
-        return {}
-    if not isinstance(recipe, dict) or not all(isinstance(key, str) for key in recipe):
-        raise InputError(f"{path} holds {type(recipe).__name__}, not a mapping: one `option: value` a line")
-    return recipe
-
-
-ConfigOption = Annotated[
-    Path | None,
-    typer.Option(
-        "--config", help="A YAML or JSON recipe with any of these options; flags beat it.", is_eager=True,
-        callback=load_config, show_default=False,
-    ),
-]  # fmt: skip
+        yield advance

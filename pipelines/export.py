@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from augment.errors import InputError
-from pipelines.files import remove_temporaries, whole_file, write_whole
+from pipelines.files import beside, read_json, remove_temporaries, whole_file, write_whole
 from pipelines.folder import open_dataset
 from pipelines.lock import locked_file
 from pipelines.pairs import PairFile, pair_files
-from pipelines.recipe import beside, read_json, recipe_text
+from pipelines.recipe import recipe_text
 from pipelines.shards import BATCH_ROWS, read_table
 
 ExportFormat: TypeAlias = Literal["parquet", "jsonl", "csv"]

@@ -1,7 +1,8 @@
-"""Writing that is whole or not there: temporary files that say whose they are, fsync, rename; and hashes of files."""
+"""Writing that is whole or not there: temporary files that say whose they are, fsync, rename; hashes of files."""
 
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from augment.errors import TwinviewsError
 
@@ -135,3 +136,17 @@ def sha256_of(path: Path) -> str:
 def _sha256(path: str, *_status: int) -> str:
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def beside(out: Path, ending: str) -> Path:
+    """The file beside `out` with another ending: `data/pairs.arrow`, `card.md` -> `data/pairs.card.md`."""
+    named = out if out.name else out.resolve()
+    return named.with_name(f"{named.name.removesuffix('.arrow')}.{ending}")
+
+
+def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON can say
+    """What a JSON file holds; None if there is none or it cannot be read."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None

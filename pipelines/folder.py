@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from augment.errors import InputError
-from pipelines.files import write_whole
+from pipelines.files import read_json, write_whole
 from pipelines.plan import PLAN_FILE, Kind, Plan, read_plan
-from pipelines.recipe import read_json
 from pipelines.shards import Receipt, iterate_tables, shard_name, valid_receipt
 
 STATE_FILE = "state.json"

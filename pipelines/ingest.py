@@ -27,6 +27,7 @@ from pipelines.folder import (
 )
 from pipelines.lock import locked_folder
 from pipelines.plan import PLAN_FILE, Input, Plan
+from pipelines.reading.lines import MAX_LINE_BYTES
 from pipelines.reading.rows import Columns
 from pipelines.reading.sources import Format, Source, check_source, read_rows
 from pipelines.recipe import recipe_text
@@ -57,13 +58,14 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Ingest:
-    """What to ingest and how; `limit` counts kept sentences."""
+    """What to ingest and how; `limit` counts kept sentences, `max_line_bytes` bounds memory and decides no row."""
 
     names: Sequence[str]
     columns: Columns = field(default_factory=Columns)
     format: Format | None = None
     limit: int | None = None
     shard_size: int = SHARD_ROWS
+    max_line_bytes: int = MAX_LINE_BYTES
 
     def plan(self, sources: Sequence[Source]) -> Plan:
         """The plan for sources that were looked at."""
@@ -81,9 +83,9 @@ class Ingest:
     def recipe(self) -> str:
         """The resolved recipe of `augment ingest`."""
         plan = self.plan([])
-        return recipe_text(
-            "ingest", {"sources": list(self.names), **plan.params}, limit=self.limit, shard_size=self.shard_size
-        )
+        longer = self.max_line_bytes if self.max_line_bytes != MAX_LINE_BYTES else None
+        options = {"sources": list(self.names), **plan.params, "limit": self.limit, "max_line_bytes": longer}
+        return recipe_text("ingest", options, shard_size=self.shard_size)
 
 
 def ingest(job: Ingest, out: Path, *, overwrite: bool = False, advice: str = ADVICE) -> tuple[Dataset, bool]:
@@ -121,7 +123,7 @@ def count_sentences(job: Ingest, out: Path, *, overwrite: bool = False, advice: 
         if finished is not None:
             return finished
         counts = Counts()
-        for _ in islice(_sentences(sources, job.columns, counts), job.limit):
+        for _ in islice(_sentences(job, sources, counts), job.limit):
             pass
         _check_any(sources, counts)
         return CountedDataset(out, plan, (), asdict(counts))
@@ -161,7 +163,7 @@ def _write_shards(job: Ingest, sources: Sequence[Source], folder: Path, counts: 
 
     optional = [] if all(source.format == "text" for source in sources) else ["label", "pair"]
     schema = sentence_schema(optional)
-    rows = islice(_sentences(sources, job.columns, counts), job.limit)
+    rows = islice(_sentences(job, sources, counts), job.limit)
     used: set[str] = set()
     receipts: list[Receipt] = []
     while part := list(islice(rows, job.shard_size)):
@@ -174,29 +176,20 @@ def _write_shards(job: Ingest, sources: Sequence[Source], folder: Path, counts: 
     return [commit_shard(folder, index, table.select(schema.names)) for index, table in enumerate(tables)], schema
 
 
-def _sentences(sources: Sequence[Source], columns: Columns, counts: Counts) -> Iterator[dict[str, str | None]]:
+def _sentences(job: Ingest, sources: Sequence[Source], counts: Counts) -> Iterator[dict[str, str | None]]:
     # One 64-bit integer a sentence, rather than the sentence, keeps ten million of them under a gigabyte.
     seen: set[int] = set()
     for source in sources:
-        for row in read_rows(source, columns):
-            counts.read += 1
+        for row in read_rows(source, job.columns, job.max_line_bytes):
+            counts.read += row.repeats
             text = normalise(row.text)
             if not text:
-                counts.empty += 1
+                counts.empty += row.repeats
                 continue
-            identity = _identity(text, source, counts)
+            identity = row_id(text)
             if int(identity, 16) in seen:
                 counts.duplicate += 1
                 continue
             seen.add(int(identity, 16))
             counts.kept += 1
             yield {"id": identity, "text": text, "label": row.label, "pair": normalise(row.pair or "") or None}
-
-
-def _identity(text: str, source: Source, counts: Counts) -> str:
-    try:
-        return row_id(text)
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{source.name}: row {counts.read} holds half a surrogate pair (\\u{ord(text[error.start]):04x}): mend it"
-        ) from None

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from augment.errors import InputError
+from pipelines.files import beside
 from pipelines.folder import open_dataset
 from pipelines.plan import read_plan
-from pipelines.recipe import beside, read_made
+from pipelines.recipe import read_made
 from pipelines.shards import check_file
 
 if TYPE_CHECKING:

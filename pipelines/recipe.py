@@ -1,11 +1,19 @@
-"""The resolved recipe of a command, saved beside its output and readable by `--config`, and other JSON of ours."""
+"""The resolved recipe of a command, saved beside its output, and read again by `--config`."""
 
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+import typer
 
 from augment import __version__
+from augment.errors import InputError
+from pipelines.files import read_json
+
+# Keys that a saved recipe carries for its reader and that no option answers to.
+RECIPE_METADATA = frozenset({"command", "made", "twinviews"})
+DEEPEST = 50
 
 
 def recipe_text(command: str, options: Mapping[str, Any], **more: Any) -> str:  # noqa: ANN401 - JSON values
@@ -17,12 +25,6 @@ def recipe_text(command: str, options: Mapping[str, Any], **more: Any) -> str:  
     return json.dumps({"command": command, "twinviews": __version__, **resolved}, ensure_ascii=False, indent=2) + "\n"
 
 
-def beside(out: Path, ending: str) -> Path:
-    """The file beside `out` with another ending: `data/pairs.arrow`, `card.md` -> `data/pairs.card.md`."""
-    named = out if out.name else out.resolve()
-    return named.with_name(f"{named.name.removesuffix('.arrow')}.{ending}")
-
-
 def read_made(recipe: Path) -> Mapping[str, Any]:
     """What a recipe of ours says was made with it; nothing if there is none, or one that says nothing of that."""
     saved = read_json(recipe)
@@ -30,9 +32,85 @@ def read_made(recipe: Path) -> Mapping[str, Any]:
     return made if isinstance(made, dict) else {}
 
 
-def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON can say
-    """What a JSON file holds; None if there is none or it cannot be read."""
+def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
+    """YAML (or JSON, which is YAML) as plain values.
+
+    Raises:
+        ValueError: It is no YAML, holds a string that is no Unicode, is nested deeper than a recipe ever is, or has
+            aliases: a few of them stand for more than any memory holds.
+    """
+    import yaml
+
     try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return None
+        depth = 0
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > DEEPEST or isinstance(event, yaml.AliasEvent):
+                what = "an alias" if isinstance(event, yaml.AliasEvent) else f"more than {DEEPEST} levels"
+                raise ValueError(f"it has {what}")
+        value = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from None
+    json.dumps(value, ensure_ascii=False, default=str, skipkeys=True).encode()  # a lone surrogate is a ValueError here
+    return value
+
+
+def load_config(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
+    """Make a recipe file's values the defaults of the command that it was given to; flags still beat them.
+
+    Keys are the options' names (`batch-size` or `batch_size`). A saved recipe's `command` must be this command.
+
+    Raises:
+        InputError: No such file, not a mapping, or a key that the command has no option for.
+    """
+    if value is None or context.resilient_parsing:
+        return value
+    recipe = _read_recipe(value)
+    command = recipe.get("command", context.info_name)
+    if command != context.info_name:
+        raise InputError(
+            f"{value} is a recipe of `{command}`, this is `{context.info_name}`: give it to the command it belongs to"
+        )
+    options = {key.replace("-", "_"): item for key, item in recipe.items() if key not in RECIPE_METADATA}
+    known = {item.name: item for item in context.command.params if item.name not in (None, parameter.name, "help")}
+    unknown = sorted(set(options) - set(known))
+    if unknown:
+        raise InputError(
+            f"{value}: no option {', '.join(map(repr, unknown))} in `{context.info_name}`; "
+            f"it knows {', '.join(sorted(known))}"
+        )
+    present = {
+        # An option that may be repeated takes a single value as a list of one.
+        key: [item] if getattr(known[key], "multiple", False) and not isinstance(item, list) else item
+        for key, item in options.items()
+        if item is not None
+    }
+    context.default_map = {**(context.default_map or {}), **present}
+    return value
+
+
+def _read_recipe(path: Path) -> Mapping[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"no recipe file {str(path)!r}: give the path of a YAML or JSON file") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot read the recipe {str(path)!r} ({error}): give a YAML or JSON file") from None
+    try:
+        recipe = parse_yaml(text)
+    except ValueError as error:
+        raise InputError(f"{path} is no YAML of a recipe ({error}): one `option: value` a line") from None
+    if recipe is None:
+        return {}
+    if not isinstance(recipe, dict) or not all(isinstance(key, str) for key in recipe):
+        raise InputError(f"{path} holds {type(recipe).__name__}, not a mapping: one `option: value` a line")
+    return recipe
+
+
+ConfigOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--config", help="A YAML or JSON recipe with any of these options; flags beat it.", is_eager=True,
+        callback=load_config, show_default=False,
+    ),
+]  # fmt: skip

@@ -3,10 +3,11 @@
     python recipes/starter_scores.py --data ../shared/data --text build/starter --judge all-MiniLM-L6-v2 --show 50
 
 BLEU and chrF are sacrebleu's. Captions: Multi30k test_2016_flickr. Everyday: 1,000 English sentences of Tatoeba that
-were held out with all their translations; one reference each, and all that Tatoeba has. News: newstest2014. Round
-trips: of the held-out sentences, of the 10,000 STS-B training sentences that Mirror-BERT ships, and of the sample corpus;
-a row is unrelated where its chrF is below 25 (two random sentences have 12.5), and a word is no word where neither its
-sentence nor wordfreq's English list has it.
+were held out with all their translations; one reference each, and all that Tatoeba has. News: newstest2014.
+
+Round trips: of the held-out sentences, of the 10,000 STS-B training sentences that Mirror-BERT ships, and of the sample
+corpus. A row is unrelated where its chrF is below 25 (two random sentences have 12.5); a word is no word where neither
+its sentence nor wordfreq's English list has it.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -240,10 +240,6 @@ def _only_with_seeds(study: Mapping[str, Any]) -> None:
 app = make_app()
 
 
-def main() -> None:
+def main() -> NoReturn:
     """Run the command line."""
     run(app)
-
-
-if __name__ == "__main__":
-    main()

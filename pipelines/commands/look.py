@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from augment.view import Status
-from pipelines.commands.view import DryRunOption, JsonOption, OverwriteOption
+from pipelines.commands.view import MOST, DryRunOption, JsonOption, OverwriteOption
 from pipelines.console import Color, ConfigOption, show, show_json, table
 from pipelines.export import ExportFormat
 from pipelines.look.report import REPORT_ROWS
@@ -16,7 +16,7 @@ PathArgument = Annotated[
     Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.", show_default=False)
 ]
 SampleOption = Annotated[
-    int, typer.Option(min=0, help="Rows that chrF, self-BLEU and words changed are taken from; 0 for all.")
+    int, typer.Option(min=0, max=MOST, help="Rows that chrF, self-BLEU and words changed are taken from; 0 for all.")
 ]
 
 
@@ -29,7 +29,7 @@ def add_look_commands(app: typer.Typer) -> None:
 
 def _inspect(
     path: PathArgument,
-    rows: Annotated[int, typer.Option(min=0, help="Sample rows to show, spread evenly.")] = 5,
+    rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows to show, spread evenly.")] = 5,
     status: Annotated[Status | None, typer.Option(help="Only rows with this status.", show_default=False)] = None,
     reason: Annotated[
         str | None, typer.Option(help="Only rows with this in their reason, such as repetition.", show_default=False)
@@ -39,7 +39,12 @@ def _inspect(
     ] = None,
     seed: Annotated[
         int | None,
-        typer.Option(help="Draw the rows at random, and the sample of the statistics by it too.", show_default=False),
+        typer.Option(
+            min=-MOST,
+            max=MOST,
+            help="Draw the rows at random, and the sample of the statistics by it too.",
+            show_default=False,
+        ),
     ] = None,
     sample: SampleOption = SAMPLE_ROWS,
     color: Annotated[Color, typer.Option(help="Changes in colour; auto: on a terminal.")] = "auto",
@@ -62,8 +67,8 @@ def _report(
     out: Annotated[
         Path | None, typer.Option(help="File to write; PATH with the ending .report.html if not given.")
     ] = None,
-    rows: Annotated[int, typer.Option(min=0, help="Sample rows on the page, spread evenly.")] = REPORT_ROWS,
-    seed: Annotated[int, typer.Option(help="Seed of the sample of the statistics.")] = 0,
+    rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows on the page, spread evenly.")] = REPORT_ROWS,
+    seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of the sample of the statistics.")] = 0,
     sample: SampleOption = SAMPLE_ROWS,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
@@ -91,7 +96,9 @@ def _export(
     path: PathArgument,
     to: Annotated[ExportFormat, typer.Option(help="Format to write.")] = "parquet",
     out: Annotated[Path | None, typer.Option(help="File to write; PATH with the format's ending if not given.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N rows.", show_default=False)] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=MOST, help="Only the first N rows.", show_default=False)
+    ] = None,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
@@ -99,7 +106,7 @@ def _export(
 ) -> None:
     """Write a dataset as one Parquet, JSONL or CSV file."""
     from pipelines.export import export, export_files
-    from pipelines.recipe import beside
+    from pipelines.files import beside
 
     target = out or beside(path, to)
     if dry_run:

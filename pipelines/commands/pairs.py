@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 from pipelines.commands.view import (
+    MOST,
     BatchTokensOption,
     DeviceOption,
     DryRunOption,
@@ -98,17 +99,23 @@ def _build_pairs(
         ),
     ] = None,
     shards: Annotated[
-        int | None, typer.Option(min=1, help="Write a folder of N shards, for very large outputs.", show_default=False)
+        int | None,
+        typer.Option(min=1, max=MOST, help="Write a folder of N shards, for very large outputs.", show_default=False),
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            help="Run seed of views to be made (else their twin's, or 0), or of a mixture.", show_default=False
+            min=-MOST,
+            max=MOST,
+            help="Run seed of views to be made (else their twin's, or 0), or of a mixture.",
+            show_default=False,
         ),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(min=1, help="Only the first N sentences, or NLI rows; N pairs of a mixture.", show_default=False),
+        typer.Option(
+            min=1, max=MOST, help="Only the first N sentences, or NLI rows; N pairs of a mixture.", show_default=False
+        ),
     ] = None,
     workers: WorkersOption = 1,
     device: DeviceOption = "auto",

@@ -16,6 +16,7 @@ from augment.view import ViewSpec, check_params, view_module
 from pipelines.console import ConfigOption, show_json, table
 from pipelines.job import SHARD_ROWS
 from pipelines.offline import offline
+from pipelines.recipe import parse_yaml
 from pipelines.run import Result
 from pipelines.views import NAMED_BY, Rows, Running, build_view, note_starter, prepare, sentences_for, view_label
 
@@ -27,12 +28,16 @@ SourcesArgument = Annotated[
         show_default=False,
     ),
 ]
-SeedOption = Annotated[int, typer.Option(help="Run seed; each row's own seed comes from it.")]
-LimitOption = Annotated[int | None, typer.Option(min=1, help="Only the first N sentences.", show_default=False)]
-WorkersOption = Annotated[int, typer.Option(min=1, help="Processes; several GPUs are dealt out to them.")]
+# Beyond it lie numbers that no library takes.
+MOST = 10**18
+SeedOption = Annotated[int, typer.Option(min=-MOST, max=MOST, help="Run seed; each row's own seed comes from it.")]
+LimitOption = Annotated[
+    int | None, typer.Option(min=1, max=MOST, help="Only the first N sentences.", show_default=False)
+]
+WorkersOption = Annotated[int, typer.Option(min=1, max=MOST, help="Processes; several GPUs are dealt out to them.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 BatchTokensOption = Annotated[
-    int | None, typer.Option(min=1, help="Tokens in a batch, padding included.", show_default=False)
+    int | None, typer.Option(min=1, max=MOST, help="Tokens in a batch, padding included.", show_default=False)
 ]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be made and write nothing.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an output that we wrote before.")]
@@ -50,7 +55,9 @@ class ViewOptions:
     ] = None
     seed: SeedOption = 0
     limit: LimitOption = None
-    shard_size: Annotated[int, typer.Option(min=1, help="Rows in a shard, the most that a kill loses.")] = SHARD_ROWS
+    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows in a shard, the most that a kill loses.")] = (
+        SHARD_ROWS
+    )
     workers: WorkersOption = 1
     device: DeviceOption = "auto"
     batch_tokens: BatchTokensOption = None
@@ -115,6 +122,8 @@ def _each(given: Mapping[str, Any]) -> list[dict[str, Any]]:
     if not listed:
         return [dict(given)]
     names = list(dict.fromkeys(part.strip() for part in given[listed[0]].split(",") if part.strip()))
+    if not names:
+        raise InputError(f"--{listed[0]} {given[listed[0]]!r} names nothing: write one, or several as in de,fr")
     return [{**given, listed[0]: part} for part in names]
 
 
@@ -131,12 +140,12 @@ def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pyda
 
 
 def _yaml_value(key: str, value: Any) -> Any:  # noqa: ANN401 - whatever YAML can say
-    import yaml
-
     try:
-        return yaml.safe_load(value) if isinstance(value, str) else value
-    except yaml.YAMLError:
-        raise InputError(f"--{key.replace('_', '-')} {value!r} is no YAML: write it like [1, 2] or {{a: 1}}") from None
+        return parse_yaml(value) if isinstance(value, str) else value
+    except ValueError:
+        raise InputError(
+            f"--{key.replace('_', '-')} {value[:60]!r} is no YAML: write it like [1, 2] or {{a: 1}}"
+        ) from None
 
 
 def _is_simple(annotation: Any) -> bool:  # noqa: ANN401 - any type

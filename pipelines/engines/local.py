@@ -44,7 +44,13 @@ def _run_workers(job: Job, indices: Sequence[int], workers: int) -> Iterator[Rec
         numbers.put(number)
     pool = ProcessPoolExecutor(workers, context, initializer=_start_worker, initargs=(job, numbers, workers))
     try:
-        for done in as_completed([pool.submit(_commit, index) for index in indices]):
+        # The workers begin with the mask: Ctrl-C, which the terminal sends to all, is for this process to hear.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            submitted = [pool.submit(_commit, index) for index in indices]
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+        for done in as_completed(submitted):
             yield done.result()
     except BrokenProcessPool:
         raise TwinviewsError(

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from augment.errors import InputError
+from pipelines.files import beside
 from pipelines.folder import STATE_FILE, Dataset, count_receipts, open_dataset, valid_counts
 from pipelines.pairs import PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Kind, Plan, read_plan
-from pipelines.recipe import beside, read_made
+from pipelines.recipe import read_made
 from pipelines.shards import Receipt, read_table, valid_receipt
 
 CHUNK_ROWS = 65_536

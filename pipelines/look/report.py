@@ -8,7 +8,7 @@ from typing import Any
 from augment import __version__
 from augment.errors import InputError
 from pipelines.console import harmless
-from pipelines.files import remove_temporaries, write_whole
+from pipelines.files import beside, remove_temporaries, write_whole
 from pipelines.lock import locked_file
 from pipelines.look.figures import (
     QUANTILE_NAMES,
@@ -24,7 +24,6 @@ from pipelines.look.opened import Opened, open_path
 from pipelines.look.rowtext import heading, lines
 from pipelines.look.sample import Wanted, sample_rows
 from pipelines.look.statistics import SAMPLE_ROWS, Statistics, statistics
-from pipelines.recipe import beside
 
 REPORT_ROWS = 20
 ROWS_PER_REASON = 3

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple
@@ -56,7 +56,7 @@ class NliSource:
         """
         for row in read_rows(self.source, self.columns):
             premise, hypothesis = normalise(row.text), normalise(row.pair or "")
-            yield NliRow(premise, hypothesis, self._label(row.label))
+            yield from repeat(NliRow(premise, hypothesis, self._label(row.label)), row.repeats)
 
     def _label(self, label: str | None) -> str | None:
         text = (label or "").strip().lower()
@@ -112,7 +112,7 @@ def _columns_of(source: Source) -> tuple[list[str], Sequence[str] | None]:
     if source.format == "jsonl":
         try:
             first = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{source.name}: its first line is no JSON ({error}): one object a line") from None
         return (list(first) if isinstance(first, dict) else []), None
     cells = next(csv.reader([line])) if source.format == "csv" else line.split("\t")
@@ -181,7 +181,7 @@ class Entailment:
         rows = ((each, row) for each in self.sources for row in each.rows())
         for source, (premise, hypothesis, label) in islice(rows, self.limit):
             counts.read += 1
-            identity = _identity(premise, hypothesis, source.source.name, counts.read)
+            identity = xxhash.xxh64_hexdigest(f"{premise}\t{hypothesis}".encode())
             reason = _reason(premise, hypothesis, label)
             if reason is None and int(identity, 16) in seen:
                 reason = "exact duplicate"
@@ -197,11 +197,3 @@ def _reason(premise: str, hypothesis: str, label: str | None) -> str | None:
     if label not in ENTAILED:
         return f"gold label {label}" if label in OTHERS else "another gold label"
     return None if premise and hypothesis else "empty premise or hypothesis"
-
-
-def _identity(premise: str, hypothesis: str, name: str, row: int) -> str:
-    try:
-        return xxhash.xxh64_hexdigest(f"{premise}\t{hypothesis}".encode())
-    except UnicodeEncodeError as error:
-        half = ord(error.object[error.start])
-        raise InputError(f"{name}: row {row} holds half a surrogate pair (\\u{half:04x}): mend it") from None

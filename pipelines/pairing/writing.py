@@ -12,7 +12,7 @@ from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
 from pipelines.card import pairs_card
 from pipelines.claim import STAGED, claim, remove_leftovers
-from pipelines.files import remove_temporaries, sha256_of, temporary_file, whole_file, write_whole
+from pipelines.files import beside, remove_temporaries, sha256_of, temporary_file, whole_file, write_whole
 from pipelines.filter import ENTRY_POINT_GROUP, Filter
 from pipelines.folder import CARD_FILE, RECIPE_FILE, finalise, finished_dataset, valid_counts
 from pipelines.lock import locked_file, locked_folder
@@ -20,7 +20,7 @@ from pipelines.pairing.candidates import Candidate, PairCounts, PairSource
 from pipelines.pairing.rejects import REASON, check_rejects, intact_rejects, open_rejects, rejects_facts
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE, Plan
-from pipelines.recipe import beside, read_made, recipe_text
+from pipelines.recipe import read_made, recipe_text
 from pipelines.shards import BATCH_ROWS, Receipt, commit_shard, read_table
 
 IDENTICAL = "the two views are identical"

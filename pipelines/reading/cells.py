@@ -1,50 +1,73 @@
 """Rows of comma- and tab-separated files."""
 
 import csv
-import sys
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from itertools import repeat
 from typing import Any
 
 from augment.errors import InputError
-from pipelines.reading.lines import read_lines
+from pipelines.reading.lines import MAX_LINE_BYTES, Line
 from pipelines.reading.rows import TEXT_COLUMNS, Columns, Row, listed
 
+NUMBER = re.compile(r"\d{1,9}")
 
-def read_csv(path: Path, name: str, columns: Columns) -> Iterator[Row]:
+
+def read_csv(lines: Iterator[Line], name: str, columns: Columns) -> Iterator[Row]:
     """Comma-separated with RFC 4180 quotes; for the header see `_pick_columns`."""
-    csv.field_size_limit(sys.maxsize)
-    return _read_cells(path, name, columns, lambda lines: csv.reader(lines, strict=True))
+    return _read_cells(lines, name, columns, lambda texts: csv.reader(texts, strict=True))
 
 
-def read_tsv(path: Path, name: str, columns: Columns) -> Iterator[Row]:
+def read_tsv(lines: Iterator[Line], name: str, columns: Columns) -> Iterator[Row]:
     """Tab-separated; a quotation mark is an ordinary character, as in most corpora."""
-    csv.field_size_limit(sys.maxsize)
-    return _read_cells(path, name, columns, lambda lines: csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE))
+    return _read_cells(lines, name, columns, lambda texts: csv.reader(texts, delimiter="\t", quoting=csv.QUOTE_NONE))
 
 
-def _read_cells(path: Path, name: str, columns: Columns, parse: Callable[[Iterator[str]], Any]) -> Iterator[Row]:
-    at = [0]
+class _Texts:
+    """The lines that a CSV parser asks for; empty ones between two rows are counted instead."""
 
-    def texts() -> Iterator[str]:
-        for line in read_lines(path, name):
-            at[0] = line.number
-            yield line.text + "\n"
+    def __init__(self, lines: Iterator[Line]) -> None:
+        self.number = 0
+        self.empty = 0
+        self.in_row = False
+        self._lines = lines
 
-    rows = parse(texts())
+    def __iter__(self) -> Iterator[str]:
+        for line in self._lines:
+            self.number = line.number
+            if line.text or self.in_row:
+                self.in_row = True
+                yield from repeat(line.text + "\n", line.repeats)
+            else:
+                self.empty += line.repeats
+
+    def take_empty(self) -> Iterator[Row]:
+        """The empty lines since the last time, as one row."""
+        if self.empty:
+            yield Row("", repeats=self.empty)
+        self.empty = 0
+
+
+def _read_cells(
+    lines: Iterator[Line], name: str, columns: Columns, parse: Callable[[Iterable[str]], Any]
+) -> Iterator[Row]:
+    # What a quote that is never closed would make one cell of is limited as a line is.
+    csv.field_size_limit(MAX_LINE_BYTES)
+    texts = _Texts(lines)
     picks: _Picks | None = None
     try:
-        for cells in rows:
+        for cells in parse(texts):
+            texts.in_row = False
+            yield from texts.take_empty()
             if picks is None:
-                if not cells:
-                    continue
                 picks, is_header = _pick_columns(name, columns, cells)
                 if is_header:
                     continue
-            yield picks.row(cells, name, at[0])
+            yield picks.row(cells, name, texts.number)
+        yield from texts.take_empty()
     except csv.Error as error:
-        raise InputError(f"{name}: line {at[0]} is no valid CSV ({error}): mend it, or give --format") from None
+        raise InputError(f"{name}: line {texts.number} is no valid CSV ({error}): mend it, or give --format") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +79,6 @@ class _Picks:
     pair: int | None
 
     def row(self, cells: Sequence[str], name: str, line: int) -> Row:
-        if not cells:
-            return Row("")
         last = max(index for index in (self.text, self.label, self.pair) if index is not None)
         if last >= len(cells):
             raise InputError(f"{name}: line {line} has {len(cells)} cells, column {last + 1} is wanted: mend the line")
@@ -76,7 +97,7 @@ def _pick_columns(name: str, columns: Columns, first: Sequence[str]) -> tuple[_P
     """
     cells = [cell.strip() for cell in first]
     lowered = [cell.lower() for cell in cells]
-    number = int(columns.text) - 1 if columns.text is not None and columns.text.isdecimal() else None
+    number = int(columns.text) - 1 if columns.text is not None and NUMBER.fullmatch(columns.text) else None
     if columns.text in cells:
         text, is_header = cells.index(columns.text), True
     elif columns.text is None or number is not None:
@@ -93,7 +114,9 @@ def _pick_columns(name: str, columns: Columns, first: Sequence[str]) -> tuple[_P
                 f"{name} has {len(cells)} columns ({listed(cells)}): say which with --column NAME or NUMBER"
             )
     else:
-        raise InputError(f"{name} has no column {columns.text!r}, its first row is {listed(cells)}: give --column")
+        raise InputError(
+            f"{name} has no column {listed([columns.text])}, its first row is {listed(cells)}: give --column"
+        )
     if not 0 <= text < len(cells):
         raise InputError(f"{name} has {len(cells)} columns, not column {columns.text}: give --column 1 to {len(cells)}")
 

@@ -14,38 +14,31 @@ Wanted: TypeAlias = tuple[str, str | None, str | None]
 
 def read_parquet(path: Path, name: str, columns: Columns) -> Iterator[Row]:
     """Stream the rows of a Parquet file; errors call it `name`."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        file = pq.ParquetFile(path)
-        wanted = wanted_columns(name, columns, file.schema_arrow)
-        for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(dict.fromkeys(filter(None, wanted)))):
-            yield from batch_rows(batch, wanted)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{name} is no Parquet file, or damaged ({error}): get it again") from None
+    file = pq.ParquetFile(path)
+    wanted = wanted_columns(name, columns, file.schema_arrow)
+    for batch in file.iter_batches(batch_size=BATCH_ROWS, columns=list(dict.fromkeys(filter(None, wanted)))):
+        yield from batch_rows(batch, wanted)
 
 
 def read_arrow(path: Path, name: str, columns: Columns) -> Iterator[Row]:
     """Both of Arrow's formats, the IPC stream that `datasets` writes and the IPC file that Feather is."""
     import pyarrow as pa
 
-    try:
-        with pa.memory_map(str(path)) as mapped:
-            is_file = mapped.read(6) == b"ARROW1"
-            mapped.seek(0)
-            if is_file:
-                reader = pa.ipc.open_file(mapped)
-                batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
-            else:
-                check_stream_end(path)
-                reader = pa.ipc.open_stream(mapped)
-                batches = iter(reader)
-            wanted = wanted_columns(name, columns, reader.schema)
-            for batch in batches:
-                yield from batch_rows(batch, wanted)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"{name} is no Arrow file, or damaged ({error}): get it again") from None
+    with pa.memory_map(str(path)) as mapped:
+        is_file = mapped.read(6) == b"ARROW1"
+        mapped.seek(0)
+        if is_file:
+            reader = pa.ipc.open_file(mapped)
+            batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
+        else:
+            check_stream_end(path)
+            reader = pa.ipc.open_stream(mapped)
+            batches = iter(reader)
+        wanted = wanted_columns(name, columns, reader.schema)
+        for batch in batches:
+            yield from batch_rows(batch, wanted)
 
 
 def wanted_columns(name: str, columns: Columns, schema: Any) -> Wanted:  # noqa: ANN401 - a pyarrow schema
@@ -66,7 +59,12 @@ def wanted_columns(name: str, columns: Columns, schema: Any) -> Wanted:  # noqa:
 
 
 def batch_rows(batch: Any, wanted: Wanted) -> Iterator[Row]:  # noqa: ANN401 - a pyarrow record batch
-    """The rows of one Arrow batch; null texts are empty, labels become strings."""
+    """The rows of one Arrow batch; null texts are empty, labels become strings.
+
+    Raises:
+        pyarrow.ArrowInvalid: A wanted column is damaged, or its strings are no UTF-8.
+    """
+    batch.select(list(dict.fromkeys(filter(None, wanted)))).validate(full=True)
     nothing = [None] * batch.num_rows
     texts, labels, pairs = (nothing if name is None else batch.column(name).to_pylist() for name in wanted)
     for text, label, pair in zip(texts, labels, pairs, strict=True):

@@ -10,11 +10,12 @@ TEXT_COLUMNS = ("text", "sentence")
 
 
 class Row(NamedTuple):
-    """One row of a source as it stands there; None where the source has no such value."""
+    """One row of a source as it stands there; None where the source has no such value; empty lines in a row are one."""
 
     text: str
     label: str | None = None
     pair: str | None = None
+    repeats: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,7 @@ def text_column(where: str, columns: Columns, names: Sequence[str]) -> str:
     """
     if columns.text is not None:
         if columns.text not in names:
-            raise InputError(f"{where} has no column {columns.text!r}, only {listed(names)}: give --column")
+            raise InputError(f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column")
         return columns.text
     for name in TEXT_COLUMNS:
         if name in names:

@@ -5,18 +5,19 @@ Formats go by the name's ending (`.txt` or anything unknown is text; `.gz` or `.
 
 import hashlib
 import json
+import re
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from augment.errors import InputError
 from pipelines.reading.cells import read_csv, read_tsv
 from pipelines.reading.columnar import BATCH_ROWS, batch_rows, read_arrow, read_parquet, wanted_columns
-from pipelines.reading.lines import CHUNK_BYTES, Line, read_lines
-from pipelines.reading.rows import Columns, Row, text_column
+from pipelines.reading.lines import CHUNK_BYTES, MAX_LINE_BYTES, Line, read_lines
+from pipelines.reading.rows import TEXT_COLUMNS, Columns, Row, listed, text_column
 
 Format: TypeAlias = Literal["text", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
@@ -30,6 +31,8 @@ ENDINGS: Mapping[str, Format] = {
 }
 HUB = "hf:"
 STDIN = "-"
+# JSON can escape it; no UTF-8 can hold it.
+HALF = re.compile("[\ud800-\udfff]")
 SAMPLE = "sample:sentences"
 SAMPLE_FOLDER = Path(__file__).parents[1] / "sample"
 
@@ -57,12 +60,12 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
         fingerprint = str(load_hub(name)._fingerprint)
         return Source(name, Path(), "hub", hashlib.sha256(fingerprint.encode()).hexdigest())
     path = SAMPLE_FOLDER / "sentences.txt" if name == SAMPLE else Path(name)
-    if name != STDIN and path.is_dir():
-        raise InputError(f"{name} is a folder: give the files in it, e.g. {path / '*.txt'}")
-    if name != STDIN and not path.exists():
-        raise InputError(f"no file {name!r}: check the path, or write hf:NAME for a dataset on the Hub")
     shown = "stdin" if name == STDIN else name
     try:
+        if name != STDIN and path.is_dir():
+            raise InputError(f"{name} is a folder: give the files in it, e.g. {path / '*.txt'}")
+        if name != STDIN and not path.exists():
+            raise InputError(f"no file {name!r}: check the path, or write hf:NAME for a dataset on the Hub")
         if name == STDIN or not path.is_file():
             path = _copy(name, spool)
         if path.stat().st_size == 0:
@@ -70,7 +73,7 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise InputError(f"cannot read {shown} ({error.strerror}): check its permissions") from None
+        raise InputError(f"cannot read {shown[:200]} ({error.strerror}): check the path and its permissions") from None
     return Source(shown, path, format or format_of(name), digest)
 
 
@@ -93,52 +96,76 @@ def format_of(name: str) -> Format:
     return ENDINGS.get(ending.lower(), "text")
 
 
-def read_rows(source: Source, columns: Columns) -> Iterator[Row]:
-    """Stream a source's rows, empty ones included.
+def read_rows(source: Source, columns: Columns, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Row]:
+    """Stream a source's rows, empty ones included; of a format of lines none may be longer than `max_line_bytes`.
 
     Raises:
         InputError: The content is not what the format says, or a column is missing.
     """
-    readers: Mapping[str, Callable[[Path, str, Columns], Iterator[Row]]] = {
-        "text": _read_text,
-        "csv": read_csv,
-        "tsv": read_tsv,
-        "jsonl": _read_jsonl,
-        "parquet": read_parquet,
-        "arrow": read_arrow,
-        "hub": _read_hub,
-    }
-    return readers[source.format](source.path, source.name, columns)
+    import pyarrow as pa
+
+    tables = {"parquet": read_parquet, "arrow": read_arrow, "hub": _read_hub}
+    lines = {"text": _read_text, "csv": read_csv, "tsv": read_tsv, "jsonl": _read_jsonl}
+    path, name, form = source.path, source.name, source.format
+    read = 0
+    try:
+        rows = (
+            tables[form](path, name, columns)
+            if form in tables
+            else lines[form](read_lines(path, name, max_line_bytes), name, columns)
+        )
+        for row in rows:
+            yield row
+            read += row.repeats
+    except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
+        raise InputError(
+            f"{name} cannot be read as {form}, or is damaged after row {read:,} ({error}): get it again, "
+            "or give --format"
+        ) from None
 
 
-def _read_text(path: Path, name: str, _columns: Columns) -> Iterator[Row]:
-    return (Row(line.text) for line in read_lines(path, name))
+def _read_text(lines: Iterator[Line], _name: str, _columns: Columns) -> Iterator[Row]:
+    return (Row(line.text, repeats=line.repeats) for line in lines)
 
 
-def _read_jsonl(path: Path, name: str, columns: Columns) -> Iterator[Row]:
-    """One JSON object a line, or one string a line; null and a blank line count as empty."""
-    for line in read_lines(path, name):
+def _read_jsonl(lines: Iterator[Line], name: str, columns: Columns) -> Iterator[Row]:
+    """One JSON object a line, or one string a line; null and a blank line count as empty.
+
+    The first object says which column holds the text; every other one must have it too.
+    """
+    only = False
+    for line in lines:
+        where = f"{name}: line {line.number}"
         if not line.text.strip():
-            yield Row("")
+            yield Row("", repeats=line.repeats)
             continue
         try:
             value = json.loads(line.text)
-        except ValueError as error:
-            raise InputError(f"{name}: line {line.number} is no JSON ({error}): one object a line") from None
-        yield _json_row(name, columns, line, value)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{where} is no JSON ({error}): one object a line") from None
+        if isinstance(value, dict) and columns.text is None:
+            columns = replace(columns, text=text_column(where, columns, list(value)))
+            only = columns.text not in TEXT_COLUMNS
+        if only and isinstance(value, dict) and len(value) > 1:
+            raise InputError(f"{where} has the columns {listed(list(value))}, those before it one: give --column NAME")
+        row = _json_row(where, columns, value)
+        half = next(filter(None, (HALF.search(cell) for cell in row[:3] if cell)), None)
+        if half is not None:
+            raise InputError(f"{where} holds half a surrogate pair (\\u{ord(half[0]):04x}): mend it")
+        yield row
 
 
-def _json_row(name: str, columns: Columns, line: Line, value: object) -> Row:
+def _json_row(where: str, columns: Columns, value: object) -> Row:
     if isinstance(value, str):
         return Row(value)
     if not isinstance(value, dict):
-        raise InputError(f"{name}: line {line.number} is a {type(value).__name__}: one object or string a line")
-    key = text_column(f"{name}: line {line.number}", columns, list(value))
+        raise InputError(f"{where} is a {type(value).__name__}: one object or string a line")
+    key = text_column(where, columns, list(value))
     texts: list[str | None] = []
     for column in (key, columns.pair):
         text = value.get(column)
         if text is not None and not isinstance(text, str):
-            raise InputError(f"{name}: line {line.number}: {column!r} is {text!r}, not a string: give --column")
+            raise InputError(f"{where}: {column!r} is {repr(text)[:60]}, not a string: give --column")
         texts.append(text)
     label = value.get(columns.label)
     return Row(texts[0] or "", None if label is None else str(label), texts[1])

@@ -1,5 +1,6 @@
 """What a user can get wrong: one line that says what, exit code 2, and nothing written."""
 
+import errno
 import gzip
 import json
 from collections.abc import Callable
@@ -18,6 +19,18 @@ def a_folder(path: Path) -> None:
 
 def parquet(path: Path) -> None:
     pq.write_table(pa.table({"number": [1, 2]}), path)
+
+
+def no_utf8(*columns: str) -> pa.Table:
+    """Strings that Arrow takes on trust: the last column's second one is Latin-1."""
+    offsets = pa.py_buffer(b"\0\0\0\0\4\0\0\0\x09\0\0\0")
+    bad = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer("fineBäume".encode("latin-1"))])
+    return pa.table({**{name: ["a", "b"] for name in columns[:-1]}, columns[-1]: bad})
+
+
+def arrow(table: pa.Table, path: Path) -> None:
+    with pa.ipc.new_stream(path, table.schema) as writer:
+        writer.write_table(table)
 
 
 def truncated_zstd(path: Path) -> None:
@@ -50,10 +63,21 @@ BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("list.jsonl", b"[1]\n", "list.jsonl: line 1 is a list"),
     ("keys.jsonl", b'{"a": "x", "b": "y"}\n', "keys.jsonl: line 1 has the columns 'a', 'b'"),
     ("number.jsonl", b'{"text": 5}\n', "number.jsonl: line 1: 'text' is 5, not a string"),
-    ("half.jsonl", b'{"text": "\\ud800"}\n', "half.jsonl: row 1 holds half a surrogate pair"),
+    ("half.jsonl", b'{"text": "\\ud800"}\n', "half.jsonl: line 1 holds half a surrogate pair (\\ud800)"),
+    ("halfpair.jsonl", b'{"text": "a", "pair": "\\udfff"}\n', "line 1 holds half a surrogate pair (\\udfff)"),
+    ("halflabel.jsonl", b'{"text": "a", "label": "\\ud800"}\n', "line 1 holds half a surrogate pair"),
+    ("deep.jsonl", b'{"text": "a", "more": ' + b"[" * 200_000 + b"]" * 200_000 + b"}\n", "line 1 is no JSON"),
+    ("lacking.jsonl", b'{"text": "a"}\n{"id": "secret"}\n', "line 2 has no column 'text', only 'id'"),
+    ("late.jsonl", b'{"id": "secret"}\n{"id": "b", "text": "a"}\n', "line 2 has the columns 'id', 'text'"),
+    ("long.txt", b"fine\n\n" + b"x" * (1 << 24) + b"x\n", "long.txt: line 3 is longer than 16,777,216 bytes"),
+    ("endless.txt.gz", gzip.compress(b"fine\n" + b"x" * (1 << 26)), "endless.txt.gz: line 2 is longer than"),
+    ("open.csv", b'text\n"' + b"never closed\n" * 1_500_000, "is no valid CSV (field larger than field limit"),
+    ("latin.parquet", lambda path: pq.write_table(no_utf8("text"), path), "cannot be read as parquet"),
+    ("latinlabel.parquet", lambda path: pq.write_table(no_utf8("text", "label"), path), "cannot be read as parquet"),
+    ("latin.arrow", lambda path: arrow(no_utf8("text"), path), "cannot be read as arrow"),
     ("numbers.parquet", parquet, "column 'number' is int64, not string"),
-    ("fake.parquet", b"no parquet\n", "fake.parquet is no Parquet file"),
-    ("fake.arrow", b"no arrow at all\n", "fake.arrow is no Arrow file"),
+    ("fake.parquet", b"no parquet\n", "fake.parquet cannot be read as parquet"),
+    ("fake.arrow", b"no arrow at all\n", "fake.arrow cannot be read as arrow"),
 ]
 
 
@@ -120,6 +144,14 @@ def test_a_missing_column_is_named_with_those_that_are_there(
         (["inspect", "nowhere"], "nowhere does not exist"),
         (["export", "nowhere"], "nowhere does not exist"),
         (["identity", "--config", "nowhere.yaml"], "no recipe file 'nowhere.yaml'"),
+        (["ingest", "a.txt", "--limit", "1" + "0" * 20], "--limit"),
+        (["ingest", "a.txt", "--shard-size", "1" + "0" * 20], "--shard-size"),
+        (["span-mask", "--limit", "1" + "0" * 20], "--limit"),
+        (["span-mask", "--seed", "1" + "0" * 20], "--seed"),
+        (["backtranslate", "--pivot", ","], "--pivot ',' names nothing"),
+        (["ingest", "b\udce4ume.txt"], r"the argument 'b\xe4ume.txt' is no UTF-8"),
+        (["span-mask", "--out", "b\udce4ume"], r"the argument 'b\xe4ume' is no UTF-8"),
+        (["ingest", "x" * 300], "File name too long"),
     ],
 )
 def test_bad_usage_is_one_line(augment: Callable[..., Any], arguments: list[str], expected: str) -> None:
@@ -128,6 +160,62 @@ def test_bad_usage_is_one_line(augment: Callable[..., Any], arguments: list[str]
     assert expected in done.err
     assert is_one_line(done.err)
     assert not Path("data").exists()
+
+
+@pytest.mark.parametrize(
+    "recipe",
+    [
+        "seed: " + "[" * 100_000,
+        "seed: &a [*a]",
+        "a: &a [1, 1]\nb: &b [*a, *a]\nseed: [*b, *b]",
+        "limit: " + "1" * 5_000,
+        "limit: 2024-99-99",
+        'out: "\\ud800"',
+        "limit: !!float abc",
+    ],
+    ids=["deep", "recursive", "aliases", "digits", "date", "surrogate", "float"],
+)
+def test_a_recipe_without_end_or_sense_is_one_line(augment: Callable[..., Any], folder: Path, recipe: str) -> None:
+    (folder / "r.yaml").write_text(recipe)
+    done = augment("ingest", "a.txt", "--config", "r.yaml")
+    assert done.code == 2
+    assert "r.yaml is no YAML of a recipe" in done.err
+    assert is_one_line(done.err)
+
+
+def test_a_column_of_thousands_of_digits_is_one_short_line(augment: Callable[..., Any], folder: Path) -> None:
+    (folder / "a.csv").write_text("text\nfine\n")
+    done = augment("ingest", "a.csv", "--column", "9" * 5_000)
+    assert done.code == 2
+    assert is_one_line(done.err)
+    assert len(done.err) < 200
+
+
+@pytest.mark.parametrize("out", ["data/*", "data/[a]", "data/a?"])
+def test_characters_of_a_pattern_in_a_path_are_themselves(augment: Callable[..., Any], lines: Path, out: str) -> None:
+    assert augment("ingest", lines, "--out", out).code == 0
+    assert augment("build-pairs", out, "--pairs", "self", "--out", f"{out}.arrow").code == 0
+    assert json.loads(augment("inspect", f"{out}.arrow", "--json").out)["rows"] == 60
+
+
+def test_a_closed_stdout_is_one_line(augment: Callable[..., Any], lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    augment("ingest", lines)
+    with monkeypatch.context() as patch:
+        patch.setattr("sys.stdout", None)
+        done = augment("inspect", "data/sentences")
+    assert done.code == 2
+    assert done.err == "error: stdout is closed: send it somewhere, if only to /dev/null\n"
+
+
+def test_an_error_of_the_system_names_the_file(
+    augment: Callable[..., Any], lines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "data/sentences/plan.json")
+
+    monkeypatch.setattr("pipelines.ingest.write_whole", full)
+    done = augment("ingest", lines)
+    assert (done.code, done.err) == (1, "error: data/sentences/plan.json: No space left on device\n")
 
 
 def test_a_folder_that_is_not_ours_is_left_alone(augment: Callable[..., Any], lines: Path, folder: Path) -> None:

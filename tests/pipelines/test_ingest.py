@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import itertools
 import json
 import subprocess
 import unicodedata
@@ -19,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.ingest import normalise, row_id
+from pipelines.reading.lines import _cut_lines
 
 TEXTS = ['A cat, "sleeping".', "Zwei Bäume", "A dog."]
 
@@ -49,6 +51,55 @@ def test_empty_lines_and_duplicates_are_dropped_and_counted(augment: Callable[..
     counts = json.loads(done.out)
     assert (counts["read"], counts["kept"], counts["empty"], counts["duplicate"]) == (7, 3, 2, 2)
     assert [row["text"] for row in rows()] == ["One.", "Café", "Two."]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("a.txt", ["One.", "", "", "Two."]),
+        ("a.txt.gz", ["One.", "", "", "Two."]),
+        ("a.csv", ["text,number", "One.,1", "", "", "Two.,2"]),
+        ("a.tsv", ["text\tnumber", "One.\t1", "", "", "Two.\t2"]),
+        ("a.jsonl", ['{"text": "One."}', "", "", '{"text": "Two."}']),
+    ],
+)
+def test_every_line_end_gives_the_same_rows(
+    augment: Callable[..., Any], folder: Path, name: str, lines: list[str], end: str
+) -> None:
+    data = "".join(line + end for line in lines).encode()
+    (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    counts = json.loads(augment("ingest", name, "--json").out)
+    assert (counts["read"], counts["kept"], counts["empty"]) == (4, 2, 2)
+    assert [row["text"] for row in rows()] == ["One.", "Two."]
+
+
+@given(st.lists(st.text("ab\r\n", max_size=5)))
+def test_lines_do_not_depend_on_how_the_file_is_cut_into_chunks(parts: list[str]) -> None:
+    whole = "".join(parts)
+    expected = io.StringIO(whole, newline=None).read().removesuffix("\n").split("\n") if whole else []
+    cut = [
+        (number, body.decode(), whole[offset : offset + len(body)], count)
+        for number, offset, body, count in _cut_lines((part.encode() for part in parts), most=100)
+    ]
+    assert [text for _, text, _, count in cut for _ in range(count)] == expected
+    assert all(text == there for _, text, there, _ in cut)
+    assert [number for number, *_ in cut] == list(itertools.accumulate((count for *_, count in cut[:-1]), initial=1))[
+        : len(cut)
+    ]
+
+
+def test_empty_lines_between_quotes_of_a_csv_are_text(augment: Callable[..., Any], folder: Path) -> None:
+    (folder / "a.csv").write_text('text\n\n"One\n\n\ntwo"\n\nThree.\n')
+    augment("ingest", "a.csv")
+    assert [row["text"] for row in rows()] == ["One\n\n\ntwo", "Three."]
+
+
+def test_a_longer_line_can_be_allowed(augment: Callable[..., Any], folder: Path) -> None:
+    (folder / "a.txt").write_text("short\n" + "x" * 30 + "\n")
+    assert "line 2 is longer than 29 bytes" in augment("ingest", "a.txt", "--max-line-bytes", 29).err
+    assert augment("ingest", "a.txt", "--max-line-bytes", 30).code == 0
+    assert json.loads(Path("data/sentences/recipe.json").read_text())["max_line_bytes"] == 30
 
 
 def write(folder: Path, ending: str) -> str:
