@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from objective_cases import prepared
+from safetensors.torch import save_file
 
 from pipelines.console import InputError
 from trainers.catalogue import objective_names
@@ -166,12 +167,17 @@ def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, tiny_bert: Path
     assert "\n" not in str(caught.value)
 
 
-def test_pickled_weights_are_refused(tiny_bert: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
+def test_file_without_any_of_the_models_weights_is_refused(name: str, tiny_bert: Path, tmp_path: Path) -> None:
     for file in tiny_bert.iterdir():
         if file.suffix != ".safetensors":
             (tmp_path / file.name).write_bytes(file.read_bytes())
-    torch.save({}, tmp_path / "pytorch_model.bin")
-    with pytest.raises(InputError, match="safetensors"):
+    other = {"other": torch.zeros(3)}
+    if name == "model.safetensors":
+        save_file(other, tmp_path / name, metadata={"format": "pt"})
+    else:
+        torch.save(other, tmp_path / name)
+    with pytest.raises(InputError, match="cannot load the encoder"):
         encoder_of(tmp_path)
 
 

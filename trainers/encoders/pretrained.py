@@ -195,7 +195,8 @@ def load_masked_lm(source: Source) -> PreTrainedModel:
 def _pretrained(auto: Any, source: Source) -> PreTrainedModel:  # noqa: ANN401 - one of transformers' Auto classes
     try:
         with quiet(), warnings.catch_warnings(action="ignore"):
-            model: PreTrainedModel = auto.from_pretrained(
+            model: PreTrainedModel
+            model, found = auto.from_pretrained(
                 source.path,
                 subfolder=source.subfolder,
                 dtype=torch.float32,
@@ -203,7 +204,10 @@ def _pretrained(auto: Any, source: Source) -> PreTrainedModel:  # noqa: ANN401 -
                 weights_only=True,
                 trust_remote_code=False,
                 local_files_only=source.folder is not None,
+                output_loading_info=True,
             )
+        if set(found["missing_keys"]).issuperset(name for name, _ in model.named_parameters()):
+            raise ValueError("none of its weights are those of its configuration")
     except UNREADABLE as error:
         why = f"a damaged file, or a {PICKLED} of more than weights" if source.pickled else _first_line(error)
         raise InputError(
