@@ -33,8 +33,8 @@ def read_arrow(path: Path, name: str, columns: Columns) -> Iterator[Row]:
             reader = pa.ipc.open_file(mapped)
             batches = (reader.get_batch(index) for index in range(reader.num_record_batches))
         else:
-            check_stream_end(path)
             reader = pa.ipc.open_stream(mapped)
+            check_stream_end(path)
             batches = iter(reader)
         wanted = wanted_columns(name, columns, reader.schema)
         for batch in batches:

@@ -178,8 +178,8 @@ def broken_pairs(path: Path, kind: str) -> Path:
     ("kind", "message"),
     [
         ("cut in the schema", "is no Arrow IPC stream"),
-        ("cut in the rows", "is broken"),
-        ("cut at the end", "is broken"),
+        ("cut in the rows", "is cut short"),
+        ("cut at the end", "is cut short"),
         ("numbers", "the column 'text' holds int .1., not text"),
         ("text", "is no Arrow IPC stream"),
         ("column", "has no column 'view_b'"),
