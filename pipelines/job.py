@@ -1,8 +1,9 @@
-"""One view of one sentence dataset: its plan, and the shards that follow from it and nothing else."""
+"""One view of one sentence dataset: its plan, and the rows that follow from it and nothing else."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -60,13 +61,17 @@ class Job:
         spec = ViewSpec(self.plan.name, self.plan.params)
         return make_view(spec, device=device or self.device, batch_tokens=self.batch_tokens)
 
-    def commit(self, index: int, view: View) -> Receipt:
-        """Make one shard and commit it."""
-        start, stop = self.plan.shards[index]
-        rows = self.source.read(start, stop)
-        between = self.through.read(start, stop) if self.through else None
-        kept = self._kept_rows if self.kept else None
-        return commit_shard(self.out, index, process_shard(self.plan, index, rows, view, between, kept))
+    def commit(self, indices: Sequence[int], view: View) -> list[Receipt]:
+        """Make the shards of a window together, and commit them one by one."""
+        import pyarrow as pa
+
+        ranges = [self.plan.shards[index] for index in indices]
+        rows = pa.concat_tables([self.source.read(*each) for each in ranges])
+        between = pa.concat_tables([self.through.read(*each) for each in ranges]) if self.through else None
+        made = iter(process_rows(self.plan, rows, view, between, self._kept_rows if self.kept else None))
+        shards = [list(islice(made, stop - start)) for start, stop in ranges]
+        tables = (pa.Table.from_pylist(shard, schema=view_schema()) for shard in shards)
+        return [commit_shard(self.out, index, table) for index, table in zip(indices, tables, strict=True)]
 
 
 def plan_view(
@@ -88,20 +93,18 @@ def plan_view(
     )
 
 
-def process_shard(
+def process_rows(
     plan: Plan,
-    index: int,
     rows: Any,  # noqa: ANN401 - a pyarrow table
     view: View,
     between: Any = None,  # noqa: ANN401 - a pyarrow table
     kept: KeptRows | None = None,
-) -> Any:  # noqa: ANN401 - a pyarrow table
-    """The table of shard `index`: a function of the plan and the input's rows alone.
+) -> list[dict[str, Any]]:
+    """The rows of a view, in order: each is a function of the plan and the sentence alone.
 
     Args:
-        plan: Its `shards[index]` says which rows of the input these are.
-        index: Number of the shard.
-        rows: Those rows, with `id` and `text`.
+        plan: Its seed and signature decide what is drawn.
+        rows: Some rows of the input, with `id` and `text`.
         view: Built from the plan.
         between: For a staged view, the rows that the view before it made of the same sentences.
         kept: Rows that the same plan made before; they save time and change nothing.
@@ -109,13 +112,8 @@ def process_shard(
     Raises:
         TwinviewsError: The view broke its contract (other number of rows, no text with status "ok", ...).
     """
-    import pyarrow as pa
-
     ids: list[str] = rows.column("id").to_pylist()
     texts: list[str] = rows.column("text").to_pylist()
-    start, stop = plan.shards[index]
-    if len(texts) != stop - start:
-        raise TwinviewsError(f"{len(texts)} sentences where the plan has {stop - start}: ingest them again")
     made = dict(kept.find(ids, texts)) if kept is not None else {}
     missing = [place for place in range(len(ids)) if place not in made]
     seeds = [row_seed(plan.seed or 0, ids[place], plan.signature or "") for place in missing]
@@ -128,7 +126,7 @@ def process_shard(
             said = f"{len(viewed)} rows for {len(missing)} sentences"
             raise TwinviewsError(f"view {plan.name!r} gave {said}: mend the view")
         made |= {place: _row(plan, ids[place], texts[place], one) for place, one in zip(missing, viewed, strict=True)}
-        return pa.Table.from_pylist([made[place] for place in range(len(ids))], schema=view_schema())
+    return [made[place] for place in range(len(ids))]
 
 
 def _viewed(

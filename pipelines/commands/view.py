@@ -55,7 +55,7 @@ class ViewOptions:
     ] = None
     seed: SeedOption = 0
     limit: LimitOption = None
-    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows in a shard, the most that a kill loses.")] = (
+    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows in a shard, what is committed at once.")] = (
         SHARD_ROWS
     )
     workers: WorkersOption = 1

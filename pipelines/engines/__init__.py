@@ -1,1 +1,1 @@
-"""Where `process_shard` runs; an engine decides nothing about what it makes."""
+"""Where `process_rows` runs; an engine decides nothing about what it makes."""

@@ -17,7 +17,7 @@ import pytest
 
 from augment.view import ViewSpec, make_view
 from pipelines.folder import open_dataset
-from pipelines.job import plan_view, process_shard
+from pipelines.job import plan_view, process_rows
 from pipelines.shards import read_range
 
 Start = Callable[..., "subprocess.Popen[str]"]
@@ -251,16 +251,16 @@ def test_datasets_and_pyarrow_open_what_was_written(augment: Augment, lines: Pat
         assert total == 60
 
 
-def test_process_shard_is_a_function_of_plan_and_rows(augment: Augment, lines: Path) -> None:
+def test_a_view_is_a_function_of_plan_and_rows(augment: Augment, lines: Path) -> None:
     augment("ingest", lines)
     source = open_dataset(Path("data/sentences"), "sentences")
     view = make_view(ViewSpec("span-mask"))
     plan = plan_view(view, source, seed=3, shard_size=20)
     rows = read_range(source.path, source.receipts, 20, 40)
-    first = process_shard(plan, 1, rows, view)
-    assert first == process_shard(plan, 1, rows, make_view(ViewSpec("span-mask")))
+    first = process_rows(plan, rows, view)
+    assert first == process_rows(plan, rows, make_view(ViewSpec("span-mask")))
     other = plan_view(view, source, seed=4, shard_size=20)
-    assert first != process_shard(other, 1, rows, view)
+    assert first != process_rows(other, rows, view)
 
 
 def test_dry_run_writes_nothing(augment: Augment, folder: Path) -> None:
