@@ -24,7 +24,7 @@ REQUIRED = (
 )
 ALLOWED_TOPS = {"augment", "data_cards", "pipelines", "trainers"}
 STARTER_LIMIT = 80_000_000
-SCRIPTS = {"augment = pipelines.cli:main", "train = trainers.cli:main"}
+SCRIPTS = {"augment = pipelines.__main__:main", "train = trainers.__main__:main"}
 
 
 def problems(wheel: Path) -> list[str]:

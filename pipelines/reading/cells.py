@@ -8,7 +8,7 @@ from itertools import repeat
 from typing import Any
 
 from augment.errors import InputError
-from pipelines.reading.lines import MAX_LINE_BYTES, Line
+from pipelines.reading.lines import Line
 from pipelines.reading.rows import TEXT_COLUMNS, Columns, Row, listed
 
 NUMBER = re.compile(r"\d{1,9}")
@@ -52,8 +52,6 @@ class _Texts:
 def _read_cells(
     lines: Iterator[Line], name: str, columns: Columns, parse: Callable[[Iterable[str]], Any]
 ) -> Iterator[Row]:
-    # What a quote that is never closed would make one cell of is limited as a line is.
-    csv.field_size_limit(MAX_LINE_BYTES)
     texts = _Texts(lines)
     picks: _Picks | None = None
     try:

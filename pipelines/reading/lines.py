@@ -69,7 +69,7 @@ def _decode(raw: bytes, name: str, number: int, offset: int) -> str:
 def _cut_lines(chunks: Iterator[bytes], most: int) -> Iterator[tuple[int, int, bytes, int]]:
     """Cut bytes into lines: number, offset, bytes without the line end, and how often the line, if empty, repeats.
 
-    A line that has grown longer than `most` comes unfinished.
+    No chunk is empty. A line that has grown longer than `most` comes unfinished.
     """
     number, offset, after_return = 1, 0, False
     rest: list[bytes] = []

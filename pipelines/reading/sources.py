@@ -3,6 +3,7 @@
 Formats go by the name's ending (`.txt` or anything unknown is text; `.gz` or `.zst` may follow) unless one is given.
 """
 
+import csv
 import hashlib
 import json
 import re
@@ -107,6 +108,8 @@ def read_rows(source: Source, columns: Columns, max_line_bytes: int = MAX_LINE_B
     tables = {"parquet": read_parquet, "arrow": read_arrow, "hub": _read_hub}
     lines = {"text": _read_text, "csv": read_csv, "tsv": read_tsv, "jsonl": _read_jsonl}
     path, name, form = source.path, source.name, source.format
+    # A quote that is never closed makes one cell of all lines after it.
+    csv.field_size_limit(max(MAX_LINE_BYTES, max_line_bytes))
     read = 0
     try:
         rows = (

@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipelines.ingest import normalise, row_id
-from pipelines.reading.lines import _cut_lines
+from pipelines.reading.lines import MAX_LINE_BYTES, _cut_lines
 
 TEXTS = ['A cat, "sleeping".', "Zwei Bäume", "A dog."]
 
@@ -74,7 +74,7 @@ def test_every_line_end_gives_the_same_rows(
     assert [row["text"] for row in rows()] == ["One.", "Two."]
 
 
-@given(st.lists(st.text("ab\r\n", max_size=5)))
+@given(st.lists(st.text("ab\r\n", min_size=1, max_size=5)))
 def test_lines_do_not_depend_on_how_the_file_is_cut_into_chunks(parts: list[str]) -> None:
     whole = "".join(parts)
     expected = io.StringIO(whole, newline=None).read().removesuffix("\n").split("\n") if whole else []
@@ -100,6 +100,12 @@ def test_a_longer_line_can_be_allowed(augment: Callable[..., Any], folder: Path)
     assert "line 2 is longer than 29 bytes" in augment("ingest", "a.txt", "--max-line-bytes", 29).err
     assert augment("ingest", "a.txt", "--max-line-bytes", 30).code == 0
     assert json.loads(Path("data/sentences/recipe.json").read_text())["max_line_bytes"] == 30
+
+
+def test_a_longer_cell_can_be_allowed(augment: Callable[..., Any], folder: Path) -> None:
+    (folder / "a.csv").write_text("text\n" + "x" * (MAX_LINE_BYTES + 1) + "\n")
+    assert augment("ingest", "a.csv").code == 2
+    assert augment("ingest", "a.csv", "--max-line-bytes", 2 * MAX_LINE_BYTES).code == 0
 
 
 def write(folder: Path, ending: str) -> str:
