@@ -63,12 +63,12 @@ class Nlpaug:
 
     A text of more than `longest` characters is "failed" with "too-long". What an augmenter raises makes a row "failed"
     with the exception's name as the reason; what is no text, "failed" with "no-text"; a special token that the sentence
-    does not hold, "rejected" with "special-token". Random state of Python, NumPy and torch is as before after each call.
+    does not hold, "rejected" with "special-token". Random state of Python, NumPy and torch is as before each call.
     """
 
     spec: ViewSpec
     augmenter: Any = field(repr=False)
-    longest: int
+    longest: int = 10_000
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""

@@ -131,7 +131,7 @@ def test_random_state_and_warnings_of_the_process_are_left_alone(recwarn: pytest
 def test_the_signature_has_the_augmenter_its_arguments_and_the_version_of_nlpaug() -> None:
     spec = nlpaug_view("SplitAug", aug_p=0.5, stopwords=["man"]).spec
     assert spec.signature() == (
-        'view:nlpaug|arguments:{"aug_p": 0.5, "stopwords": ["man"]}|augmenter:SplitAug|rev:1.1.11|v:0.1.0'
+        'view:nlpaug|arguments:{"aug_p": 0.5, "stopwords": ["man"]}|augmenter:SplitAug|longest:10000|rev:1.1.11|v:0.1.0'
     )
     assert make_view(spec).spec == spec
     with pytest.raises(InputError, match=r"version 1\.1\.11 is installed, not 1\.1\.10"):
