@@ -23,7 +23,7 @@ from pipelines.folder import (
 from pipelines.job import Job
 from pipelines.lock import locked_folder
 from pipelines.plan import PLAN_FILE, Plan, read_plan
-from pipelines.shards import RECEIPTS, Receipt, valid_receipt
+from pipelines.shards import RECEIPTS, Receipt, check_file, valid_receipt
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,5 +123,7 @@ def _finish(job: Job, plan: Plan, recipe: str) -> Dataset:
     receipts: Sequence[Receipt] = [receipt for _, receipt in sorted(_intact(job.out, plan).items())]
     if len(receipts) < len(plan.shards):
         raise TwinviewsError(f"shards of {job.out} changed while it was written: run the same command again")
+    for receipt in job.source.receipts:  # it would be finished, and of sentences that are no longer there
+        check_file(job.source.folder / receipt.file, receipt.sha256)
     beside = {RECIPE_FILE: recipe, CARD_FILE: view_card(plan, count_receipts(receipts))}
     return finalise(job.out, plan, receipts, view_schema(), beside)
