@@ -106,3 +106,36 @@ def one_sided(vectors: Array, temperature: float, left_out: set[tuple[int, int]]
         scores = {j: float(unit[i] @ unit[n + j]) / temperature for j in range(n) if i == j or (i, j) not in left_out}
         losses.append(-scores[i] + np.log(sum(np.exp(score) for score in scores.values())))
     return float(np.mean(losses))
+
+
+def relations(vectors: Array, columns: Array, temperature: float) -> Array:
+    """SCT's similarity distribution, row by row: a softmax over the columns."""
+    rows = []
+    for vector in vectors:
+        scores = np.array([float(vector @ column) / temperature for column in columns])
+        weights = np.exp(scores - scores.max())
+        rows.append(weights / weights.sum())
+    return np.array(rows)
+
+
+def relation_loss(z: Array, r: Array, columns: Array, t: float, t_ref: float, *, divergence: bool = True) -> float:
+    """Mean KL of the reference's distribution from the student's, or their cross-entropy."""
+    p, q = relations(r, columns, t_ref), relations(z, columns, t)
+    entropies = [float((row * np.log(row)).sum()) if divergence else 0.0 for row in p]
+    return float(np.mean([h - (a * np.log(b)).sum() for h, a, b in zip(entropies, p, q, strict=True)]))
+
+
+def unit(vectors: Array) -> Array:
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def sct(z: Array, r: Array, queues: list[list[Array]], t: float, t_ref: float) -> float:
+    """SCT's loss of one batch (2n, d), all first views first; moves the two queues of unit vectors on."""
+    z, r, n = unit(z), unit(r), len(z) // 2
+    for queue, own in zip(queues, (r[:n], r[n:]), strict=True):
+        queue.extend(own)
+    loss = 0.5 * relation_loss(z[:n], r[n:], np.array(queues[1]), t, t_ref)
+    loss += 0.5 * relation_loss(z[n:], r[:n], np.array(queues[0]), t, t_ref)
+    for queue in queues:
+        del queue[:n]
+    return loss

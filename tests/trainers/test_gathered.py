@@ -19,10 +19,11 @@ from trainers.running.fit import Rows
 from trainers.settings import resolve
 
 PROCESSES = 2
-OWN = {"bsl": {"width": 2}, "isbert": {"filters": 4}}
+OWN = {"bsl": {"width": 2}, "isbert": {"filters": 4}, "sct": {"width": 2, "queue": 20}}
 CASES = [
     ("bsl", "paper"), ("bsl", "code"), ("contrastive", "bsl"), ("contrastive", "simcse"), ("mirror", "sentence"),
     ("mirror", "ms"), ("regression", "sbert"), ("isbert", "paper"), ("isbert", "code"), ("mlm", "adapt"),
+    ("sct", "paper"), ("sct", "code"),
 ]  # fmt: skip
 PARTIAL = ("isbert", "mlm")
 """Of these each process computes a part of the loss; of the others, all of it."""
