@@ -139,3 +139,13 @@ def sct(z: Array, r: Array, queues: list[list[Array]], t: float, t_ref: float) -
     for queue in queues:
         del queue[:n]
     return loss
+
+
+def congen(s: Array, teacher: Array, queue: list[Array], t: float, t_teacher: float) -> float:
+    """ConGen's loss of one batch: students (2n, d), the teacher's vectors of first views (n, d); moves the queue."""
+    s, teacher, n = unit(s), unit(teacher), len(teacher)
+    queue.extend(teacher)
+    columns = np.array(queue)
+    losses = [relation_loss(half, teacher, columns, t, t_teacher, divergence=False) for half in (s[:n], s[n:])]
+    del queue[:n]
+    return sum(losses) / 2

@@ -18,6 +18,7 @@ SMALL = {"batch_size": 8, "max_tokens": 24, "epochs": 2, "lr": 1e-3, "precision"
 EXTRA: dict[str, dict[str, object]] = {
     "bsl": {"width": 2, "momentum": 0.9},
     "sct": {"width": 2, "queue": 20, "projector_lr": 1.0},
+    "distil": {"queue": 60},
     "isbert": {"filters": 8, "discriminator": "learned", "relu": True},
 }
 # An epsilon that large makes Adam's step the gradient itself: where the true gradient is zero, rounding stays rounding.
@@ -35,7 +36,10 @@ def prepared(
     name: str, encoder: Path, texts: list[str], *, dropout: float | None = None, **given: object
 ) -> tuple[Objective, Rows, Training]:
     module = load_objective(name)
-    _, training, params = resolve(module.PRESETS, module.PARAMS, None, {**SMALL, **EXTRA.get(name, {}), **given})
+    values = {**SMALL, **EXTRA.get(name, {}), **given}
+    if "teacher" in module.PARAMS.model_fields:
+        values.setdefault("teacher", str(encoder))
+    _, training, params = resolve(module.PRESETS, module.PARAMS, None, values)
     set_seed(1)
     objective = module.build(params, training, locate(str(encoder)))
     if dropout is not None:

@@ -23,6 +23,10 @@ class Queue(nn.Module):
         """Return the columns (k + n, d) that a batch is compared with: the queue, then its own references (n, d)."""
         return torch.cat([self.vectors, references])
 
+    def fill(self, references: Tensor) -> None:
+        """Hold `references` (k, d) instead of what was there, however many that were."""
+        self.vectors = references.to(self.vectors)
+
     def push(self, references: Tensor) -> None:
         """Put in `references` (n, d) and drop the n oldest."""
         self.vectors.copy_(self.with_batch(references)[len(references) :])

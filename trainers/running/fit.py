@@ -92,6 +92,7 @@ def fit(
     """
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out)
+    objective.before_training(out / CHECKPOINTS)
     total = training.steps(len(rows))
     selection = Selection(training, total, out / CHECKPOINTS) if dev is not None else None
     if checkpoint is not None and selection is not None and selection.exhausted(history_of(checkpoint)):
