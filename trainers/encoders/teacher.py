@@ -16,6 +16,7 @@ import xxhash
 from pipelines.console import InputError, note, progress
 from trainers.evaluation.cache import cached
 from trainers.evaluation.encoder import Encoder, load_encoder
+from trainers.evaluation.location import locate
 from trainers.evaluation.pooling import PoolingMode
 from trainers.evaluation.vectors import checked
 from trainers.processes import is_first, of_first, process_rank, processes
@@ -96,7 +97,7 @@ def load_teacher(name: str, pooling: PoolingMode | None) -> Teacher:
     Raises:
         InputError: There is none, or it cannot be loaded.
     """
-    path = Path(name).expanduser()
-    if pooling is None and path.is_dir() and not (path / "modules.json").is_file():
+    directory, _ = locate(name)
+    if pooling is None and directory is not None and not (directory / "modules.json").is_file():
         pooling = "mean"
     return Teacher(load_encoder(name, pooling=pooling))
