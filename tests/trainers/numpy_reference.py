@@ -149,3 +149,46 @@ def congen(s: Array, teacher: Array, queue: list[Array], t: float, t_teacher: fl
     losses = [relation_loss(half, teacher, columns, t, t_teacher, divergence=False) for half in (s[:n], s[n:])]
     del queue[:n]
     return sum(losses) / 2
+
+
+def softmax(scores: Array) -> Array:
+    weights = np.exp(scores - scores.max())
+    return weights / weights.sum()
+
+
+def list_net(student: Array, teacher: Array) -> float:
+    rows = zip(student, teacher, strict=True)
+    return float(np.mean([-(softmax(t) * np.log(softmax(s))).sum() for s, t in rows]))
+
+
+def list_mle(student: Array, teacher: Array) -> float:
+    """By hand: draw the teacher's order one after the other, each from those that are left."""
+    losses = []
+    for s, t in zip(student, teacher, strict=True):
+        left = sorted(range(len(s)), key=lambda j: -t[j])
+        while left:
+            losses.append(-np.log(softmax(s[left])[0]))
+            left = left[1:]
+    return float(np.mean(losses))
+
+
+def jensen_shannon(first: Array, second: Array) -> float:
+    values = []
+    for p, q in zip(map(softmax, first), map(softmax, second), strict=True):
+        m = (p + q) / 2
+        values.append(((p * np.log(p / m)).sum() + (q * np.log(q / m)).sum()) / 2)
+    return float(np.mean(values))
+
+
+def without_diagonal(scores: Array) -> Array:
+    return np.array([np.delete(row, place) for place, row in enumerate(scores)])
+
+
+def rank(z: Array, taught: list[Array], shares: list[float], loss: str, t: float) -> float:
+    """RankCSE's loss of one batch: vectors (2n, d), the teachers' (n, d) and their shares; all temperatures t."""
+    first, second = np.split(unit(z), 2)
+    cosines = first @ second.T
+    mixed = sum(share * unit(each) @ unit(each).T for share, each in zip(shares, taught, strict=True))
+    student, teacher = without_diagonal(cosines) / t, without_diagonal(mixed)
+    ranked = list_net(student, teacher / (t / 2)) if loss == "listnet" else list_mle(student, teacher)
+    return one_sided(z, t) + jensen_shannon(cosines / t, cosines.T / t) + ranked

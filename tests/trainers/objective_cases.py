@@ -32,13 +32,18 @@ def examples_for(name: str, texts: list[str]) -> Examples:
     return Examples(texts, texts, right, 0, [row % 5 / 4 for row in range(len(texts))])
 
 
+def teachers(name: str, encoder: Path) -> str | tuple[str, ...]:
+    """The encoder as the teacher, or as each of two."""
+    return (str(encoder), str(encoder)) if name == "rank" else str(encoder)
+
+
 def prepared(
     name: str, encoder: Path, texts: list[str], *, dropout: float | None = None, **given: object
 ) -> tuple[Objective, Rows, Training]:
     module = load_objective(name)
     values = {**SMALL, **EXTRA.get(name, {}), **given}
     if "teacher" in module.PARAMS.model_fields:
-        values.setdefault("teacher", str(encoder))
+        values.setdefault("teacher", teachers(name, encoder))
     _, training, params = resolve(module.PRESETS, module.PARAMS, None, values)
     set_seed(1)
     objective = module.build(params, training, locate(str(encoder)))

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from objective_cases import teachers
 from torch import distributed, multiprocessing
 
 from trainers.catalogue import load_objective
@@ -23,7 +24,8 @@ OWN = {"bsl": {"width": 2}, "isbert": {"filters": 4}, "sct": {"width": 2, "queue
 CASES = [
     ("bsl", "paper"), ("bsl", "code"), ("contrastive", "bsl"), ("contrastive", "simcse"), ("mirror", "sentence"),
     ("mirror", "ms"), ("regression", "sbert"), ("isbert", "paper"), ("isbert", "code"), ("mlm", "adapt"),
-    ("sct", "paper"), ("sct", "code"), ("distil", "congen"), ("distil", "sct"),
+    ("sct", "paper"), ("sct", "code"), ("distil", "congen"), ("distil", "sct"), ("rank", "listmle"),
+    ("rank", "listnet"),
 ]  # fmt: skip
 PARTIAL = ("isbert", "mlm")
 """Of these each process computes a part of the loss; of the others, all of it."""
@@ -33,7 +35,7 @@ pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch wi
 
 def made(name: str, preset: str, encoder: Path) -> Objective:
     module = load_objective(name)
-    own = {**OWN.get(name, {}), **({"teacher": str(encoder)} if name == "distil" else {})}
+    own = {**OWN.get(name, {}), **({"teacher": teachers(name, encoder)} if name in ("distil", "rank") else {})}
     _, training, params = resolve(module.PRESETS, module.PARAMS, preset, {"max_tokens": 24, **own})
     torch.manual_seed(0)
     objective = module.build(params, training, locate(str(encoder))).train()
