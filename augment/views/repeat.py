@@ -27,7 +27,7 @@ class PARAMS(BaseModel):
 
 @dataclass(frozen=True)
 class Repeat:
-    """The view: of N words, `k ~ U{0, ..., max(2, int(rate N))}` different ones are written twice (Eq. 3 and 4).
+    """The view: of N words, `k ~ U{0, ..., max(2, int(rate N))}` different ones are written twice.
 
     A row that draws k = 0 is "unchanged" with the reason "none-drawn".
     """

@@ -250,3 +250,11 @@ def test_presets_are_the_papers_settings(preset: str) -> None:
         assert (params.method, params.fill, params.head, training.epochs) == ("congen", "rows", "always", 20)
     else:
         assert (params.method, params.fill, params.head, training.epochs) == ("sct", "random", "needed", 10)
+
+
+def test_a_mask_in_a_view_is_the_teachers_own(wide: Path, tmp_path: Path) -> None:
+    teacher = load_teacher(str(wide), None)
+    expected = teacher.encoder.encode(["a [UNK] sees"])
+    teacher.encoder.model.tokenizer.mask_token = "[UNK]"
+    found = teacher.vectors(["a [MASK] sees"], tmp_path)
+    np.testing.assert_allclose(found, expected / np.linalg.norm(expected), atol=1e-5)

@@ -14,6 +14,7 @@ import numpy as np
 import xxhash
 
 from pipelines.console import InputError, note, progress
+from trainers.encoders.encoder import MASK
 from trainers.evaluation.cache import cached
 from trainers.evaluation.encoder import Encoder, load_encoder
 from trainers.evaluation.location import locate
@@ -74,6 +75,9 @@ class Teacher:
     def _encode(self, texts: Sequence[str], parts: Path, path: Path) -> None:
         if is_first():
             note(f"teacher: {self.encoder.title}; encoding {len(texts):,} texts, once")
+        # A mask in a view is the teacher's own.
+        token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
+        texts = [text.replace(MASK, token) for text in texts]
         kept = cached(self.encoder, parts)
         share = texts[process_rank() :: processes()]
         with progress("teacher", len(share), unit="texts") as advance:
