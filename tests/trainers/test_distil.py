@@ -7,7 +7,6 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
-from conftest import make_bert
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
@@ -41,13 +40,13 @@ SCT = {
 
 
 @pytest.fixture(scope="module")
-def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A sentence-transformers directory of 24 dimensions and other weights: a teacher for the students of 16."""
+def wide(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sentence-transformers directory of 24 dimensions, by its first token: a teacher for the students of 16."""
     folder = tmp_path_factory.mktemp("wide")
-    encoder = load_encoder(locate(str(make_bert(folder / "bert"))), pooling="cls", max_tokens=24)
     torch.manual_seed(5)
-    save_encoder(with_head(encoder, 24, always=True), folder / "teacher", "card")
-    return folder / "teacher"
+    encoder = load_encoder(locate(str(tiny_bert)), pooling="cls", max_tokens=24)
+    save_encoder(with_head(encoder, 24, always=True), folder, "card")
+    return folder
 
 
 def resolved(preset: str, teacher: str = "teacher", **given: object) -> tuple[Training, PARAMS]:
