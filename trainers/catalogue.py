@@ -31,7 +31,10 @@ class ObjectiveModule(Protocol):
     PRESETS: Mapping[str, Mapping[str, Any]]
     """Values of `Training` and `PARAMS` by preset; the first is the default."""
     PARAMS: type[BaseModel]
-    """The objective's own options; they become flags."""
+    """The objective's own options; they become flags.
+
+    A method `held_out(rows, batch_size)`, if there is one, returns how many of the rows are not trained on.
+    """
 
     def build(self, options: Any, training: Training, source: Source) -> Objective:  # noqa: ANN401 - its own PARAMS
         """Load the encoder and return the objective that trains it."""

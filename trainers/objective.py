@@ -44,6 +44,14 @@ class Objective(nn.Module):
         """Turn rows (the columns, and `seed`: the row's seed in this epoch) into the arguments of `forward`."""
         raise NotImplementedError
 
+    def before_training(self, folder: Path) -> None:
+        """Do what takes long and is done once, before anything else of a training: nothing, here.
+
+        Args:
+            folder: What is kept there is found again when the run is resumed, and removed when it is done. There may
+                be none yet.
+        """
+
     def after_step(self, step: int, total: int) -> None:
         """Do what follows the optimiser's step number `step` (from 1) of `total`: nothing, here.
 

@@ -10,7 +10,7 @@ from augment.view import ViewSpec, check_params, make_view, row_seed, view_modul
 
 
 def test_every_file_of_the_views_folder_is_a_view() -> None:
-    expected = {"backtranslate", "identity", "mlm-fill", "nlpaug", "span-mask", "synonym", "translate"}
+    expected = {"backtranslate", "identity", "mlm-fill", "nlpaug", "repeat", "span-mask", "synonym", "translate"}
     assert expected <= set(view_names())
     for name in expected:
         assert {"PARAMS", "build"} <= set(vars(view_module(name)))

@@ -106,3 +106,89 @@ def one_sided(vectors: Array, temperature: float, left_out: set[tuple[int, int]]
         scores = {j: float(unit[i] @ unit[n + j]) / temperature for j in range(n) if i == j or (i, j) not in left_out}
         losses.append(-scores[i] + np.log(sum(np.exp(score) for score in scores.values())))
     return float(np.mean(losses))
+
+
+def relations(vectors: Array, columns: Array, temperature: float) -> Array:
+    """SCT's similarity distribution, row by row: a softmax over the columns."""
+    rows = []
+    for vector in vectors:
+        scores = np.array([float(vector @ column) / temperature for column in columns])
+        weights = np.exp(scores - scores.max())
+        rows.append(weights / weights.sum())
+    return np.array(rows)
+
+
+def relation_loss(z: Array, r: Array, columns: Array, t: float, t_ref: float, *, divergence: bool = True) -> float:
+    """Mean KL of the reference's distribution from the student's, or their cross-entropy."""
+    p, q = relations(r, columns, t_ref), relations(z, columns, t)
+    entropies = [float((row * np.log(row)).sum()) if divergence else 0.0 for row in p]
+    return float(np.mean([h - (a * np.log(b)).sum() for h, a, b in zip(entropies, p, q, strict=True)]))
+
+
+def unit(vectors: Array) -> Array:
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+def sct(z: Array, r: Array, queues: list[list[Array]], t: float, t_ref: float) -> float:
+    """SCT's loss of one batch (2n, d), all first views first; moves the two queues of unit vectors on."""
+    z, r, n = unit(z), unit(r), len(z) // 2
+    for queue, own in zip(queues, (r[:n], r[n:]), strict=True):
+        queue.extend(own)
+    loss = 0.5 * relation_loss(z[:n], r[n:], np.array(queues[1]), t, t_ref)
+    loss += 0.5 * relation_loss(z[n:], r[:n], np.array(queues[0]), t, t_ref)
+    for queue in queues:
+        del queue[:n]
+    return loss
+
+
+def congen(s: Array, teacher: Array, queue: list[Array], t: float, t_teacher: float) -> float:
+    """ConGen's loss of one batch: students (2n, d), the teacher's vectors of first views (n, d); moves the queue."""
+    s, teacher, n = unit(s), unit(teacher), len(teacher)
+    queue.extend(teacher)
+    columns = np.array(queue)
+    losses = [relation_loss(half, teacher, columns, t, t_teacher, divergence=False) for half in (s[:n], s[n:])]
+    del queue[:n]
+    return sum(losses) / 2
+
+
+def softmax(scores: Array) -> Array:
+    weights = np.exp(scores - scores.max())
+    return weights / weights.sum()
+
+
+def list_net(student: Array, teacher: Array) -> float:
+    rows = zip(student, teacher, strict=True)
+    return float(np.mean([-(softmax(t) * np.log(softmax(s))).sum() for s, t in rows]))
+
+
+def list_mle(student: Array, teacher: Array) -> float:
+    """By hand: draw the teacher's order one after the other, each from those that are left."""
+    losses = []
+    for s, t in zip(student, teacher, strict=True):
+        left = sorted(range(len(s)), key=lambda j: -t[j])
+        while left:
+            losses.append(-np.log(softmax(s[left])[0]))
+            left = left[1:]
+    return float(np.mean(losses))
+
+
+def jensen_shannon(first: Array, second: Array) -> float:
+    values = []
+    for p, q in zip(map(softmax, first), map(softmax, second), strict=True):
+        m = (p + q) / 2
+        values.append(((p * np.log(p / m)).sum() + (q * np.log(q / m)).sum()) / 2)
+    return float(np.mean(values))
+
+
+def without_diagonal(scores: Array) -> Array:
+    return np.array([np.delete(row, place) for place, row in enumerate(scores)])
+
+
+def rank(z: Array, taught: list[Array], shares: list[float], loss: str, t: float) -> float:
+    """RankCSE's loss of one batch: vectors (2n, d), the teachers' (n, d) and their shares; all temperatures t."""
+    first, second = np.split(unit(z), 2)
+    cosines = first @ second.T
+    mixed = sum(share * unit(each) @ unit(each).T for share, each in zip(shares, taught, strict=True))
+    student, teacher = without_diagonal(cosines) / t, without_diagonal(mixed)
+    ranked = list_net(student, teacher / (t / 2)) if loss == "listnet" else list_mle(student, teacher)
+    return one_sided(z, t) + jensen_shannon(cosines / t, cosines.T / t) + ranked

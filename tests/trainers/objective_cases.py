@@ -17,6 +17,8 @@ from trainers.settings import Training, resolve
 SMALL = {"batch_size": 8, "max_tokens": 24, "epochs": 2, "lr": 1e-3, "precision": "fp32"}
 EXTRA: dict[str, dict[str, object]] = {
     "bsl": {"width": 2, "momentum": 0.9},
+    "sct": {"width": 2, "queue": 20, "projector_lr": 1.0},
+    "distil": {"queue": 60},
     "isbert": {"filters": 8, "discriminator": "learned", "relu": True},
 }
 # An epsilon that large makes Adam's step the gradient itself: where the true gradient is zero, rounding stays rounding.
@@ -30,11 +32,19 @@ def examples_for(name: str, texts: list[str]) -> Examples:
     return Examples(texts, texts, right, 0, [row % 5 / 4 for row in range(len(texts))])
 
 
+def teachers(name: str, encoder: Path) -> str | tuple[str, ...]:
+    """The encoder as the teacher, or as each of two."""
+    return (str(encoder), str(encoder)) if name == "rank" else str(encoder)
+
+
 def prepared(
     name: str, encoder: Path, texts: list[str], *, dropout: float | None = None, **given: object
 ) -> tuple[Objective, Rows, Training]:
     module = load_objective(name)
-    _, training, params = resolve(module.PRESETS, module.PARAMS, None, {**SMALL, **EXTRA.get(name, {}), **given})
+    values = {**SMALL, **EXTRA.get(name, {}), **given}
+    if "teacher" in module.PARAMS.model_fields:
+        values.setdefault("teacher", teachers(name, encoder))
+    _, training, params = resolve(module.PRESETS, module.PARAMS, None, values)
     set_seed(1)
     objective = module.build(params, training, locate(str(encoder)))
     if dropout is not None:

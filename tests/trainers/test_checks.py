@@ -20,8 +20,11 @@ def look(objective: Objective, rows: Rows, count: int = 8) -> Findings:
 
 
 @pytest.mark.parametrize("name", objective_names())
-def test_sound_objective_raises_nothing_and_is_left_untouched(name: str, tiny_bert: Path, sentences: list[str]) -> None:
+def test_sound_objective_raises_nothing_and_is_left_untouched(
+    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
     objective, rows, _ = prepared(name, tiny_bert, sentences)
+    objective.before_training(tmp_path)
     objective.eval()
     before = {key: value.clone() for key, value in objective.state_dict().items()}
     random.seed(3)

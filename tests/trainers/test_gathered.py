@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from objective_cases import teachers
 from torch import distributed, multiprocessing
 
 from trainers.catalogue import load_objective
@@ -19,10 +20,12 @@ from trainers.running.fit import Rows
 from trainers.settings import resolve
 
 PROCESSES = 2
-OWN = {"bsl": {"width": 2}, "isbert": {"filters": 4}}
+OWN = {"bsl": {"width": 2}, "isbert": {"filters": 4}, "sct": {"width": 2, "queue": 20}, "distil": {"queue": 20}}
 CASES = [
     ("bsl", "paper"), ("bsl", "code"), ("contrastive", "bsl"), ("contrastive", "simcse"), ("mirror", "sentence"),
     ("mirror", "ms"), ("regression", "sbert"), ("isbert", "paper"), ("isbert", "code"), ("mlm", "adapt"),
+    ("sct", "paper"), ("sct", "code"), ("distil", "congen"), ("distil", "sct"), ("rank", "listmle"),
+    ("rank", "listnet"),
 ]  # fmt: skip
 PARTIAL = ("isbert", "mlm")
 """Of these each process computes a part of the loss; of the others, all of it."""
@@ -32,15 +35,19 @@ pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch wi
 
 def made(name: str, preset: str, encoder: Path) -> Objective:
     module = load_objective(name)
-    _, training, params = resolve(module.PRESETS, module.PARAMS, preset, {"max_tokens": 24, **OWN.get(name, {})})
+    own = {**OWN.get(name, {}), **({"teacher": teachers(name, encoder)} if name in ("distil", "rank") else {})}
+    _, training, params = resolve(module.PRESETS, module.PARAMS, preset, {"max_tokens": 24, **own})
     torch.manual_seed(0)
     objective = module.build(params, training, locate(str(encoder))).train()
     set_dropout(objective, 0.0)
     return objective
 
 
-def gradients(objective: Objective, examples: Examples, rows: range) -> tuple[float, dict[str, torch.Tensor]]:
+def gradients(
+    objective: Objective, examples: Examples, rows: range, folder: Path
+) -> tuple[float, dict[str, torch.Tensor]]:
     data = Rows(objective.columns(examples), seed=1)
+    objective.before_training(folder)
     loss = objective(**objective.collate([data[row] for row in rows]))["loss"]
     loss.backward()
     return loss.item(), {name: value.grad for name, value in objective.named_parameters() if value.grad is not None}
@@ -53,11 +60,15 @@ def compare(rank: int, folder: Path, encoder: Path, sentences: list[str]) -> Non
     texts.insert(5, texts[5])
     half = len(texts) // PROCESSES
     examples = Examples(texts, texts, sentences[20 : 20 + len(texts)], 0, [row / 11 for row in range(len(texts))])
-    alone = [gradients(made(*case, encoder), examples, range(len(texts))) for case in CASES]
+    alone = [
+        gradients(made(*case, encoder), examples, range(len(texts)), folder / f"{rank}-{'-'.join(case)}")
+        for case in CASES
+    ]
     distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=PROCESSES)
     found = []
     for case, (loss, whole) in zip(CASES, alone, strict=True):
-        own, part = gradients(made(*case, encoder), examples, range(half * rank, half * (rank + 1)))
+        rows = range(half * rank, half * (rank + 1))
+        own, part = gradients(made(*case, encoder), examples, rows, folder / "-".join(case))
         mean = torch.tensor(own, dtype=torch.float64)
         # What data-parallel training does.
         for value in (mean, *part.values()):

@@ -22,7 +22,11 @@ Runs = Annotated[
 Beside = Annotated[
     str,
     typer.Option(
-        "--with", "--beside", help="Papers to print beside: bsl, mirror, isbert, or none.", metavar="PAPER,..."
+        "--with",
+        "--beside",
+        help="Papers to print beside: bsl, mirror, isbert; simcse, esimcse, diffcse, rankcse, congen, sct "
+        "(averages alone); or none.",
+        metavar="PAPER,...",
     ),
 ]
 Suites = Annotated[

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-PAPERS = ("bsl", "mirror", "isbert")
+PAPERS = ("bsl", "mirror", "isbert", "simcse", "esimcse", "diffcse", "rankcse", "congen", "sct")
 PUBLISHED = Path(__file__).parent / "published"
 
 SPEARMAN = "spearman"
@@ -165,7 +165,7 @@ def _rows(paper: Mapping[str, Any], values: Mapping[str, Any], columns: Sequence
                 cells=cells,
                 origin=marks[mark] if mark else None if model in own else values.get("origin"),
                 aggregation=paper.get("aggregations", {}).get(mark, values.get("aggregation")),
-                note=notes.get(model),
+                note=notes.get(model, values.get("note")),
             )
         )
     return rows

@@ -92,15 +92,15 @@ def shortly(titles: Sequence[str], of: int | None = None) -> str:
 
 
 def _of_papers(tables: Sequence[PublishedTable]) -> Iterable[str]:
-    """Yield the notes on printed rows; the same on several rows stands once, behind all of them."""
-    noted: dict[str, dict[str, list[str]]] = {}
+    """Yield the notes on printed rows; the same on several rows stands once, behind all of them or the whole table."""
+    noted: dict[str, list[str]] = {}
     for table in tables:
-        for row in table.rows:
-            if row.note:
-                noted.setdefault(row.note, {}).setdefault(table.source, []).append(row.model)
-    for note, sources in noted.items():
-        rows = (f"{source}, {', '.join(models)}" for source, models in sources.items())
-        yield f"{'; '.join(rows)}: {note}"
+        for note in dict.fromkeys(row.note for row in table.rows if row.note):
+            models = [row.model for row in table.rows if row.note == note]
+            whole = len(models) == len(table.rows)
+            noted.setdefault(note, []).append(table.source if whole else f"{table.source}, {', '.join(models)}")
+    for note, places in noted.items():
+        yield f"{'; '.join(places)}: {note}"
 
 
 def _by_run(

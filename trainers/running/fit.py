@@ -92,6 +92,7 @@ def fit(
     """
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out)
+    objective.before_training(out / CHECKPOINTS)
     total = training.steps(len(rows))
     selection = Selection(training, total, out / CHECKPOINTS) if dev is not None else None
     if checkpoint is not None and selection is not None and selection.exhausted(history_of(checkpoint)):
@@ -235,6 +236,9 @@ def training_arguments(training: Training, folder: Path, seed: int, total: int) 
         dataloader_pin_memory=cuda,
         accelerator_config={"non_blocking": cuda},
         remove_unused_columns=False,
+        # All processes compute the same from the whole batch, and the first one's buffers are kept: sending them all
+        # before every step (queues of a hundred thousand vectors) would change nothing.
+        ddp_broadcast_buffers=False,
         logging_steps=max(1, min(total // 50, training.save_every)),
         logging_first_step=True,
         logging_nan_inf_filter=False,

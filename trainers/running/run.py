@@ -55,6 +55,13 @@ class Plan:
     recipe: Mapping[str, Any]
     dev: DevSet | None
 
+    @property
+    def rows(self) -> int:
+        """Rows that are trained on: an objective may hold some of the data out."""
+        held_out = getattr(self.params, "held_out", None)
+        rows = len(self.examples)
+        return rows if held_out is None else rows - held_out(rows, self.training.batch_size)
+
 
 def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, Any]) -> Path | None:
     """Train, or resume, and write the encoder; returns its directory, None after a dry run.
@@ -211,7 +218,7 @@ def _dev_sentence(plan: Plan, fitted: Fitted) -> str | None:
 
 
 def _show_result(plan: Plan, fitted: Fitted, dimension: int) -> None:
-    total, steps = plan.training.steps(len(plan.examples)), fitted.steps
+    total, steps = plan.training.steps(plan.rows), fitted.steps
     stopped = f" of {total}, stopped early" if steps < total else ""
     scored = ""
     if fitted.kept in fitted.dev.steps:
@@ -226,7 +233,7 @@ def _show_result(plan: Plan, fitted: Fitted, dimension: int) -> None:
 
 
 def _show_plan(plan: Plan) -> None:
-    training, rows = plan.training, len(plan.examples)
+    training, rows = plan.training, plan.rows
     table(
         ["what", "value"],
         [

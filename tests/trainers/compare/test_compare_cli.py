@@ -243,7 +243,7 @@ def test_the_page_holds_what_the_screen_shows(write_run: WriteRun, capsys: pytes
         (["empty"], "no results in 'empty': run `train evaluate empty` first"),
         (["old"], "is damaged, or of another version of Twinviews: run `train evaluate` again"),
         (["broken.json"], "cannot be read as JSON"),
-        (["mine", "--with", "simcse"], "no paper 'simcse', there are bsl, mirror, isbert"),
+        (["mine", "--with", "nobody"], "no paper 'nobody', there are bsl, mirror, isbert, "),
         (["mine", "--suite", "qnli"], "--suite qnli: these runs have sts"),
         (["--suite", "nothing"], "--suite nothing: these papers have sts, transfer"),
         (["--with", "none"], "nothing to compare"),

@@ -1,0 +1,259 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import numpy_reference as reference
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import nn
+
+import trainers.evaluation.encoder
+from pipelines.console import InputError
+from trainers.catalogue import load_objective
+from trainers.data.examples import Examples
+from trainers.data.kinds import Wanted
+from trainers.encoders.pretrained import load_encoder, locate, save_encoder
+from trainers.encoders.teacher import load_teacher
+from trainers.objectives.distil import PARAMS, PRESETS, Distil, build, with_head
+from trainers.running.fit import Rows
+from trainers.running.run import Request, run_training
+from trainers.settings import Training, resolve
+
+# By student: learning rate, k, temperature of the teacher and of the student.
+CONGEN = {
+    "congen": (5e-5, 65_536, 0.05, 0.07),
+    "congen-tiny": (5e-4, 16_384, 0.05, 0.05),
+    "congen-mini": (3e-4, 16_384, 0.05, 0.07),
+    "congen-small": (3e-4, 65_536, 0.05, 0.07),
+    "congen-minilm-l6": (3e-4, 65_536, 0.05, 0.07),
+    "congen-minilm-l12": (5e-5, 16_384, 0.05, 0.07),
+}
+SCT = {
+    "sct": (1e-4, 65_536, 0.04, 0.05),
+    "sct-tiny": (5e-4, 131_072, 0.03, 0.04),
+    "sct-mini": (1e-4, 65_536, 0.04, 0.05),
+    "sct-small": (1e-4, 131_072, 0.04, 0.05),
+}
+
+
+@pytest.fixture(scope="module")
+def wide(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A sentence-transformers directory of 24 dimensions, by its first token: a teacher for the students of 16."""
+    folder = tmp_path_factory.mktemp("wide")
+    torch.manual_seed(5)
+    encoder = load_encoder(locate(str(tiny_bert)), pooling="cls", max_tokens=24)
+    save_encoder(with_head(encoder, 24, always=True), folder, "card")
+    return folder
+
+
+def resolved(preset: str, teacher: str = "teacher", **given: object) -> tuple[Training, PARAMS]:
+    return resolve(PRESETS, PARAMS, preset, {"teacher": teacher, **given})[1:]
+
+
+def objective_of(student: Path, teacher: Path, preset: str, **given: object) -> Distil:
+    torch.manual_seed(0)
+    own = {"max_tokens": 24, "queue": 10, "batch_size": 4, "dropout": 0.0, **given}
+    training, params = resolved(preset, str(teacher), **own)
+    return build(params, training, locate(str(student))).train()
+
+
+def pairs(sentences: list[str], count: int = 12) -> Examples:
+    return Examples(sentences[:count], sentences[:count], sentences[24 : 24 + count], 0)
+
+
+@pytest.mark.parametrize("preset", ["congen", "sct"])
+def test_losses_of_several_batches_equal_the_equation_in_numpy(
+    preset: str, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    objective = objective_of(tiny_bert, wide, preset)
+    rows = Rows(objective.columns(pairs(sentences)), seed=1)
+    objective.before_training(tmp_path)
+    teacher = SentenceTransformer(str(wide), device="cpu")
+    queues = [list(queue.vectors.double().numpy()) for queue in objective.queues]
+    assert len(queues) == (1 if preset == "congen" else 2)
+    for start in (0, 4, 8):
+        batch = objective.collate([rows[row] for row in range(start, start + 4)])
+        first, second = sentences[start : start + 4], sentences[24 + start : 28 + start]
+        student = objective.encoder(batch["input_ids"], batch["attention_mask"]).detach().double().numpy()
+        if preset == "congen":
+            expected = reference.congen(student, teacher.encode(first).astype(float), queues[0], 0.07, 0.05)
+        else:
+            expected = reference.sct(student, teacher.encode(first + second).astype(float), queues, 0.05, 0.04)
+        assert objective(**batch)["loss"].item() == pytest.approx(expected, rel=5e-6)
+    for queue, expected_rows in zip(objective.queues, queues, strict=True):
+        np.testing.assert_allclose(queue.vectors, np.array(expected_rows), atol=1e-5)
+
+
+@pytest.mark.parametrize("preset", ["congen", "sct"])
+def test_loss_is_the_same_for_permuted_rows(
+    preset: str, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    losses = []
+    for order in ([0, 1, 2, 3], [2, 0, 3, 1]):
+        objective = objective_of(tiny_bert, wide, preset)
+        rows = Rows(objective.columns(pairs(sentences)), seed=1)
+        objective.before_training(tmp_path)
+        losses.append(objective(**objective.collate([rows[row] for row in order]))["loss"].item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_rows_in_the_queue_are_not_trained_on(
+    tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objective = objective_of(tiny_bert, wide, "congen")
+    examples = pairs(sentences, 20)
+    columns = objective.columns(examples)
+    assert "10 of 20 rows fill the queue and are not trained on" in capsys.readouterr().err
+    trained = {objective.texts[number] for (number,) in columns["teaching"]}
+    objective.before_training(tmp_path)
+    teacher = load_teacher(str(wide), None).encoder.encode(examples.left)
+    teacher /= np.linalg.norm(teacher, axis=1, keepdims=True)
+    in_queue = {
+        text
+        for text, vector in zip(examples.left, teacher, strict=True)
+        if np.abs(objective.queues[0].vectors.numpy() - vector).max(axis=1).min() < 1e-5
+    }
+    assert len(in_queue) == len(trained) == 10
+    assert in_queue | trained == set(examples.left)
+    assert all(len(column) == 10 for column in columns.values())
+
+
+@pytest.mark.parametrize(
+    ("rows", "queue", "batch", "fill", "held"),
+    [(300, 100, 64, "rows", 100), (200, 100, 64, "rows", 100), (199, 100, 64, "rows", 0), (99, 40, 64, "rows", 0),
+     (300, 100, 64, "random", 0), (300, 0, 64, "rows", 0)],
+)  # fmt: skip
+def test_rows_are_held_out_while_as_many_and_a_batch_are_left(
+    rows: int, queue: int, batch: int, fill: str, held: int
+) -> None:
+    assert PARAMS(teacher="x", queue=queue, fill=fill).held_out(rows, batch) == held
+
+
+def test_with_too_few_rows_the_queue_holds_those_that_are_trained_on(
+    tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    objective = objective_of(tiny_bert, wide, "congen", queue=50)
+    columns = objective.columns(pairs(sentences))
+    assert "queue of 12: too few rows to spare any" in capsys.readouterr().err
+    objective.before_training(tmp_path)
+    assert objective.queues[0].vectors.shape == (12, 24)
+    assert len(columns["left"]) == 12
+
+
+@pytest.mark.parametrize(
+    ("preset", "teacher", "layers"),
+    [("congen", "wide", 1), ("congen", "same", 1), ("sct", "wide", 1), ("sct", "same", 0)],
+)
+def test_student_has_a_dense_layer_with_tanh_where_the_papers_give_it_one(
+    preset: str, teacher: str, layers: int, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    objective = objective_of(tiny_bert, wide if teacher == "wide" else tiny_bert, preset)
+    assert len(objective.encoder.after) == layers
+    assert objective.encoder.dimension == (24 if teacher == "wide" else 16)
+    objective.save(tmp_path / "saved", "card")
+    saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling", *["Dense"] * layers]
+    assert all(isinstance(module.activation_function, nn.Tanh) for module in list(saved)[2:])
+    expected = objective.encoder.encode(sentences)
+    torch.testing.assert_close(torch.as_tensor(saved.encode(sentences)), expected, atol=1e-5, rtol=0)
+    again = with_head(load_encoder(locate(str(tmp_path / "saved")), pooling="mean", max_tokens=24), 24, always=True)
+    assert again.dimension == 24
+    assert len(again.after) == (1 if layers and teacher == "wide" else layers + 1)
+
+
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Count the texts that teachers encode from now on."""
+    calls: list[int] = []
+    encode = trainers.evaluation.encoder.Encoder.encode
+
+    def spied(self: object, texts: list[str], *rest: object) -> object:
+        calls.append(len(texts))
+        return encode(self, texts, *rest)
+
+    monkeypatch.setattr(trainers.evaluation.encoder.Encoder, "encode", spied)
+    return calls
+
+
+def test_vectors_are_computed_once_and_kept(
+    wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = counted(monkeypatch)
+    made = [np.array(load_teacher(str(wide), None).vectors(sentences, tmp_path)) for _ in range(2)]
+    assert calls == [len(sentences)]
+    np.testing.assert_array_equal(made[0], made[1])
+    np.testing.assert_allclose(np.linalg.norm(made[0], axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(
+        made[0], SentenceTransformer(str(wide), device="cpu").encode(sentences, normalize_embeddings=True), atol=1e-5
+    )
+
+
+def test_teacher_killed_on_the_way_goes_on_where_it_was(
+    wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import trainers.evaluation.cache
+
+    monkeypatch.setattr(trainers.evaluation.cache, "CHUNK", 16)
+    calls = counted(monkeypatch)
+    check = trainers.evaluation.cache.check
+
+    def cut(matrix: object, *rest: object) -> None:
+        check(matrix, *rest)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    teacher = load_teacher(str(wide), None)
+    with monkeypatch.context() as power:
+        power.setattr(trainers.evaluation.cache, "check", cut)
+        with pytest.raises(KeyboardInterrupt):
+            teacher.vectors(sentences, tmp_path)
+    calls.clear()
+    load_teacher(str(wide), None).vectors(sentences, tmp_path)
+    assert calls == [16]
+    assert [path.suffix for path in tmp_path.iterdir()] == [".npy"]
+
+
+def test_another_teacher_of_the_same_name_is_refused(wide: Path, sentences: list[str], tmp_path: Path) -> None:
+    load_teacher(str(wide), None).vectors(sentences, tmp_path)
+    with pytest.raises(InputError, match="its weights or pooling are not what this run began with"):
+        load_teacher(str(wide), "mean").vectors(sentences, tmp_path)
+
+
+def test_run_leaves_no_vectors_behind_and_says_what_it_trained_on(
+    tiny_bert: Path, wide: Path, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    request = Request("distil", Wanted(text=text_file), tmp_path / "run", str(tiny_bert))
+    given = {"teacher": str(wide), "queue": 16, "batch_size": 8, "epochs": 1, "max_tokens": 24, "precision": "fp32"}
+    run_training(request, load_objective("distil"), given)
+    assert "encoder of 24 dimensions after 4 steps (" in capsys.readouterr().out
+    assert not (tmp_path / "run" / "checkpoints").exists()
+    assert json.loads((tmp_path / "run" / "recipe.json").read_text())["teacher"] == str(wide)
+
+
+def test_a_teacher_must_be_given_and_be_there(tiny_bert: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="--teacher None: there is none to learn from: give a model's directory"):
+        resolve(PRESETS, PARAMS, None, {})
+    with pytest.raises(InputError, match="no model directory"):
+        objective_of(tiny_bert, tmp_path / "nowhere", "congen")
+
+
+@pytest.mark.parametrize("preset", [*CONGEN, *SCT])
+def test_presets_are_the_papers_settings(preset: str) -> None:
+    training, params = resolved(preset)
+    expected = {**CONGEN, **SCT}[preset]
+    assert (training.lr, params.queue, params.teacher_temperature, params.student_temperature) == expected
+    assert (training.batch_size, training.max_tokens, training.warmup) == (128, 128, 0.1)
+    if preset in CONGEN:
+        assert (params.method, params.fill, params.head, training.epochs) == ("congen", "rows", "always", 20)
+    else:
+        assert (params.method, params.fill, params.head, training.epochs) == ("sct", "random", "needed", 10)
+
+
+def test_a_mask_in_a_view_is_the_teachers_own(wide: Path, tmp_path: Path) -> None:
+    teacher = load_teacher(str(wide), None)
+    expected = teacher.encoder.encode(["a [UNK] sees"])
+    teacher.encoder.model.tokenizer.mask_token = "[UNK]"
+    found = teacher.vectors(["a [MASK] sees"], tmp_path)
+    np.testing.assert_allclose(found, expected / np.linalg.norm(expected), atol=1e-5)

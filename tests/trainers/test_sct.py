@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy_reference as reference
+import pytest
+import torch
+from torch import nn
+
+from trainers.data.examples import Examples
+from trainers.encoders.pretrained import locate
+from trainers.objectives.sct import PARAMS, PRESETS, Sct, build, make_projector
+from trainers.settings import Training, resolve
+
+# Limkonchotiwat et al. 2023, settings by size of the encoder: learning rate, k, t_ref, t_on.
+PRINTED = {
+    "paper-tiny": (5e-4, 131_072, 0.03, 0.04),
+    "paper-mini": (3e-4, 131_072, 0.01, 0.03),
+    "paper-small": (3e-4, 65_536, 0.02, 0.03),
+    "paper": (5e-4, 65_536, 0.04, 0.05),
+    "paper-large": (5e-4, 16_384, 0.04, 0.05),
+}
+
+
+def resolved(preset: str | None, **given: object) -> tuple[Training, PARAMS]:
+    return resolve(PRESETS, PARAMS, preset, given)[1:]
+
+
+def objective_of(encoder: Path, **given: object) -> Sct:
+    torch.manual_seed(0)
+    training, params = resolved("paper", **{"max_tokens": 24, "width": 2, "queue": 10, **given})
+    return build(params, training, locate(str(encoder))).train()
+
+
+def batch_of(objective: Sct, left: list[str], right: list[str]) -> dict[str, torch.Tensor]:
+    columns = objective.columns(Examples(left, left, right, 0))
+    return objective.collate([{name: column[row] for name, column in columns.items()} for row in range(len(left))])
+
+
+@pytest.mark.parametrize("norm", ["batch", "none"])
+def test_losses_of_several_batches_equal_the_equation_in_numpy(
+    norm: str, tiny_bert: Path, sentences: list[str]
+) -> None:
+    objective = objective_of(tiny_bert, norm=norm, dropout=0.0)
+    queues = [list(queue.vectors.double().numpy()) for queue in (objective.d1, objective.d2)]
+    for start in range(0, 24, 6):
+        batch = batch_of(objective, sentences[start : start + 6], sentences[start + 6 : start + 12])
+        vectors = objective.encoder(**batch)
+        z = objective.projector(vectors).detach().double().numpy()
+        r = vectors.detach().double().numpy()
+        expected = reference.sct(z, r, queues, 0.05, 0.04)
+        outputs = objective(**batch)
+        assert outputs["loss"].item() == pytest.approx(expected, rel=2e-6)
+        torch.testing.assert_close(outputs["vectors"], vectors)
+    for queue, rows in zip((objective.d1, objective.d2), queues, strict=True):
+        np.testing.assert_allclose(queue.vectors, np.array(rows), atol=1e-6)
+
+
+def test_references_get_no_gradient(tiny_bert: Path, sentences: list[str]) -> None:
+    """The gradient at the encoder is that of the online branch alone, the references being constants."""
+    objective = objective_of(tiny_bert, dropout=0.0, norm="none")
+    batch = batch_of(objective, sentences[:6], sentences[6:12])
+    start = [objective.d1.vectors.clone(), objective.d2.vectors.clone()]
+    objective(**batch)["loss"].backward()
+    found = {name: value.grad.clone() for name, value in objective.named_parameters() if value.grad is not None}
+    assert any(name.startswith("projector.") for name in found)
+
+    objective.zero_grad()
+    vectors = objective.encoder(**batch)
+    r1, r2 = (nn.functional.normalize(half, dim=-1) for half in vectors.detach().clone().chunk(2))
+    z1, z2 = (nn.functional.normalize(half, dim=-1) for half in objective.projector(vectors).chunk(2))
+    loss = 0.0
+    for z, r, queue in ((z1, r2, start[1]), (z2, r1, start[0])):
+        columns = torch.cat([queue, r])
+        p, q = (r @ columns.T / 0.04).softmax(1), (z @ columns.T / 0.05).softmax(1)
+        loss = loss + (p * (p / q).log()).sum(1).mean() / 2
+    loss.backward()
+    for name, gradient in found.items():
+        torch.testing.assert_close(dict(objective.named_parameters())[name].grad, gradient, atol=1e-5, rtol=1e-4)
+
+
+def test_references_have_dropout_of_their_own(tiny_bert: Path, sentences: list[str]) -> None:
+    objective = objective_of(tiny_bert, dropout=0.3, queue=6)
+    outputs = objective(**batch_of(objective, sentences[:6], sentences[6:12]))
+    online = nn.functional.normalize(outputs["vectors"], dim=-1)
+    assert (online[:6] - objective.d1.vectors).abs().max() > 0.01
+
+
+@pytest.mark.parametrize("norm", ["batch", "none"])
+def test_loss_is_the_same_for_permuted_rows_and_for_swapped_views_and_queues(
+    norm: str, tiny_bert: Path, sentences: list[str]
+) -> None:
+    objective = objective_of(tiny_bert, norm=norm, dropout=0.0)
+    left, right = sentences[:6], sentences[6:12]
+    start = {name: value.clone() for name, value in objective.state_dict().items()}
+
+    def loss(left: list[str], right: list[str], *, swapped: bool = False) -> float:
+        objective.load_state_dict(start)
+        if swapped:
+            objective.d1, objective.d2 = objective.d2, objective.d1
+        return objective(**batch_of(objective, left, right))["loss"].item()
+
+    plain = loss(left, right)
+    order = [3, 1, 5, 0, 2, 4]
+    assert loss([left[row] for row in order], [right[row] for row in order]) == pytest.approx(plain, rel=1e-4)
+    assert loss(right, left, swapped=True) == pytest.approx(plain, rel=1e-4)
+    assert abs(loss(left, right[::-1]) - plain) > 1e-3
+
+
+def test_queues_move_in_training_alone(tiny_bert: Path, sentences: list[str]) -> None:
+    objective = objective_of(tiny_bert)
+    batch = batch_of(objective, sentences[:6], sentences[6:12])
+    before = objective.d1.vectors.clone()
+    objective.eval()(**batch)
+    assert torch.equal(objective.d1.vectors, before)
+    objective.train()(**batch)
+    assert torch.equal(objective.d1.vectors[:4], before[6:])
+    assert not torch.equal(objective.d1.vectors[4:], objective.d2.vectors[4:])
+
+
+def test_random_queues_come_from_the_seed(tiny_bert: Path) -> None:
+    one, same = objective_of(tiny_bert), objective_of(tiny_bert)
+    assert torch.equal(one.d1.vectors, same.d1.vectors)
+    assert not torch.equal(one.d1.vectors, one.d2.vectors)
+
+
+def test_sum_of_both_directions_is_twice_their_mean(tiny_bert: Path, sentences: list[str]) -> None:
+    losses = []
+    for directions in ("mean", "sum"):
+        objective = objective_of(tiny_bert, directions=directions, dropout=0.0)
+        losses.append(objective(**batch_of(objective, sentences[:6], sentences[6:12]))["loss"].item())
+    assert losses[1] == pytest.approx(2 * losses[0])
+
+
+@pytest.mark.parametrize(("norm", "millions"), [("batch", 35.5), ("none", 35.4)])
+def test_projector_is_three_mlps_of_one_hidden_layer(norm: str, millions: float) -> None:
+    with torch.device("meta"):
+        made = make_projector(768, 10, norm)
+    assert round(sum(parameter.numel() for parameter in made.parameters()) / 1e6, 1) == millions
+    assert sum(isinstance(module, nn.ReLU) for module in made.modules()) == 3
+
+
+@pytest.mark.parametrize("preset", PRINTED)
+def test_paper_presets_are_the_papers_settings(preset: str) -> None:
+    training, params = resolved(preset)
+    found = (training.lr, params.queue, params.reference_temperature, params.online_temperature)
+    assert found == PRINTED[preset]
+    assert (training.batch_size, training.max_tokens, training.epochs) == (128, 128, 10)
+    assert (training.warmup, training.schedule, training.pooling) == (0.1, "linear", "mean")
+    assert (params.width, params.norm, params.directions) == (10, "batch", "mean")
+
+
+def test_code_preset_differs_from_the_print_where_the_code_does() -> None:
+    (printed, own), (training, params) = resolved("paper"), resolved("code")
+    assert training == printed.model_copy(update={"epochs": 20})
+    assert params == own.model_copy(update={"norm": "none", "directions": "sum"})

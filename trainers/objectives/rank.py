@@ -1,0 +1,190 @@
+"""RankCSE (Liu et al. 2023): SimCSE that also ranks the sentences of a batch as one or two teachers rank them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+from torch import Tensor
+from torch.nn import functional
+
+from trainers.data.examples import Examples
+from trainers.encoders.dropout import set_dropout
+from trainers.encoders.encoder import Encoder
+from trainers.encoders.pretrained import Source, load_encoder
+from trainers.encoders.teacher import Teacher, load_teacher
+from trainers.evaluation.pooling import PoolingMode
+from trainers.losses.contrast import equal_strings, one_sided, string_numbers
+from trainers.losses.ranking import jensen_shannon, list_mle, list_net, off_diagonal
+from trainers.objective import Objective, Row, float32
+from trainers.objectives.contrastive import train_only_head
+from trainers.processes import gather, gather_pairs
+from trainers.settings import Training
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+READS = ("text", "views")
+MOST_TEACHERS = 2
+
+
+class PARAMS(BaseModel):
+    """What RankCSE can be told."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    teacher: tuple[str, ...] = Field(
+        (),
+        validate_default=True,
+        description="Encoder to learn the ranking from: a directory or a Hub name. Must be given; give it again for a "
+        "second one.",
+    )
+    teacher_pooling: PoolingMode | None = Field(
+        None,
+        description="How the teachers' token vectors become one; without it as their directories say, else the mean.",
+    )
+    first_share: float = Field(
+        1 / 3, ge=0, le=1, description="Share of the first of two teachers in the similarities (alpha)."
+    )
+    loss: Literal["listmle", "listnet"] = Field("listmle", description="How the ranking is learnt.")
+    temperature: float = Field(0.05, gt=0, description="Temperature of the contrast and of the consistency.")
+    rank_temperature: float = Field(
+        0.05, gt=0, description="Temperature of the student's ranking (tau2); ListNet's teachers have half of it."
+    )
+    consistency: float = Field(1.0, ge=0, description="Weight of the consistency of both views' rankings (beta).")
+    ranking: float = Field(1.0, ge=0, description="Weight of the teachers' ranking (gamma).")
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
+    )
+
+    @field_validator("teacher")
+    @classmethod
+    def _given(cls, teacher: tuple[str, ...]) -> tuple[str, ...]:
+        if not 1 <= len(teacher) <= MOST_TEACHERS:
+            raise ValueError("give one teacher or two, each a model's directory or a Hub name")
+        return teacher
+
+
+_PAPER: Mapping[str, Any] = {
+    "lr": 3e-5,
+    "clip": 1.0,
+    "batch_size": 128,
+    "max_tokens": 32,
+    "pooling": "cls",
+}
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    # Ours, for some ten thousand sentences: more steps.
+    "tuned": {**_PAPER, "batch_size": 64},
+    "listmle": _PAPER,
+    "listnet": {**_PAPER, "loss": "listnet"},
+}
+
+
+class Rank(Objective):
+    """One encoder with a head that is trained alone; the teachers' vectors are numbers on the disk."""
+
+    def __init__(self, encoder: Encoder, teachers: Sequence[Teacher], params: PARAMS) -> None:
+        super().__init__(encoder)
+        self.params = params
+        self.head = train_only_head(encoder)
+        self.teachers = list(teachers)
+        self.texts: list[str] = []
+        self.vectors: list[NDArray[np.float32]] = []
+
+    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
+        """Return the ids of both views, the number of the sentence among the distinct ones, and `string_numbers`."""
+        numbers: dict[str, int] = {}
+        rows = [numbers.setdefault(text, len(numbers)) for text in examples.texts]
+        self.texts = list(numbers)
+        left = self.encoder.tokenize(examples.left)
+        return {
+            "left": left,
+            "right": left if examples.right is examples.left else self.encoder.tokenize(examples.right),
+            "keys": string_numbers(examples.texts, examples.left, examples.right),
+            "number": rows,
+        }
+
+    def before_training(self, folder: Path) -> None:
+        """Have each teacher's vectors of the sentences, from `folder` or newly made.
+
+        Raises:
+            InputError: `folder` holds another teacher's.
+        """
+        for number, teacher in enumerate(self.teachers, 1):
+            self.vectors.append(teacher.vectors(self.texts, folder / f"teacher-{number}"))
+        self.teachers, self.texts = [], []
+
+    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
+        """Return one batch (2n, tokens), first views first, the `keys` (n, 3), and each teacher's vectors (n, d)."""
+        if not self.vectors:
+            raise RuntimeError("the teachers' vectors are not there before `before_training`")
+        numbers = [row["number"] for row in rows]
+        taught = (torch.from_numpy(vectors[numbers]) for vectors in self.vectors)
+        batch = self.encoder.pad([row["left"] for row in rows] + [row["right"] for row in rows])
+        keys = torch.tensor([row["keys"] for row in rows])
+        return {**batch, "keys": keys, **dict(zip(("first_teacher", "second_teacher"), taught, strict=False))}
+
+    def forward(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor,
+        keys: Tensor,
+        first_teacher: Tensor,
+        second_teacher: Tensor | None = None,
+    ) -> dict[str, Tensor]:
+        """Return the loss, its three parts, and the encoder's vectors (2n, d), without the head.
+
+        SimCSE's loss (`one_sided`) + beta JS(softmax(z1 z2^T / t), softmax(z2 z1^T / t)) + gamma rank, z1 and z2 being
+        the views' vectors of length 1. The ranks of row i are those of z1_i z2_j over the sentences j other than i,
+        against alpha t1_i t1_j + (1 - alpha) t2_i t2_j of the teachers' vectors. With several processes n is the pairs
+        of all of them.
+
+        Args:
+            input_ids: (2n, tokens), row i and row n + i being the two views of one sentence.
+            attention_mask: The same shape; 0 at padding.
+            keys: (n, 3), see `trainers.losses.contrast.equal_strings`.
+            first_teacher: Unit vectors t1 (n, d1) of the sentences.
+            second_teacher: t2 (n, d2), if there is a second one.
+        """
+        vectors = gather_pairs(self.encoder(input_ids, attention_mask))
+        excluded = equal_strings(gather(keys))
+        taught = [gather(each) for each in (first_teacher, second_teacher) if each is not None]
+        with float32(vectors.device):
+            compared = self.head(vectors)
+            contrast = one_sided(compared, self.params.temperature, excluded)
+            first, second = functional.normalize(compared, dim=-1).chunk(2)
+            cosines = first @ second.T
+            consistency = jensen_shannon(cosines / self.params.temperature, cosines.T / self.params.temperature)
+            ranking = self._ranking(off_diagonal(cosines), off_diagonal(self._mixed(taught)))
+        loss = contrast + self.params.consistency * consistency + self.params.ranking * ranking
+        return {
+            "loss": loss,
+            "contrast": contrast.detach(),
+            "consistency": consistency.detach(),
+            "ranking": ranking.detach(),
+            "vectors": vectors.detach(),
+        }
+
+    def _mixed(self, taught: Sequence[Tensor]) -> Tensor:
+        shares = (self.params.first_share, 1 - self.params.first_share) if len(taught) > 1 else (1.0,)
+        similarities = [share * each @ each.T for share, each in zip(shares, taught, strict=True)]
+        return torch.stack(similarities).sum(dim=0)
+
+    def _ranking(self, student: Tensor, teacher: Tensor) -> Tensor:
+        temperature = self.params.rank_temperature
+        if self.params.loss == "listnet":
+            return list_net(student / temperature, teacher / (temperature / 2))
+        return list_mle(student / temperature, teacher)
+
+
+def build(options: PARAMS, training: Training, source: Source) -> Rank:
+    """Load the encoder and the teachers."""
+    encoder = load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens)
+    if options.dropout is not None:
+        set_dropout(encoder.model, options.dropout)
+    teachers = [load_teacher(name, options.teacher_pooling) for name in options.teacher]
+    return Rank(encoder, teachers, options)

@@ -1,0 +1,148 @@
+"""SCT (Limkonchotiwat et al. 2023): one view's relations to a queue of vectors are predicted from the other view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import torch
+from pydantic import BaseModel, ConfigDict, Field
+from torch import Tensor, nn
+from torch.nn import functional
+
+from trainers.data.examples import Examples
+from trainers.encoders.dropout import set_dropout
+from trainers.encoders.encoder import Encoder
+from trainers.encoders.pretrained import Source, load_encoder
+from trainers.losses.queues import Queue, relation_loss
+from trainers.objective import Objective, Row, float32
+from trainers.objectives.bsl import ViewNorm
+from trainers.processes import gather_pairs
+from trainers.settings import Training
+
+READS = ("views", "text")
+
+
+class PARAMS(BaseModel):
+    """What SCT can be told."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    queue: int = Field(65_536, ge=0, description="Reference vectors in each of the two queues (k).")
+    reference_temperature: float = Field(0.04, gt=0, description="Temperature of the references' relations (t_ref).")
+    online_temperature: float = Field(0.05, gt=0, description="Temperature of the online vectors' relations (t_on).")
+    norm: Literal["batch", "none"] = Field("batch", description="Layer before each ReLU of the projector.")
+    width: int = Field(10, ge=1, description="Hidden width of the projector in multiples of the dimension.")
+    projector_lr: float = Field(1.0, gt=0, description="Learning rate of the projector in multiples of --lr.")
+    directions: Literal["mean", "sum"] = Field("mean", description="How the losses of both directions become one.")
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
+    )
+
+
+# As printed, for BERT-base. Where the print is silent (epsilon, weight decay, clipping), as the code does.
+_PAPER: Mapping[str, Any] = {
+    "lr": 5e-4,
+    "epochs": 10,
+    "warmup": 0.1,
+    "weight_decay": 0.01,
+    "clip": 1.0,
+    "eps": 1e-6,
+    "batch_size": 128,
+    "max_tokens": 128,
+    "pooling": "mean",
+}
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    # Ours, for some ten thousand pairs and the bundled encoder: a queue that is renewed several times, a projector that
+    # learns within so few steps, and an encoder that does not lose what it knew before.
+    "tuned": {**_PAPER, "lr": 2e-5, "projector_lr": 50.0, "epochs": 3, "queue": 4096, "batch_size": 64},
+    "paper": _PAPER,
+    # The other encoders of the paper: BERT-tiny (4M), mini (11M), small (29M) and large.
+    "paper-tiny": {**_PAPER, "queue": 131_072, "reference_temperature": 0.03, "online_temperature": 0.04},
+    "paper-mini": {
+        **_PAPER, "lr": 3e-4, "queue": 131_072, "reference_temperature": 0.01, "online_temperature": 0.03,
+    },
+    "paper-small": {**_PAPER, "lr": 3e-4, "reference_temperature": 0.02, "online_temperature": 0.03},
+    "paper-large": {**_PAPER, "queue": 16_384},
+    "code": {**_PAPER, "epochs": 20, "norm": "none", "directions": "sum"},
+}  # fmt: skip
+
+
+class Sct(Objective):
+    """One encoder f, run twice: the online branch h(f(x)) with a projector h, and the references f(x) without gradient.
+
+    The second run has dropout of its own. D1 and D2 are the queues of the references of the first and second views.
+    """
+
+    def __init__(self, encoder: Encoder, params: PARAMS) -> None:
+        super().__init__(encoder)
+        self.params = params
+        self.projector = make_projector(encoder.dimension, params.width, params.norm)
+        self.d1 = Queue(params.queue, encoder.dimension)
+        self.d2 = Queue(params.queue, encoder.dimension)
+
+    def parameter_rates(self) -> Mapping[str, float]:
+        """Return factors on the learning rate by the beginning of the parameters' names."""
+        return {"projector.": self.params.projector_lr}
+
+    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
+        """Return the ids of both views."""
+        return {"left": self.encoder.tokenize(examples.left), "right": self.encoder.tokenize(examples.right)}
+
+    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
+        """Return one batch (2n, tokens): all first views, then all second views."""
+        return self.encoder.pad([row["left"] for row in rows] + [row["right"] for row in rows])
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
+        """Return the loss and the encoder's vectors (2n, d), without the projector; in training, move the queues on.
+
+        `1/2 KL(SR(r2, D2, t_ref) || SR(z1, D2, t_on)) + 1/2 KL(SR(r1, D1, t_ref) || SR(z2, D1, t_on))`, with z the
+        online vectors, r the references, both of length 1, and SR as in `relation_loss`; the batch's own references are
+        in D1 and D2 already. With several processes n is the pairs of all of them.
+
+        Args:
+            input_ids: (2n, tokens), row i and row n + i being the two views of one sentence.
+            attention_mask: The same shape; 0 at padding.
+        """
+        # With gradient first: autocast would hand the weights that it cast without one to the second run.
+        online = gather_pairs(self.encoder(input_ids, attention_mask))
+        with torch.no_grad():
+            references = gather_pairs(self.encoder(input_ids, attention_mask))
+        with float32(online.device):
+            z1, z2 = functional.normalize(self.projector(online), dim=-1).chunk(2)
+            r1, r2 = functional.normalize(references, dim=-1).chunk(2)
+            loss = self._direction(z1, r2, self.d2) + self._direction(z2, r1, self.d1)
+        if self.training:
+            self.d1.push(r1)
+            self.d2.push(r2)
+        return {"loss": loss if self.params.directions == "sum" else loss / 2, "vectors": online.detach()}
+
+    def _direction(self, online: Tensor, references: Tensor, queue: Queue) -> Tensor:
+        temperatures = self.params.online_temperature, self.params.reference_temperature
+        return relation_loss(online, references, queue.with_batch(references), *temperatures)
+
+
+def make_projector(dimension: int, width: int, norm: str) -> nn.Sequential:
+    """Return h: three MLPs chained, each d -> kd -> d with a ReLU, and before it a norm of each view if that is asked.
+
+    Args:
+        dimension: d.
+        width: k.
+        norm: "batch" or "none".
+    """
+    hidden = width * dimension
+    norms = [ViewNorm(hidden) if norm == "batch" else nn.Identity() for _ in range(3)]
+    return nn.Sequential(
+        *(
+            nn.Sequential(nn.Linear(dimension, hidden), layer, nn.ReLU(), nn.Linear(hidden, dimension))
+            for layer in norms
+        )
+    )
+
+
+def build(options: PARAMS, training: Training, source: Source) -> Sct:
+    """Load the encoder and set a fresh projector and random queues on it."""
+    encoder = load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens)
+    if options.dropout is not None:
+        set_dropout(encoder.model, options.dropout)
+    return Sct(encoder, options)
