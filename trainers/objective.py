@@ -15,6 +15,7 @@ from trainers.encoders.pretrained import save_encoder
 
 if TYPE_CHECKING:
     from trainers.data.examples import Examples
+    from trainers.settings import Training
 
 Row = Mapping[str, Any]
 
@@ -50,6 +51,14 @@ class Objective(nn.Module):
         Args:
             folder: What is kept there is found again when the run is resumed, and removed when it is done. There may
                 be none yet.
+        """
+
+    def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
+        """Prepare what is trained beside the encoder, once in a run and alike in all processes: nothing, here.
+
+        Args:
+            rows: What will be trained on.
+            training: Batch size, learning rate, precision.
         """
 
     def after_step(self, step: int, total: int) -> None:

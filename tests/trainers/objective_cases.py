@@ -16,7 +16,7 @@ from trainers.settings import Training, resolve
 
 SMALL = {"batch_size": 8, "max_tokens": 24, "epochs": 2, "lr": 1e-3, "precision": "fp32"}
 EXTRA: dict[str, dict[str, object]] = {
-    "bsl": {"width": 2, "momentum": 0.9},
+    "bsl": {"width": 2, "momentum": 0.9, "predictor_warmup": 3},
     "sct": {"width": 2, "queue": 20, "projector_lr": 1.0},
     "distil": {"queue": 60},
     "isbert": {"filters": 8, "discriminator": "learned", "relu": True},

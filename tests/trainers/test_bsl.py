@@ -7,6 +7,7 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
+from objective_cases import prepared
 from torch import nn
 
 from trainers.data.examples import Examples
@@ -252,3 +253,19 @@ def test_every_preset_builds_and_gives_a_loss_that_reaches_the_encoder(
     named = [name for name, value in objective.named_parameters() if value.requires_grad and name.startswith(prefix)]
     assert len(named) == len(list(objective.predictor.parameters()))
     assert factor == 10.0
+
+
+def test_warm_up_fits_the_predictor_to_the_untouched_encoder(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    losses = {}
+    for steps in (0, 200):
+        objective, rows, training = prepared("bsl", tiny_bert, sentences, dropout=0.0, predictor_warmup=steps)
+        before = {name: value.clone() for name, value in objective.encoder.state_dict().items()}
+        objective.before_first_step([rows[row] for row in range(len(rows))], training)
+        after = objective.encoder.state_dict()
+        assert all(torch.equal(value, after[name]) for name, value in before.items())
+        assert all(parameter.grad is None for parameter in objective.parameters())
+        batch = objective.collate([rows[row] for row in range(16)])
+        losses[steps] = objective(**batch)["loss"].item()
+    assert losses[200] < -0.95 < losses[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import cos, pi
 from typing import Any, Literal, Self
 
@@ -13,15 +13,19 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
+from pipelines.console import progress
 from trainers.data.examples import Examples
 from trainers.encoders.dropout import set_dropout
 from trainers.encoders.encoder import Encoder
 from trainers.encoders.pretrained import Source, load_encoder
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather_pairs
+from trainers.running.precision import DTYPES, resolve_precision
 from trainers.settings import Training
 
 READS = ("views",)
+CACHED_ROWS = 20_000
+"""Rows whose vectors the warm-up keeps: 250 MB at 768 dimensions."""
 
 
 class PARAMS(BaseModel):
@@ -37,6 +41,11 @@ class PARAMS(BaseModel):
         "paper", description="One MLP with two BatchNorms, or three chained MLPs with one each."
     )
     width: int = Field(8, ge=1, description="Hidden width of the predictor in multiples of the dimension (k).")
+    predictor_warmup: int = Field(
+        0,
+        ge=0,
+        description="Steps, before the first, in which the predictor alone is fitted to the untouched encoder.",
+    )
     predictor_lr: float = Field(1.0, gt=0, description="Learning rate of the predictor in multiples of --lr.")
     dropout: float | None = Field(
         None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
@@ -107,6 +116,49 @@ class Bsl(Objective):
     def parameter_rates(self) -> Mapping[str, float]:
         """Return factors on the learning rate by the beginning of the parameters' names."""
         return {"predictor.": self.params.predictor_lr}
+
+    def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
+        """Fit the predictor to the encoder as it is, `predictor_warmup` steps at the predictor's own rate.
+
+        A fresh predictor's gradients point nowhere and cost a good encoder what it knows. Vectors are made once, with
+        dropout, of at most `CACHED_ROWS` rows; the steps then pass through the predictor alone.
+        """
+        steps, size = self.params.predictor_warmup, training.batch_size
+        if not steps:
+            return
+        places = torch.randperm(len(rows))[: min(CACHED_ROWS, steps * size)]
+        self.train()
+        with progress("vectors for the predictor", len(places), unit="rows") as advance:
+            made = [
+                self._vectors([rows[place] for place in part], training, advance) for part in torch.split(places, size)
+            ]
+        online, target = (torch.cat(vectors, dim=1) for vectors in zip(*made, strict=True))
+        optimizer = torch.optim.AdamW(
+            self.predictor.parameters(), lr=training.lr * self.params.predictor_lr, weight_decay=0.0, eps=training.eps
+        )
+        with progress("the predictor", steps, unit="steps") as advance:
+            for _ in range(steps):
+                batch = torch.randperm(online.shape[1], device=online.device)[:size]
+                predicted = self.predictor(online[:, batch].flatten(0, 1))
+                loss = negative_cosine(predicted, target[:, batch].flip(0).flatten(0, 1)).mean()
+                optimizer.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                optimizer.step()
+                advance(1)
+        optimizer.zero_grad()
+
+    @torch.no_grad()
+    def _vectors(
+        self, rows: Sequence[Row], training: Training, advance: Callable[[int], None]
+    ) -> tuple[Tensor, Tensor]:
+        """Return the online and the target network's vectors of both views of some rows, each (2, rows, d)."""
+        device = next(self.predictor.parameters()).device
+        batch = {name: value.to(device) for name, value in self.collate(rows).items()}
+        dtype = DTYPES[resolve_precision(training.precision)]
+        with torch.autocast(device.type, dtype=dtype, enabled=dtype is not None):
+            vectors = [network(**batch).float().unflatten(0, (2, -1)) for network in (self.encoder, self.target)]
+        advance(len(rows))
+        return vectors[0], vectors[1]
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both views."""

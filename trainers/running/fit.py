@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import torch
 from safetensors.torch import load_file
@@ -19,7 +19,7 @@ from trainers.data.examples import row_seed
 from trainers.data.grouping import LengthGrouped, Shuffled
 from trainers.data.ragged import Ragged
 from trainers.encoders.encoder import Encoder
-from trainers.objective import Objective
+from trainers.objective import Objective, Row
 from trainers.processes import is_first, process_rank, processes, summed
 from trainers.running.checkpoints import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint, step_of
 from trainers.running.checks import ROWS, Findings, check
@@ -103,6 +103,9 @@ def fit(
     arguments.eval_on_start = dev is not None and checkpoint is None
     objective.to(arguments.device)
     _prepare(objective, rows, training, arguments, total)
+    if checkpoint is None:
+        torch.manual_seed(seed)  # in all processes the same
+        objective.before_first_step(cast("Sequence[Row]", rows), training)
     order = _order(rows, training, seed)
 
     def set_epoch(epoch: int) -> None:
