@@ -176,9 +176,9 @@ def _walk(decoder: Decoder, rules: _Rules, decoding: Decoding, batch: _Batch) ->
 
 
 def _beams(decoder: Decoder, rules: _Rules, decoding: Decoding, batch: _Batch) -> list[list[list[int]]]:
-    """Beam search as transformers does it by default: scores are divided by the length, end token included.
+    """Beam search as CTranslate2 does it, and transformers with early stopping and scores that are made to sum to 1.
 
-    A row is done once its best running beam, divided by its length so far, is behind its worst finished one.
+    Scores are divided by the length, end token included; a row is done once as many texts are finished as it has beams.
     """
     kept = Kept.start(batch, decoding.beams, decoder.dtype)
     found: list[list[list[int]]] = [[] for _ in range(batch.rows)]
@@ -186,11 +186,11 @@ def _beams(decoder: Decoder, rules: _Rules, decoding: Decoding, batch: _Batch) -
     done = torch.zeros(batch.rows, dtype=torch.bool, device=batch.device)
     for position in range(batch.longest):
         flat = kept.texts[:, :, : position + 1].flatten(0, 1)
-        scores = rules(flat, decoder.logits(flat[:, -1]).log_softmax(dim=-1))
+        scores = rules(flat, decoder.logits(flat[:, -1])).log_softmax(dim=-1)
         last = position + 1 == batch.longest
         parents = kept.grow(scores, position, batch.end, last=last)
-        improvable = kept.scores[:, 0] / (position + 1) > kept.finished_scores.amin(dim=1)
-        stopped = ~done if last else ~done & ~improvable
+        full = kept.finished_scores.amin(dim=1) > IMPOSSIBLE / 2
+        stopped = ~done if last else ~done & full
         if batch.lost is not None and batch.looks(position):
             running = kept.texts[:, :, 1 : position + 2].tolist()
             given_up = [
