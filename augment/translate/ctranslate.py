@@ -21,7 +21,7 @@ from augment.weights import local_weights
 from augment.wordnet import cache_folder
 
 COMPUTE_TYPES = {"int8": "int8_float32", "fp32": "float32", "bf16": "bfloat16"}
-BATCH_TOKENS = 1_024
+BATCH_TOKENS = 4_096
 KEPT = 8
 """Converted models in the cache; the one that was used longest ago makes room for a new one."""
 _ABANDONED_SECONDS = 3_600
@@ -61,6 +61,7 @@ class CTranslate2Engine:
             [[self._vocabulary.source[token] for token in source] for source in sources],
             asynchronous=True,
             beam_size=decoding.beams,
+            patience=decoding.patience if decoding.beams > 1 else 1,
             num_hypotheses=decoding.hypotheses,
             repetition_penalty=decoding.repetition_penalty,
             suppress_sequences=self._never,

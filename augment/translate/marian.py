@@ -16,6 +16,9 @@ from augment.translate.splitting import split
 from augment.translate.vocabulary import Vocabulary
 from augment.view import row_seed
 
+LEAST_TOKENS = 512
+"""A batch has so many tokens before the texts of a call are dealt out to more threads."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
@@ -150,9 +153,11 @@ class _Loaded:
         fitting = [piece for piece in pieces if len(piece.ids) <= self.vocabulary.limit]
         fitting.sort(key=lambda piece: -len(piece.ids))
         widths = [self.vocabulary.width(len(piece.ids)) for piece in fitting]
+        share = max(LEAST_TOKENS, sum(widths) // self.engine.ahead)
+        budget = max(1, min(self.batch_tokens // decoding.copies, share))
         samples = range(decoding.hypotheses if decoding.sampled else 0)
         waiting: deque[tuple[list[_Piece], Callable[[], list[list[list[int]]]]]] = deque()
-        for rows in pack(widths, max(1, self.batch_tokens // decoding.copies), widths):
+        for rows in pack(widths, budget, widths):
             batch = [fitting[row] for row in rows]
             seeds = [row_seed(piece.seed, str(sample), str(attempt)) for piece in batch for sample in samples]
             waiting.append((batch, self.engine.search([piece.ids for piece in batch], decoding, seeds)))

@@ -99,9 +99,9 @@ def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, lon
 
 DECODINGS = [
     Decoding(),
-    Decoding(beams=2),
-    Decoding(beams=4, hypotheses=4),
-    Decoding(beams=5, hypotheses=3),
+    Decoding(beams=2, patience=1),
+    Decoding(beams=4, hypotheses=4, patience=1),
+    Decoding(beams=5, hypotheses=3, patience=1),
     Decoding(repetition_penalty=1.1),
 ]
 
