@@ -21,7 +21,7 @@ from augment.weights import local_weights
 from augment.wordnet import cache_folder
 
 COMPUTE_TYPES = {"int8": "int8_float32", "fp32": "float32", "bf16": "bfloat16"}
-BATCH_TOKENS = 4_096
+BATCH_TOKENS = 8_192
 KEPT = 8
 """Converted models in the cache; the one that was used longest ago makes room for a new one."""
 _ABANDONED_SECONDS = 3_600
@@ -57,8 +57,11 @@ class CTranslate2Engine:
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
     ) -> Callable[[], list[list[list[int]]]]:
         """The hypotheses of equally padded sources, made beside the caller and waited for when they are asked for."""
+        width = self._vocabulary.width(len(sources[0]))
+        # CTranslate2 pads to the longest of a batch, and another length adds up in another order: one row fills it up.
+        filler = [*sources[0], *[self._vocabulary.pad] * (width - len(sources[0]))]
         results = self._translator.translate_batch(
-            [[self._vocabulary.source[token] for token in source] for source in sources],
+            [[self._vocabulary.source[token] for token in source] for source in (*sources, filler)],
             asynchronous=True,
             beam_size=decoding.beams,
             patience=decoding.patience if decoding.beams > 1 else 1,
@@ -67,11 +70,11 @@ class CTranslate2Engine:
             suppress_sequences=self._never,
             max_input_length=0,
             min_decoding_length=0,
-            max_decoding_length=self._vocabulary.longest(self._vocabulary.width(len(sources[0]))),
+            max_decoding_length=self._vocabulary.longest(width),
             return_end_token=True,
         )
         return lambda: [
-            [[self._ids[token] for token in tokens] for tokens in result.result().hypotheses] for result in results
+            [[self._ids[token] for token in tokens] for tokens in result.result().hypotheses] for result in results[:-1]
         ]
 
 

@@ -32,7 +32,7 @@ class Engine(Protocol):
         """Begin to search; what comes back waits for the hypotheses of every source, the best first.
 
         Args:
-            sources: Token ids, all of one padded length, the longest first.
+            sources: Token ids, all of one padded length.
             decoding: How.
             seeds: For sampling, one for each hypothesis of each source, the first source's first.
 

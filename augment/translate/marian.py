@@ -151,7 +151,6 @@ class _Loaded:
     ) -> Iterator[tuple[list[_Piece], list[list[list[int]]]]]:
         """Those pieces that fit in batches, each with its hypotheses; several batches are on their way at a time."""
         fitting = [piece for piece in pieces if len(piece.ids) <= self.vocabulary.limit]
-        fitting.sort(key=lambda piece: -len(piece.ids))
         widths = [self.vocabulary.width(len(piece.ids)) for piece in fitting]
         share = max(LEAST_TOKENS, sum(widths) // self.engine.ahead)
         budget = max(1, min(self.batch_tokens // decoding.copies, share))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from learnt import DOGS, GERMAN, GUITAR
@@ -89,12 +90,19 @@ def test_neighbours_change_no_text(precision: str, decode: str) -> None:
     together = translator.translate(texts)
     assert [translator.translate([text])[0] for text in texts[:30]] == together[:30]
     draw.shuffle(places := list(range(len(texts))))
-    shuffled = [
-        found
-        for part in (places[:7], places[7:50], places[50:])
-        for found in translator.translate([texts[i] for i in part])
-    ]
+    shuffled = []
+    for part in (places[:7], places[7:50], places[50:]):
+        shuffled += translator.translate([texts[place] for place in part])
     assert shuffled == [together[place] for place in places]
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp32"])
+def test_a_longer_neighbour_changes_no_rounding(precision: str) -> None:
+    """In int8, both gave another text beside one of 16 tokens: attention adds up in another order for another width."""
+    translator = starter("ctranslate2", precision=precision)
+    neighbour = "A man in a black jacket is standing on a snowy mountain"
+    for text in ("But even official events have political overtones.", "How can you experiment freely on your own?"):
+        assert translator.translate([text, neighbour])[0] == translator.translate([text])[0]
 
 
 def test_texts_that_do_not_fit_fail_in_both_alike(translation_models: Path) -> None:
@@ -106,7 +114,7 @@ def test_texts_that_do_not_fit_fail_in_both_alike(translation_models: Path) -> N
         assert translator.translate([long, DOGS]) == [Translation(None, "too-long"), Translation(GERMAN[DOGS])]
 
 
-def weights(folder: Path) -> dict[str, object]:
+def weights(folder: Path) -> dict[str, Any]:
     from safetensors.torch import load_file
 
     return dict(load_file(folder / "model.safetensors"))
@@ -121,7 +129,7 @@ def test_language_codes_and_padding_are_never_written(translation_models: Path, 
     vocabulary = Vocabulary(tmp_path / "en-xx")
     bias = torch.zeros(1, len(vocabulary.source))
     bias[0, vocabulary.never] = 100.0
-    save_file({**state, "final_logits_bias": bias}, tmp_path / "en-xx" / "model.safetensors", {"format": "pt"})  # type: ignore[dict-item]
+    save_file({**state, "final_logits_bias": bias}, tmp_path / "en-xx" / "model.safetensors", {"format": "pt"})
     for engine in ("ctranslate2", "transformers"):
         for decode in ("greedy", "beam:3"):
             translator = MarianTranslator(
@@ -142,14 +150,10 @@ def test_the_padding_token_may_be_any(translation_models: Path, tmp_path: Path) 
     moved = {token: 2 if token == "<pad>" else number + (number >= 2) for token, number in ids.items()}
     (folder / "vocab.json").write_text(json.dumps(moved), encoding="utf-8")
     order = torch.tensor([0, 1, pad, *range(2, pad)])
-    state = {
-        name: value[order]
-        if value.shape[:1] == (pad + 1,)
-        else value[:, order]
-        if name == "final_logits_bias"
-        else value  # type: ignore[attr-defined, index]
-        for name, value in weights(folder).items()
-    }
+    state = weights(folder)
+    for name, value in state.items():
+        if pad + 1 in value.shape:
+            state[name] = value.index_select(value.shape.index(pad + 1), order)
     save_file(state, folder / "model.safetensors", {"format": "pt"})
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     config |= {"pad_token_id": 2, "decoder_start_token_id": 2}
