@@ -55,9 +55,8 @@ def corpora(data: Path, sentences: int) -> dict[str, list[str]]:
     }
     found = {}
     for name, paths in files.items():
-        lines = {line.strip() for path in paths for line in gzip.decompress(path.read_bytes()).decode().split("\n")} - {
-            ""
-        }
+        text = "\n".join(gzip.decompress(path.read_bytes()).decode("utf-8") for path in paths)
+        lines = {line.strip() for line in text.split("\n")} - {""}
         found[name] = random.Random(0).sample(sorted(lines), sentences)
     return found
 

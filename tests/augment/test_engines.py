@@ -100,7 +100,7 @@ def test_neighbours_change_no_text(precision: str, decode: str) -> None:
 def test_a_longer_neighbour_changes_no_rounding(precision: str) -> None:
     """In int8, both gave another text beside one of 16 tokens: attention adds up in another order for another width."""
     translator = starter("ctranslate2", precision=precision)
-    neighbour = "A man in a black jacket is standing on a snowy mountain"
+    neighbour = "A man in a black jacket is standing on a snowy mountain today."
     for text in ("But even official events have political overtones.", "How can you experiment freely on your own?"):
         assert translator.translate([text, neighbour])[0] == translator.translate([text])[0]
 
