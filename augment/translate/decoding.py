@@ -10,7 +10,7 @@ from augment.errors import InputError
 
 WAYS = "greedy, beam:N, sample, top-k:K or top-p:P"
 RETRY_BEAMS = 4
-RETRY_PENALTY = 1.1
+RETRY_PENALTY = 1.05
 _COUNT = re.compile(r"(beam|top-k):([1-9][0-9]{0,4})")
 _SHARE = re.compile(r"top-p:(0?\.[0-9]+|1|1\.0+)")
 _MOST_BEAMS = 99
