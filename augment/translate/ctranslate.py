@@ -35,7 +35,7 @@ def supported_precisions() -> list[str]:
 
 
 class CTranslate2Engine:
-    """A model on as many threads as this process may use; see `augment.translate.Engine`."""
+    """A model on as many threads as this process may use; see `augment.translate.engines.Engine`."""
 
     batch_tokens = BATCH_TOKENS
 

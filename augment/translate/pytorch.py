@@ -20,7 +20,7 @@ DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16, 
 
 
 class TransformersEngine:
-    """A model on its device; see `augment.translate.Engine`."""
+    """A model on its device; see `augment.translate.engines.Engine`."""
 
     ahead = 1
 
