@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 import warnings
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from augment.errors import InputError
@@ -31,6 +33,23 @@ def resolve_device(name: str) -> torch.device:
     if device.type == "cuda" and (device.index or 0) >= torch.cuda.device_count():
         raise InputError(f"device {name!r}: this machine has {torch.cuda.device_count()} CUDA devices; use cpu")
     return device
+
+
+def device_kind(name: str) -> str:
+    """The type ("cpu", "cuda", "mps") of the device that `name` stands for; raises InputError like `resolve_device`."""
+    # Torch takes seconds to import: too long for work that CTranslate2 does without it.
+    if name == "cpu" or (name == "auto" and version("torch").endswith("+cpu")):
+        return "cpu"
+    return resolve_device(name).type
+
+
+def usable_cores() -> int:
+    """Threads that this process may compute with: OMP_NUM_THREADS where it is set, else the cores that it may use."""
+    threads = os.environ.get("OMP_NUM_THREADS", "")
+    if threads.isdecimal() and int(threads):
+        return int(threads)
+    # Not on macOS or Windows.
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def pack(lengths: Sequence[int], budget: int, groups: Sequence[Hashable] | None = None) -> Iterator[list[int]]:

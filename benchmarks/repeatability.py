@@ -29,7 +29,8 @@ VIEWS = (
     "nlpaug augmenter=RandomWordAug",
     "backtranslate pivot=de",
     "backtranslate pivot=de precision=fp32",
-    "backtranslate pivot=de precision=fp32 decode=beam:4",
+    "backtranslate pivot=de decode=beam:4",
+    "backtranslate pivot=de precision=fp32 translator=transformers",
     "backtranslate pivot=de precision=fp32 decode=top-k:10",
 )
 BATCHES = (1, 8, 64)

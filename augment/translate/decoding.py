@@ -10,7 +10,7 @@ from augment.errors import InputError
 
 WAYS = "greedy, beam:N, sample, top-k:K or top-p:P"
 RETRY_BEAMS = 4
-RETRY_PENALTY = 1.1
+RETRY_PENALTY = 1.05
 _COUNT = re.compile(r"(beam|top-k):([1-9][0-9]{0,4})")
 _SHARE = re.compile(r"top-p:(0?\.[0-9]+|1|1\.0+)")
 _MOST_BEAMS = 99
@@ -28,6 +28,8 @@ class Decoding:
             Holtzman et al. 2020).
         temperature: Logits are divided by it before drawing.
         hypotheses: Texts for each sentence: the best of the beams, or so many samples.
+        patience: A beam search ends once so many times its beams are finished (Kasai et al. 2022): with 1, short and
+            bad texts may end it before the best one is finished.
         repetition_penalty: Scores of tokens that were written are worsened by this factor (Keskar et al. 2019).
     """
 
@@ -37,6 +39,7 @@ class Decoding:
     top_p: float | None = None
     temperature: float = 1.0
     hypotheses: int = 1
+    patience: int = 2
     repetition_penalty: float = 1.0
 
     @property
@@ -52,7 +55,7 @@ class Decoding:
         if self.sampled:
             return self
         beams = max(RETRY_BEAMS, self.beams)
-        return replace(self, beams=beams, hypotheses=beams, repetition_penalty=RETRY_PENALTY)
+        return replace(self, beams=beams, hypotheses=beams, patience=1, repetition_penalty=RETRY_PENALTY)
 
 
 def parse_decoding(decode: str, temperature: float | None = None, hypotheses: int = 1) -> Decoding:

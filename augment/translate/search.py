@@ -91,8 +91,8 @@ def search(
         longest: Tokens of an output, the end token included.
         never: Tokens that are never written.
         seeds: For sampling, one for each hypothesis of each source, the first source's first.
-        lost: Tells of a source's number and the tokens of a text whether it is no good however it goes on; such a text
-            is not finished, and a beam search ends once all its running beams are such.
+        lost: Tells of a source's number and the tokens of a text whether it is no good however it goes on; greedy
+            search and sampling do not finish such a text.
     """
     decoder = Decoder(model, sources, mask, decoding.copies)
     batch = _Batch(
@@ -176,9 +176,9 @@ def _walk(decoder: Decoder, rules: _Rules, decoding: Decoding, batch: _Batch) ->
 
 
 def _beams(decoder: Decoder, rules: _Rules, decoding: Decoding, batch: _Batch) -> list[list[list[int]]]:
-    """Beam search as transformers does it by default: scores are divided by the length, end token included.
+    """Beam search as CTranslate2 does it, and transformers with early stopping and scores that are made to sum to 1.
 
-    A row is done once its best running beam, divided by its length so far, is behind its worst finished one.
+    Scores are divided by the length, end token included; a row is done once enough texts are finished for its patience.
     """
     kept = Kept.start(batch, decoding.beams, decoder.dtype)
     found: list[list[list[int]]] = [[] for _ in range(batch.rows)]
@@ -186,17 +186,11 @@ def _beams(decoder: Decoder, rules: _Rules, decoding: Decoding, batch: _Batch) -
     done = torch.zeros(batch.rows, dtype=torch.bool, device=batch.device)
     for position in range(batch.longest):
         flat = kept.texts[:, :, : position + 1].flatten(0, 1)
-        scores = rules(flat, decoder.logits(flat[:, -1]).log_softmax(dim=-1))
+        scores = rules(flat, decoder.logits(flat[:, -1])).log_softmax(dim=-1)
         last = position + 1 == batch.longest
         parents = kept.grow(scores, position, batch.end, last=last)
-        improvable = kept.scores[:, 0] / (position + 1) > kept.finished_scores.amin(dim=1)
-        stopped = ~done if last else ~done & ~improvable
-        if batch.lost is not None and batch.looks(position):
-            running = kept.texts[:, :, 1 : position + 2].tolist()
-            given_up = [
-                all(batch.lost(row, text) for text in running[place]) for place, row in enumerate(going.tolist())
-            ]
-            stopped |= ~done & torch.tensor(given_up, device=batch.device)
+        full = kept.ended >= decoding.beams * decoding.patience
+        stopped = ~done if last else ~done & full
         for row in torch.nonzero(stopped)[:, 0].tolist():
             best = kept.best(row, position + 1, batch.end)
             found[int(going[row])] = best[: decoding.hypotheses]
@@ -214,12 +208,16 @@ def _beams(decoder: Decoder, rules: _Rules, decoding: Decoding, batch: _Batch) -
 
 @dataclass
 class Kept:
-    """The running and the finished beams of a batch: texts rows by beams by tokens, scores rows by beams."""
+    """The running and the best finished beams of a batch: texts rows by beams by tokens, scores rows by beams.
+
+    `ended` counts the texts of each row that were finished so far.
+    """
 
     texts: torch.Tensor
     scores: torch.Tensor
     finished: torch.Tensor
     finished_scores: torch.Tensor
+    ended: torch.Tensor
 
     @classmethod
     def start(cls, batch: _Batch, beams: int, dtype: torch.dtype) -> Kept:
@@ -228,11 +226,13 @@ class Kept:
         scores = torch.full((batch.rows, beams), IMPOSSIBLE, dtype=dtype, device=batch.device)
         running = scores.clone()
         running[:, 0] = 0
-        return cls(texts, running, texts.clone(), scores)
+        ended = torch.zeros(batch.rows, dtype=torch.long, device=batch.device)
+        return cls(texts, running, texts.clone(), scores, ended)
 
     def of(self, rows: torch.Tensor) -> Kept:
         """The beams of these rows."""
-        return Kept(self.texts[rows], self.scores[rows], self.finished[rows], self.finished_scores[rows])
+        kept = (self.texts, self.scores, self.finished, self.finished_scores, self.ended)
+        return Kept(*(values[rows] for values in kept))
 
     def grow(self, scores: torch.Tensor, position: int, end: int, *, last: bool) -> torch.Tensor:
         """Add one token to every beam, given its log probabilities; the row of the batch that each beam came from.
@@ -256,8 +256,10 @@ class Kept:
     def _finish(self, texts: torch.Tensor, scores: torch.Tensor) -> None:
         """Take in those of the best candidates that have ended; the others have an impossible score."""
         beams = self.scores.shape[1]
-        if not (scores[:, :beams] > IMPOSSIBLE / 2).any():
+        new = (scores[:, :beams] > IMPOSSIBLE / 2).sum(dim=1)
+        if not new.any():
             return
+        self.ended += new
         self.finished_scores, chosen = torch.cat([self.finished_scores, scores[:, :beams]], dim=1).topk(beams)
         self.finished = _taken(torch.cat([self.finished, texts[:, :beams]], dim=1), chosen)
 

@@ -31,11 +31,15 @@ Long = Annotated[
     Literal["split", "fail"], Field(description="sentences that do not fit the model: translate in pieces, or fail")
 ]
 Retry = Annotated[bool, Field(description="try loops, copies and cut translations once more in another way")]
+Translator = Annotated[
+    Literal["auto", "ctranslate2", "transformers"],
+    Field(description="auto: ctranslate2 for greedy and beam search on a CPU (much faster), else transformers"),
+]
 Precision = Annotated[
-    Literal["auto", "fp64", "fp32", "bf16", "fp16"],
+    Literal["auto", "fp64", "fp32", "bf16", "fp16", "int8"],
     Field(
-        description="arithmetic; auto: bf16 where the device has it, else fp32; fp64 (strict): the same text whatever "
-        "the batch, threads and machine"
+        description="arithmetic; auto: int8 with ctranslate2, else bf16 where the device has it, else fp32; fp64 "
+        "(strict): the same text whatever the batch, threads and machine"
     ),
 ]
 Revision = Annotated[str | None, Field(description="hold the models to these revisions, joined by + in their order")]
@@ -116,6 +120,7 @@ def make_translator(
     decode: str,
     temperature: float | None,
     hypotheses: int,
+    translator: str,
     precision: str,
     long: str,
     retry: bool,
@@ -127,11 +132,13 @@ def make_translator(
         decode=decode,
         temperature=temperature,
         hypotheses=hypotheses,
+        engine=translator,
         precision=precision,
         splits=long == "split",
         retries=retry,
         device=runtime.device,
         batch_tokens=runtime.batch_tokens,
+        revision=model.revision,
     )
 
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from augment.errors import InputError
 from augment.translate.decoding import parse_decoding
-from augment.translate.marian import resolve_precision
+from augment.translate.engines import resolve_engine
 from augment.translate.stages import (
     HOP,
     Decode,
@@ -19,6 +19,7 @@ from augment.translate.stages import (
     Revision,
     Source,
     Temperature,
+    Translator,
     find_models,
     joined_revisions,
     make_translator,
@@ -43,7 +44,14 @@ class PARAMS(BaseModel):
     hypotheses: Hypotheses = 1
     long: Long = "split"
     retry: Retry = True
+    translator: Translator = "auto"
+    return_translator: Translator | None = Field(
+        default=None, description="what translates on the way back, if not the same as on the way there"
+    )
     precision: Precision = "auto"
+    return_precision: Precision | None = Field(
+        default=None, description="arithmetic on the way back, if not as on the way there"
+    )
     revision: Revision = None
 
 
@@ -56,8 +64,21 @@ def build(params: PARAMS, runtime: Runtime) -> Onwards:
         )
     pivots = params.pivot.split(HOP)
     models = find_models(params.models, [params.source, *pivots, params.source], params.revision)
-    precision = resolve_precision(params.precision, runtime.device)
-    resolved = {**params.model_dump(), "precision": precision, "revision": joined_revisions(models)}
+    engine, precision = resolve_engine(params.translator, params.precision, runtime.device, there)
+    return_engine, return_precision = resolve_engine(
+        params.return_translator or params.translator,
+        params.return_precision or params.precision,
+        runtime.device,
+        back,
+    )
+    resolved = {
+        **params.model_dump(),
+        "translator": engine,
+        "return_translator": return_engine if return_engine != engine else None,
+        "precision": precision,
+        "return_precision": return_precision if return_precision != precision else None,
+        "revision": joined_revisions(models),
+    }
     through = translate.PARAMS(
         to=params.pivot,
         source=params.source,
@@ -65,6 +86,7 @@ def build(params: PARAMS, runtime: Runtime) -> Onwards:
         decode=params.decode,
         temperature=params.temperature if there.sampled else None,
         revision=joined_revisions(models[:-1]),
+        translator=engine,
         precision=precision,
         long=params.long,
         retry=params.retry,
@@ -75,7 +97,8 @@ def build(params: PARAMS, runtime: Runtime) -> Onwards:
         decode=params.return_decode or params.decode,
         temperature=params.temperature if back.sampled else None,
         hypotheses=params.hypotheses,
-        precision=precision,
+        translator=return_engine,
+        precision=return_precision,
         long=params.long,
         retry=params.retry,
     )

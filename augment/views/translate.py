@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from augment.translate.marian import resolve_precision
+from augment.translate.decoding import parse_decoding
+from augment.translate.engines import resolve_engine
 from augment.translate.stages import (
     HOP,
     Decode,
@@ -18,6 +19,7 @@ from augment.translate.stages import (
     Revision,
     Source,
     Temperature,
+    Translator,
     find_models,
     joined_revisions,
     make_translator,
@@ -38,6 +40,7 @@ class PARAMS(BaseModel):
     hypotheses: Hypotheses = 1
     long: Long = "split"
     retry: Retry = True
+    translator: Translator = "auto"
     precision: Precision = "auto"
     revision: Revision = None
 
@@ -46,11 +49,10 @@ def build(params: PARAMS, runtime: Runtime) -> Directly | Onwards:
     """The view for `params`; raises InputError where a model is missing or a parameter is wrong."""
     languages = [params.source, *params.to.split(HOP)]
     models = find_models(params.models, languages, params.revision)
+    decoding = parse_decoding(params.decode, params.temperature, params.hypotheses)
+    engine, precision = resolve_engine(params.translator, params.precision, runtime.device, decoding)
     resolved = params.model_copy(
-        update={
-            "precision": resolve_precision(params.precision, runtime.device),
-            "revision": joined_revisions(models),
-        }
+        update={"translator": engine, "precision": precision, "revision": joined_revisions(models)}
     )
     spec = ViewSpec("translate", resolved.model_dump())
     translator = make_translator(

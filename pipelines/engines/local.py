@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, as_
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any
 
+from augment.device import device_kind, usable_cores
 from augment.errors import TwinviewsError
 from augment.view import WEIGHTS_PARAMS, View
 from pipelines.job import Job
@@ -112,7 +113,7 @@ def _start_worker(job: Job, numbers: Any, workers: int) -> None:  # noqa: ANN401
     # A worker whose parent was killed would otherwise wait for work for ever, or write beside the next run.
     threading.Thread(target=_end_with_parent, daemon=True).start()
     number = numbers.get()
-    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, (os.cpu_count() or 1) // workers)))
+    os.environ.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() // workers)))
     _held["job"] = job
     # Asking for the GPUs means importing torch, which a view without weights has no use for.
     has_weights = any(job.plan.params.get(key) is not None for key in WEIGHTS_PARAMS)
@@ -128,7 +129,7 @@ def _end_with_parent() -> None:
 
 def _device(device: str, number: int) -> str:
     """The device of worker `number`: the GPUs in turn, if there are several and none was named."""
-    if device not in {"auto", "cuda"}:
+    if device not in {"auto", "cuda"} or device_kind(device) == "cpu":
         return device
     import torch
 

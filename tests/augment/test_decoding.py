@@ -88,6 +88,8 @@ def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, lon
         decoder_start_token_id=model.config.decoder_start_token_id,
         suppress_tokens=NEVER,
         repetition_penalty=decoding.repetition_penalty,
+        renormalize_logits=True,
+        early_stopping=True,
     )
     with torch.inference_mode():
         outputs = model.generate(input_ids=ids, attention_mask=mask, generation_config=config)[:, 1:].tolist()
@@ -97,10 +99,10 @@ def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, lon
 
 DECODINGS = [
     Decoding(),
-    Decoding(beams=2),
-    Decoding(beams=4, hypotheses=4),
-    Decoding(beams=5, hypotheses=3),
-    Decoding().retry(),
+    Decoding(beams=2, patience=1),
+    Decoding(beams=4, hypotheses=4, patience=1),
+    Decoding(beams=5, hypotheses=3, patience=1),
+    Decoding(repetition_penalty=1.1),
 ]
 
 

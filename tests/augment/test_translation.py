@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from learnt import COPIED, DOGS, EMPTY, ENGLISH, FRENCH, GERMAN, GUITAR, LOOPING
 from augment.errors import InputError
 from augment.translate import Translation
 from augment.translate.decoding import parse_decoding
-from augment.translate.marian import MarianTranslator, resolve_precision
+from augment.translate.engines import resolve_precision
+from augment.translate.marian import MarianTranslator
 from augment.translate.models import resolve_models
 from augment.view import ViewSpec, make_view
 
@@ -28,21 +30,30 @@ def test_the_code_before_the_source_chooses_the_language(
 
 
 def test_the_output_depends_on_the_input_and_keeps_its_order(translation_models: Path) -> None:
-    translator = MarianTranslator(translation_models / "en-xx", ">>de<<", decode="greedy", precision="fp32")
+    path = translation_models / "en-xx"
+    translator = MarianTranslator(path, ">>de<<", decode="greedy", precision="fp32", retries=False)
     texts = [GUITAR, DOGS, COPIED] * 4
     random.Random(0).shuffle(texts)
     assert [translation.text for translation in translator.translate(texts)] == [GERMAN[text] for text in texts]
 
 
-@pytest.mark.parametrize("precision", ["fp64", "fp32", "bf16"])
-@pytest.mark.parametrize("decode", ["greedy", "beam:3", "top-k:5"])
-def test_a_translation_does_not_depend_on_its_batch(translation_models: Path, decode: str, precision: str) -> None:
+@pytest.mark.parametrize(
+    ("engine", "precision", "decode"),
+    [
+        *product(["transformers"], ["fp64", "fp32", "bf16"], ["greedy", "beam:3", "top-k:5"]),
+        *product(["ctranslate2"], ["fp32", "int8"], ["greedy", "beam:3"]),
+    ],
+)
+def test_a_translation_does_not_depend_on_its_batch(
+    translation_models: Path, engine: str, precision: str, decode: str
+) -> None:
     words = " ".join([*GERMAN, *FRENCH.values()]).split()
     draw = random.Random(7)
     texts = [" ".join(draw.choices(words, k=draw.randint(1, 14))) for _ in range(40)]
     path = translation_models / "en-xx"
-    alone = MarianTranslator(path, ">>de<<", decode=decode, precision=precision, batch_tokens=1)
-    together = MarianTranslator(path, ">>de<<", decode=decode, precision=precision, batch_tokens=100_000)
+    settings = {"decode": decode, "engine": engine, "precision": precision}
+    alone = MarianTranslator(path, ">>de<<", **settings, batch_tokens=1)  # type: ignore[arg-type]
+    together = MarianTranslator(path, ">>de<<", **settings, batch_tokens=100_000)  # type: ignore[arg-type]
     seeds = list(range(len(texts)))
     expected = alone.translate(texts, seeds)
     assert len({translation.text for translation in expected}) > 10
@@ -121,7 +132,7 @@ def test_the_signature_names_the_weights_not_their_place(translation_models: Pat
     here = make_view(ViewSpec("backtranslate", {**params, "models": str(translation_models)})).spec
     there = make_view(ViewSpec("backtranslate", {**params, "models": str(moved)})).spec
     assert here.signature() == there.signature()
-    middle = "decode:greedy|hypotheses:1|long:split|pivot:de|precision:fp32|retry:true|source:en"
+    middle = "decode:greedy|hypotheses:1|long:split|pivot:de|precision:fp32|retry:true|source:en|translator:ctranslate2"
     assert here.signature().startswith(f"view:backtranslate|{middle}|rev:")
     settings = json.loads((moved / "xx-en" / "config.json").read_text(encoding="utf-8"))
     (moved / "xx-en" / "config.json").write_text(json.dumps({**settings, "scale_embedding": False}), encoding="utf-8")

@@ -1,0 +1,74 @@
+"""What a MarianMT model reads and writes: texts to token ids and back, by its SentencePiece models and vocabulary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+LENGTH_STEP = 16
+"""Sources are padded to a multiple of so many tokens, and only equally padded ones share a batch.
+
+A row's own length then decides its padding and the limit on its output, so the other rows of its batch cannot
+change its text: kernels that add up in another order for another width do so for the row wherever it is.
+"""
+# What MarianConfig and MarianTokenizer take; transformers leaves a default out of the files that it writes.
+_POSITIONS, _LONGEST = 1_024, 512
+_SPECIAL = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+
+
+class Vocabulary:
+    """The tokens of a model, read from its folder without transformers, whose import takes longer than a small model.
+
+    Attributes:
+        limit: The most tokens of a source, the end included.
+        source, target: The tokens that the model reads and writes, in the order of their ids; mostly the same.
+        unknown: The token that stands for any other.
+        pad, end: Ids of these tokens; the end token's is the same on both sides.
+        never: Ids that are never written: padding and language codes.
+    """
+
+    def __init__(self, path: Path) -> None:
+        from sentencepiece import SentencePieceProcessor
+
+        config, settings = _json(path / "config.json"), {}
+        if (path / "tokenizer_config.json").is_file():
+            settings = _json(path / "tokenizer_config.json")
+        self._ids: dict[str, int] = _json(path / "vocab.json")
+        written: dict[str, int] = _json(path / "target_vocab.json") if settings.get("separate_vocabs") else self._ids
+        self.source, self.target = (sorted(ids, key=lambda token: ids[token]) for ids in (self._ids, written))
+        self._reader = SentencePieceProcessor(model_file=str(path / "source.spm"))
+        self._writer = SentencePieceProcessor(model_file=str(path / "target.spm"))
+        end, self.unknown, pad = (settings.get(key, token) for key, token in _SPECIAL.items())
+        self.end, self.pad = self._ids[end], self._ids[pad]
+        self._silent = {written[token] for token in (end, self.unknown, pad) if token in written}
+        codes = [number for token, number in written.items() if token.startswith(">>") and token.endswith("<<")]
+        self.never = sorted({*codes, *([written[pad]] if pad in written else [])})
+        self.limit = int(
+            min(config.get("max_position_embeddings", _POSITIONS), settings.get("model_max_length", _LONGEST))
+        )
+
+    def encode(self, texts: Sequence[str], prefix: str | None = None) -> list[tuple[int, ...]]:
+        """The token ids of texts, the code before each and the end after it included; any other code is plain text."""
+        unknown = self._ids[self.unknown]
+        before = () if prefix is None else (self._ids.get(prefix, unknown),)
+        pieces = self._reader.encode(list(texts), out_type=str, num_threads=1)
+        return [(*before, *(self._ids.get(piece, unknown) for piece in row), self.end) for row in pieces]
+
+    def decode(self, outputs: Iterable[Sequence[int]]) -> list[str]:
+        """The texts of what a model wrote, end and unknown tokens left out."""
+        pieces = [[self.target[token] for token in output if token not in self._silent] for output in outputs]
+        return [text.replace("▁", " ").strip() for text in self._writer.decode(pieces, num_threads=1)]
+
+    def width(self, length: int) -> int:
+        """The padded length of a source of `length` tokens."""
+        return min(-(-length // LENGTH_STEP) * LENGTH_STEP, self.limit)
+
+    def longest(self, width: int) -> int:
+        """The most tokens of an output, its end included, for sources of this padded length."""
+        return min(2 * width + LENGTH_STEP, self.limit - 1)
+
+
+def _json(path: Path) -> dict[str, Any]:
+    return dict(json.loads(path.read_text(encoding="utf-8")))

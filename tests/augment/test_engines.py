@@ -1,0 +1,329 @@
+"""CTranslate2 against transformers, which is the reference: the same texts, whatever is asked of the search."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from learnt import DOGS, GERMAN, GUITAR
+
+from augment.device import usable_cores
+from augment.errors import InputError
+from augment.translate import Translation
+from augment.translate.decoding import Decoding, parse_decoding
+from augment.translate.engines import EngineName, load_engine, resolve_engine
+from augment.translate.marian import MarianTranslator
+from augment.translate.models import resolve_models
+from augment.translate.vocabulary import Vocabulary
+from augment.view import ViewSpec, make_view
+
+SENTENCES = [
+    "A man is riding a bicycle down the street.",
+    "Two children are playing with a dog in the garden.",
+    "Where did you buy this book?",
+    "The weather is very nice today.",
+    "I think that we should go home before it gets dark.",
+    "She bought three apples, two oranges and a bottle of milk at the market.",
+    "A group of people are standing in front of a large building, waiting for the bus to arrive.",
+    "No!",
+    "My brother's friend works in a hospital in the north of the country.",
+    "A woman in a red dress is taking a picture of a man who is holding a little girl's hand by the river.",
+    "He didn't know what to say.",
+    "The train leaves at half past seven.",
+]
+ODD = ["", "  ", "我喜欢狗。", "a\0b", "naïve café ☕ 🙂", ">>fr<< Where is he?", "</s> A man. <pad>", "x" * 300]
+
+
+@cache
+def starter(engine: str, decode: str = "greedy", hypotheses: int = 1, precision: str = "fp32") -> MarianTranslator:
+    model = resolve_models("starter", "en", "de")
+    settings = {"decode": decode, "hypotheses": hypotheses, "engine": engine, "precision": precision}
+    return MarianTranslator(model.path, model.prefix, retries=False, **settings)  # type: ignore[arg-type]
+
+
+def comparable(found: Translation) -> Translation:
+    """Without the text of a bad one: transformers leaves a loop that CTranslate2 writes to the end."""
+    return found if found.reason is None else found._replace(text=None)
+
+
+@pytest.mark.parametrize(("decode", "hypotheses"), [("greedy", 1), ("beam:4", 1), ("beam:4", 4), ("beam:3", 2)])
+def test_both_engines_write_the_same_texts(decode: str, hypotheses: int) -> None:
+    texts = SENTENCES + ODD
+    ours, theirs = (starter(name, decode, hypotheses).translate(texts) for name in ("ctranslate2", "transformers"))
+    assert [*map(comparable, ours)] == [*map(comparable, theirs)]
+    assert sum(found.reason is None for found in ours) >= len(SENTENCES)
+    if hypotheses > 1:
+        assert any(len(found.others) == hypotheses - 1 for found in ours)
+
+
+@pytest.mark.parametrize(
+    "decoding", [Decoding(), Decoding(beams=4, hypotheses=4), Decoding(repetition_penalty=1.3), Decoding().retry()]
+)
+def test_both_engines_search_alike(decoding: Decoding) -> None:
+    model = resolve_models("starter", "en", "de")
+    vocabulary = Vocabulary(model.path)
+    sources = vocabulary.encode(SENTENCES, model.prefix)
+    width = vocabulary.width(len(sources[0]))
+    equal = sorted((ids for ids in sources if vocabulary.width(len(ids)) == width), key=len, reverse=True)
+    assert len(equal) > 4
+    names: tuple[EngineName, ...] = ("ctranslate2", "transformers")
+    engines = [load_engine(name, model.path, vocabulary, "fp32", "cpu", model.revision) for name in names]
+    ours, theirs = (engine.search(equal, decoding, [])() for engine in engines)
+    assert ours == theirs
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp32"])
+@pytest.mark.parametrize("decode", ["greedy", "beam:4"])
+def test_neighbours_change_no_text(precision: str, decode: str) -> None:
+    translator = starter("ctranslate2", decode, precision=precision)
+    words = " ".join(SENTENCES).split()
+    draw = random.Random(3)
+    texts = [" ".join(draw.choices(words, k=draw.randint(1, 24))) for _ in range(120)]
+    together = translator.translate(texts)
+    assert [translator.translate([text])[0] for text in texts[:30]] == together[:30]
+    draw.shuffle(places := list(range(len(texts))))
+    shuffled = []
+    for part in (places[:7], places[7:50], places[50:]):
+        shuffled += translator.translate([texts[place] for place in part])
+    assert shuffled == [together[place] for place in places]
+
+
+@pytest.mark.parametrize("precision", ["int8", "fp32"])
+def test_a_longer_neighbour_changes_no_rounding(precision: str) -> None:
+    """In int8, both gave another text beside one of 16 tokens: attention adds up in another order for another width."""
+    translator = starter("ctranslate2", precision=precision)
+    neighbour = "A man in a black jacket is standing on a snowy mountain today."
+    for text in ("But even official events have political overtones.", "How can you experiment freely on your own?"):
+        assert translator.translate([text, neighbour])[0] == translator.translate([text])[0]
+
+
+def test_texts_that_do_not_fit_fail_in_both_alike(translation_models: Path) -> None:
+    long = " ".join([DOGS] * 60)
+    for engine in ("ctranslate2", "transformers"):
+        translator = MarianTranslator(
+            translation_models / "en-xx", ">>de<<", engine=engine, precision="fp32", splits=False
+        )
+        assert translator.translate([long, DOGS]) == [Translation(None, "too-long"), Translation(GERMAN[DOGS])]
+
+
+def weights(folder: Path) -> dict[str, Any]:
+    from safetensors.torch import load_file
+
+    return dict(load_file(folder / "model.safetensors"))
+
+
+def test_language_codes_and_padding_are_never_written(translation_models: Path, tmp_path: Path) -> None:
+    import torch
+    from safetensors.torch import save_file
+
+    shutil.copytree(translation_models / "en-xx", tmp_path / "en-xx")
+    state = weights(tmp_path / "en-xx")
+    vocabulary = Vocabulary(tmp_path / "en-xx")
+    bias = torch.zeros(1, len(vocabulary.source))
+    bias[0, vocabulary.never] = 100.0
+    save_file({**state, "final_logits_bias": bias}, tmp_path / "en-xx" / "model.safetensors", {"format": "pt"})
+    for engine in ("ctranslate2", "transformers"):
+        for decode in ("greedy", "beam:3"):
+            translator = MarianTranslator(
+                tmp_path / "en-xx", ">>de<<", engine=engine, decode=decode, precision="fp32", retries=False
+            )
+            (found,) = translator.translate([DOGS])
+            assert found.text == GERMAN[DOGS]
+
+
+def test_the_padding_token_may_be_any(translation_models: Path, tmp_path: Path) -> None:
+    import torch
+    from safetensors.torch import save_file
+
+    folder = tmp_path / "en-xx"
+    shutil.copytree(translation_models / "en-xx", folder)
+    ids = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+    pad = ids["<pad>"]
+    moved = {token: 2 if token == "<pad>" else number + (number >= 2) for token, number in ids.items()}
+    (folder / "vocab.json").write_text(json.dumps(moved), encoding="utf-8")
+    order = torch.tensor([0, 1, pad, *range(2, pad)])
+    state = weights(folder)
+    for name, value in state.items():
+        if pad + 1 in value.shape:
+            state[name] = value.index_select(value.shape.index(pad + 1), order)
+    save_file(state, folder / "model.safetensors", {"format": "pt"})
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    config |= {"pad_token_id": 2, "decoder_start_token_id": 2}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    for engine in ("ctranslate2", "transformers"):
+        translator = MarianTranslator(folder, ">>de<<", engine=engine, precision="fp32")
+        assert [found.text for found in translator.translate([GUITAR, DOGS])] == [GERMAN[GUITAR], GERMAN[DOGS]]
+
+
+def test_token_ids_and_texts_are_those_of_the_tokenizer() -> None:
+    from transformers import MarianTokenizer
+
+    path = resolve_models("starter", "en", "de").path
+    vocabulary, tokenizer = Vocabulary(path), MarianTokenizer.from_pretrained(path)
+    texts = [*SENTENCES, *GERMAN.values(), "我喜欢狗。", "naïve café ☕ 🙂", "a\0b", "x" * 300, "1,900  on (the) lines"]
+    for prefix in (">>de<<", None):
+        sources = [f"{prefix} {text}" if prefix else text for text in texts]
+        expected = [tuple(tokenizer(source)["input_ids"]) for source in sources]
+        assert vocabulary.encode(texts, prefix) == expected
+    ids = vocabulary.encode(texts)
+    assert vocabulary.decode(ids) == [tokenizer.decode(row, skip_special_tokens=True).strip() for row in ids]
+    assert (vocabulary.end, vocabulary.pad) == (tokenizer.eos_token_id, tokenizer.pad_token_id)
+    codes = tokenizer.convert_tokens_to_ids([">>de<<", ">>fr<<"])
+    assert vocabulary.never == sorted([*codes, vocabulary.pad])
+
+
+@pytest.mark.parametrize(
+    ("engine", "precision", "decode", "expected"),
+    [
+        ("auto", "auto", "greedy", ("ctranslate2", "int8")),
+        ("auto", "fp32", "beam:4", ("ctranslate2", "fp32")),
+        ("auto", "fp64", "greedy", ("transformers", "fp64")),
+        ("auto", "fp32", "top-k:5", ("transformers", "fp32")),
+        ("transformers", "fp32", "greedy", ("transformers", "fp32")),
+    ],
+)
+def test_the_engine_is_what_the_search_needs(
+    engine: str, precision: str, decode: str, expected: tuple[str, str]
+) -> None:
+    assert resolve_engine(engine, precision, "cpu", parse_decoding(decode)) == expected
+
+
+@pytest.mark.parametrize(
+    ("engine", "precision", "decode", "expected"),
+    [
+        ("transformers", "int8", "greedy", "precision 'int8': CTranslate2's"),
+        ("auto", "int8", "sample", "precision 'int8': CTranslate2's"),
+        ("ctranslate2", "fp64", "greedy", "precision 'fp64': CTranslate2 has int8, fp32"),
+        ("ctranslate2", "auto", "sample", "translator 'ctranslate2': does not draw by the row's seed"),
+    ],
+)
+def test_what_no_engine_does_is_one_line(engine: str, precision: str, decode: str, expected: str) -> None:
+    with pytest.raises(InputError) as caught:
+        resolve_engine(engine, precision, "cpu", parse_decoding(decode))
+    assert expected in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_each_way_has_the_engine_that_it_needs(translation_models: Path) -> None:
+    params = {"pivot": "de", "models": str(translation_models), "return_decode": "top-k:5"}
+    view = make_view(ViewSpec("backtranslate", params), device="cpu")
+    chosen = {key: view.spec.params[key] for key in ("translator", "precision", "return_translator")}
+    assert chosen == {"translator": "ctranslate2", "precision": "int8", "return_translator": "transformers"}
+    assert view.spec.params["return_precision"] in ("fp32", "bf16")
+    assert make_view(view.spec, device="cpu").spec == view.spec
+    greedy = make_view(ViewSpec("backtranslate", {**params, "return_decode": None}), device="cpu")
+    assert greedy.spec.signature() != view.spec.signature()
+    assert greedy.through.spec.signature() == view.through.spec.signature()  # type: ignore[attr-defined]
+
+
+@pytest.fixture
+def cache_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "twinviews" / "ctranslate2"
+
+
+def translated(models: Path) -> str | None:
+    translator = MarianTranslator(models / "en-xx", ">>de<<", engine="ctranslate2", precision="fp32")
+    return translator.translate([DOGS])[0].text
+
+
+def test_a_model_is_converted_once(translation_models: Path, cache_home: Path) -> None:
+    before = sorted(translation_models.rglob("*"))
+    assert translated(translation_models) == GERMAN[DOGS]
+    (kept,) = cache_home.iterdir()
+    first = kept.stat().st_ino
+    assert translated(translation_models) == GERMAN[DOGS]
+    assert [*cache_home.iterdir()] == [kept]
+    assert kept.stat().st_ino == first
+    assert sorted(translation_models.rglob("*")) == before
+
+
+@pytest.mark.parametrize("damage", ["cut", "changed", "empty"])
+def test_a_damaged_conversion_is_made_anew(translation_models: Path, cache_home: Path, damage: str) -> None:
+    translated(translation_models)
+    (kept,) = cache_home.iterdir()
+    whole = kept.read_bytes()
+    middle = len(whole) // 2
+    changed = whole[:middle] + bytes([whole[middle] ^ 255]) + whole[middle + 1 :]
+    kept.write_bytes({"cut": whole[:middle], "changed": changed, "empty": b""}[damage])
+    assert translated(translation_models) == GERMAN[DOGS]
+    assert len(kept.read_bytes()) == len(whole)
+
+
+def test_a_cache_that_cannot_be_written_is_one_line(translation_models: Path, cache_home: Path) -> None:
+    cache_home.parent.mkdir(parents=True)
+    cache_home.write_text("a file where the folder should be", encoding="utf-8")
+    with pytest.raises(InputError, match="cannot be stored there") as caught:
+        translated(translation_models)
+    assert "--translator transformers" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_cache_keeps_the_models_that_were_used_last(translation_models: Path, cache_home: Path) -> None:
+    from augment.translate.ctranslate import KEPT
+
+    cache_home.mkdir(parents=True)
+    for age in range(KEPT + 3):
+        (cache_home / f"{age}.zip").touch()
+        os.utime(cache_home / f"{age}.zip", (1_000_000 - age, 1_000_000 - age))
+    translated(translation_models)
+    names = {path.name for path in cache_home.iterdir()}
+    assert len(names) == KEPT
+    assert {f"{age}.zip" for age in range(KEPT - 1)} < names
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from ctranslate2.specs import TransformerSpec
+from augment.translate.marian import MarianTranslator
+save = TransformerSpec.save
+def cut(self, folder):
+    save(self, folder)
+    os.kill(os.getpid(), signal.SIGKILL)
+TransformerSpec.save = cut
+MarianTranslator(Path(sys.argv[1]), ">>de<<", engine="ctranslate2", precision="fp32").translate(["Two dogs run."])
+"""
+
+
+def test_a_killed_conversion_is_in_nobodys_way(translation_models: Path, cache_home: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", KILLED, str(translation_models / "en-xx")], check=False)
+    assert done.returncode == -9
+    (left,) = cache_home.iterdir()
+    assert translated(translation_models) == GERMAN[DOGS]
+    os.utime(left, (0, 0))
+    for kept in cache_home.glob("*.zip"):
+        kept.unlink()
+    assert translated(translation_models) == GERMAN[DOGS]
+    assert not left.exists()
+
+
+WITHOUT_TORCH = """
+import sys
+from augment.view import ViewSpec, make_view
+view = make_view(ViewSpec("backtranslate", {"pivot": "de", "models": sys.argv[1]}), device="cpu")
+(row,) = view(["Two dogs run."], [0])
+print(row.pivot, *{"torch", "transformers"} & set(sys.modules))
+"""
+
+
+def test_a_converted_model_needs_neither_torch_nor_transformers(translation_models: Path, cache_home: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_TORCH, str(translation_models)]
+    subprocess.run(command, check=True, capture_output=True)
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == GERMAN[DOGS]
+
+
+def test_threads_are_those_that_the_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "3")
+    assert usable_cores() == 3
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert 1 <= usable_cores() <= (os.cpu_count() or 1)
