@@ -30,8 +30,8 @@ _UNWANTED_GLOSS = re.compile(
     r"\b(?:archaic|derogatory|disparaging|obscene|offensive|pejorative|vulgar)\b(?:[^;]*\bterms?\b| slang)"
     r"|\bterms? of contempt\b|\barchaic use\b"
 )
-_SOUNDED = frozenset("aeiouy")
-"""An entry without any of these is an abbreviation: "ft", "km"."""
+_VOWEL = re.compile("[aeiou]|.y")
+"""An entry without one is an abbreviation: "ft", "km", "yr"."""
 _INFLECTED = frozenset(["NNS", "VBZ", "VBD", "VBN", "VBG", "JJR", "JJS", "RBR", "RBS"])
 
 
@@ -208,7 +208,7 @@ def _fits(other: Lemma, own: Lemma) -> bool:
     name = str(other.name())
     return (
         len(name) > 1
-        and not _SOUNDED.isdisjoint(name)
+        and _VOWEL.search(name) is not None
         and name != own.name()
         and name.isalpha()
         and name.islower()

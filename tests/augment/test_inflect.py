@@ -19,7 +19,7 @@ def test_every_irregular_verb_has_an_accepted_past_and_participle() -> None:
     with IRREGULAR_VERBS.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
     forms = [(row["verb"], tag, row[name]) for row in rows for tag, name in (("VBD", "past"), ("VBN", "participle"))]
-    assert len(forms) > 450
+    assert len(forms) > 680
     assert [(verb, tag, inflect(verb, tag)) for verb, tag, ok in forms if inflect(verb, tag) not in ok.split("|")] == []
 
 
@@ -29,14 +29,18 @@ VERBS = """
     be is being was been
     begin begins beginning began begun
     blend blends blending blended blended
+    blog blogs blogging blogged blogged
+    can cans canning canned canned
     carry carries carrying carried carried
     channel channels channeling channeled channeled
     coordinate coordinates coordinating coordinated coordinated
     cry cries crying cried cried
     drag drags dragging dragged dragged
+    dare dares daring dared dared
     embed embeds embedding embedded embedded
     fix fixes fixing fixed fixed
     joyride joyrides joyriding joyrode joyridden
+    gown gowns gowning gowned gowned
     lean leans leaning leaned leaned
     lie lies lying lay lain
     mimic mimics mimicking mimicked mimicked
@@ -69,14 +73,15 @@ def test_other_verbs(forms: str) -> None:
 
 PLURALS = """
     act acts, aircraft aircraft, alias aliases, analysis analyses, angelfish angelfish, atlas atlases, bar bars
-    box boxes, brother brothers, building buildings, bus buses, call calls, canvas canvases, child children
-    church churches, city cities, coachman coachmen, condo condos, county counties, crisis crises, criterion criteria
-    cry cries, day days, deer deer, ego egos, epoch epochs, fireman firemen, fish fish, foot feet, gas gases
-    glass glasses, goose geese, hero heroes, house houses, human humans, iris irises, knife knives, leaf leaves
-    lens lenses, life lives, man men, men men, monarch monarchs, mouse mice, news news, ox oxen, oxen oxen
-    person persons, phenomenon phenomena, photo photos, piano pianos, potato potatoes, quiz quizzes, roof roofs
-    salmon salmon, scissors scissors, series series, sheep sheep, species species, stomach stomachs, thanks thanks
-    thief thieves, tooth teeth, toy toys, wife wives, wolf wolves, woman women, woods woods, words words
+    beef beefs, box boxes, brother brothers, building buildings, bus buses, call calls, canvas canvases
+    child children, church churches, city cities, coachman coachmen, condo condos, county counties, crisis crises
+    criterion criteria, cry cries, day days, deer deer, ego egos, epoch epochs, fireman firemen, fish fish
+    foot feet, gas gases, glass glasses, goose geese, handcraft handcrafts, hero heroes, house houses
+    human humans, iris irises, knife knives, leaf leaves, lens lenses, life lives, man men, men men
+    monarch monarchs, mouse mice, news news, ox oxen, oxen oxen, person persons, phenomenon phenomena
+    photo photos, piano pianos, potato potatoes, quiz quizzes, roof roofs, salmon salmon, scissors scissors
+    series series, sheep sheep, sis sises, species species, stomach stomachs, thanks thanks, thief thieves
+    tooth teeth, toy toys, wife wives, wolf wolves, woman women, woods woods, words words
 """
 
 

@@ -13,6 +13,7 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from augment import wordnet
 from augment.edits import apply_edits
 from augment.errors import InputError
+from augment.inflect import inflection_revision
 from augment.masked import FillModel
 from augment.ranking import FIT, LIKENESS, Ranking, Slot
 from augment.view import View, Viewed, ViewSpec, make_view
@@ -136,10 +137,11 @@ def test_edits_give_the_view_and_the_words_are_those_that_senses_would_change(vi
         assert changed(one) == changed(other)
 
 
-def test_the_signature_holds_both_revisions_and_not_the_place(view: View) -> None:
-    both = f"{wordnet.revision(wordnet.find())}+{find_encoder('starter').revision}"
-    assert view.spec.params["revision"] == both
-    assert f"|rev:{both}|" in view.spec.signature()
+def test_the_signature_holds_every_revision_and_not_the_place(view: View) -> None:
+    revisions = [wordnet.revision(wordnet.find()), inflection_revision(), find_encoder("starter").revision]
+    joined = "+".join(revisions)
+    assert view.spec.params["revision"] == joined
+    assert f"|rev:{joined}|" in view.spec.signature()
     assert "encoder" not in view.spec.signature()
     assert make_view(view.spec).spec == view.spec
 
