@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from pipelines.files import UNSEALED, seal
 from pipelines.plan import Plan
 
 
@@ -18,7 +19,7 @@ def sentences_card(plan: Plan, counts: Mapping[str, int]) -> str:
         "",
         *_inputs(plan),
     ]
-    return "\n".join(lines) + "\n"
+    return _sealed(lines)
 
 
 def view_card(plan: Plan, counts: Mapping[str, Any]) -> str:
@@ -38,7 +39,7 @@ def view_card(plan: Plan, counts: Mapping[str, Any]) -> str:
     ]
     if counts["reasons"]:
         lines += [*_table(("reason", "rows"), list(counts["reasons"].items())), ""]
-    return "\n".join([*lines, *_inputs(plan)]) + "\n"
+    return _sealed([*lines, *_inputs(plan)])
 
 
 def pairs_card(
@@ -76,7 +77,12 @@ def pairs_card(
     for key, heading in (("parts", "pairs of"), ("dropped", "dropped because"), ("kept", "kept although")):
         if counts.get(key):
             lines += [*_table((heading, "rows"), list(counts[key].items())), ""]
-    return "\n".join([*lines, *_inputs(plan)]) + "\n"
+    return _sealed([*lines, *_inputs(plan)])
+
+
+def _sealed(lines: Sequence[str]) -> str:
+    """The lines, with a checksum in a comment that a page made of them does not show."""
+    return seal("\n".join([*lines, "", f"<!-- checksum {UNSEALED} -->"]) + "\n")
 
 
 def _inputs(plan: Plan) -> list[str]:

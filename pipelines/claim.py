@@ -5,7 +5,7 @@ from pathlib import Path
 
 from augment.errors import InputError
 from pipelines.files import remove_temporary, temporaries
-from pipelines.folder import CARD_FILE, COUNTS_FILE, INFO_FILE, RECIPE_FILE, STATE_FILE, shards_in_state
+from pipelines.folder import CARD_FILE, COUNTS_FILE, INFO_FILE, RECIPE_FILE, STATE_FILE, read_state
 from pipelines.lock import LOCK
 from pipelines.plan import PLAN_FILE, Plan, read_plan
 from pipelines.shards import RECEIPTS, read_receipt, receipt_path, shard_name, shard_number
@@ -85,7 +85,7 @@ def _our_shards(folder: Path) -> set[int]:
     """Numbers of the shards there that the plan, the state or a receipt knows."""
     plan = read_plan(folder)
     planned = 0 if plan is None else len(plan.shards) or plan.params.get("shards") or 0
-    known = max(planned if isinstance(planned, int) else 0, shards_in_state(folder))
+    known = max(planned if isinstance(planned, int) else 0, len(read_state(folder)[0]))
     present = {shard_number(path.name) for path in folder.iterdir()}
     present |= {shard_number(path.stem) for path in (folder / RECEIPTS).glob("*.json")}
     return {

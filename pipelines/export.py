@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from augment.errors import InputError
-from pipelines.files import beside, read_json, remove_temporaries, whole_file, write_whole
+from pipelines.files import beside, read_json, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.folder import open_dataset
 from pipelines.lock import locked_file
 from pipelines.pairs import PairFile, pair_files
@@ -41,7 +41,9 @@ def export(path: Path, to: ExportFormat, out: Path, *, limit: int | None = None,
             writer = {"parquet": _write_parquet, "jsonl": _write_jsonl, "csv": _write_csv}[to]
             for count in writer(stream, _batches(files, limit)):
                 rows += count
-            write_whole(recipe, recipe_text("export", {"path": str(path), "to": to, "limit": limit}))
+            stream.flush()
+            made = {"sha256": sha256_of(Path(stream.name))}
+            write_whole(recipe, recipe_text("export", {"path": str(path), "to": to, "limit": limit}, made=made))
     return rows
 
 

@@ -13,6 +13,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import xxhash
+
 from augment.errors import TwinviewsError
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
 """Names of our temporary files and folders: the output's name, the process, and the program that made them."""
+UNSEALED = "0" * 16
+SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
 SETTLED_SECONDS = 1.0
 """How old a file's last change must be for its time to tell it from a later one; file systems count coarsely."""
 
@@ -136,6 +140,21 @@ def sha256_of(path: Path) -> str:
 def _sha256(path: str, *_status: int) -> str:
     with Path(path).open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def seal(text: str) -> str:
+    """A text that ends with a checksum of sixteen zeros, and whatever closes it, with its xxh64 in their place."""
+    return SEAL.sub(lambda hit: hit[1] + xxhash.xxh64_hexdigest(text.encode()) + hit[2], text)
+
+
+def is_sealed(content: bytes) -> bool:
+    """Whether the content of a file is as it was when it was sealed."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError:
+        return False
+    blank = SEAL.sub(lambda hit: hit[1] + UNSEALED + hit[2], text)
+    return blank != text and seal(blank) == text
 
 
 def beside(out: Path, ending: str) -> Path:

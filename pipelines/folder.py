@@ -111,9 +111,14 @@ def finalise(
         "homepage": "",
         "license": "",
     }
-    for name, content in {**beside, COUNTS_FILE: _json(counts), INFO_FILE: _json(info)}.items():
-        write_whole(folder / name, content)
-    write_whole(folder / STATE_FILE, _state(plan, receipts))
+    texts = {PLAN_FILE: plan.to_json(), **beside, COUNTS_FILE: _json(counts), INFO_FILE: _json(info)}
+    hashes = {name: _sha256(text) for name, text in texts.items()}
+    state = state_text([(receipt.file, receipt.sha256) for receipt in receipts], hashes)
+    if read_json(folder / STATE_FILE) != json.loads(state):
+        (folder / STATE_FILE).unlink(missing_ok=True)  # it would vouch for files that are no longer those
+    for name, text in texts.items():
+        write_whole(folder / name, text)
+    write_whole(folder / STATE_FILE, state)
     return Dataset(folder, plan, tuple(receipts), counts)
 
 
@@ -150,22 +155,27 @@ def _feature(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a pyarrow type
     return {"dtype": {"double": "float64"}.get(str(kind), str(kind)), "_type": "Value"}
 
 
-def _state(plan: Plan, receipts: Sequence[Receipt]) -> str:
-    """`state.json`; its fingerprint comes from plan and receipts alone, so that equal runs give equal files."""
-    seen = hashlib.sha256(plan.to_json().encode())
-    for receipt in receipts:
-        seen.update(receipt.sha256.encode())
-    return _json(
-        {
-            "_data_files": [{"filename": receipt.file} for receipt in receipts],
-            "_fingerprint": seen.hexdigest()[:16],
-            "_format_columns": None,
-            "_format_kwargs": {},
-            "_format_type": None,
-            "_output_all_columns": False,
-            "_split": None,
-        }
-    )
+def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> str:
+    """`state.json`: the sha256 of every other file, and a fingerprint of itself; equal runs give equal files.
+
+    Args:
+        shards: Name and sha256 of every shard, in order.
+        hashes: The sha256 of plan, recipe, card, counts and information, by file name.
+    """
+    state = {
+        "_data_files": [{"filename": name, "sha256": sha256} for name, sha256 in shards],
+        "_files": dict(sorted(hashes.items())),
+        "_format_columns": None,
+        "_format_kwargs": {},
+        "_format_type": None,
+        "_output_all_columns": False,
+        "_split": None,
+    }
+    return _json({"_fingerprint": _sha256(json.dumps(state))[:16], **state})
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def open_dataset(folder: Path, kind: Kind | None = None) -> Dataset:
@@ -196,13 +206,16 @@ def _checked(folder: Path, plan: Plan) -> Dataset:
     if not (folder / STATE_FILE).exists():
         raise InputError(f"{folder} is not finished (it has no {STATE_FILE}): {AGAIN}")
     receipts = []
-    for index in range(shards_in_state(folder)):
+    for index in range(len(read_state(folder)[0])):
         receipt = valid_receipt(folder, index)
         if receipt is None:
             raise _damaged(folder / shard_name(index))
         receipts.append(receipt)
-    if not receipts or read_json(folder / STATE_FILE) != json.loads(_state(plan, receipts)):
+    shards, hashes = read_state(folder)
+    if not shards or shards != [(receipt.file, receipt.sha256) for receipt in receipts]:
         raise _damaged(folder / STATE_FILE)
+    if hashes.get(PLAN_FILE) != _sha256(plan.to_json()):
+        raise _damaged(folder / PLAN_FILE)
     counts = valid_counts(plan.kind, read_json(folder / COUNTS_FILE))
     if counts is None:
         raise _damaged(folder / COUNTS_FILE)
@@ -217,11 +230,15 @@ def _damaged(path: Path) -> InputError:
     return InputError(f"{path} is missing, altered or damaged: {AGAIN}")
 
 
-def shards_in_state(folder: Path) -> int:
-    """How many shards `state.json` names; 0 if there is none or it cannot be read."""
+def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """What `state.json` was made from, as `state_text` takes it; empty if there is none, or it is altered."""
     state = read_json(folder / STATE_FILE)
-    files = state.get("_data_files") if isinstance(state, dict) else None
-    return len(files) if isinstance(files, list) else 0
+    try:
+        shards = [(each["filename"], each["sha256"]) for each in state["_data_files"]]
+        hashes = state["_files"]
+        return (shards, hashes) if state == json.loads(state_text(shards, hashes)) else ([], {})
+    except (TypeError, KeyError, AttributeError, ValueError):
+        return [], {}
 
 
 def valid_counts(kind: Kind, counts: object) -> Mapping[str, Any] | None:

@@ -5,13 +5,13 @@ import tempfile
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from itertools import islice
+from itertools import chain, compress
 from pathlib import Path
 from typing import Any
 
 import xxhash
 
-from augment.errors import InputError
+from augment.errors import InputError, TwinviewsError
 from pipelines.card import sentences_card
 from pipelines.claim import ADVICE, STAGED, claim, remove_dataset, remove_leftovers
 from pipelines.files import sync_folder, temporary_of, write_whole
@@ -28,12 +28,18 @@ from pipelines.folder import (
 from pipelines.lock import locked_folder
 from pipelines.plan import PLAN_FILE, Input, Plan
 from pipelines.reading.lines import MAX_LINE_BYTES
-from pipelines.reading.rows import Columns
+from pipelines.reading.rows import Columns, Row
 from pipelines.reading.sources import Format, Source, check_source, read_rows
 from pipelines.recipe import recipe_text
+from pipelines.seen import Seen
 from pipelines.shards import Receipt, commit_shard, read_table
 
 SHARD_ROWS = 50_000
+OPTIONAL = ("label", "pair")
+BATCH_ROWS = 65_536
+"""Rows that are looked at together for duplicates."""
+LEAST_ROWS = 1_000
+"""So many are, however few are wanted."""
 
 
 def normalise(text: str) -> str:
@@ -123,7 +129,7 @@ def count_sentences(job: Ingest, out: Path, *, overwrite: bool = False, advice: 
         if finished is not None:
             return finished
         counts = Counts()
-        for _ in islice(_sentences(job, sources, counts), job.limit):
+        for _ in _sentences(job, sources, Path(spool), counts):
             pass
         _check_any(sources, counts)
         return CountedDataset(out, plan, (), asdict(counts))
@@ -159,37 +165,113 @@ def _stage(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path, *, ove
 
 def _write_shards(job: Ingest, sources: Sequence[Source], folder: Path, counts: Counts) -> tuple[list[Receipt], Any]:
     """Stream the sources into shards; a label or pair column in which nothing stands is left out."""
+    schema = sentence_schema([])
+    receipts: list[Receipt] = []
+    stale: list[int] = []
+    for table in _cut(_sentences(job, sources, folder, counts), job.shard_size):
+        used = [name for name in OPTIONAL if name in schema.names or table.column(name).null_count < len(table)]
+        if len(schema) < 2 + len(used):
+            stale = list(range(len(receipts)))
+            schema = sentence_schema(used)
+        receipts.append(commit_shard(folder, len(receipts), table.select(schema.names)))
+    # A column that comes late is wanting in the shards before it.
+    for index in stale:
+        table = read_table(folder / receipts[index].file)
+        receipts[index] = commit_shard(folder, index, _with_columns(table, schema))
+    return receipts, schema
+
+
+def _with_columns(table: Any, schema: Any) -> Any:  # noqa: ANN401 - pyarrow tables and schemas
+    """The table with the columns of `schema`, in which nothing stands where it has none."""
     import pyarrow as pa
 
-    optional = [] if all(source.format == "text" for source in sources) else ["label", "pair"]
-    schema = sentence_schema(optional)
-    rows = islice(_sentences(job, sources, counts), job.limit)
-    used: set[str] = set()
-    receipts: list[Receipt] = []
-    while part := list(islice(rows, job.shard_size)):
-        used.update(name for name in optional if any(row[name] is not None for row in part))
-        receipts.append(commit_shard(folder, len(receipts), pa.Table.from_pylist(part, schema=schema)))
-    if len(used) == len(optional):
-        return receipts, schema
-    schema = sentence_schema([name for name in optional if name in used])
-    tables = (read_table(folder / receipt.file) for receipt in receipts)
-    return [commit_shard(folder, index, table.select(schema.names)) for index, table in enumerate(tables)], schema
+    empty = pa.nulls(len(table), pa.string())
+    columns = [table.column(name) if name in table.schema.names else empty for name in schema.names]
+    return pa.table(columns, schema=schema)
 
 
-def _sentences(job: Ingest, sources: Sequence[Source], counts: Counts) -> Iterator[dict[str, str | None]]:
-    # One 64-bit integer a sentence, rather than the sentence, keeps ten million of them under a gigabyte.
-    seen: set[int] = set()
-    for source in sources:
-        for row in read_rows(source, job.columns, job.max_line_bytes):
-            counts.read += row.repeats
-            text = normalise(row.text)
-            if not text:
-                counts.empty += row.repeats
-                continue
-            identity = row_id(text)
-            if int(identity, 16) in seen:
-                counts.duplicate += 1
-                continue
-            seen.add(int(identity, 16))
-            counts.kept += 1
-            yield {"id": identity, "text": text, "label": row.label, "pair": normalise(row.pair or "") or None}
+def _cut(batches: Iterator[Sequence[list[Any]]], rows: int) -> Iterator[Any]:
+    """The rows of batches, each a list a column, in tables of `rows`, of which only the last has fewer."""
+    import pyarrow as pa
+
+    schema = sentence_schema(OPTIONAL)
+    waiting: list[list[Any]] = [[] for _ in schema]
+    for batch in batches:
+        for column, more in zip(waiting, batch, strict=True):
+            column.extend(more)
+        while len(waiting[0]) >= rows:
+            # Made of values and not cut from a greater table, whose bytes would be in the shard too.
+            yield pa.table([pa.array(column[:rows], pa.string()) for column in waiting], schema=schema)
+            waiting = [column[rows:] for column in waiting]
+    if waiting[0]:
+        yield pa.table([pa.array(column, pa.string()) for column in waiting], schema=schema)
+
+
+def _sentences(
+    job: Ingest, sources: Sequence[Source], folder: Path, counts: Counts
+) -> Iterator[Sequence[list[str | None]]]:
+    """Ids, texts, labels and pairs of the sentences that are kept; `folder` takes the hashes that memory does not."""
+    seen = Seen(folder)
+    rows = chain.from_iterable(read_rows(source, job.columns, job.max_line_bytes) for source in sources)
+    batch = _Batch()
+    while not batch.is_last and (job.limit is None or counts.kept < job.limit):
+        left = BATCH_ROWS if job.limit is None else job.limit - counts.kept
+        batch = _Batch()
+        batch.fill(rows, min(BATCH_ROWS, max(left, LEAST_ROWS)))
+        yield batch.keep(seen, left, counts)
+        if batch.error is not None and (job.limit is None or counts.kept < job.limit):
+            raise batch.error
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Rows with a text, their columns as lists; for each, the lines that were read up to it, and the empty ones."""
+
+    texts: list[str] = field(default_factory=list)
+    labels: list[str | None] = field(default_factory=list)
+    pairs: list[str | None] = field(default_factory=list)
+    hashes: list[int] = field(default_factory=list)
+    read: list[int] = field(default_factory=list)
+    empty: list[int] = field(default_factory=list)
+    is_last: bool = False
+    error: TwinviewsError | None = None
+    """What is wrong with the row after these; it does not matter if they are enough."""
+
+    def fill(self, rows: Iterator[Row], most: int) -> None:
+        """Read on until there are `most` rows, or no more."""
+        read = empty = 0
+        try:
+            for row in rows:
+                read += row.repeats
+                text = normalise(row.text)
+                if not text:
+                    empty += row.repeats
+                    continue
+                self.texts.append(text)
+                self.hashes.append(xxhash.xxh64_intdigest(text.encode()))
+                self.labels.append(row.label)
+                self.pairs.append((normalise(row.pair) or None) if row.pair else None)
+                self.read.append(read)
+                self.empty.append(empty)
+                if len(self.texts) == most:
+                    return
+        except TwinviewsError as error:
+            self.error = error
+        self.is_last = True
+        self.read.append(read)
+        self.empty.append(empty)
+
+    def keep(self, seen: Seen, most: int, counts: Counts) -> Sequence[list[str | None]]:
+        """The first `most` of the rows that were not seen before, by columns; counts what was read up to the last."""
+        import numpy as np
+
+        fresh = seen.add(np.array(self.hashes, dtype=np.uint64))
+        kept = np.flatnonzero(fresh)[:most]
+        end = len(self.read) if len(kept) < most else int(kept[-1]) + 1
+        fresh = fresh[:end]
+        counts.read += self.read[end - 1]
+        counts.empty += self.empty[end - 1]
+        counts.kept += len(kept)
+        counts.duplicate += len(fresh) - len(kept)
+        ids: list[str | None] = [f"{hashed:016x}" for hashed in compress(self.hashes, fresh)]
+        return [ids, *(list(compress(column, fresh)) for column in (self.texts, self.labels, self.pairs))]

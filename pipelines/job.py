@@ -13,21 +13,9 @@ from augment.view import ENTRY_POINT_GROUP, StagedView, View, Viewed, ViewSpec, 
 from pipelines.folder import Dataset, view_schema
 from pipelines.kept import KeptRows
 from pipelines.plan import Input, Plan, cut_rows
-from pipelines.shards import Receipt, commit_shard, read_range
+from pipelines.shards import Receipt, Shards, commit_shard
 
 SHARD_ROWS = 1_024
-
-
-@dataclass(frozen=True, slots=True)
-class Shards:
-    """A dataset folder and the receipts of its shards: where rows are read from."""
-
-    folder: Path
-    receipts: tuple[Receipt, ...]
-
-    def read(self, start: int, stop: int) -> Any:  # noqa: ANN401 - a pyarrow table
-        """Rows start to stop."""
-        return read_range(self.folder, self.receipts, start, stop)
 
 
 @dataclass(frozen=True)

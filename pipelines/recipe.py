@@ -9,10 +9,10 @@ import typer
 
 from augment import __version__
 from augment.errors import InputError
-from pipelines.files import read_json
+from pipelines.files import UNSEALED, read_json, seal
 
 # Keys that a saved recipe carries for its reader and that no option answers to.
-RECIPE_METADATA = frozenset({"command", "made", "twinviews"})
+RECIPE_METADATA = frozenset({"checksum", "command", "made", "twinviews"})
 DEEPEST = 50
 
 
@@ -22,7 +22,8 @@ def recipe_text(command: str, options: Mapping[str, Any], **more: Any) -> str:  
     None values are left out: they are what the command does without the option.
     """
     resolved = {key: value for key, value in {**options, **more}.items() if value is not None}
-    return json.dumps({"command": command, "twinviews": __version__, **resolved}, ensure_ascii=False, indent=2) + "\n"
+    recipe = {"command": command, "twinviews": __version__, **resolved, "checksum": UNSEALED}
+    return seal(json.dumps(recipe, ensure_ascii=False, indent=2) + "\n")
 
 
 def read_made(recipe: Path) -> Mapping[str, Any]:

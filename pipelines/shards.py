@@ -2,8 +2,11 @@
 
 import hashlib
 import re
-from collections import Counter
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +31,10 @@ class Receipt(BaseModel):
     sha256: str
     statuses: Mapping[str, NonNegativeInt] = {}
     reasons: Mapping[str, NonNegativeInt] = {}
+
+    def to_json(self) -> str:
+        """The receipt as it stands in its file."""
+        return self.model_dump_json(indent=2) + "\n"
 
 
 def shard_name(index: int) -> str:
@@ -68,23 +75,31 @@ def encode_table(table: Any) -> bytes:  # noqa: ANN401 - a pyarrow table
 def commit_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN401 - a pyarrow table
     """Write one shard and then its receipt; a shard without a receipt does not count."""
     data = encode_table(table)
-    receipt = Receipt(
-        file=shard_name(index),
-        rows=table.num_rows,
-        sha256=hashlib.sha256(data).hexdigest(),
-        statuses=_count(table, "status"),
-        reasons=_count(table, "reason"),
-    )
+    receipt = make_receipt(index, table, hashlib.sha256(data).hexdigest())
     (folder / RECEIPTS).mkdir(exist_ok=True)
     write_whole(folder / receipt.file, data)
-    write_whole(receipt_path(folder, index), receipt.model_dump_json(indent=2) + "\n")
+    write_whole(receipt_path(folder, index), receipt.to_json())
     return receipt
 
 
+def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN401 - a pyarrow table
+    """The receipt of shard `index`, whose rows are those of `table` and whose bytes have this hash."""
+    return Receipt(
+        file=shard_name(index),
+        rows=table.num_rows,
+        sha256=sha256,
+        statuses=_count(table, "status"),
+        reasons=_count(table, "reason"),
+    )
+
+
 def _count(table: Any, column: str) -> dict[str, int]:  # noqa: ANN401 - a pyarrow table
+    import pyarrow.compute as pc
+
     if column not in table.schema.names:
         return {}
-    return dict(sorted(Counter(value for value in table.column(column).to_pylist() if value is not None).items()))
+    counts = pc.value_counts(table.column(column).drop_null()).to_pylist()
+    return dict(sorted((each["values"], each["counts"]) for each in counts))
 
 
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
@@ -145,19 +160,28 @@ def check_file(path: Path, sha256: str | None) -> None:
         raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
 
 
-def read_range(folder: Path, receipts: Sequence[Receipt], start: int, stop: int) -> Any:  # noqa: ANN401 - as above
-    """Rows start to stop of a dataset folder, as one table; only the shards that hold them are opened."""
-    import pyarrow as pa
+@dataclass(frozen=True)
+class Shards:
+    """A dataset folder and the receipts of its shards: where rows are read from."""
 
-    parts = []
-    first = 0
-    for receipt in receipts:
-        last = first + receipt.rows
-        if first < stop and last > start:
-            table = read_table(folder / receipt.file, receipt.sha256)
-            parts.append(table.slice(max(start - first, 0), min(stop, last) - max(start, first)))
-        first = last
-    return pa.concat_tables(parts)
+    folder: Path
+    receipts: tuple[Receipt, ...]
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The first row of every shard, and the number of rows."""
+        return list(accumulate((receipt.rows for receipt in self.receipts), initial=0))
+
+    def read(self, start: int, stop: int) -> Any:  # noqa: ANN401 - a pyarrow table
+        """Rows start to stop as one table; only the shards that hold them are looked for and opened."""
+        import pyarrow as pa
+
+        parts = []
+        for index in range(bisect_right(self._starts, start) - 1, bisect_left(self._starts, stop)):
+            receipt, first = self.receipts[index], self._starts[index]
+            table = read_table(self.folder / receipt.file, receipt.sha256)
+            parts.append(table.slice(max(start - first, 0), min(stop - first, receipt.rows) - max(start - first, 0)))
+        return pa.concat_tables(parts)
 
 
 def iterate_tables(folder: Path, receipts: Sequence[Receipt]) -> Iterator[Any]:

@@ -13,13 +13,13 @@ from pipelines.claim import claim
 from pipelines.console import note, progress
 from pipelines.folder import Dataset, finished_dataset, open_dataset
 from pipelines.ingest import Ingest, count_sentences, ingest
-from pipelines.job import SHARD_ROWS, Job, Shards, plan_view
+from pipelines.job import SHARD_ROWS, Job, plan_view
 from pipelines.kept import folders_like
 from pipelines.plan import Plan, read_plan
 from pipelines.reading.sources import SAMPLE
 from pipelines.recipe import recipe_text
 from pipelines.run import Result, run_view
-from pipelines.shards import valid_receipt
+from pipelines.shards import Shards, valid_receipt
 
 DATA = Path("data")
 SENTENCES = DATA / "sentences"

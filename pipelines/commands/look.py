@@ -1,4 +1,4 @@
-"""`augment inspect`, `augment report` and `augment export`: a dataset on the terminal, as a page, as one file."""
+"""`augment inspect`, `report`, `export` and `verify`: what a dataset holds, and whether it is whole."""
 
 from pathlib import Path
 from typing import Annotated
@@ -21,10 +21,11 @@ SampleOption = Annotated[
 
 
 def add_look_commands(app: typer.Typer) -> None:
-    """Add `inspect`, `report` and `export` to `app`."""
+    """Add `inspect`, `report`, `export` and `verify` to `app`."""
     app.command("inspect", epilog="Example: augment inspect data/pairs.arrow --rows 10")(_inspect)
     app.command("report", epilog="Example: augment report data/pairs.arrow")(_report)
     app.command("export", epilog="Example: augment export data/pairs.arrow --to parquet")(_export)
+    app.command("verify", epilog="Example: augment verify data/sentences data/pairs.arrow")(_verify)
 
 
 def _inspect(
@@ -117,3 +118,34 @@ def _export(
         show_json({"out": str(target), "rows": rows})
     else:
         show(f"{rows:,} rows written to {target}")
+
+
+def _verify(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Datasets, pairs, rejects or exports, or a folder that holds some, such as data.",
+            show_default=False,
+        ),
+    ],
+    json: JsonOption = False,
+) -> None:
+    """Compare every file of an output with the hash that was recorded of it; 1 is the exit code if one is not whole."""
+    from collections import Counter
+
+    from pipelines.verify import verify
+
+    found = verify(paths)
+    wrong = [each for each in found if each.problem is not None]
+    if json:
+        problems = [{"file": str(each.file), "problem": each.problem, "why": each.why} for each in wrong]
+        show_json({"files": len(found), "problems": problems})
+    else:
+        for each in wrong:
+            show(f"{each.problem}: {each.file}" + (f" ({each.why})" if each.why else ""))
+        counts = Counter(each.problem for each in wrong)
+        listed = ", ".join(f"{number:,} {problem}" for problem, number in sorted(counts.items()))
+        show(f"{len(found):,} files verified: {listed or 'all are as they were written'}")
+    if wrong:
+        raise typer.Exit(1)

@@ -19,6 +19,7 @@ import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pipelines import ingest as ingest_module
 from pipelines.ingest import normalise, row_id
 from pipelines.reading.lines import MAX_LINE_BYTES, _cut_lines
 
@@ -227,3 +228,41 @@ def test_compressed_stdin_name_does_not_matter(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b'{"text": "One."}\n')))
     assert augment("ingest", "-", "--format", "jsonl").code == 0
     assert [row["text"] for row in rows()] == ["One."]
+
+
+@pytest.mark.parametrize("first", [0, 5, 9])
+@pytest.mark.parametrize("shard_size", [2, 4, 100])
+def test_shards_have_a_column_that_comes_late_and_no_empty_one(
+    augment: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch, first: int, shard_size: int
+) -> None:
+    written: list[int] = []
+    commit = ingest_module.commit_shard
+    monkeypatch.setattr(
+        ingest_module,
+        "commit_shard",
+        lambda folder, index, table: written.append(index) or commit(folder, index, table),
+    )
+    lines = [{"text": f"row {n}", "pair": "", **({"label": str(n)} if n >= first else {})} for n in range(10)]
+    (folder / "a.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    augment("ingest", "a.jsonl", "--shard-size", shard_size)
+    assert [(row["text"], row["label"]) for row in rows()] == [(row["text"], row.get("label")) for row in lines]
+    assert datasets.load_from_disk("data/sentences").column_names == ["id", "text", "label"]
+    shards = -(-10 // shard_size)
+    assert written == [*range(shards), *range(first // shard_size)]
+
+
+@pytest.mark.parametrize("limit", [1, 2, 4, None])
+def test_nothing_behind_the_limit_counts(
+    augment: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch, limit: int | None
+) -> None:
+    monkeypatch.setattr(ingest_module, "LEAST_ROWS", 3)
+    (folder / "a.jsonl").write_text('"a"\n"a"\n\n"b"\n\n"c"\n"b"\n"d"\n\nnonsense\n')
+    more = [] if limit is None else ["--limit", limit]
+    for dry in (["--dry-run"], []):
+        done = augment("ingest", "a.jsonl", *more, *dry, "--json")
+        if limit is None:
+            assert (done.code, "line 10 is no JSON" in done.err) == (2, True)
+            continue
+        counts = json.loads(done.out)
+        expected = {1: (1, 1, 0, 0), 2: (4, 2, 1, 1), 4: (8, 4, 2, 2)}[limit]
+        assert tuple(counts[name] for name in ("read", "kept", "empty", "duplicate")) == expected

@@ -18,7 +18,7 @@ import pytest
 from augment.view import ViewSpec, make_view
 from pipelines.folder import open_dataset
 from pipelines.job import plan_view, process_rows
-from pipelines.shards import read_range
+from pipelines.shards import Shards
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Augment = Callable[..., Any]
@@ -256,7 +256,7 @@ def test_a_view_is_a_function_of_plan_and_rows(augment: Augment, lines: Path) ->
     source = open_dataset(Path("data/sentences"), "sentences")
     view = make_view(ViewSpec("span-mask"))
     plan = plan_view(view, source, seed=3, shard_size=20)
-    rows = read_range(source.path, source.receipts, 20, 40)
+    rows = Shards(source.path, source.receipts).read(20, 40)
     first = process_rows(plan, rows, view)
     assert first == process_rows(plan, rows, make_view(ViewSpec("span-mask")))
     other = plan_view(view, source, seed=4, shard_size=20)

@@ -1,0 +1,139 @@
+"""`augment verify` names every file that is not as it was written."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pipelines.files import beside
+from pipelines.verify import verify
+
+Augment = Callable[..., Any]
+VIEW, PAIRS, FOLDER = Path("data/views/span-mask"), Path("data/pairs.arrow"), Path("data/pairs")
+EXPORT, REJECTS = Path("data/pairs.jsonl"), Path("data/rejects.arrow")
+OUTPUTS = (Path("data/sentences"), VIEW, PAIRS, FOLDER, EXPORT, REJECTS)
+
+
+@pytest.fixture
+def made(augment: Augment, folder: Path) -> Augment:
+    """Every kind of output, of four sentences."""
+    (folder / "four.jsonl").write_text(
+        '{"text": "One two."}\n{"text": "A", "label": "x"}\n"Bird"\n"A"\n"Long is art."\n'
+    )
+    common = ["--pairs", "original", "--view", "span-mask", "--filter", "length-ratio:max=1.5"]
+    for run in (
+        ["span-mask", "four.jsonl"],
+        ["build-pairs", *common, "--rejects", REJECTS],
+        ["build-pairs", *common, "--shards", 2, "--out", FOLDER],
+        ["export", PAIRS, "--to", "jsonl"],
+    ):
+        done = augment(*run)
+        assert done.code == 0, done.err
+    return augment
+
+
+def files_of(output: Path) -> list[Path]:
+    if output.is_dir():
+        return sorted(path for path in output.rglob("*") if path.is_file())
+    return [path for path in (output, beside(output, "recipe.json"), beside(output, "card.md")) if path.is_file()]
+
+
+def problems(*paths: Path) -> dict[Path, str]:
+    return {each.file: each.problem for each in verify(paths) if each.problem is not None}
+
+
+SLOW = [
+    pytest.param(output, marks=[pytest.mark.slow] * (output in (VIEW, FOLDER)), id=str(output)) for output in OUTPUTS
+]
+
+
+@pytest.mark.parametrize("output", SLOW)
+def test_every_flipped_byte_is_found_in_its_file(made: Augment, output: Path) -> None:
+    assert not problems(output)
+    for path in files_of(output):
+        content = path.read_bytes()
+        for place in range(len(content)):
+            flipped = bytearray(content)
+            flipped[place] ^= 1 << place % 8
+            path.write_bytes(flipped)
+            assert problems(output) == {path: "damaged"}, f"byte {place} of {path}"
+        path.write_bytes(content)
+    assert not problems(output)
+
+
+def test_what_is_missing_or_unfinished_is_named(made: Augment) -> None:
+    for output in OUTPUTS[:-1]:
+        for path in files_of(output):
+            if output == EXPORT and path != output:  # then nothing says that it is ours
+                continue
+            kept = path.with_name("kept")
+            path.rename(kept)
+            expected = "unfinished" if path.name == "state.json" else "missing"
+            assert problems(output) == {path: expected}
+            kept.rename(path)
+    assert not problems(*OUTPUTS)
+
+
+def test_a_stopped_run_is_unfinished_and_its_shards_are_verified(made: Augment, folder: Path) -> None:
+    for name in ("state.json", "counts.json", "card.md", "receipts/data-00001.arrow.json"):
+        (FOLDER / name).unlink()
+    expected = {FOLDER / "state.json": "unfinished", FOLDER / "data-00001.arrow": "unfinished"}
+    assert problems(FOLDER) == expected
+    shard = FOLDER / "data-00000.arrow"
+    shard.write_bytes(shard.read_bytes()[:-1])
+    assert problems(FOLDER) == {**expected, shard: "damaged"}
+
+
+def test_a_folder_of_outputs_is_looked_through(made: Augment, folder: Path) -> None:
+    whole = verify([Path("data")])
+    assert {each.file for each in whole} >= {file for output in OUTPUTS for file in files_of(output)}
+    assert not problems(Path("data"))
+    (Path("data") / "notes.arrow").write_bytes(b"somebody else's")
+    (Path("data") / "mine.recipe.json").write_text("{}")
+    (Path("data") / "plan.json").write_text("[]")
+    assert not problems(Path("data"))
+    REJECTS.write_bytes(REJECTS.read_bytes()[:-1])
+    PAIRS.unlink()
+    assert problems(Path("data")).items() >= {REJECTS: "damaged", PAIRS: "missing"}.items()
+
+
+def test_verify_says_it_in_lines_and_by_its_exit_code(made: Augment, folder: Path) -> None:
+    done = made("verify", *OUTPUTS)
+    assert (done.code, done.out.count("\n")) == (0, 1)
+    assert done.out.endswith("files verified: all are as they were written\n")
+    shard = VIEW / "data-00000.arrow"
+    shard.write_bytes(shard.read_bytes()[:-1])
+    (VIEW / "card.md").unlink()
+    done = made("verify", "data")
+    assert done.code == 1
+    *named, summary = done.out.splitlines()
+    assert named == [
+        f"missing: {VIEW}/card.md",
+        f"damaged: {shard} (it has not the hash that was recorded)",
+    ]
+    assert summary.endswith("files verified: 1 damaged, 1 missing")
+    done = made("verify", VIEW, "--json")
+    assert done.code == 1
+    assert [each["problem"] for each in json.loads(done.out)["problems"]] == ["missing", "damaged"]
+
+
+@pytest.mark.parametrize("path", ["nowhere", "lines.txt", ".", "copy.arrow"])
+def test_what_is_none_of_ours_is_bad_input(augment: Augment, lines: Path, path: str) -> None:
+    if path == "copy.arrow":
+        augment("build-pairs", lines, "--pairs", "self")
+        Path("copy.arrow").write_bytes(PAIRS.read_bytes())
+    done = augment("verify", path)
+    assert done.code == 2
+    assert done.err.startswith("error: there is no")
+    assert done.err.count("\n") == 1
+
+
+def test_datasets_made_again_keep_their_checksums(made: Augment, folder: Path) -> None:
+    """`state.json` never vouches for another recipe or card than the one that is there."""
+    (FOLDER / "recipe.json").write_text("{}")
+    (FOLDER / "data-00000.arrow").unlink()
+    common = ["--pairs", "original", "--view", "span-mask", "--filter", "length-ratio:max=1.5"]
+    assert made("build-pairs", *common, "--shards", 2, "--out", FOLDER).code == 0
+    assert not problems(FOLDER)
