@@ -1,14 +1,14 @@
-"""What a filter of pairs is: pairs in, "keep" or "drop, because" out; filters are found by their file's name."""
+"""What a filter of pairs is: columns in, "keep" or "drop, because" out; filters are found by their file's name."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
 
-from augment.errors import InputError
+from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed, plugin_module, plugin_names
 from augment.translate.stages import HOP
 from augment.view import WEIGHTS_PARAMS, Runtime, view_names
@@ -28,32 +28,74 @@ class About(NamedTuple):
     language: str | None = None
 
 
-class Pair(NamedTuple):
-    """A pair as a filter sees it: the sentence (or premise) that it comes from, and its two sides."""
+@dataclass(frozen=True)
+class PairColumns:
+    """Pairs as a filter sees them, column by column.
 
-    text: str
-    view_a: str
-    view_b: str
-    about_a: About
-    about_b: About
-
-    @property
-    def sides(self) -> tuple[tuple[str, str, About], tuple[str, str, About]]:
-        """Column, text and facts of both sides."""
-        return ("view_a", self.view_a, self.about_a), ("view_b", self.view_b, self.about_b)
-
-
-class Verdict(NamedTuple):
-    """What a filter says of a pair: no reason keeps it; `score` goes into the filter's column, if it has one.
-
-    A reason is one of a few short texts, so that it can be counted: no numbers, no words of the pair.
+    Attributes:
+        rows: An Arrow record batch of strings: `text`, the sentence (or premise) that a pair comes from, its sides
+            `view_a` and `view_b`, and their names `view_a_name` and `view_b_name`.
+        known: What is known of the side that has a name.
     """
 
-    reason: str | None = None
-    score: float | None = None
+    rows: Any
+    known: Callable[[str], About]
+    _strings: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def column(self, name: str) -> Any:  # noqa: ANN401 - a pyarrow array
+        """A column as Arrow strings."""
+        return self.rows.column(name)
+
+    def strings(self, name: str) -> list[str]:
+        """A column as Python strings."""
+        if name not in self._strings:
+            self._strings[name] = self.column(name).to_pylist()
+        return self._strings[name]
+
+    def about(self, side: str) -> list[About]:
+        """What is known of one side, `view_a` or `view_b`, of each pair."""
+        names = self.column(f"{side}_name").dictionary_encode()
+        known = [self.known(name) for name in names.dictionary.to_pylist()]
+        return [known[index] for index in names.indices.to_pylist()]
 
 
-KEEP = Verdict()
+class Verdicts(NamedTuple):
+    """What a filter says of pairs: columns of their length, as Arrow arrays or as sequences.
+
+    Attributes:
+        reasons: Why a pair is dropped, null where it is kept. A reason is one of a few short texts, so that it can be
+            counted: no numbers, no words of the pair.
+        scores: Floats for the filter's column, if it has one.
+    """
+
+    reasons: Any
+    scores: Any = None
+
+    def columns(self, filter: FilterSpec, rows: int) -> tuple[Any, Any]:
+        """Both as Arrow arrays, of strings and of floats.
+
+        Raises:
+            TwinviewsError: They have not as many `rows` as were judged.
+        """
+        import pyarrow as pa
+
+        reasons = _array(self.reasons, pa.string())
+        scores = pa.nulls(rows, pa.float64()) if self.scores is None else _array(self.scores, pa.float64())
+        for column in (reasons, scores):
+            if len(column) != rows:
+                raise TwinviewsError(f"filter {filter.name!r} gave {len(column)} verdicts for {rows} pairs: mend it")
+        return reasons, scores
+
+
+def _array(values: Any, kind: Any) -> Any:  # noqa: ANN401 - pyarrow values and types
+    import pyarrow as pa
+
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    return values.cast(kind) if isinstance(values, pa.Array) else pa.array(values, kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +118,10 @@ class FilterSpec:
 
 @runtime_checkable
 class Filter(Protocol):
-    """Pairs in, one verdict each out, in order.
+    """Columns of pairs in, columns of verdicts out.
 
-    It is called with one batch after another, in the order of the pairs, and may remember those it saw.
+    It is called with one batch after another, in the order of the pairs, and may remember those it saw; it does not see
+    what was dropped before it.
     """
 
     @property
@@ -86,7 +129,7 @@ class Filter(Protocol):
         """The parameters as they are, defaults and revisions filled in."""
         ...
 
-    def __call__(self, pairs: Sequence[Pair]) -> list[Verdict]:
+    def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge every pair."""
         ...
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from augment.view import Runtime
-from pipelines.filter import FilterSpec, Pair, Verdict
+from pipelines.filter import FilterSpec, PairColumns, Verdicts
 
 if TYPE_CHECKING:
     from sacrebleu.metrics import CHRF
@@ -39,12 +38,14 @@ class Chrf:
     least: float
     most: float
 
-    def __call__(self, pairs: Sequence[Pair]) -> list[Verdict]:
+    def __call__(self, pairs: PairColumns) -> Verdicts:
         """Score every pair to two decimals."""
-        return [self._judge(round(self._metric.sentence_score(p.view_b, [p.view_a]).score, 2)) for p in pairs]
+        sides = zip(pairs.strings("view_a"), pairs.strings("view_b"), strict=True)
+        scores = [round(self._metric.sentence_score(two, [one]).score, 2) for one, two in sides]
+        return Verdicts([self._reason(score) for score in scores], scores)
 
-    def _judge(self, score: float) -> Verdict:
-        return Verdict("chrF too low" if score < self.least else "chrF too high" if score > self.most else None, score)
+    def _reason(self, score: float) -> str | None:
+        return "chrF too low" if score < self.least else "chrF too high" if score > self.most else None
 
     @cached_property
     def _metric(self) -> CHRF:

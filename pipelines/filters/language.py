@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -12,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from augment.errors import InputError, MissingExtraError
 from augment.view import Runtime
-from pipelines.filter import KEEP, FilterSpec, Pair, Verdict
+from pipelines.filter import FilterSpec, PairColumns, Verdicts
 
 
 class PARAMS(BaseModel):
@@ -36,17 +35,17 @@ class Language:
     params: PARAMS
     identifier: Any = field(repr=False)
 
-    def __call__(self, pairs: Sequence[Pair]) -> list[Verdict]:
+    def __call__(self, pairs: PairColumns) -> Verdicts:
         """Drop a pair for its first side that is in another language."""
-        return [self._judge(pair) for pair in pairs]
-
-    def _judge(self, pair: Pair) -> Verdict:
-        for (column, text, about), told in zip(pair.sides, (self.params.a, self.params.b), strict=True):
-            expected = self.code(told or about.language or self.params.expect)
-            found, probability = self.identifier.classify(text)
-            if found != expected and probability >= self.params.certain:
-                return Verdict(f"{column} is not {expected}")
-        return KEEP
+        reasons: list[str | None] = [None] * len(pairs)
+        for side, told in (("view_a", self.params.a), ("view_b", self.params.b)):
+            for row, (text, about) in enumerate(zip(pairs.strings(side), pairs.about(side), strict=True)):
+                if reasons[row] is None:
+                    expected = self.code(told or about.language or self.params.expect)
+                    found, probability = self.identifier.classify(text)
+                    if found != expected and probability >= self.params.certain:
+                        reasons[row] = f"{side} is not {expected}"
+        return Verdicts(reasons)
 
     def code(self, language: str) -> str:
         """The identifier's own code for a language ("pt_BR" is "pt"); raises InputError for one it does not know."""

@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from augment.view import Runtime
-from pipelines.filter import KEEP, FilterSpec, Pair, Verdict
+from pipelines.filter import FilterSpec, PairColumns, Verdicts
 
 REASON = "length ratio too high"
 
@@ -33,13 +33,18 @@ class LengthRatio:
     most: float
     unit: str
 
-    def __call__(self, pairs: Sequence[Pair]) -> list[Verdict]:
+    def __call__(self, pairs: PairColumns) -> Verdicts:
         """Drop a pair of too different lengths."""
-        return [Verdict(REASON) if self._ratio(pair.view_a, pair.view_b) > self.most else KEEP for pair in pairs]
+        lengths = (self._lengths(pairs.strings(side)) for side in ("view_a", "view_b"))
+        return Verdicts([REASON if _ratio(one, two) > self.most else None for one, two in zip(*lengths, strict=True)])
 
-    def _ratio(self, one: str, two: str) -> float:
-        short, long = sorted(len(text.split()) if self.unit == "word" else len(text) for text in (one, two))
-        return long / short if short else float("inf")
+    def _lengths(self, texts: Sequence[str]) -> list[int]:
+        return [len(text.split()) for text in texts] if self.unit == "word" else list(map(len, texts))
+
+
+def _ratio(one: int, two: int) -> float:
+    short, long = (one, two) if one < two else (two, one)
+    return long / short if short else float("inf")
 
 
 def build(params: PARAMS, runtime: Runtime) -> LengthRatio:

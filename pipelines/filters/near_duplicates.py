@@ -5,14 +5,14 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import xxhash
 from pydantic import BaseModel, ConfigDict, Field
 
 from augment.errors import InputError
 from augment.view import Runtime
-from pipelines.filter import KEEP, FilterSpec, Pair, Verdict
+from pipelines.filter import FilterSpec, PairColumns, Verdicts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 REASON = "near-duplicate of an earlier pair"
 HASHES = 128
+SEED = 1
 RECALL = 0.98
 """The least probability that two pairs whose similarity is the threshold meet in a band."""
 
@@ -48,64 +49,82 @@ class NearDuplicates:
 
     spec: FilterSpec
     threshold: float
+    n: int
     index: Index = field(repr=False)
-    hashes: MinHash = field(repr=False)
 
-    def __call__(self, pairs: Sequence[Pair]) -> list[Verdict]:
+    def __call__(self, pairs: PairColumns) -> Verdicts:
         """Drop a pair that is nearly the same as one that was kept before."""
-        return [self._judge(pair) for pair in pairs]
-
-    def _judge(self, pair: Pair) -> Verdict:
-        signature = self.hashes((pair.view_a, pair.view_b))
-        origin = Origin(_hash(pair.text), _hash(f"{pair.about_a.name}\0{pair.about_b.name}"))
-        if self.index.most_similar(signature, origin) >= self.threshold:
-            return Verdict(REASON)
-        self.index.add(signature, origin)
-        return KEEP
-
-
-class Origin(NamedTuple):
-    """Where a pair comes from: hashes of its sentence and of its views' names, 64 bits each."""
-
-    sentence: int
-    views: int
-
-
-class MinHash:
-    """Texts to `HASHES` minima (Broder 1997) over hashes of their character n-grams, as uint32."""
-
-    def __init__(self, n: int) -> None:
         import numpy as np
 
-        self.n = n
-        self._letters = np.array([_odd(f"letter {i}") for i in range(n)], dtype=np.uint64)
-        self._factors = np.array([_odd(f"factor {i}") for i in range(HASHES)], dtype=np.uint64)
-        self._shifts = np.array([_odd(f"shift {i}") for i in range(HASHES)], dtype=np.uint64)
+        signatures = sign(list(zip(pairs.strings("view_a"), pairs.strings("view_b"), strict=True)), self.n)
+        sentences = map(_hash, pairs.strings("text"))
+        views = map("\0".join, zip(pairs.strings("view_a_name"), pairs.strings("view_b_name"), strict=True))
+        origins = np.array(list(zip(sentences, map(_hash, views), strict=True)), dtype=np.uint64).reshape(-1, 2)
+        reasons: list[str | None] = [None] * len(pairs)
+        # Only those are looked at one by one that are like a pair before this batch, or may be like one in it.
+        done = 0
+        for row in self._suspects(signatures, origins):
+            self.index.add(signatures[done:row], origins[done:row])
+            done = row
+            if self.index.most_similar(signatures[row : row + 1], origins[row : row + 1])[0] >= self.threshold:
+                reasons[row] = REASON
+                done += 1
+        self.index.add(signatures[done:], origins[done:])
+        return Verdicts(reasons)
 
-    def __call__(self, texts: Sequence[str]) -> NDArray[np.uint32]:
-        """The minima over all n-grams of all texts together: (HASHES,)."""
+    def _suspects(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> list[int]:
         import numpy as np
 
-        grams = np.unique(np.concatenate([self._grams(text) for text in texts]))
-        mixed = grams ^ (grams >> np.uint64(32))
-        # Arithmetic modulo 2^64; the upper half of the bits is the good one.
-        hashed = (mixed[:, None] * self._factors[None] + self._shifts[None]) >> np.uint64(32)
-        minima: NDArray[np.uint32] = hashed.min(axis=0).astype(np.uint32)
-        return minima
+        like = self.index.most_similar(signatures, origins) >= self.threshold
+        suspects: list[int] = np.flatnonzero(like | self.index.meet(signatures)).tolist()
+        return suspects
 
-    def _grams(self, text: str) -> NDArray[np.uint64]:
-        """A hash of every n-gram; a text shorter than that is padded to one."""
-        import numpy as np
 
-        folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split()).ljust(self.n)
-        codes = np.frombuffer(folded.encode("utf-32-le", "surrogatepass"), dtype=np.uint32).astype(np.uint64)
-        return np.lib.stride_tricks.sliding_window_view(codes, self.n) @ self._letters
+def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
+    """MinHash signatures (Broder 1997): the minima over the character n-grams of all texts of each pair together.
+
+    Args:
+        pairs: The texts; n-grams are taken from each by itself, and one that is shorter is padded.
+        n: Characters in an n-gram.
+
+    Returns:
+        (pairs, HASHES).
+    """
+    import numpy as np
+    from rensa import RMinHash
+
+    folded = [[_folded(text).ljust(n) for text in dict.fromkeys(texts)] for texts in pairs]
+    grams = _grams("".join(text for texts in folded for text in texts), n)
+    lengths = np.array([len(text) for texts in folded for text in texts], dtype=np.int64)
+    ends = lengths.cumsum()
+    whole = np.ones(len(grams), dtype=bool)
+    whole[(ends[:-1, None] - np.arange(1, n)).ravel()] = False  # those of two texts
+    sizes = [sum(len(text) - n + 1 for text in texts) for texts in folded]
+    starts = np.array([0, *sizes], dtype=np.uint64).cumsum(dtype=np.uint64)
+    digests = RMinHash.digest_matrix_from_flat_token_hashes(grams[whole], starts, HASHES, SEED)
+    return np.array(digests.to_rows(), dtype=np.uint32).reshape(-1, HASHES)
+
+
+def _grams(text: str, n: int) -> NDArray[np.uint64]:
+    """A hash of every n-gram."""
+    import numpy as np
+
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    grams = np.zeros(max(0, len(codes) - n + 1), dtype=np.uint64)
+    for place in range(n):
+        grams += codes[place : place + len(grams)] * np.uint64(_odd(f"letter {place}"))
+    return grams ^ (grams >> np.uint64(32))
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
 
 
 class Index:
     """The signatures of the last `window` pairs, found by band.
 
-    Tables take about 150 bytes a pair of the window from the first, signatures and origins 144 as they come.
+    Tables take about 150 bytes a pair of the window from the first, signatures and origins 144 as they come. An origin
+    is where a pair comes from: hashes of its sentence and of its views' names, 64 bits each.
     """
 
     def __init__(self, window: int, rows: int) -> None:
@@ -114,49 +133,69 @@ class Index:
         self._window = window
         self._rows = rows
         self._bands = HASHES // rows
-        self._slots = 1 << max(10, (2 * window - 1).bit_length())
+        self._slots = 1 << max(16, (2 * window - 1).bit_length())
         # One table a band: the number, from 1, of the last pair with a hash. A pair that takes another's slot in one
         # band hides it there and not in the others.
-        self._tables = np.zeros((self._bands, self._slots), dtype=np.uint32)
+        self._tables = np.zeros(self._bands * self._slots, dtype=np.uint32)
         self._signatures = np.zeros((window, HASHES), dtype=np.uint8)
         self._origins = np.zeros((window, 2), dtype=np.uint64)
         self._factors = np.array([_odd(f"band {i}") for i in range(rows)], dtype=np.uint64)
         self._added = 0
 
-    def most_similar(self, signature: NDArray[np.uint32], origin: Origin) -> float:
+    def most_similar(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> NDArray[np.float64]:
         """The estimated Jaccard similarity, at most 1, of the most similar pair that shares a band; 0 without one.
 
         Pairs of the same sentence by other views do not count.
+
+        Args:
+            signatures: (n, HASHES).
+            origins: (n, 2).
+
+        Returns:
+            (n,).
         """
         import numpy as np
 
-        numbers = np.unique(self._tables[np.arange(self._bands), self._places(signature)]).astype(np.int64)
-        numbers = numbers[(numbers > 0) & (numbers > self._added - self._window)]
-        places = (numbers - 1) % self._window
-        sentences, views = self._origins[places].T
-        places = places[(sentences != np.uint64(origin.sentence)) | (views == np.uint64(origin.views))]
-        if not len(places):
-            return 0.0
-        equal = self._signatures[places] == signature.astype(np.uint8)
+        numbers = self._tables[self._places(signatures)].astype(np.int64)
+        rows, bands = np.nonzero((numbers > 0) & (numbers > self._added - self._window))
+        places = (numbers[rows, bands] - 1) % self._window
+        theirs, ours = self._origins[places], origins[rows]
+        compared = (theirs[:, 0] != ours[:, 0]) | (theirs[:, 1] == ours[:, 1])
+        rows, places = rows[compared], places[compared]
+        equal = np.count_nonzero(self._signatures[places] == signatures[rows].astype(np.uint8), axis=1) / HASHES
         chance = 1 / 256
-        return float((equal.mean(axis=1).max() - chance) / (1 - chance))
+        best = np.zeros(len(signatures))
+        np.maximum.at(best, rows, (equal - chance) / (1 - chance))
+        return best
 
-    def add(self, signature: NDArray[np.uint32], origin: Origin) -> None:
-        """Remember a pair."""
+    def meet(self, signatures: NDArray[np.uint32]) -> NDArray[np.bool_]:
+        """Which of the signatures share a band with one before them: (n, HASHES) to (n,)."""
         import numpy as np
 
-        self._signatures[self._added % self._window] = signature.astype(np.uint8)
-        self._origins[self._added % self._window] = origin
-        self._added += 1
-        self._tables[np.arange(self._bands), self._places(signature)] = self._added
+        places = self._places(signatures)
+        first = np.unique(places, return_index=True)[1]
+        met = np.ones(places.size, dtype=bool)
+        met[first] = False
+        return np.asarray(met.reshape(places.shape).any(axis=1))
 
-    def _places(self, signature: NDArray[np.uint32]) -> NDArray[np.int64]:
-        """The slot of each band."""
+    def add(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> None:
+        """Remember pairs, in their order: (n, HASHES) and (n, 2)."""
         import numpy as np
 
-        bands = signature[: self._bands * self._rows].astype(np.uint64).reshape(self._bands, self._rows)
+        numbers = np.arange(self._added, self._added + len(signatures))
+        self._signatures[numbers % self._window] = signatures.astype(np.uint8)
+        self._origins[numbers % self._window] = origins
+        self._tables[self._places(signatures)] = numbers[:, None] + 1
+        self._added += len(signatures)
+
+    def _places(self, signatures: NDArray[np.uint32]) -> NDArray[np.int64]:
+        """The slot of each band: (n, HASHES) to (n, bands)."""
+        import numpy as np
+
+        bands = signatures[:, : self._bands * self._rows].astype(np.uint64).reshape(-1, self._bands, self._rows)
         hashed = bands @ self._factors
-        return ((hashed ^ (hashed >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
+        slots = ((hashed ^ (hashed >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
+        return np.asarray(slots + np.arange(self._bands) * self._slots)
 
 
 def rows_per_band(threshold: float) -> int:
@@ -180,4 +219,4 @@ def build(params: PARAMS, runtime: Runtime) -> NearDuplicates:
         index = Index(params.window, rows_per_band(params.threshold))
     except MemoryError:
         raise InputError(f"--filter near-duplicates: window={params.window} is more than the memory holds") from None
-    return NearDuplicates(spec, params.threshold, index, MinHash(params.n))
+    return NearDuplicates(spec, params.threshold, params.n, index)

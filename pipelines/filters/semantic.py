@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +14,7 @@ from augment.device import quiet_transformers, resolve_device
 from augment.errors import InputError
 from augment.view import Runtime
 from augment.weights import find_encoder
-from pipelines.filter import FilterSpec, Pair, Verdict
+from pipelines.filter import FilterSpec, PairColumns, Verdicts
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -53,19 +52,19 @@ class Semantic:
     least: float
     most: float
 
-    def __call__(self, pairs: Sequence[Pair]) -> list[Verdict]:
+    def __call__(self, pairs: PairColumns) -> Verdicts:
         """Score every pair to four decimals; each distinct text of the batch is encoded once."""
-        texts = list(dict.fromkeys(text for pair in pairs for text in (pair.view_a, pair.view_b)))
+        sides = pairs.strings("view_a"), pairs.strings("view_b")
+        texts = list(dict.fromkeys(text for pair in zip(*sides, strict=True) for text in pair))
         vectors = self._model.encode(texts, batch_size=BATCH_TEXTS, normalize_embeddings=True, show_progress_bar=False)
         rows = {text: row for row, text in enumerate(texts)}
-        one, two = vectors[[rows[p.view_a] for p in pairs]], vectors[[rows[p.view_b] for p in pairs]]
-        return [self._judge(round(float(score), 4)) for score in (one * two).sum(axis=1)]
+        one, two = (vectors[[rows[text] for text in side]] for side in sides)
+        scores = [round(float(score), 4) for score in (one * two).sum(axis=1)]
+        return Verdicts([self._reason(score) for score in scores], scores)
 
-    def _judge(self, score: float) -> Verdict:
+    def _reason(self, score: float) -> str | None:
         low, high = score < self.least, score > self.most
-        return Verdict(
-            "semantic similarity too low" if low else "semantic similarity too high" if high else None, score
-        )
+        return "semantic similarity too low" if low else "semantic similarity too high" if high else None
 
     @cached_property
     def _model(self) -> SentenceTransformer:

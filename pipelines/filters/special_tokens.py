@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
 from augment.view import Runtime
-from pipelines.filter import KEEP, FilterSpec, Pair, Verdict
+from pipelines.filter import FilterSpec, PairColumns, Verdicts
 
 MASKS = frozenset({"[mask]", "<mask>"})
 TOKENS = re.compile(
@@ -34,17 +33,16 @@ class SpecialTokens:
 
     spec: FilterSpec
 
-    def __call__(self, pairs: Sequence[Pair]) -> list[Verdict]:
+    def __call__(self, pairs: PairColumns) -> Verdicts:
         """Drop a pair for its first side with a special token."""
-        return [_judge(pair) for pair in pairs]
-
-
-def _judge(pair: Pair) -> Verdict:
-    for column, text, about in pair.sides:
-        found = _tokens(text) - (MASKS if about.view == "span-mask" else frozenset())
-        if found and not found <= _tokens(pair.text):
-            return Verdict(f"special token in {column}")
-    return KEEP
+        reasons: list[str | None] = [None] * len(pairs)
+        for side in ("view_b", "view_a"):  # in this order, so that the first one's reason stays
+            columns = zip(pairs.strings("text"), pairs.strings(side), pairs.about(side), strict=True)
+            for row, (text, view, about) in enumerate(columns):
+                found = _tokens(view) - (MASKS if about.view == "span-mask" else frozenset())
+                if found and not found <= _tokens(text):
+                    reasons[row] = f"special token in {side}"
+        return Verdicts(reasons)
 
 
 def _tokens(text: str) -> set[str]:

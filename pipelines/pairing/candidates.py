@@ -1,67 +1,17 @@
-"""Views to candidates for pairs: which rows make one, and why the others do not."""
+"""What may become a pair, as record batches: the pair's columns, and beside them why it becomes none."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any, Literal, Protocol, TypeAlias, get_args
 
-from augment.errors import InputError
-from pipelines.filter import About, Pair, last_hop
-from pipelines.folder import Dataset
-from pipelines.pairs import PAIR_COLUMNS
+from pipelines.filter import About
 from pipelines.plan import Input
-from pipelines.shards import iterate_tables
 
 ViewPolicy: TypeAlias = Literal["bsl", "original", "self", "multilingual"]
 Policy: TypeAlias = Literal["bsl", "original", "self", "multilingual", "entailment", "mixture"]
 VIEW_POLICIES: tuple[str, ...] = get_args(ViewPolicy)
-ORIGINAL = "original"
-
-
-@dataclass(slots=True)
-class PairCounts:
-    """Rows read, pairs kept (all, and by part of the input), rows dropped by reason, and kept ones to know of."""
-
-    read: int = 0
-    pairs: int = 0
-    parts: Counter[str] = field(default_factory=Counter)
-    dropped: Counter[str] = field(default_factory=Counter)
-    kept: Counter[str] = field(default_factory=Counter)
-
-    def as_dict(self, unit: str) -> dict[str, Any]:
-        """The counts as JSON; `unit` says what was read."""
-        return {
-            unit: self.read,
-            "pairs": self.pairs,
-            **({"parts": dict(sorted(self.parts.items()))} if self.parts else {}),
-            "dropped": dict(sorted(self.dropped.items())),
-            "kept": dict(sorted(self.kept.items())),
-        }
-
-
-@dataclass(slots=True)
-class Candidate:
-    """What may become a pair: the row that it would be, and why it becomes none.
-
-    Attributes:
-        row: The columns of the pairs; a view that is not there is None, and then there is a reason.
-        about: What is known of the two sides.
-        reason: Why it is dropped; None as long as nothing speaks against it.
-        part: The part of the input that its pair is counted under, if there are several.
-        notes: What a reader should know of it if it is kept.
-    """
-
-    row: dict[str, Any]
-    about: tuple[About, About]
-    reason: str | None = None
-    part: str | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def pair(self) -> Pair:
-        """What a filter sees of it."""
-        return Pair(self.row["text"], self.row["view_a"], self.row["view_b"], *self.about)
+IDENTICAL = "the two views are identical"
 
 
 class PairSource(Protocol):
@@ -75,6 +25,11 @@ class PairSource(Protocol):
     @property
     def unit(self) -> str:
         """What is read: sentences, rows, ..."""
+        ...
+
+    @property
+    def ways(self) -> int:
+        """How many candidates come of each that is read."""
         ...
 
     @property
@@ -103,153 +58,114 @@ class PairSource(Protocol):
         """Columns beyond those that all pairs have, with their Arrow types."""
         ...
 
-    def candidates(self, counts: PairCounts) -> Iterator[Candidate]:
-        """The candidates, in order; `counts.read` grows with the rows read."""
+    def about(self, name: str) -> About:
+        """What is known of the side that has this name."""
+        ...
+
+    def candidates(self) -> Iterator[Any]:
+        """Record batches of `candidates`, in order and of any length; each call starts from the first."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
-    """One side of a pair: a hypothesis of a view dataset (1 is the view itself), or with None the sentence itself."""
+def candidates(
+    pairs: Mapping[str, Any],
+    reason: Any,  # noqa: ANN401 - a pyarrow array
+    part: Any = None,  # noqa: ANN401
+    notes: Sequence[Any] = (None, None),
+) -> Any:  # noqa: ANN401 - a record batch
+    """What may become pairs, as a record batch with a row each.
 
-    name: str
-    dataset: Dataset | None = None
-    hypothesis: int = 1
+    Args:
+        pairs: The columns of the pairs; a view that is not there is null, and then there is a reason.
+        reason: Arrow strings: why it is dropped; null as long as nothing speaks against it.
+        part: Arrow strings: the part of the input that its pair is counted under, if there are several.
+        notes: Arrow strings, twice: what a reader should know of either side if the pair is kept.
+    """
+    import pyarrow as pa
+
+    rows = pa.RecordBatch.from_pydict(pairs)
+    marks = {"reason": reason, "part": part, "note_a": notes[0], "note_b": notes[1]}
+    none = pa.nulls(rows.num_rows, pa.string())
+    filled = {name: none if column is None else column for name, column in marks.items()}
+    # The pair is one column of its own, so that whatever else it holds has no name in common with these.
+    return pa.RecordBatch.from_pydict({"pair": rows.to_struct_array(), **filled})
+
+
+@dataclass(slots=True)
+class PairCounts:
+    """Candidates seen, pairs kept (all, and by part of the input), rows dropped by reason, and kept ones to know of.
+
+    `ways` says how many candidates come of each row that is read.
+    """
+
+    ways: int = 1
+    seen: int = 0
+    pairs: int = 0
+    parts: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+
+    def add(self, batch: Any, reasons: Any) -> None:  # noqa: ANN401 - as above
+        """Count candidates, and what became of them."""
+        import pyarrow.compute as pc
+
+        self.seen += batch.num_rows
+        self.dropped.update(_tally(reasons))
+        chosen = batch.filter(reasons.is_null())
+        self.pairs += chosen.num_rows
+        self.parts.update(_tally(chosen["part"]))
+        for note in ("note_a", "note_b"):
+            self.kept.update(_tally(chosen[note]))
+        views = (pc.struct_field(chosen["pair"], name) for name in ("view_a", "view_b"))
+        self.kept += Counter({IDENTICAL: pc.equal(*views).true_count})  # which leaves out what is none
 
     @property
-    def signature(self) -> str:
-        """What made it."""
-        return self.dataset.plan.signature or self.name if self.dataset else "the sentence itself"
+    def read(self) -> int:
+        """Rows read."""
+        return self.seen // self.ways
 
-    @property
-    def about(self) -> About:
-        """Its view and its language: the one that is translated to, or that of the sentences."""
-        if self.dataset is None:
-            return About(self.name, "identity")
-        params = self.dataset.plan.params
-        to = params.get("to")
-        return About(self.name, self.dataset.plan.name, last_hop(to) if to else params.get("source"))
+    def as_dict(self, unit: str) -> dict[str, Any]:
+        """The counts as JSON; `unit` says what was read."""
+        return {
+            unit: self.read,
+            "pairs": self.pairs,
+            **({"parts": dict(sorted(self.parts.items()))} if self.parts else {}),
+            "dropped": dict(sorted(self.dropped.items())),
+            "kept": dict(sorted(self.kept.items())),
+        }
 
 
-@dataclass(frozen=True, slots=True)
-class Pairing:
-    """Sentences (the first `limit`) and the sides that are paired; several couples make a pair each a sentence."""
+def _tally(column: Any) -> dict[str, int]:  # noqa: ANN401 - a pyarrow array
+    return {each["values"]: each["counts"] for each in column.drop_null().value_counts().to_pylist()}
 
-    policy: ViewPolicy
-    sentences: Dataset
-    couples: tuple[tuple[Side, Side], ...]
-    limit: int | None = None
-    unit: str = "sentences"
-    seed: int | None = None
 
-    def params(self) -> Mapping[str, Any]:
-        """The sides' names, which stand in the rows."""
-        return {"view": [side.name for side in self._sides() if side.dataset is not None]}
+class Rows:
+    """Rows of successive record batches, handed over in the numbers that are asked for."""
 
-    def inputs(self) -> list[Input]:
-        """The sentences and every view dataset, once."""
-        datasets = {str(self.sentences.path): self.sentences}
-        datasets |= {str(side.dataset.path): side.dataset for side in self._sides() if side.dataset is not None}
-        return [Input(name=name, sha256=each.digest, rows=each.rows) for name, each in datasets.items()]
+    def __init__(self, batches: Iterable[Any]) -> None:
+        self._batches = iter(batches)
+        self._rest: Any = None
 
-    def made_by(self) -> dict[str, str]:
-        """The sides and their signatures."""
-        return {side.name: side.signature for side in self._sides()}
+    def take_parts(self, count: int) -> list[Any]:
+        """The next `count` rows, or as many as there are left, as record batches."""
+        parts: list[Any] = []
+        while count and (batch := self._rest or next(self._batches, None)) is not None:
+            parts.append(batch.slice(0, count))
+            count -= parts[-1].num_rows
+            self._rest = batch.slice(parts[-1].num_rows) if parts[-1].num_rows < batch.num_rows else None
+        return parts
 
-    def columns(self) -> Mapping[str, Any]:
-        """A label, where the sentences have one."""
+    def take(self, count: int) -> Any:  # noqa: ANN401 - a record batch
+        """The same as one record batch of its own; None where nothing is left.
+
+        It is a copy, as the bytes that are written of a slice depend on what lies behind it.
+        """
         import pyarrow as pa
 
-        return {"label": pa.string()} if "label" in _columns(self.sentences) else {}
+        parts = self.take_parts(count)
+        return pa.concat_batches(parts) if parts else None
 
-    def candidates(self, counts: PairCounts) -> Iterator[Candidate]:
-        """A candidate a couple for every sentence, in the order of the sentences.
-
-        There is no pair, for the reason given, when a view failed, was rejected, was not made or has not so many
-        hypotheses. A view that equals the sentence is no reason.
-
-        Raises:
-            InputError: A view was not made from these sentences.
-        """
-        sides = self._sides()
-        about = {side.name: side.about for side in sides}
-        spoken = next((side.dataset.plan.params.get("source") for side in sides if side.dataset is not None), None)
-        about = {name: each if each.language else each._replace(language=spoken) for name, each in about.items()}
-        views = [_view_rows(side) for side in sides]
-        columns = ("id", "text", *self.columns())
-        for identity, text, *label in islice(_rows(self.sentences, columns), self.limit):
-            counts.read += 1
-            found = {side.name: _pick(rows, side, identity, text) for side, rows in zip(sides, views, strict=True)}
-            for one, two in self.couples:
-                row = _row(identity, text, (one.name, found[one.name]), (two.name, found[two.name]))
-                row.update(zip(columns[2:], label, strict=True))
-                yield _candidate(row, (about[one.name], about[two.name]), (found[one.name], found[two.name]), self)
-
-    def _sides(self) -> list[Side]:
-        return list({side.name: side for couple in self.couples for side in couple}.values())
-
-
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """A side of one sentence: the text, or why there is none, and whether it equals the sentence."""
-
-    text: str | None
-    missing: str = ""
-    unchanged: bool = False
-
-
-def _row(identity: str, text: str, one: tuple[str, _Found], two: tuple[str, _Found]) -> dict[str, Any]:
-    return dict(zip(PAIR_COLUMNS, (identity, text, one[1].text, two[1].text, one[0], two[0]), strict=True))
-
-
-def _candidate(
-    row: dict[str, Any], about: tuple[About, About], found: tuple[_Found, _Found], pairing: Pairing
-) -> Candidate:
-    reason = next((each.missing for each in found if each.text is None), None)
-    notes = tuple(
-        dict.fromkeys(f"{a.name} left it unchanged" for a, each in zip(about, found, strict=True) if each.unchanged)
-    )
-    part = f"{about[0].name} x {about[1].name}" if len(pairing.couples) > 1 else None
-    return Candidate(row, about, reason, part, notes)
-
-
-ViewRow: TypeAlias = tuple[str, str | None, str, str | None, list[str] | None]
-
-
-def _view_rows(side: Side) -> Iterator[ViewRow] | None:
-    if side.dataset is None:
-        return None
-    columns = ["id", "view", "status", "reason"]
-    if side.hypothesis > 1 and "alternatives" in _columns(side.dataset):
-        return _rows(side.dataset, [*columns, "alternatives"])
-    return ((*row, None) for row in _rows(side.dataset, columns))
-
-
-def _rows(dataset: Dataset, columns: Sequence[str]) -> Iterator[Any]:
-    for table in iterate_tables(dataset.path, dataset.receipts):
-        for batch in table.select(list(columns)).to_batches():
-            yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
-
-
-def _pick(rows: Iterator[ViewRow] | None, side: Side, identity: str, text: str) -> _Found:
-    if rows is None:
-        return _Found(text)
-    row = next(rows, None)
-    if row is None:
-        return _Found(None, f"{side.name} was not made for it")
-    if row[0] != identity:
-        raise InputError(f"{side.name} was made from other sentences (row {row[0]} where {identity} is): make it again")
-    _, view, status, reason, alternatives = row
-    if view is None:
-        return _Found(None, f"{side.name} {status}" + (f": {reason}" if reason else ""))
-    if side.hypothesis == 1:
-        return _Found(view, unchanged=status == "unchanged")
-    if len(alternatives or ()) < side.hypothesis - 1:
-        return _Found(None, f"{side.name}: no such hypothesis")
-    chosen = (alternatives or [])[side.hypothesis - 2]
-    return _Found(chosen, unchanged=chosen == text)
-
-
-def _columns(dataset: Dataset) -> list[str]:
-    table = next(iterate_tables(dataset.path, dataset.receipts[:1]))
-    return list(table.schema.names)
+    def cut(self, count: int) -> Iterator[Any]:
+        """All rows in record batches of `count`; the last may be shorter."""
+        while (batch := self.take(count)) is not None:
+            yield batch

@@ -5,15 +5,15 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from itertools import islice
 from typing import Any, Literal
 
 import xxhash
 
 from augment.errors import InputError
 from pipelines.files import sha256_of
-from pipelines.filter import about_name
-from pipelines.pairing.candidates import Candidate, PairCounts
+from pipelines.filter import About, about_name
+from pipelines.pairing.candidates import Rows, candidates
 from pipelines.pairs import PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Input
 from pipelines.shards import BATCH_ROWS, read_table
@@ -104,6 +104,7 @@ class Mixture:
     repeat: bool = False
     policy: Literal["mixture"] = "mixture"
     unit: str = "drawn"
+    ways: int = 1
 
     @property
     def shares(self) -> list[int]:
@@ -134,54 +135,74 @@ class Mixture:
         extra = {name: kind for name, kind in common.items() if name not in (*PAIR_COLUMNS, SOURCE)}
         return {SOURCE: pa.string(), **extra}
 
-    def candidates(self, counts: PairCounts) -> Iterator[Candidate]:
+    def about(self, name: str) -> About:
+        """What the name of a side says of it."""
+        return about_name(name)
+
+    def candidates(self) -> Iterator[Any]:
         """A candidate a pair that is drawn; which part comes next is drawn by what is left of each."""
-        names = [name for name in (*PAIR_COLUMNS, *self.columns()) if name != SOURCE]
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        schema = pa.schema([*((name, pa.string()) for name in PAIR_COLUMNS), *self.columns().items()])
+        schema = schema.remove(schema.get_field_index(SOURCE))
+        drawn = [
+            Rows(_drawn(part, count, schema, _generator(self.seed, str(number))))
+            for number, (part, count) in enumerate(zip(self.parts, self.shares, strict=True))
+        ]
+        order = self._order()
+        while numbers := list(islice(order, BATCH_ROWS)):
+            counts = np.bincount(numbers, minlength=len(drawn))
+            taken = [rows.take(count) for rows, count in zip(drawn, counts.tolist(), strict=True) if count]
+            # Row k of a part goes where its number stands for the k-th time.
+            places = np.argsort(np.argsort(numbers, kind="stable"))
+            pairs = pa.concat_batches(taken).take(pa.array(places))
+            source = pa.array([self.parts[number].name for number in numbers])
+            whole = pc.and_(pairs["view_a"].is_valid(), pairs["view_b"].is_valid())
+            reason = pc.if_else(whole, None, "a view is missing")
+            yield candidates(dict(zip(schema.names, pairs.columns, strict=True)) | {SOURCE: source}, reason, source)
+
+    def _order(self) -> Iterator[int]:
+        """The number of the part that each pair comes from."""
         left = self.shares
         draw = _generator(self.seed, "order")
-        drawn = [
-            _drawn(part, count, names, _generator(self.seed, str(number)))
-            for number, (part, count) in enumerate(zip(self.parts, left, strict=True))
-        ]
-        about = lru_cache(maxsize=1_000)(about_name)
-        while total := sum(left):
+        for total in range(sum(left), 0, -1):
             place, number = int(draw.random() * total), 0
             while place >= left[number]:
                 place -= left[number]
                 number += 1
             left[number] -= 1
-            counts.read += 1
-            row = {**next(drawn[number]), SOURCE: self.parts[number].name}
-            sides = about(row["view_a_name"]), about(row["view_b_name"])
-            reason = "a view is missing" if row["view_a"] is None or row["view_b"] is None else None
-            yield Candidate(row, sides, reason, part=row[SOURCE])
+            yield number
 
 
 def _generator(seed: int, name: str) -> random.Random:
     return random.Random(xxhash.xxh64_intdigest(f"{seed}|{name}".encode()))
 
 
-def _drawn(part: Ingredient, count: int, names: Sequence[str], draw: random.Random) -> Iterator[dict[str, Any]]:
+def _drawn(part: Ingredient, count: int, schema: Any, draw: random.Random) -> Iterator[Any]:  # noqa: ANN401 - as above
     """`count` pairs in their order: all of them as often as that goes, then a random part (Knuth's algorithm S)."""
     while count >= part.rows:
-        yield from _rows(part, names)
+        yield from _batches(part, schema)
         count -= part.rows
     unseen = part.rows
-    for row in _rows(part, names) if count else ():
-        # random() alone draws the same numbers under every version of Python.
-        if draw.random() * unseen < count:
-            yield row
-            count -= 1
-            if not count:
-                return
-        unseen -= 1
+    for batch in _batches(part, schema) if count else ():
+        taken = []
+        for row in range(batch.num_rows):
+            # random() alone draws the same numbers under every version of Python.
+            if count and draw.random() * unseen < count:
+                taken.append(row)
+                count -= 1
+            unseen -= 1
+        yield batch.take(taken)
+        if not count:
+            return
 
 
-def _rows(part: Ingredient, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _batches(part: Ingredient, schema: Any) -> Iterator[Any]:  # noqa: ANN401 - a pyarrow schema, and record batches
     for file in part.files:
-        for batch in read_table(file.path, file.sha256).select(list(names)).to_batches():
-            for start in range(0, batch.num_rows, BATCH_ROWS):
-                yield from batch.slice(start, BATCH_ROWS).to_pylist()
+        for batch in read_table(file.path, file.sha256).select(schema.names).to_batches(max_chunksize=BATCH_ROWS):
+            yield batch.cast(schema)
 
 
 def _has(schema: Any, field: Any) -> bool:  # noqa: ANN401 - a pyarrow schema and field

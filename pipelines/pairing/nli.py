@@ -15,12 +15,13 @@ import xxhash
 from augment.errors import InputError
 from pipelines.filter import About
 from pipelines.ingest import normalise
-from pipelines.pairing.candidates import Candidate, PairCounts
+from pipelines.pairing.candidates import candidates
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import Input
 from pipelines.reading.lines import read_lines
 from pipelines.reading.rows import Columns, listed
 from pipelines.reading.sources import Source, check_source, load_hub, read_rows
+from pipelines.shards import BATCH_ROWS
 
 PREMISES = ("sentence1", "premise", "ori_sentence")
 HYPOTHESES = ("sentence2", "hypothesis", "new_sentence")
@@ -155,6 +156,7 @@ class Entailment:
     limit: int | None = None
     policy: Literal["entailment"] = "entailment"
     unit: str = "rows"
+    ways: int = 1
     seed: int | None = None
 
     def params(self) -> Mapping[str, Any]:
@@ -173,22 +175,33 @@ class Entailment:
         """Nothing beyond what all pairs have: the label of all of them is the same."""
         return {}
 
-    def candidates(self, counts: PairCounts) -> Iterator[Candidate]:
+    def about(self, name: str) -> About:
+        """Its name alone."""
+        return About(name)
+
+    def candidates(self) -> Iterator[Any]:
         """A candidate a row: those that are not entailed or were there already come with that reason."""
+        import pyarrow as pa
+
         # One 64-bit integer a pair, as ingest keeps of a sentence.
         seen: set[int] = set()
-        about = (About(SIDES[0]), About(SIDES[1]))
-        rows = ((each, row) for each in self.sources for row in each.rows())
-        for source, (premise, hypothesis, label) in islice(rows, self.limit):
-            counts.read += 1
-            identity = xxhash.xxh64_hexdigest(f"{premise}\t{hypothesis}".encode())
-            reason = _reason(premise, hypothesis, label)
-            if reason is None and int(identity, 16) in seen:
-                reason = "exact duplicate"
-            elif reason is None:
-                seen.add(int(identity, 16))
-            row = dict(zip(PAIR_COLUMNS, (identity, premise, premise, hypothesis, *SIDES), strict=True))
-            yield Candidate(row, about, reason, source.source.name if len(self.sources) > 1 else None)
+        rows = islice(((each, row) for each in self.sources for row in each.rows()), self.limit)
+        while batch := list(islice(rows, BATCH_ROWS)):
+            ids, reasons = [], []
+            for _, (premise, hypothesis, label) in batch:
+                number = xxhash.xxh64_intdigest(f"{premise}\t{hypothesis}".encode())
+                reason = _reason(premise, hypothesis, label)
+                if reason is None and number in seen:
+                    reason = "exact duplicate"
+                elif reason is None:
+                    seen.add(number)
+                ids.append(f"{number:016x}")
+                reasons.append(reason)
+            premises, hypotheses = ([row[column] for _, row in batch] for column in (0, 1))
+            names = (pa.repeat(side, len(batch)) for side in SIDES)
+            columns = zip(PAIR_COLUMNS, (ids, premises, premises, hypotheses, *names), strict=True)
+            part = [each.source.name for each, _ in batch] if len(self.sources) > 1 else [None] * len(batch)
+            yield candidates(dict(columns), pa.array(reasons, pa.string()), pa.array(part, pa.string()))
 
 
 def _reason(premise: str, hypothesis: str, label: str | None) -> str | None:

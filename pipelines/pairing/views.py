@@ -10,7 +10,8 @@ from augment.errors import InputError
 from augment.view import ViewSpec, view_module, view_names
 from pipelines.console import note
 from pipelines.folder import Dataset, finished_dataset
-from pipelines.pairing.candidates import ORIGINAL, Pairing, Side, ViewPolicy
+from pipelines.pairing.candidates import ViewPolicy
+from pipelines.pairing.sides import ORIGINAL, Pairing, Side
 from pipelines.plan import Plan, read_plan
 from pipelines.views import NAMED_BY, VIEWS, Prepared, Rows, Running, build_view, note_starter, prepare
 

@@ -1,29 +1,29 @@
 """Candidates to pairs on disk: filtered, counted by reason, written whole, with recipe and card beside them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
 from pipelines.card import pairs_card
-from pipelines.claim import STAGED, claim, remove_leftovers
-from pipelines.files import beside, remove_temporaries, sha256_of, temporary_file, whole_file, write_whole
-from pipelines.filter import ENTRY_POINT_GROUP, Filter
+from pipelines.claim import claim, remove_leftovers
+from pipelines.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
+from pipelines.filter import ENTRY_POINT_GROUP, Filter, PairColumns, Verdicts
 from pipelines.folder import CARD_FILE, RECIPE_FILE, finalise, finished_dataset, valid_counts
 from pipelines.lock import locked_file, locked_folder
-from pipelines.pairing.candidates import Candidate, PairCounts, PairSource
+from pipelines.pairing.candidates import PairCounts, PairSource, Rows
 from pipelines.pairing.rejects import REASON, check_rejects, intact_rejects, open_rejects, rejects_facts
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE, Plan
 from pipelines.recipe import read_made, recipe_text
-from pipelines.shards import BATCH_ROWS, Receipt, commit_shard, read_table
+from pipelines.shards import BATCH_ROWS, Receipt, commit_shard
 
-IDENTICAL = "the two views are identical"
+Choice: TypeAlias = tuple[Any, Any]
+"""Of a batch of pairs, an Arrow array of which are kept, and a record batch of the scores of those."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,43 +93,45 @@ class Pairs:
     made: bool
 
 
-def judged(job: PairsJob, counts: PairCounts) -> Iterator[list[Candidate]]:
-    """Batches of candidates, each with the reason that drops it or none, counted.
+def judged(job: PairsJob, counts: PairCounts) -> Iterator[tuple[Any, Any]]:
+    """Batches of pairs in the columns of the job, each with an Arrow array of why they are dropped; null where not.
 
     Filters are applied in turn, and what one drops the next does not see: its column is null there.
 
     Raises:
         TwinviewsError: A filter broke its contract (other number of verdicts).
     """
-    candidates = job.source.candidates(counts)
-    while batch := list(islice(candidates, BATCH_ROWS)):
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    names = job.schema().names
+    for batch in Rows(job.source.candidates()).cut(BATCH_ROWS):
+        pairs, reasons = pa.RecordBatch.from_struct_array(batch["pair"]), batch["reason"]
+        seen: PairColumns | None = None
         for each in job.filters:
-            left = [candidate for candidate in batch if candidate.reason is None]
+            left = reasons.is_null()
+            if seen is None:
+                seen = PairColumns(pairs.filter(left), job.source.about)
             with blamed(ENTRY_POINT_GROUP, each.spec.name):
-                verdicts = each([candidate.pair for candidate in left]) if left else []
-                if len(verdicts) != len(left):
-                    raise TwinviewsError(
-                        f"filter {each.spec.name!r} gave {len(verdicts)} verdicts for {len(left)} pairs: mend it"
-                    )
-                for candidate, verdict in zip(left, verdicts, strict=True):
-                    candidate.reason = verdict.reason
-                    if each.spec.score is not None:
-                        candidate.row[each.spec.score] = verdict.score
-        for candidate in batch:
-            _count(candidate, counts)
-        yield batch
+                found, scores = (each(seen) if len(seen) else Verdicts([])).columns(each.spec, len(seen))
+            if each.spec.score is not None:
+                pairs = _scored(pairs, each.spec.score, left, scores)
+            reasons = pc.replace_with_mask(reasons, left, found)
+            if found.null_count < len(found):
+                seen = None
+        counts.add(batch, reasons)
+        yield pairs.select(names), reasons
 
 
-def _count(candidate: Candidate, counts: PairCounts) -> None:
-    if candidate.reason is not None:
-        counts.dropped[candidate.reason] += 1
-        return
-    counts.pairs += 1
-    if candidate.part is not None:
-        counts.parts[candidate.part] += 1
-    counts.kept.update(candidate.notes)
-    if candidate.row["view_a"] == candidate.row["view_b"]:
-        counts.kept[IDENTICAL] += 1
+def _scored(pairs: Any, name: str, judged: Any, scores: Any) -> Any:  # noqa: ANN401 - pyarrow values
+    """The pairs with scores in a column for those that were judged."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    place = pairs.schema.get_field_index(name)
+    column = pairs.column(place) if place >= 0 else pa.nulls(pairs.num_rows, pa.float64())
+    column = pc.replace_with_mask(column, judged, scores)
+    return pairs.set_column(place, name, column) if place >= 0 else pairs.append_column(name, column)
 
 
 def write_pairs(job: PairsJob, out: Path, *, rejects: Path | None = None, overwrite: bool = False) -> Pairs:
@@ -173,7 +175,9 @@ def _write_file(job: PairsJob, out: Path, rejects: Path | None, overwrite: bool)
     check_rejects(rejects, made, overwrite=overwrite)
     # What was rejected is put in place first, then the pairs: whoever sees them sees all that belongs to them.
     with whole_file(out) as stream, open_rejects(rejects) as rejected:
-        counts = _fill(job, stream, rejected)
+        with _Writer(stream, job.schema()) as writer:
+            counts = _fill(job, lambda pairs, kept: writer.add(pairs.filter(kept)), rejected)
+        stream.flush()
         facts = {"plan": plan.model_dump(mode="json"), "counts": counts, "sha256": sha256_of(Path(stream.name))}
         # Recipe and card before both: pairs whose recipe is missing would belong to nobody.
         write_whole(card, job.card(plan, counts))
@@ -190,79 +194,94 @@ def _write_folder(job: PairsJob, out: Path, rejects: Path | None, overwrite: boo
     if finished is not None and intact_rejects(rejects, made):
         return Pairs(out, finished.counts, made=False)
     check_rejects(rejects, made, overwrite=overwrite)
-    with temporary_file(out / STAGED) as spool, open_rejects(rejects) as rejected:
-        counts = _fill(job, spool, rejected)
+    with open_rejects(rejects) as rejected:
+        scored = [each.spec.score for each in job.filters if each.spec.score is not None]
+        choices: list[Choice] = []
+        counts = _fill(job, lambda pairs, kept: choices.append((kept, pairs.filter(kept).select(scored))), rejected)
         write_whole(out / PLAN_FILE, plan.to_json())
-        receipts = _cut(Path(spool.name), out, job.shards or 1)
+        receipts = _cut(Rows(Rows(_chosen(job, choices)).cut(BATCH_ROWS)), counts["pairs"], job, out)
         texts = {RECIPE_FILE: job.recipe(**rejects_facts(rejected)), CARD_FILE: job.card(plan, counts)}
         return Pairs(out, finalise(out, plan, receipts, job.schema(), texts, counts).counts, made=True)
 
 
-def _cut(spool: Path, out: Path, shards: int) -> list[Receipt]:
-    """The rows of one file as at most `shards` shards of a folder."""
-    table = read_table(spool)
-    size = -(-table.num_rows // shards)
-    starts = range(0, table.num_rows, size)
-    return [commit_shard(out, index, table.slice(start, size)) for index, start in enumerate(starts)]
+def _chosen(job: PairsJob, choices: Sequence[Choice]) -> Iterator[Any]:
+    """The pairs that were chosen, read again: what is judged may be more than memory holds, the choice is not."""
+    import pyarrow as pa
+
+    names = job.schema().names
+    batches = Rows(job.source.candidates()).cut(BATCH_ROWS)
+    for batch, (kept, scores) in zip(batches, choices, strict=True):
+        pairs = pa.RecordBatch.from_struct_array(batch["pair"]).filter(kept)
+        columns = {name: pairs[name] for name in pairs.schema.names} | {
+            name: scores[name] for name in scores.schema.names
+        }
+        yield pa.RecordBatch.from_pydict({name: columns[name] for name in names})
 
 
-def _fill(job: PairsJob, stream: BinaryIO, rejected: BinaryIO | None) -> dict[str, Any]:
-    """Write pairs and rejects into open files; return the counts.
+def _cut(pairs: Rows, count: int, job: PairsJob, out: Path) -> list[Receipt]:
+    """Write pairs, `count` in all, as at most so many shards of a folder as were asked for."""
+    import pyarrow as pa
+
+    size = -(-count // (job.shards or 1))
+    starts = enumerate(range(0, count, size))
+    return [commit_shard(out, index, pa.Table.from_batches(pairs.take_parts(size))) for index, _ in starts]
+
+
+def _fill(job: PairsJob, keep: Callable[[Any, Any], None], rejected: BinaryIO | None) -> dict[str, Any]:
+    """Judge all pairs and write rejects into an open file; return the counts.
+
+    Args:
+        job: What to judge.
+        keep: Takes every batch of pairs and an Arrow array of which are kept.
+        rejected: Where what was dropped is written, if it is.
 
     Raises:
         TwinviewsError: No pair is left.
     """
     import pyarrow as pa
 
-    counts = PairCounts()
-    schema = job.schema()
-    with ExitStack() as writers:
-        kept = writers.enter_context(_Rows(stream, schema))
-        lost = (
-            writers.enter_context(_Rows(rejected, schema.append(pa.field(REASON, pa.string()))))
-            if rejected is not None
-            else None
-        )
-        for batch in judged(job, counts):
-            kept.add([candidate.row for candidate in batch if candidate.reason is None])
+    counts = PairCounts(job.source.ways)
+    with ExitStack() as held:
+        schema = job.schema().append(pa.field(REASON, pa.string()))
+        lost = None if rejected is None else held.enter_context(_Writer(rejected, schema))
+        for pairs, reasons in judged(job, counts):
+            keep(pairs, reasons.is_null())
             if lost is not None:
-                lost.add([{**each.row, REASON: each.reason} for each in batch if each.reason is not None])
+                lost.add(pairs.append_column(REASON, reasons).filter(reasons.is_valid()))
     if not counts.pairs:
         reasons = ", ".join(f"{reason}: {rows}" for reason, rows in counts.dropped.most_common(3))
         raise TwinviewsError(f"no pair is left of {counts.read} {job.source.unit} ({reasons}): see the reasons")
-    for written in (stream, rejected):
-        if written is not None:
-            written.flush()
+    if rejected is not None:
+        rejected.flush()
     return counts.as_dict(job.source.unit)
 
 
-class _Rows(AbstractContextManager["_Rows"]):
-    """Rows into an IPC stream, in full batches however few come at once."""
+class _Writer(AbstractContextManager["_Writer"]):
+    """Pairs into an IPC stream, in full batches however few come at once."""
 
     def __init__(self, stream: BinaryIO, schema: Any) -> None:  # noqa: ANN401 - a pyarrow schema
         import pyarrow as pa
 
-        self._schema = schema
-        self._waiting: list[dict[str, Any]] = []
+        self._waiting: list[Any] = []
         self._writer = pa.ipc.new_stream(pa.PythonFile(stream, "w"), schema)
 
-    def add(self, rows: Sequence[dict[str, Any]]) -> None:
-        self._waiting.extend(rows)
-        while len(self._waiting) >= BATCH_ROWS:
-            self._write(self._waiting[:BATCH_ROWS])
-            del self._waiting[:BATCH_ROWS]
+    def add(self, pairs: Any) -> None:  # noqa: ANN401 - a record batch
+        self._waiting.append(pairs)
+        if sum(map(len, self._waiting)) >= BATCH_ROWS:
+            self._write()
 
-    def _write(self, rows: list[dict[str, Any]]) -> None:
-        import pyarrow as pa
-
-        self._writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=self._schema))
+    def _write(self) -> None:
+        """Write a batch of what waits."""
+        rows = Rows(self._waiting)
+        self._writer.write_batch(rows.take(BATCH_ROWS))
+        self._waiting = rows.take_parts(BATCH_ROWS)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            if self._waiting:
-                self._write(self._waiting)
+            if any(map(len, self._waiting)):
+                self._write()
             self._writer.close()
 
 

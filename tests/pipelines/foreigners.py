@@ -46,7 +46,7 @@ import time
 
 from pydantic import BaseModel
 
-from pipelines.filter import FilterSpec, Verdict
+from pipelines.filter import FilterSpec, Verdicts
 
 
 class PARAMS(BaseModel):
@@ -60,7 +60,8 @@ class Picky:
 
     def __call__(self, pairs):
         time.sleep(self.spec.params["nap"])
-        return [Verdict("in the forties" if pair.text[0] == "4" else None, len(pair.text) / 4) for pair in pairs]
+        texts = pairs.strings("text")
+        return Verdicts(["in the forties" if text[0] == "4" else None for text in texts], [len(t) / 4 for t in texts])
 
 
 def build(params, runtime):

@@ -93,7 +93,7 @@ def test_a_view_that_fails_is_one_line_that_names_it(augment: Augment, module: s
 
 FILTER = '''"""A filter."""
 from pydantic import BaseModel
-from pipelines.filter import FilterSpec
+from pipelines.filter import FilterSpec, Verdicts
 
 class PARAMS(BaseModel):
     pass
@@ -108,10 +108,17 @@ def build(params, runtime):
 '''
 
 
-@pytest.mark.parametrize("made", ["1 / 0", "None", "[None] * len(pairs)"])
+@pytest.mark.parametrize("made", ["1 / 0", "None", "[None] * len(pairs)", "Verdicts([1, 2])"])
 def test_a_filter_that_fails_is_one_line_that_names_it(augment: Augment, made: str) -> None:
     arguments = ("build-pairs", "--pairs", "self", "--filter", "odd", "lines.txt")
     done = augment(FILTER.format(made=made), *arguments, group="filters")
     assert done.returncode == 1, done.stderr
     assert "error: filter 'odd' of odd_module failed: " in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("made", ["Verdicts([None])", "Verdicts([None, None], [0.5])"])
+def test_a_filter_judges_every_pair(augment: Augment, made: str) -> None:
+    arguments = ("build-pairs", "--pairs", "self", "--filter", "odd", "lines.txt")
+    done = augment(FILTER.format(made=made), *arguments, group="filters")
+    assert (done.returncode, "error: filter 'odd' gave 1 verdicts for 2 pairs: mend it" in done.stderr) == (1, True)

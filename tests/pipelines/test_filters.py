@@ -3,27 +3,46 @@
 import random
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from augment.errors import InputError, MissingExtraError
 from augment.view import Runtime
-from pipelines.filter import About, Filter, Pair, about_name, filter_names, filter_summaries, make_filter
-from pipelines.filters.near_duplicates import HASHES, Index, MinHash, Origin, rows_per_band
+from pipelines.filter import About, Filter, PairColumns, about_name, filter_names, filter_summaries, make_filter
+from pipelines.filters.near_duplicates import HASHES, Index, rows_per_band, sign
 
 CPU = Runtime("cpu")
 MASKED, PLAIN, GERMAN = About("span-mask", "span-mask"), About("synonym"), About("de", "translate", "de")
 
 
+class Pair(NamedTuple):
+    text: str
+    view_a: str
+    view_b: str
+    about: tuple[About, About]
+
+
 def pair(one: str, two: str, *, text: str | None = None, about: tuple[About, About] = (PLAIN, PLAIN)) -> Pair:
-    return Pair(one if text is None else text, one, two, *about)
+    return Pair(one if text is None else text, one, two, about)
+
+
+def judge(filter: Filter, pairs: Sequence[Pair]) -> list[tuple[str | None, float | None]]:
+    """The reason and the score of each pair."""
+    known = {about.name: about for pair in pairs for about in pair.about}
+    rows = {name: [getattr(pair, name) for pair in pairs] for name in ("text", "view_a", "view_b")}
+    rows |= {f"view_{side}_name": [pair.about[n].name for pair in pairs] for n, side in enumerate("ab")}
+    columns = PairColumns(pa.RecordBatch.from_pydict(rows), known.__getitem__)
+    reasons, scores = filter(columns).columns(filter.spec, len(pairs))
+    return list(zip(reasons.to_pylist(), scores.to_pylist(), strict=True))
 
 
 def reasons(written: str, pairs: Sequence[Pair]) -> list[str | None]:
-    return [verdict.reason for verdict in make_filter(written, CPU)(pairs)]
+    return [reason for reason, _ in judge(make_filter(written, CPU), pairs)]
 
 
 @pytest.mark.parametrize(
@@ -95,9 +114,9 @@ def test_chrf_is_sacrebleus() -> None:
 
     pairs = [pair("A dog runs.", "A dog ran fast."), pair("A dog runs.", "A dog runs."), pair("A dog runs.", "Zwölf")]
     expected = [CHRF().sentence_score(each.view_b, [each.view_a]).score for each in pairs]
-    verdicts = make_filter("chrf:min=5,max=90", CPU)(pairs)
-    assert [verdict.score for verdict in verdicts] == pytest.approx(expected, abs=0.005)
-    assert [verdict.reason for verdict in verdicts] == [None, "chrF too high", "chrF too low"]
+    verdicts = judge(make_filter("chrf:min=5,max=90", CPU), pairs)
+    assert [score for _, score in verdicts] == pytest.approx(expected, abs=0.005)
+    assert [reason for reason, _ in verdicts] == [None, "chrF too high", "chrF too low"]
     assert reasons("chrf", pairs) == [None, None, None]
 
 
@@ -121,10 +140,10 @@ def test_semantic_is_the_cosine_of_masked_means() -> None:
             return model(**tokenizer(text, return_tensors="pt")).last_hidden_state.mean(dim=1)[0]
 
     expected = [float(torch.cosine_similarity(vector(p.view_a), vector(p.view_b), dim=0)) for p in pairs]
-    verdicts = make_filter("semantic", CPU)(pairs)
-    assert [verdict.score for verdict in verdicts] == pytest.approx(expected, abs=2e-4)
+    verdicts = judge(make_filter("semantic", CPU), pairs)
+    assert [score for _, score in verdicts] == pytest.approx(expected, abs=2e-4)
     between = sum(expected[:2]) / 2
-    bounded = [verdict.reason for verdict in make_filter(f"semantic:min={between},max=0.999", CPU)(pairs)]
+    bounded = reasons(f"semantic:min={between},max=0.999", pairs)
     assert sorted(map(str, bounded)) == ["None", "semantic similarity too high", "semantic similarity too low"]
     assert bounded[2] == "semantic similarity too high"
 
@@ -140,10 +159,10 @@ def test_semantic_uses_a_sentence_transformers_folder_as_it_says(tmp_path: Path)
     model.save(str(tmp_path / "cls"))
     one, two = "A man is playing a guitar.", "The stock market fell sharply."
     vectors = model.encode([one, two], normalize_embeddings=True)
-    (verdict,) = make_filter(f"semantic:encoder={tmp_path / 'cls'}", CPU)([pair(one, two)])
-    assert verdict.score == pytest.approx(float(vectors[0] @ vectors[1]), abs=2e-4)
-    (other,) = make_filter("semantic", CPU)([pair(one, two)])
-    assert verdict.score != other.score
+    ((_, score),) = judge(make_filter(f"semantic:encoder={tmp_path / 'cls'}", CPU), [pair(one, two)])
+    assert score == pytest.approx(float(vectors[0] @ vectors[1]), abs=2e-4)
+    ((_, other),) = judge(make_filter("semantic", CPU), [pair(one, two)])
+    assert score != other
 
 
 def test_semantic_belongs_to_the_weights_and_not_to_their_place() -> None:
@@ -183,20 +202,30 @@ SENTENCE = "The quick brown fox jumps over the lazy dog near the river bank on a
 
 
 def test_near_duplicates_of_kept_pairs_are_dropped_across_batches() -> None:
-    judge = make_filter("near-duplicates", CPU)
+    duplicates = make_filter("near-duplicates", CPU)
     first = pair(SENTENCE, SENTENCE.upper())
-    assert [verdict.reason for verdict in judge([first, pair("Something else altogether.", "Not the same.")])] == [
-        None,
-        None,
-    ]
+    other = pair("Something else altogether.", "Not the same.")
+    assert judge(duplicates, [first, other]) == [(None, None), (None, None)]
     near = pair(SENTENCE.replace("sunny", "sunny,"), f"  {SENTENCE.lower()}")
     swapped = pair(SENTENCE.lower(), SENTENCE)
     far = pair(SENTENCE, "A view that shares no words with it, which makes half of the pair another text.")
-    assert [verdict.reason for verdict in judge([near, swapped, far])] == [
+    assert [reason for reason, _ in judge(duplicates, [near, swapped, far])] == [
         "near-duplicate of an earlier pair",
         "near-duplicate of an earlier pair",
         None,
     ]
+
+
+@pytest.mark.parametrize("window", [3, 50, 1_000])
+def test_near_duplicates_are_the_same_in_batches_of_any_size(window: int) -> None:
+    draw = random.Random(window)
+    words = [f"word{number}" for number in range(12)]
+    texts = [" ".join(draw.sample(words, 8)) for _ in range(300)]
+    pairs = [pair(text, text, text=str(number % 7)) for number, text in enumerate(texts)]
+    whole = reasons(f"near-duplicates:threshold=0.7,window={window}", pairs)
+    single = make_filter(f"near-duplicates:threshold=0.7,window={window}", CPU)
+    assert whole == [judge(single, [each])[0][0] for each in pairs]
+    assert 0 < sum(reason is None for reason in whole) < 300
 
 
 def test_near_duplicates_let_a_sentence_have_several_views() -> None:
@@ -227,10 +256,17 @@ def test_minhash_estimates_the_jaccard_similarity(seed: int, share: float) -> No
     other = [word if draw.random() < share else "".join(draw.choices("qrstuvwxyz", k=5)) for word in words]
     one, two = " ".join(words), " ".join(other)
     exact = len(shingles(one, 5) & shingles(two, 5)) / len(shingles(one, 5) | shingles(two, 5))
-    hashes = MinHash(5)
-    estimate = float((hashes([one]) == hashes([two])).mean())
+    signatures = sign([[one], [two]], 5)
+    estimate = float((signatures[0] == signatures[1]).mean())
     # Five standard deviations of a share of HASHES independent draws, and a little for rare events.
     assert abs(estimate - exact) <= 5 * (exact * (1 - exact) / HASHES) ** 0.5 + 0.03
+
+
+def test_a_signature_is_of_the_texts_alone_and_not_of_their_neighbours() -> None:
+    pairs = [["One text.", "Another one."], ["x"], ["Another one.", "One text.", "One text."]]
+    signatures = sign(pairs, 5)
+    assert (signatures[0] == signatures[2]).all()
+    assert all((sign([each], 5)[0] == signature).all() for each, signature in zip(pairs, signatures, strict=True))
 
 
 def test_similar_pairs_meet_in_a_band() -> None:
@@ -238,10 +274,10 @@ def test_similar_pairs_meet_in_a_band() -> None:
     found = 0
     for _ in range(200):
         index = Index(10, rows_per_band(0.8))
-        one = generator.integers(0, 2**32, HASHES, dtype=np.uint32)
+        one = generator.integers(0, 2**32, (1, HASHES), dtype=np.uint32)
         two = np.where(generator.random(HASHES) < 0.8, one, generator.integers(0, 2**32, HASHES, dtype=np.uint32))
-        index.add(one, Origin(1, 1))
-        found += index.most_similar(two.astype(np.uint32), Origin(2, 1)) > 0
+        index.add(one, np.array([[1, 1]], dtype=np.uint64))
+        found += index.most_similar(two.astype(np.uint32), np.array([[2, 1]], dtype=np.uint64))[0] > 0
     assert found >= 190
 
 
