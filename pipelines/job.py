@@ -129,12 +129,14 @@ def _viewed(
 
 def _read_views(ids: Sequence[str], table: Any, places: Sequence[int]) -> list[Viewed] | None:  # noqa: ANN401 - pyarrow
     """What the view before made of the sentences at `places`; None if there is no such view."""
+    import pyarrow as pa
+
     if table is None:
         return None
     if table.column("id").to_pylist() != list(ids):
         raise TwinviewsError("the pivots lie beside other sentences: remove data/pivots and run again")
     columns = ("view", "status", "reason", "pivot")
-    rows = table.select(columns).take(places).to_pylist()
+    rows = table.select(columns).take(pa.array(places, pa.int64())).to_pylist()
     return [Viewed(*(row[column] for column in columns)) for row in rows]
 
 

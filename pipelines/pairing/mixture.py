@@ -182,6 +182,8 @@ def _generator(seed: int, name: str) -> random.Random:
 
 def _drawn(part: Ingredient, count: int, schema: Any, draw: random.Random) -> Iterator[Any]:  # noqa: ANN401 - as above
     """`count` pairs in their order: all of them as often as that goes, then a random part (Knuth's algorithm S)."""
+    import pyarrow as pa
+
     while count >= part.rows:
         yield from _batches(part, schema)
         count -= part.rows
@@ -194,7 +196,7 @@ def _drawn(part: Ingredient, count: int, schema: Any, draw: random.Random) -> It
                 taken.append(row)
                 count -= 1
             unseen -= 1
-        yield batch.take(taken)
+        yield batch.take(pa.array(taken, pa.int64()))
         if not count:
             return
 
