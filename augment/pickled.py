@@ -1,4 +1,4 @@
-"""Weights from pytorch_model.bin, all that OPUS-MT models have: nothing in it is run, and it is kept as safetensors."""
+"""Weights from pytorch_model.bin, all that OPUS-MT models have: read without running any code in it."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SAFETENSORS = "model.safetensors"
 
 
 def as_safetensors(folder: Path, key: str, flag: str) -> Path:
-    """A copy of a model's folder in the user's cache, its pickle turned into safetensors; made once.
+    """A copy of a model's folder in the user's cache with its pickle converted to safetensors; made once.
 
     Args:
         folder: A model with pytorch_model.bin.
-        key: What names its content: a commit of the Hub or a hash.
+        key: Names the content: a commit of the Hub or a hash.
         flag: The option that named the model, for errors.
 
     Raises:
@@ -41,9 +41,11 @@ def as_safetensors(folder: Path, key: str, flag: str) -> Path:
         with tempfile.TemporaryDirectory(prefix=".weights-", dir=target.parent, ignore_cleanup_errors=True) as scratch:
             draft = Path(scratch) / key
             draft.mkdir()
-            for path in folder.iterdir():
+            for path in (*folder.glob("*"), *folder.glob("*/config.json")):  # 1_Pooling/config.json
                 if path.is_file() and path.suffix in (".json", ".txt", ".spm", ".model"):
-                    shutil.copyfile(path, draft / path.name)
+                    copied = draft / path.relative_to(folder)
+                    copied.parent.mkdir(exist_ok=True)
+                    shutil.copyfile(path, copied)
             _save(tensors, draft / SAFETENSORS)
             try:
                 os.replace(draft, target)
@@ -51,7 +53,7 @@ def as_safetensors(folder: Path, key: str, flag: str) -> Path:
                 if not (target / SAFETENSORS).is_file():  # else another process was first
                     raise
     except OSError as error:
-        raise InputError(f"{target}: weights cannot be kept there ({error.strerror}); set XDG_CACHE_HOME") from None
+        raise InputError(f"{target}: cannot write the weights there ({error.strerror}); set XDG_CACHE_HOME") from None
     return target
 
 
@@ -62,25 +64,25 @@ def _tensors(path: Path, flag: str) -> dict[str, torch.Tensor]:
         state = torch.load(path, weights_only=True, map_location="cpu")
     except Exception as error:  # damaged files and refused pickles make torch raise anything
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
-        raise InputError(f"{flag} {path}: damaged, or not weights alone; it was not run ({said})") from None
+        raise InputError(f"{flag} {path}: damaged or more than weights; nothing in it was run ({said})") from None
     if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
-        raise InputError(f"{flag} {path}: not the weights of a model by their names; give one saved by transformers")
+        raise InputError(f"{flag} {path}: not tensors by name; give a model saved by transformers")
     return _untied(state)
 
 
 def _untied(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The tensors, of those that share memory the one that the others are tied to: safetensors takes no two."""
+    """The tensors without ties: of those that share memory only the one that transformers ties the others to."""
     names = defaultdict(list)
     for name, tensor in state.items():
-        memory = tensor.untyped_storage().data_ptr() or name  # empty ones have none
+        memory = tensor.untyped_storage().data_ptr() or name  # empty tensors have no address
         names[memory, tensor.storage_offset(), tensor.shape, tensor.stride()].append(name)
     kept = (min(group, key=_tied_last) for group in names.values())
-    # Views of one storage that are not the same tensor stay apart; a clone has a storage of its own.
+    # safetensors refuses shared storage, so that different views of one are cloned too.
     return {name: state[name].detach().clone().contiguous() for name in kept}
 
 
 def _tied_last(name: str) -> tuple[bool, bool, int]:
-    """Input embeddings come first, which transformers ties heads to, then the shorter names."""
+    """Sort key: the input embeddings first, which transformers ties heads to, then shorter names."""
     return not name.endswith("shared.weight"), "embed" not in name, len(name)
 
 

@@ -1,4 +1,4 @@
-"""Parts found by the name of their file, ours in a package and those of installed packages by entry points."""
+"""Plugins by name: ours are the modules of a package, those of other packages come by entry points."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ logger = logging.getLogger(__name__)
 
 
 def plugin_names(package: str, group: str) -> list[str]:
-    """Names of the modules of a package, "-" for "_", and of the entry points of a group that can be used, sorted."""
+    """Names of a package's modules ("-" for "_") and of the usable entry points of a group, sorted."""
     return sorted(_files(package).keys() | {name for name, point in _points(group).items() if _loaded(point)})
 
 
 def plugin_module(package: str, group: str, name: str) -> ModuleType:
-    """The module of that name; an entry point comes before a file, unless it cannot be used.
+    """The module of that name; a usable entry point takes precedence over our own.
 
     Raises:
-        InputError: There is none; the line names those that there are.
+        InputError: There is none; the line lists the names.
     """
     point = _points(group).get(name)
     module = _loaded(point) if point else None
@@ -39,10 +39,10 @@ def plugin_module(package: str, group: str, name: str) -> ModuleType:
 
 @contextmanager
 def blamed(group: str, name: str) -> Iterator[None]:
-    """Turn whatever a part of another package raises into one line that names it; errors of our own parts stay.
+    """Turn any exception of another package's plugin into one line that names it; those of ours pass through.
 
     Raises:
-        TwinviewsError: The part is another package's, and failed.
+        TwinviewsError: A plugin of another package failed.
     """
     point = _points(group).get(name)
     try:
@@ -56,7 +56,7 @@ def blamed(group: str, name: str) -> Iterator[None]:
 
 
 def _files(package: str) -> dict[str, str]:
-    """The names that the modules of a package give, and the modules."""
+    """Plugin names and the modules behind them: `mlm-fill` is `mlm_fill`."""
     modules = pkgutil.iter_modules(import_module(package).__path__)
     return {module.name.replace("_", "-"): module.name for module in modules}
 
@@ -67,10 +67,10 @@ def _points(group: str) -> dict[str, EntryPoint]:
 
 @cache
 def _loaded(point: EntryPoint) -> ModuleType | None:
-    """The module of an entry point; None where it cannot be used, which is said once."""
+    """The module of an entry point; None, with one warning, where it cannot be used."""
     try:
         module: ModuleType = point.load()
-    except (Exception, SystemExit) as error:  # a package's import may do anything, and others must go on
+    except (Exception, SystemExit) as error:  # an import may raise anything, and other plugins must still work
         logger.warning("%s is left out: %s", _label(point), _line(error))
         return None
     if not hasattr(getattr(module, "PARAMS", None), "model_fields") or not callable(getattr(module, "build", None)):
@@ -84,7 +84,7 @@ def _label(point: EntryPoint) -> str:
 
 
 def _kind(group: str) -> str:
-    """What the parts of a group are: "view"."""
+    """What a group holds, in the singular: "view"."""
     return group.rpartition(".")[2].removesuffix("s")
 
 

@@ -15,14 +15,14 @@ from augment.pickled import PICKLE, as_safetensors
 
 STARTER = Path(__file__).parent / "starter"
 HUB_FILES = ("*.json", "*.txt", "*.spm", "*.model", "model*.safetensors")
-"""What is fetched of a model: never code, and a pickle only where these bring no weights."""
+"""What is fetched of a model: never code, and a pickle only where there are no safetensors."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 """A model's name: "bert-base-uncased", "owner/model". Anything else is a path and never asked of the Hub."""
 COMMIT = re.compile(r"[0-9a-f]{40}")
 HUB_SECONDS = 10.0
 """How long the Hub may take to say which commit a model is at."""
 CONVERTER = "SFconvertbot"
-"""The Hub's own account, whose pull requests bring the safetensors that a model's main branch lacks."""
+"""The Hub's own account, which opens pull requests with safetensors for models that have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +61,15 @@ def find_encoder(name: str, revision: str | None = None) -> Weights:
 
 
 def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weights:
-    """A folder as it is, or with its pickle turned into safetensors.
+    """A folder as it is, or its copy in the cache where its weights are a pickle alone.
 
     Raises:
         InputError: It holds no weights or damaged ones, or is not of the `revision` asked for.
     """
     if not (folder / "config.json").is_file() or not (_has_safetensors(folder) or (folder / PICKLE).is_file()):
         raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
-    status = tuple((path.name, path.stat().st_size, path.stat().st_mtime_ns) for path in _content(folder))
+    files = [(str(path.relative_to(folder)), path.stat()) for path in _content(folder)]
+    status = tuple((name, stat.st_size, stat.st_mtime_ns) for name, stat in files)
     found = _content_hash(folder.resolve(), status)
     if revision not in (None, found):
         raise InputError(f"{flag} {folder}: its revision is {found}, not {revision}; give the model that was used")
@@ -172,15 +173,16 @@ def _converted(name: str) -> str | None:
 
 
 def _content(folder: Path) -> list[Path]:
-    """The files of a model that decide what it writes."""
+    """The files of a model that decide what it gives, the configuration of its modules (1_Pooling) included."""
     kinds = (".json", ".txt", ".spm", ".model", ".safetensors")
     also = () if _has_safetensors(folder) else (PICKLE,)
-    return sorted(path for path in folder.iterdir() if (path.suffix in kinds or path.name in also) and path.is_file())
+    paths = (*folder.glob("*"), *folder.glob("*/config.json"))
+    return sorted(path for path in paths if (path.suffix in kinds or path.name in also) and path.is_file())
 
 
 @lru_cache(maxsize=16)
 def _content_hash(folder: Path, status: tuple[tuple[str, int, int], ...]) -> str:
-    """A hash over the files of a model; `status` makes a changed file a new entry of the cache."""
+    """A hash over the files of a model; `status`, in the cache's key, has a changed file hashed anew."""
     digest = hashlib.sha256()
     for name, _, _ in status:
         with (folder / name).open("rb") as file:

@@ -192,6 +192,22 @@ def test_an_encoder_from_a_pickle_fills_masks_as_the_safetensors(
     assert torch.equal(*logits)
 
 
+def test_what_a_pickle_is_kept_with_has_the_configuration_of_its_modules(tmp_path: Path, user_cache: Path) -> None:
+    import torch
+
+    contents = {"config.json": "{}", "modules.json": "[]", "1_Pooling/config.json": '{"pooling": "cls"}'}
+    for name, content in contents.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(content)
+    torch.save({"weight": torch.ones(3)}, tmp_path / "pytorch_model.bin")
+    first = find_encoder(str(tmp_path))
+    assert (first.path / "1_Pooling" / "config.json").read_text() == '{"pooling": "cls"}'
+    (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling": "mean"}')
+    second = find_encoder(str(tmp_path))
+    assert (second.path / "1_Pooling" / "config.json").read_text() == '{"pooling": "mean"}'
+    assert second.revision != first.revision
+
+
 class Malicious:
     """What would make a file if it were unpickled."""
 
@@ -207,7 +223,7 @@ def test_a_pickle_that_would_run_code_is_refused(tmp_path: Path, user_cache: Pat
 
     (tmp_path / "config.json").write_bytes(b"{}")
     torch.save({"weight": Malicious(tmp_path / "made")}, tmp_path / "pytorch_model.bin")
-    with pytest.raises(InputError, match="not weights alone; it was not run") as caught:
+    with pytest.raises(InputError, match="more than weights; nothing in it was run") as caught:
         find_encoder(str(tmp_path))
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "made").exists()
@@ -235,7 +251,7 @@ def test_a_pickle_of_something_else_is_refused(content: object, tmp_path: Path, 
 
     (tmp_path / "config.json").write_bytes(b"{}")
     torch.save(content, tmp_path / "pytorch_model.bin")
-    with pytest.raises(InputError, match="not the weights of a model by their names"):
+    with pytest.raises(InputError, match="not tensors by name"):
         find_encoder(str(tmp_path))
 
 

@@ -1,12 +1,12 @@
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from pathlib import Path
 
 import pytest
+import wordfreq
 
-from pipelines.console import InputError, MissingExtraError
+from pipelines.console import InputError
 from trainers.data.words import CHARACTERS, LONGEST, SHORTEST, random_strings, read_words
 
 
@@ -57,7 +57,6 @@ def test_words_that_are_not_there_are_one_line(word_file: Path, written: str, me
 
 
 def test_most_frequent_words_of_a_language() -> None:
-    wordfreq = pytest.importorskip("wordfreq")
     words = read_words("en")
     assert words == wordfreq.top_n_list("en", 10_000)
     assert len(set(words)) == 10_000
@@ -68,21 +67,13 @@ def test_most_frequent_words_of_a_language() -> None:
 
 @pytest.mark.parametrize("language", ["et", "cy", "xx"])
 def test_a_language_without_a_list_is_refused_and_not_replaced_by_another(language: str) -> None:
-    pytest.importorskip("wordfreq")
     with pytest.raises(InputError, match=f"wordfreq has no list for '{language}', only ar, "):
         read_words(f"{language}:10")
 
 
 def test_more_words_than_a_language_has_are_refused() -> None:
-    pytest.importorskip("wordfreq")
     with pytest.raises(InputError, match=r"en has [0-9,]+ words: ask for no more"):
         read_words("en:90000000")
-
-
-def test_a_missing_package_is_one_line_with_the_way_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "wordfreq", None)
-    with pytest.raises(MissingExtraError, match=r"^--words en:10 needs .*: pip install 'twinviews\[words\]'$"):
-        read_words("en:10")
 
 
 def test_random_strings_are_different_uniform_and_decided_by_the_seed() -> None:

@@ -8,7 +8,7 @@ from random import Random
 
 import xxhash
 
-from pipelines.console import InputError, MissingExtraError
+from pipelines.console import InputError
 from trainers.data.examples import file_lines
 
 MOST_FREQUENT = 10_000
@@ -28,7 +28,6 @@ def read_words(written: str) -> list[str]:
 
     Raises:
         InputError: No such file or language, fewer words than asked for, or a range that is none.
-        MissingExtraError: A language, and wordfreq is not installed.
     """
     name, first, last = _parse(written)
     if Path(name).is_file():
@@ -56,10 +55,8 @@ def _parse(written: str) -> tuple[str, int, int | None]:
 def _frequent(written: str, language: str, count: int) -> list[str]:
     if not re.fullmatch(r"[a-z]{2,3}", language):
         raise InputError(f"--words {written}: no word list {language!r}: give a file, or a language such as en:10000")
-    try:
-        import wordfreq
-    except ImportError:
-        raise MissingExtraError(f"--words {written}", "words") from None
+    import wordfreq
+
     # wordfreq itself would take a related language instead, or English.
     known = wordfreq.available_languages()
     if language not in known:

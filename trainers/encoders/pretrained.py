@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 STARTER = "starter"
-PICKLED = "pytorch_model.bin"
+PICKLE = "pytorch_model.bin"
 UNREADABLE = (OSError, ValueError, RuntimeError, LookupError, TypeError, EOFError, UnpicklingError, SafetensorError)
 """What the libraries raise over files of a model that are damaged or of another kind."""
 SAVING = ".saving-"
@@ -57,9 +57,8 @@ class Source:
 
     @property
     def pickled(self) -> bool:
-        """Whether the transformer's weights are a pickle alone, which is read as weights or not at all."""
-        folder = self.folder
-        return folder is not None and (folder / PICKLED).is_file() and not any(folder.glob("model*.safetensors"))
+        """Whether the transformer is in a local folder that has its weights in a pickle alone."""
+        return self.folder is not None and pickled(self.folder)
 
     def digest(self) -> str | None:
         """Return what pins the weights: a hash of local ones, 16 hex digits, or the commit of a Hub name.
@@ -71,7 +70,7 @@ class Source:
             return None if snapshot is None else f"commit:{snapshot.name}"
         # Either the file or its parts and their index.
         files = sorted(self.folder.glob("model.safetensors")) or sorted(self.folder.glob("model*.safetensors*"))
-        files = files or [self.folder / PICKLED]
+        files = files or [self.folder / PICKLE]
         files += [Path(self.path, folder, WEIGHTS) for folder in self.layout.weights()]
         state = xxhash.xxh64()
         for weights in filter(Path.is_file, files):
@@ -79,6 +78,11 @@ class Source:
                 while block := stream.read(1 << 20):
                     state.update(block)
         return state.hexdigest() if files else None
+
+
+def pickled(folder: Path) -> bool:
+    """Whether a model's folder has its weights in a pickle alone, which is read as weights or not at all."""
+    return (folder / PICKLE).is_file() and not any(folder.glob("model*.safetensors"))
 
 
 def hub_snapshot(name: str) -> Path | None:
@@ -209,7 +213,7 @@ def _pretrained(auto: Any, source: Source) -> PreTrainedModel:  # noqa: ANN401 -
         if set(found["missing_keys"]).issuperset(name for name, _ in model.named_parameters()):
             raise ValueError("none of its weights are those of its configuration")
     except UNREADABLE as error:
-        why = f"a damaged file, or a {PICKLED} of more than weights" if source.pickled else _first_line(error)
+        why = f"a damaged file, or a {PICKLE} of more than weights" if source.pickled else _first_line(error)
         raise InputError(
             f"cannot load the encoder {source.name!r} ({why}): give a directory or a Hub name that has safetensors"
         ) from None

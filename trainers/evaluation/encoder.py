@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pipelines.console import InputError, note
+from trainers.encoders.pretrained import UNREADABLE, pickled
 from trainers.evaluation.hub import first_line
 from trainers.evaluation.identity import fingerprint, revision_of, weights_of
 from trainers.evaluation.location import check_directory, check_vocabulary, locate, usable
@@ -179,9 +180,10 @@ def load_encoder(
 ) -> Encoder:  # fmt: skip
     """Load a sentence-transformers directory or Hub name, or a plain transformers one (mean pooling by default).
 
-    Weights come from safetensors only and are held in float32; no code that came with a model is run. Every module of
-    a sentence-transformers model is run (pooling, dense layers, convolutions, normalisation). Padding enters no mean
-    but `padded-mean`. `starter` names the bundled encoder unless a folder of that name is here.
+    Weights come from safetensors, or from the pytorch_model.bin of a directory that has nothing else, and are held in
+    float32; no code that came with a model is run, not even a pickle's. Every module of a sentence-transformers model
+    is run (pooling, dense layers, convolutions, normalisation). Padding enters no mean but `padded-mean`. `starter`
+    names the bundled encoder unless a folder of that name is here.
 
     Args:
         name: Directory, Hub name or `starter`.
@@ -202,7 +204,6 @@ def load_encoder(
         check_directory(directory)
         if pooling is None and not (directory / "modules.json").exists():
             note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
-    from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
     try:
@@ -212,9 +213,9 @@ def load_encoder(
                 device=chosen,
                 trust_remote_code=False,
                 local_files_only=directory is not None,
-                model_kwargs={"use_safetensors": True},
+                model_kwargs={"use_safetensors": directory is None or not pickled(directory), "weights_only": True},
             )
-    except (OSError, ValueError, TypeError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
+    except (*UNREADABLE, ImportError) as error:
         raise InputError(
             f"cannot load the model {name!r} ({first_line(error)}): give a directory or a Hub name with safetensors"
         ) from error

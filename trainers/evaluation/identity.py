@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from trainers.encoders.pretrained import PICKLE, pickled
 from trainers.evaluation.graded import file_sha256
 
 LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")
@@ -19,6 +20,8 @@ _BESIDE_WEIGHTS = (".json", ".txt", ".model", ".bpe", ".vocab")
 def weights_of(directory: Path) -> dict[str, str]:
     """Return the sha256 of each weights file of a model; a run's intermediate checkpoints are not the model."""
     names = [path.relative_to(directory) for path in sorted(directory.rglob("*.safetensors"))]
+    if pickled(directory):
+        names.append(Path(PICKLE))
     return {str(name): file_sha256(directory / name) for name in names if "checkpoint" not in str(name)}
 
 

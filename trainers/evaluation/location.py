@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.console import InputError
-from trainers.encoders.pretrained import STARTER, starter_folder
+from trainers.encoders.pretrained import PICKLE, STARTER, starter_folder
 from trainers.evaluation.hub import first_line
 
 
@@ -46,18 +46,18 @@ def locate(name: str) -> tuple[Path | None, str]:
 
 
 def check_directory(directory: Path) -> None:
-    """Raise unless a directory holds a model with safetensors, in all of its modules.
+    """Raise unless a directory holds a model whose weights can be read without running code.
 
     Raises:
-        InputError: It has no configuration, no such weights, or weights of a module in a pickle.
+        InputError: It has no configuration, no weights, or those of a module after the transformer in a pickle.
     """
     if not (directory / "modules.json").exists() and not (directory / "config.json").exists():
         raise InputError(f"{directory} holds no model (no modules.json, no config.json): give the directory of one")
-    if not any(directory.rglob("*.safetensors")):
-        raise InputError(f"{directory} has no *.safetensors: weights are read from safetensors only")
-    pickled = [path for path in sorted(directory.glob("*/*.bin")) if not any(path.parent.glob("*.safetensors"))]
-    if pickled and (directory / "modules.json").exists():
-        raise InputError(f"{pickled[0]} is no safetensors file: weights are read from safetensors only")
+    if not any(directory.rglob("*.safetensors")) and not (directory / PICKLE).is_file():
+        raise InputError(f"{directory} has neither *.safetensors nor {PICKLE}: give the directory of a whole model")
+    modules = [path for path in sorted(directory.glob("*/*.bin")) if not any(path.parent.glob("*.safetensors"))]
+    if modules and (directory / "modules.json").exists():
+        raise InputError(f"{modules[0]} is no safetensors file: weights are read from safetensors only")
 
 
 def check_vocabulary(tokenizer: Any, name: str) -> None:  # noqa: ANN401 - of whatever kind the model has

@@ -66,16 +66,16 @@ def find_scoring(data: str, precision: Precision) -> Scoring:
 def score(
     model: str, directory: Path, scoring: Scoring, pooling: str | None = None, *, anew: bool = False
 ) -> Mapping[str, Any]:
-    """Return a model's scores as `train evaluate` writes them into `directory`; evaluates it if they are not there.
+    """Return a model's scores as `train evaluate` writes them into `directory`; evaluates it if they are not there yet.
 
-    What is there is taken if it is of the same vectors (weights, configuration, settings, versions) and the same items.
+    Stored scores are reused only for the same vectors (weights, configuration, settings, versions) and the same items.
 
     Args:
         model: A directory, a Hub name or `starter`.
         directory: Folder of the results; made if it is not there.
         scoring: The benchmarks.
         pooling: Pool like this instead of what the model says.
-        anew: Evaluate it whatever is there.
+        anew: Evaluate even if scores are stored.
     """
     from pipelines.console import progress
     from trainers.evaluation.encoder import load_encoder
@@ -98,7 +98,7 @@ def score(
 
 
 def _stored(path: Path, fingerprint: str | None, suite: Suite) -> dict[str, Any] | None:
-    """Return stored scores of an encoder on a suite's items; None and a note if they are of others, or damaged."""
+    """Return stored scores of this encoder on these items; None and a note if they belong to others or are damaged."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         of = found["model"].get("fingerprint"), found["adaptation"]

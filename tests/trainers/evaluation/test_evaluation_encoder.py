@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -211,8 +212,6 @@ def test_a_run_that_was_trained_at_fewer_tokens_is_evaluated_at_as_many_as_are_a
 
 
 def test_the_checksum_of_the_weights_is_recorded(tiny_mlm: Path) -> None:
-    import hashlib
-
     expected = hashlib.sha256((tiny_mlm / "model.safetensors").read_bytes()).hexdigest()
     assert load_encoder(str(tiny_mlm)).weights == {"model.safetensors": expected}
 
@@ -265,9 +264,44 @@ def test_directories_without_a_usable_model_are_refused(tiny_mlm: Path, tmp_path
     (copy / "model.safetensors").write_bytes((tiny_mlm / "model.safetensors").read_bytes()[:100])
     with pytest.raises(InputError, match="cannot load the model"):
         load_encoder(str(copy))
-    (copy / "model.safetensors").rename(copy / "pytorch_model.bin")
-    with pytest.raises(InputError, match="from safetensors only"):
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(InputError, match=r"has neither \*\.safetensors nor pytorch_model\.bin"):
         load_encoder(str(copy))
+
+
+def pickled(model: Path, folder: Path, **more: object) -> Path:
+    """Return a copy of a model with its weights, and whatever else, in a pickle."""
+    import torch
+    from safetensors.torch import load_file
+
+    shutil.copytree(model, folder)
+    torch.save({**load_file(folder / "model.safetensors"), **more}, folder / "pytorch_model.bin")
+    (folder / "model.safetensors").unlink()
+    return folder
+
+
+def test_a_directory_with_a_pickle_alone_gives_the_vectors_of_its_weights(tiny_mlm: Path, tmp_path: Path) -> None:
+    copy = pickled(tiny_mlm, tmp_path / "copy")
+    found, texts = load_encoder(str(copy)), ["a dog barks", "it rains"]
+    np.testing.assert_array_equal(found.encode(texts), load_encoder(str(tiny_mlm)).encode(texts))
+    assert found.weights == {"pytorch_model.bin": hashlib.sha256((copy / "pytorch_model.bin").read_bytes()).hexdigest()}
+    assert found.fingerprint() is not None
+
+
+class Exploit:
+    def __init__(self, mark: Path) -> None:
+        self.mark = mark
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (self.mark,)
+
+
+def test_a_pickle_of_more_than_weights_is_refused_and_runs_nothing(tiny_mlm: Path, tmp_path: Path) -> None:
+    copy = pickled(tiny_mlm, tmp_path / "copy", x=Exploit(tmp_path / "mark"))
+    with pytest.raises(InputError, match="cannot load the model") as caught:
+        load_encoder(str(copy))
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "mark").exists()
 
 
 def test_a_broken_config_is_refused(tiny_mlm: Path, tmp_path: Path) -> None:
