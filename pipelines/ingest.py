@@ -199,10 +199,12 @@ def _cut(batches: Iterator[Sequence[list[Any]]], rows: int) -> Iterator[Any]:
     for batch in batches:
         for column, more in zip(waiting, batch, strict=True):
             column.extend(more)
-        while len(waiting[0]) >= rows:
+        whole = len(waiting[0]) - len(waiting[0]) % rows
+        for start in range(0, whole, rows):
             # Made of values and not cut from a greater table, whose bytes would be in the shard too.
-            yield pa.table([pa.array(column[:rows], pa.string()) for column in waiting], schema=schema)
-            waiting = [column[rows:] for column in waiting]
+            parts = (column[start : start + rows] for column in waiting)
+            yield pa.table([pa.array(part, pa.string()) for part in parts], schema=schema)
+        waiting = [column[whole:] for column in waiting]
     if waiting[0]:
         yield pa.table([pa.array(column, pa.string()) for column in waiting], schema=schema)
 

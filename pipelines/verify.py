@@ -115,7 +115,7 @@ def _rejects(files: Sequence[Path]) -> Iterator[Verified]:
         for folder in {file.parent for file in files}
         for recipe in (*folder.glob("*.recipe.json"), *folder.glob(f"*/{RECIPE_FILE}"))
     ]
-    known = {each["rejects_sha256"] for each in made if "rejects_sha256" in each}
+    known = {recorded for each in made if isinstance(recorded := each.get("rejects_sha256"), str)}
     hashes = {file: sha256_of(file) for file in files} if known else {}
     for file, sha256 in hashes.items():
         if sha256 in known:

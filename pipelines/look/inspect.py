@@ -11,7 +11,7 @@ from pipelines.console import Color, in_color, note, show, show_json, show_style
 from pipelines.look.figures import QUANTILE_NAMES, bars, figure, flat, measures, part_cells, percent, sampling, shares
 from pipelines.look.opened import Opened, open_path
 from pipelines.look.rowtext import heading, lines
-from pipelines.look.sample import Sample, Wanted, sample_rows
+from pipelines.look.sample import Sample, Sampling, Wanted
 from pipelines.look.statistics import SAMPLE_ROWS, Statistics, statistics
 from pipelines.look.worddiff import wdiff
 
@@ -56,8 +56,9 @@ def inspect_path(path: Path, wanted: Wanted, *, sample: int = SAMPLE_ROWS) -> In
         InputError: Nothing of ours is there, it is damaged, or it has not the columns to choose rows by.
     """
     opened = open_path(path)
-    rows = sample_rows(opened, wanted)
-    return Inspected(opened, statistics(opened, sample=sample, seed=wanted.seed or 0), rows)
+    rows = Sampling(opened, wanted)
+    found = statistics(opened, sample=sample, seed=wanted.seed or 0, also=[rows.count])
+    return Inspected(opened, found, rows.sample())
 
 
 def show_inspected(seen: Inspected, wanted: Wanted, *, as_json: bool, color: Color = "auto") -> None:

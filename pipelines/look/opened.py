@@ -1,7 +1,7 @@
 """Anything of ours opened for a look: what it is, where it comes from, and the files that its rows lie in."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,7 @@ class Opened:
     counts: Mapping[str, Any]
     files: tuple[PairFile, ...]
     unfinished: str | None = None
+    _rows: dict[Path, int] = field(default_factory=dict, compare=False)
 
     def chunks(self) -> Iterator[Any]:
         """The rows, as tables of at most CHUNK_ROWS.
@@ -44,8 +45,22 @@ class Opened:
         """
         for file in self.files:
             table = _read(file)
+            self._rows[file.path] = table.num_rows
             for start in range(0, table.num_rows, CHUNK_ROWS):
                 yield table.slice(start, CHUNK_ROWS)
+
+    def some_chunks(self, numbers: Collection[int]) -> Iterator[tuple[int, Any]]:
+        """Those of the chunks that have these numbers, from 0; `chunks` went through all of them before.
+
+        Only the files that they are in are opened, and not looked at again.
+        """
+        first = 0
+        for file in self.files:
+            count = -(-self._rows[file.path] // CHUNK_ROWS)
+            inside = [number for number in range(first, first + count) if number in numbers]
+            table = read_table(file.path) if inside else None
+            yield from ((number, table.slice((number - first) * CHUNK_ROWS, CHUNK_ROWS)) for number in inside if table)
+            first += count
 
 
 def open_path(path: Path) -> Opened:
@@ -99,7 +114,7 @@ def _planned(plan: Plan) -> dict[str, Any]:
 
 def _open_pairs(path: Path) -> Opened:
     files = pair_files(path)
-    rows = sum(_read(file).num_rows for file in files)
+    rows = sum(read_table(file.path).num_rows for file in files)
     made = read_made(beside(path, "recipe.json"))
     try:
         plan = Plan.model_validate(made.get("plan"))

@@ -22,7 +22,7 @@ from pipelines.look.figures import (
 )
 from pipelines.look.opened import Opened, open_path
 from pipelines.look.rowtext import heading, lines
-from pipelines.look.sample import Wanted, sample_rows
+from pipelines.look.sample import Sample, Sampling, Wanted
 from pipelines.look.statistics import SAMPLE_ROWS, Statistics, statistics
 
 REPORT_ROWS = 20
@@ -116,8 +116,10 @@ def report_html(opened: Opened, page: Page) -> str:
         finalize=_shown,
     )
     environment.filters |= {"figure": figure, "percent": percent}
-    found = statistics(opened, sample=page.sample, seed=page.seed)
-    return environment.get_template("report.html").render(_content(opened, found, page))
+    samplings = {title: Sampling(opened, wanted) for title, wanted in _wanted(opened, page).items()}
+    found = statistics(opened, sample=page.sample, seed=page.seed, also=[each.count for each in samplings.values()])
+    groups = [_group(opened.kind, title, each.sample()) for title, each in samplings.items()]
+    return environment.get_template("report.html").render(_content(opened, found, page, groups))
 
 
 def _shown(value: Any) -> Any:  # noqa: ANN401 - whatever a template puts out
@@ -125,7 +127,7 @@ def _shown(value: Any) -> Any:  # noqa: ANN401 - whatever a template puts out
     return harmless(value) if type(value) is str else value
 
 
-def _content(opened: Opened, found: Statistics, page: Page) -> dict[str, Any]:
+def _content(opened: Opened, found: Statistics, page: Page, groups: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     facts = opened.facts
     return {
         "generator": f"{GENERATOR} {__version__}",
@@ -141,7 +143,7 @@ def _content(opened: Opened, found: Statistics, page: Page) -> dict[str, Any]:
         "quantiles": QUANTILE_NAMES,
         "parts": [part_cells(name, part) for name, part in found.parts.items()],
         "columns": found.values,
-        "groups": list(_groups(opened, page)),
+        "groups": groups,
         "marked": opened.kind != "sentences",
         "facts": list(_facts(facts)),
         "inputs": facts.get("inputs", []),
@@ -172,18 +174,17 @@ def _counted(counts: Mapping[str, Any]) -> list[tuple[str, int, float]]:
     return [(name, number, number / most) for name, number in lines] if most and len(lines) > 1 else []
 
 
-def _groups(opened: Opened, page: Page) -> Iterator[dict[str, Any]]:
-    """Rows spread evenly, and of a view some of those that have none, by reason."""
-    yield _group("Rows, spread evenly", opened, Wanted(page.rows))
-    if opened.kind != "view" or not page.rows:
-        return
-    for reason in list(opened.counts.get("reasons", {}))[:MOST_REASONS]:
-        yield _group(f"Rows with the reason {reason}", opened, Wanted(ROWS_PER_REASON, reason=reason, exact=True))
+def _wanted(opened: Opened, page: Page) -> dict[str, Wanted]:
+    """Rows spread evenly, and of a view some of those that have none, by reason; each with its title."""
+    wanted = {"Rows, spread evenly": Wanted(page.rows)}
+    if opened.kind == "view" and page.rows:
+        for reason in list(opened.counts.get("reasons", {}))[:MOST_REASONS]:
+            wanted[f"Rows with the reason {reason}"] = Wanted(ROWS_PER_REASON, reason=reason, exact=True)
+    return wanted
 
 
-def _group(title: str, opened: Opened, wanted: Wanted) -> dict[str, Any]:
-    rows: Sequence[Mapping[str, Any]] = sample_rows(opened, wanted).rows
-    kind = opened.kind
+def _group(kind: str, title: str, sample: Sample) -> dict[str, Any]:
+    rows = sample.rows
     return {
         "title": title,
         "rows": [{"heading": heading(kind, row), "lines": list(lines(kind, row, LONGEST))} for row in rows],

@@ -1,6 +1,6 @@
 """Rows to look at: spread evenly over a dataset or drawn at random, of all rows or of those that are asked for."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
@@ -50,21 +50,51 @@ class Sample:
     matching: int
 
 
-def sample_rows(opened: Opened, wanted: Wanted) -> Sample:
-    """The rows that are wanted.
+class Drawing:
+    """Rows that are counted while all chunks go by, and some of which are fetched afterwards by their place among them.
 
-    Raises:
-        InputError: The rows have no status or reason to be chosen by.
+    Args:
+        choose: Which rows of a chunk count.
     """
-    import numpy as np
 
-    found = [np.empty(0, dtype=np.int64)]
-    first = 0
-    for table in opened.chunks():
-        found.append(first + np.flatnonzero(_matches(opened, table, wanted)))
-        first += table.num_rows
-    places = np.concatenate(found)
-    return Sample(_take(opened, places[_spread(len(places), wanted)]), len(places))
+    def __init__(self, choose: "Callable[[Any], NDArray[np.bool_]]") -> None:
+        self._choose = choose
+        self._counts: list[int] = []
+
+    def count(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow table
+        """Count the rows of the next chunk."""
+        self._counts.append(int(self._choose(table).sum()))
+
+    @property
+    def total(self) -> int:
+        """Rows that were counted."""
+        return sum(self._counts)
+
+    def fetch(self, opened: Opened, places: Sequence[int]) -> Iterator[Any]:
+        """The rows at these places, ascending, as tables."""
+        import numpy as np
+
+        starts = np.cumsum([0, *self._counts])
+        wanted = np.array(places, dtype=np.int64)
+        numbers = np.searchsorted(starts, wanted, side="right") - 1
+        for number, table in opened.some_chunks(set(numbers.tolist())):
+            yield table.take(np.flatnonzero(self._choose(table))[wanted[numbers == number] - starts[number]])
+
+
+class Sampling:
+    """A sample of the rows that are wanted, from chunks that go by."""
+
+    def __init__(self, opened: Opened, wanted: Wanted) -> None:
+        self._opened = opened
+        self._wanted = wanted
+        self._drawing = Drawing(lambda table: _matches(opened, table, wanted))
+        self.count = self._drawing.count
+
+    def sample(self) -> Sample:
+        """The rows, when all chunks went by."""
+        total = self._drawing.total
+        tables = self._drawing.fetch(self._opened, _spread(total, self._wanted))
+        return Sample([row for table in tables for row in table.to_pylist()], total)
 
 
 def _spread(total: int, wanted: Wanted) -> list[int]:
@@ -100,15 +130,3 @@ def _flags(column: Any) -> "NDArray[np.bool_]":  # noqa: ANN401 - a pyarrow colu
     import pyarrow.compute as pc
 
     return np.asarray(pc.fill_null(column, False), dtype=np.bool_)
-
-
-def _take(opened: Opened, places: "NDArray[np.int64]") -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = []
-    if not len(places):
-        return rows
-    first = 0
-    for table in opened.chunks():
-        inside = places[(places >= first) & (places < first + table.num_rows)] - first
-        rows += table.take(inside).to_pylist()
-        first += table.num_rows
-    return rows

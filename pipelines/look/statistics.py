@@ -1,15 +1,20 @@
 """The statistics of a dataset: what its views or pairs are like, over all rows, or where that is slow over a sample."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pipelines.look.distribution import Summary
 from pipelines.look.opened import Opened
+from pipelines.look.sample import Drawing
 from pipelines.look.similarity import Bleu, SelfBleu, chrf, chrf_signature, tokenizer_for
 from pipelines.look.tally import Tally, tally_pairs, tally_sentences, tally_view, words_changed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SAMPLE_ROWS = 2_000
 MOST_PARTS = 12
@@ -90,23 +95,32 @@ class Statistics:
         }
 
 
-def statistics(opened: Opened, *, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
+def statistics(
+    opened: Opened, *, sample: int = SAMPLE_ROWS, seed: int = 0, also: Sequence[Callable[[Any], None]] = ()
+) -> Statistics:
     """Go over all rows for what is fast, and over a sample for chrF, self-BLEU and words changed.
 
     Args:
         opened: The dataset.
         sample: Rows in the sample, drawn from those that have all texts; 0 for all rows.
         seed: What they are drawn by.
+        also: What else is to be given every chunk of the rows, in order, as they go by once.
 
     Raises:
         InputError: A file of it cannot be read.
     """
     counted = _Counted(opened)
+    texts = TEXTS.get(opened.kind, ())
+    drawing = Drawing(lambda table: _have_all(table, texts))
     for table in opened.chunks():
+        for look in (*also, drawing.count):
+            look(table)
         for part, rows in counted.split(table):
             TALLIES[opened.kind](part.tally, rows)
-    if opened.kind in TEXTS:
-        for table in _drawn(opened, TEXTS[opened.kind], sample, seed):
+    if texts:
+        every = range(drawing.total)
+        places = every if sample == 0 or sample >= len(every) else sorted(Random(seed).sample(every, sample))
+        for table in drawing.fetch(opened, places):
             counted.compare(_compared(table, opened.kind))
     return counted.statistics(seed)
 
@@ -204,29 +218,13 @@ class _Counted:
         return self._whole.statistics(seed, {name: part.statistics(seed, {}) for name, part in several})
 
 
-def _drawn(opened: Opened, texts: tuple[str, ...], sample: int, seed: int) -> Iterator[Any]:
-    """Tables of the rows that are drawn, of those that have all texts, in order."""
+def _have_all(table: Any, names: Sequence[str]) -> "NDArray[np.bool_]":  # noqa: ANN401 - a pyarrow table
+    """Which rows have something in all of these columns."""
     import numpy as np
 
-    total = sum(_whole_rows(table, texts).num_rows for table in opened.chunks())
-    everything = sample == 0 or sample >= total
-    places = np.array([] if everything else sorted(Random(seed).sample(range(total), sample)), dtype=np.int64)
-    first = 0
-    for table in opened.chunks():
-        rows = _whole_rows(table, texts)
-        inside = places[(places >= first) & (places < first + rows.num_rows)] - first
-        first += rows.num_rows
-        picked = rows if everything else rows.take(inside)
-        if picked.num_rows:
-            yield picked
-
-
-def _whole_rows(table: Any, texts: tuple[str, ...]) -> Any:  # noqa: ANN401 - pyarrow tables
-    from functools import reduce
-
-    import pyarrow.compute as pc
-
-    return table.filter(reduce(pc.and_, (pc.is_valid(table.column(name)) for name in texts)))
+    flags = [np.asarray(table.column(name).is_valid(), dtype=np.bool_) for name in names]
+    have: NDArray[np.bool_] = np.logical_and.reduce([np.ones(table.num_rows, dtype=np.bool_), *flags])
+    return have
 
 
 def _most_common(counts: Counter[str]) -> list[tuple[str, int]]:

@@ -1,6 +1,7 @@
 """Looking into datasets and taking them elsewhere."""
 
 import csv
+import hashlib
 import json
 import os
 import pty
@@ -17,7 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from pipelines import files
 from pipelines.console import harmless
+from pipelines.look import opened
 from pipelines.pairs import PAIR_COLUMNS
 
 Augment = Callable[..., Any]
@@ -296,3 +299,23 @@ def test_an_exported_dataset_can_be_ingested_again(made: Augment) -> None:
     assert made("ingest", "data/sentences.parquet", "--out", "again").code == 0
     again, first = (datasets.load_from_disk(path).to_list() for path in ("again", "data/sentences"))
     assert again == first
+
+
+@pytest.mark.parametrize("command", ["inspect", "report"])
+@pytest.mark.parametrize("path", ["data/pairs.arrow", "data/views/span-mask"])
+def test_a_look_hashes_and_streams_every_file_once(
+    made: Augment, monkeypatch: pytest.MonkeyPatch, command: str, path: str
+) -> None:
+    hashed: list[str] = []
+    streamed: list[str] = []
+    digest, read = hashlib.file_digest, opened._read
+    monkeypatch.setattr(files, "SETTLED_SECONDS", 0)
+    files._sha256.cache_clear()
+    monkeypatch.setattr(
+        hashlib, "file_digest", lambda stream, name: hashed.append(str(stream.name)) or digest(stream, name)
+    )
+    monkeypatch.setattr(opened, "_read", lambda file: streamed.append(str(file.path.absolute())) or read(file))
+    more = ["--out", "look.html"] if command == "report" else ["--search", "a"]
+    assert made(command, path, *more, "--sample", 3).code == 0
+    assert sorted(streamed) == sorted(hashed)
+    assert len(set(hashed)) == len(hashed) > 0

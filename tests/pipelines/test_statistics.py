@@ -19,6 +19,7 @@ from pipelines.look.opened import Opened, open_path
 from pipelines.look.similarity import SelfBleu, chrf, tokenizer_for
 from pipelines.look.statistics import Statistics, statistics
 from pipelines.look.tally import words_changed
+from pipelines.pairs import PairFile
 from pipelines.plan import Kind
 
 PAIRS = [
@@ -53,7 +54,7 @@ def view(folder: Path, rows: Sequence[Mapping[str, Any]]) -> Opened:
 
 
 def opened(kind: Kind, *files: Path) -> Opened:
-    return Opened(kind, files[0], {}, {}, files)
+    return Opened(kind, files[0], {}, {}, tuple(PairFile(file, None) for file in files))
 
 
 def edit(start: int, old: str, new: str) -> dict[str, Any]:
