@@ -44,12 +44,12 @@ def blamed(group: str, name: str) -> Iterator[None]:
     Raises:
         TwinviewsError: A plugin of another package failed.
     """
-    point = _points(group).get(name)
     try:
         yield
     except TwinviewsError:
         raise
     except Exception as error:
+        point = _points(group).get(name)
         if point is None:
             raise
         raise TwinviewsError(f"{_label(point)} failed: {_line(error)}") from error

@@ -18,6 +18,17 @@ LOWER = bytes(range(256)).lower()
 LEFT_OUT = bytes(code for code in ASCII if unicodedata.category(chr(code))[0] in "PS" or chr(code).isspace())
 
 
+class _Bare(dict[int, int | None]):
+    """What `str.translate` makes of a character: nothing of punctuation; each is looked up once."""
+
+    def __missing__(self, code: int) -> int | None:
+        self[code] = None if unicodedata.category(chr(code))[0] in "PS" else code
+        return self[code]
+
+
+BARE = _Bare()
+
+
 class PARAMS(BaseModel):
     """Parameters of the check for identical sides."""
 
@@ -59,8 +70,7 @@ def _letters(text: str) -> bytes:
 
 def normalised(text: str) -> str:
     """A text in NFKC without case and punctuation (Unicode's P and S), its words parted by one space."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
-    return " ".join("".join(char for char in folded if unicodedata.category(char)[0] not in "PS").split())
+    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(BARE).split())
 
 
 def build(params: PARAMS, runtime: Runtime) -> Identical:
