@@ -58,7 +58,8 @@ class Job:
         between = pa.concat_tables([self.through.read(*each) for each in ranges]) if self.through else None
         made = iter(process_rows(self.plan, rows, view, between, self._kept_rows if self.kept else None))
         shards = [list(islice(made, stop - start)) for start, stop in ranges]
-        tables = (pa.Table.from_pylist(shard, schema=view_schema()) for shard in shards)
+        with blamed(ENTRY_POINT_GROUP, self.plan.name):  # for a Viewed that holds something of another type
+            tables = [pa.Table.from_pylist(shard, schema=view_schema()) for shard in shards]
         return [commit_shard(self.out, index, table) for index, table in zip(indices, tables, strict=True)]
 
 
