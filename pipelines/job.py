@@ -1,6 +1,6 @@
 """One view of one sentence dataset: its plan, and the rows that follow from it and nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -56,11 +56,13 @@ class Job:
         ranges = [self.plan.shards[index] for index in indices]
         rows = pa.concat_tables([self.source.read(*each) for each in ranges])
         between = pa.concat_tables([self.through.read(*each) for each in ranges]) if self.through else None
-        made = iter(process_rows(self.plan, rows, view, between, self._kept_rows if self.kept else None))
-        shards = [list(islice(made, stop - start)) for start, stop in ranges]
-        with blamed(ENTRY_POINT_GROUP, self.plan.name):  # for a Viewed that holds something of another type
-            tables = [pa.Table.from_pylist(shard, schema=view_schema()) for shard in shards]
-        return [commit_shard(self.out, index, table) for index, table in zip(indices, tables, strict=True)]
+        made = process_rows(self.plan, rows, view, between, self._kept_rows if self.kept else None)
+        receipts = []
+        for index, (start, stop) in zip(indices, ranges, strict=True):
+            with blamed(ENTRY_POINT_GROUP, self.plan.name):  # for a Viewed that holds something of another type
+                table = pa.Table.from_pylist(list(islice(made, stop - start)), schema=view_schema())
+            receipts.append(commit_shard(self.out, index, table))
+        return receipts
 
 
 def plan_view(
@@ -88,7 +90,7 @@ def process_rows(
     view: View,
     between: Any = None,  # noqa: ANN401 - a pyarrow table
     kept: KeptRows | None = None,
-) -> list[dict[str, Any]]:
+) -> Iterator[dict[str, Any]]:
     """The rows of a view, in order: each is a function of the plan and the sentence alone.
 
     Args:
@@ -114,8 +116,9 @@ def process_rows(
         if len(viewed) != len(missing):
             said = f"{len(viewed)} rows for {len(missing)} sentences"
             raise TwinviewsError(f"view {plan.name!r} gave {said}: mend the view")
-        made |= {place: _row(plan, ids[place], texts[place], one) for place, one in zip(missing, viewed, strict=True)}
-    return [made[place] for place in range(len(ids))]
+    fresh = iter(viewed)
+    for place in range(len(ids)):
+        yield made[place] if place in made else _row(plan, ids[place], texts[place], next(fresh))
 
 
 def _viewed(
