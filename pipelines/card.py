@@ -6,6 +6,9 @@ from typing import Any
 from pipelines.files import UNSEALED, seal
 from pipelines.plan import Plan
 
+PAIRS_TITLE = "# Pairs: "
+"""How the card of pairs begins; a file that begins otherwise is none."""
+
 
 def sentences_card(plan: Plan, counts: Mapping[str, int]) -> str:
     """The card of ingested sentences."""
@@ -62,7 +65,7 @@ def pairs_card(
         columns: The columns of the pairs.
     """
     lines = [
-        f"# Pairs: {plan.name}",
+        f"{PAIRS_TITLE}{plan.name}",
         "",
         f"`{', '.join(columns)}`, as an Arrow IPC stream: `datasets.Dataset.from_file` and `pyarrow.ipc.open_stream` "
         "read it.",

@@ -1,4 +1,4 @@
-"""Whose a folder is: ours under one plan, free, or not ours; and the removal of what is ours and nothing else."""
+"""Who owns an output folder (one of our plans, nobody, somebody else), and removal of our own files only."""
 
 import re
 from pathlib import Path
@@ -12,11 +12,12 @@ from pipelines.shards import RECEIPTS, read_receipt, receipt_path, shard_name, s
 
 ADVICE = "choose another --out, or --overwrite it"
 FILES = (STATE_FILE, INFO_FILE, COUNTS_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
-"""In the order in which they are removed: without the first a dataset is not finished, by the last it is ours."""
+"""In the order of removal: `state.json`, which marks a dataset as finished, first; the plan, which marks it ours,
+last."""
 STAGED = "data"
-"""What rows are gathered under, as a temporary file or folder in the dataset's own, until they are whole."""
+"""Name of the temporary file or folder, inside the dataset's, that rows are collected in until they are complete."""
 CACHE = re.compile(r"cache-\w+\.arrow")
-"""What `datasets` keeps of map and filter beside the shards that it opened; it is not ours, nor in the way."""
+"""Cache files that `datasets` leaves beside shards after map and filter: not ours, but harmless."""
 
 
 def claim(out: Path, plan: Plan, *, overwrite: bool, advice: str = ADVICE) -> Plan | None:
@@ -47,7 +48,7 @@ def claim(out: Path, plan: Plan, *, overwrite: bool, advice: str = ADVICE) -> Pl
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what interrupted runs left in a dataset folder; whoever calls this holds its lock."""
+    """Remove what interrupted runs left in a dataset folder; the caller must hold its lock."""
     for entry in _leftovers(folder):
         remove_temporary(entry)
 
@@ -60,10 +61,10 @@ def _leftovers(folder: Path) -> list[Path]:
 
 
 def remove_dataset(folder: Path) -> None:
-    """Remove what makes a folder a dataset of ours, the plan last; the folder itself stays, and what else is in it.
+    """Remove the files of our dataset, the plan last; the folder itself stays.
 
     Raises:
-        InputError: It holds something that we did not write; then nothing is removed.
+        InputError: The folder holds something that we did not write; nothing is removed then.
     """
     shards = _our_shards(folder)
     foreign = _foreign_files(folder, shards)
@@ -82,7 +83,7 @@ def remove_dataset(folder: Path) -> None:
 
 
 def _our_shards(folder: Path) -> set[int]:
-    """Numbers of the shards there that the plan, the state or a receipt knows."""
+    """Numbers of the shards present that the plan, `state.json` or a receipt lists."""
     plan = read_plan(folder)
     planned = 0 if plan is None else len(plan.shards) or plan.params.get("shards") or 0
     known = max(planned if isinstance(planned, int) else 0, len(read_state(folder)[0]))
@@ -94,7 +95,7 @@ def _our_shards(folder: Path) -> set[int]:
 
 
 def _foreign_files(folder: Path, shards: set[int]) -> list[str]:
-    """Paths in a dataset folder that no command of ours wrote; what `datasets` caches there does not count."""
+    """Paths in a dataset folder that no command of ours wrote, cache files of `datasets` aside."""
     receipts = folder / RECEIPTS
     ours = {folder / name for name in (*FILES, LOCK, *map(shard_name, shards))}
     ours |= {receipt_path(folder, index) for index in shards}

@@ -38,13 +38,14 @@ __all__ = [
 
 Color: TypeAlias = Literal["auto", "always", "never"]
 
-# The ways in which a path that a user gave can be wrong; other errors of the system are failures.
+# Errors that mean that the user gave a wrong path; all other system errors are failures.
 WRONG_PATH = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG}
 )
-# Control characters, line separators, what turns the direction of a line around, and invisible characters; those that
-# scripts and emoji are written with (joiners, direction marks, tags) are none of them.
+# Control characters, line separators, overrides of the writing direction and invisible characters, but not those that
+# scripts and emoji need (joiners, direction marks, tags).
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
+STDOUT = "stdout"
 # Root of the usage errors of typer's own click (vendored since 0.2x, the click package before that).
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -65,7 +66,7 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
         with interrupt.raised():
             code, said = _outcome(app, arguments)
     except BaseException:
-        # What Ctrl-C breaks in a library may leave it as another error.
+        # Ctrl-C inside a library may surface as any other error.
         if not interrupt.came():
             raise
     if interrupt.came():
@@ -76,7 +77,7 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
 
 
 def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
-    """Run a command; return its exit code, and the one line that is still to be said if it did not end well."""
+    """Run a command; return its exit code and the line to print if it failed, else an empty one."""
     try:
         _check_streams(arguments)
         code = typer.main.get_command(app).main(
@@ -104,7 +105,7 @@ def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
 
 
 def _check_streams(arguments: Sequence[str]) -> None:
-    """Make sure that there is somewhere to write to, and that every argument can be written."""
+    """Make sure that stdout is open and that every argument is valid UTF-8."""
     if sys.stdout is None:
         raise InputError("stdout is closed: send it somewhere, if only to /dev/null")
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -121,14 +122,14 @@ def _check_streams(arguments: Sequence[str]) -> None:
 
 def _failure(error: Exception) -> tuple[int, str]:
     if isinstance(error, MemoryError):
-        return _failed("out of memory: give it less at once, or more memory", 1)
+        return _failed("out of memory: use smaller batches or a machine with more memory", 1)
     if isinstance(error, RecursionError):
         return _failed("the input is nested too deep: write it flat", 1)
     if not isinstance(error, OSError):
         return _failed(str(error), 1)
     places = [str(name) for name in (error.filename, error.filename2) if name is not None]
     reason = error.strerror or str(error)
-    if _drop_stdout():
+    if _drop_stdout() or STDOUT in places:
         return _failed(f"cannot write to stdout ({reason})", 1)
     if not places:
         return _failed(str(error), 1)
@@ -141,7 +142,7 @@ def _failed(message: str, code: int) -> tuple[int, str]:
 
 
 def _drop_stdout() -> bool:
-    """Give up on a stdout that takes no more, if it does not; Python flushes it again at exit: a second error."""
+    """Whether stdout takes no more; it is then replaced, as Python's flush at exit would be a second error."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -179,14 +180,22 @@ def note(text: str) -> None:
 
 def show(text: str) -> None:
     """Write a result as it is, without markup, to stdout."""
-    sys.stdout.write(f"{text}\n")
+    _write(f"{text}\n")
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+    except OSError as error:
+        error.filename = STDOUT
+        raise
 
 
 def show_json(value: Any) -> None:  # noqa: ANN401 - whatever json can write
     """Write a result to stdout as indented JSON, keys in their given order."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     # JSON escapes some control characters only; as escapes the others are the same text, and do nothing to a terminal.
-    sys.stdout.write(CONTROL.sub(lambda hit: hit[0] if hit[0] == "\n" else f"\\u{ord(hit[0]):04x}", text) + "\n")
+    _write(CONTROL.sub(lambda hit: hit[0] if hit[0] == "\n" else f"\\u{ord(hit[0]):04x}", text) + "\n")
 
 
 def harmless(text: str) -> str:
@@ -248,7 +257,10 @@ def table(
         grid.add_column(name, justify="right" if numeric or name in right else "left", overflow="fold")
     for row in cells:
         grid.add_row(*(Text("" if cell is None else harmless(str(cell))) for cell in row))
-    Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False).print(grid)
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False)
+    with console.capture() as printed:
+        console.print(grid)
+    _write(printed.get())
 
 
 @contextmanager

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from augment.errors import InputError
-from pipelines.files import beside, read_json, remove_temporaries, sha256_of, whole_file, write_whole
+from pipelines.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.folder import open_dataset
 from pipelines.lock import locked_file
 from pipelines.pairs import PairFile, pair_files
-from pipelines.recipe import recipe_text
+from pipelines.recipe import is_recipe_of, recipe_text
 from pipelines.shards import BATCH_ROWS, read_table
 
 ExportFormat: TypeAlias = Literal["parquet", "jsonl", "csv"]
@@ -29,11 +29,12 @@ def export(path: Path, to: ExportFormat, out: Path, *, limit: int | None = None,
     """
     files = export_files(path)
     recipe = recipe_path(out)
-    saved = read_json(recipe)
-    is_ours = isinstance(saved, dict) and saved.get("command") == "export"
+    is_ours = is_recipe_of("export", recipe)
     if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
         hint = "choose another --out" + (", or --overwrite it" if is_ours else "")
         raise InputError(f"{out} exists: {hint}")
+    if recipe.exists() and not is_ours:
+        raise InputError(f"{recipe} is in the way and not ours: move it away, or choose another --out")
     rows = 0
     with locked_file(out):
         remove_temporaries(out, recipe)

@@ -1,4 +1,4 @@
-"""Writing that is whole or not there: temporary files that say whose they are, fsync, rename; hashes of files."""
+"""Atomic writes (recognisable temporary files, fsync, rename), and hashes of files."""
 
 import hashlib
 import io
@@ -25,7 +25,7 @@ TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
 UNSEALED = "0" * 16
 SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
 SETTLED_SECONDS = 1.0
-"""How old a file's last change must be for its time to tell it from a later one; file systems count coarsely."""
+"""A file changed more recently may change again without a new timestamp, as file systems' clocks are coarse."""
 
 
 def temporary_of(path: Path) -> Path:
@@ -42,7 +42,7 @@ def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def remove_temporaries(*outputs: Path) -> None:
-    """Remove what interrupted runs left of these outputs; whoever calls this holds their lock."""
+    """Remove what interrupted runs left of these outputs; the caller must hold their lock."""
     for output in outputs:
         for entry, name in temporaries(output.parent):
             if name == output.name:
@@ -67,7 +67,7 @@ def sync_folder(folder: Path) -> None:
 
 
 class _NamedFile(io.FileIO):
-    """A file whose errors say which it is: those of writing, unlike those of opening, do not by themselves."""
+    """A file whose write errors carry its name; Python names the file only in errors of opening."""
 
     def write(self, data: "ReadableBuffer", /) -> int:
         try:
@@ -92,10 +92,10 @@ def temporary_file(path: Path) -> Iterator[BinaryIO]:
         if error.filename != temporary:
             raise
         raise TwinviewsError(
-            f"{path} cannot be written ({error.strerror}): mend that and run the same command again to go on"
+            f"{path} cannot be written ({error.strerror}): fix that, then run the same command again to go on"
         ) from None
     finally:
-        with suppress(OSError):  # no folder there, which was said
+        with suppress(OSError):  # there is no such folder, which was reported above
             os.unlink(temporary)
 
 

@@ -1,4 +1,4 @@
-"""A dataset as a folder that `datasets.load_from_disk` opens: finished, and looked at before it is read."""
+"""A dataset as a folder that `datasets.load_from_disk` opens: how it is finished, and checked before it is read."""
 
 import hashlib
 import json
@@ -58,7 +58,7 @@ class CountedDataset(Dataset):
 
     @property
     def digest(self) -> str:
-        """Nothing."""
+        """Empty: there is no content yet."""
         return ""
 
 
@@ -93,7 +93,7 @@ def finalise(
     beside: Mapping[str, str],
     counts: Mapping[str, Any] | None = None,
 ) -> Dataset:
-    """Make shards that match their receipts a dataset; `state.json`, written last, is what says that it is finished.
+    """Turn shards that match their receipts into a dataset; `state.json`, written last, marks it as finished.
 
     Args:
         folder: Where plan and shards are.

@@ -1,4 +1,4 @@
-"""Ctrl-C: one line at most, whenever it comes, and never lost. Imports nothing that takes time."""
+"""Ctrl-C gives one line at most, at any moment, and is never lost. Imports nothing slow."""
 
 import atexit
 import os
@@ -16,19 +16,19 @@ def came() -> bool:
 
 
 def check() -> None:
-    """Raise the KeyboardInterrupt again that came and was lost.
+    """Raise KeyboardInterrupt again if one came and was swallowed.
 
-    Python drops one that is raised in a finaliser or a callback, and so do libraries that ask `hasattr` from C.
+    Python swallows those raised in a finaliser or a callback, and so do libraries that call `hasattr` from C.
     """
     if came():
         raise KeyboardInterrupt
 
 
 def end_at_once() -> None:
-    """Let Ctrl-C end the process where it is, at its start and its end: there is nothing to put in order."""
+    """Let Ctrl-C end the process on the spot while it starts or exits, when there is nothing to clean up."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _end)
-        # The first one registered runs last: what is left then is the interpreter's own end, which hears no handler.
+        # Registered first, it runs last: after it the interpreter shuts down and would ignore our handler.
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
@@ -53,7 +53,7 @@ class raised:
 
 
 def _is_free() -> bool:
-    """Whether nobody else took Ctrl-C: a job in the background ignores it, and only the main thread may ask for it."""
+    """Whether Ctrl-C is ours to handle: background jobs ignore it, and only the main thread may set a handler."""
     import threading
 
     in_main = threading.current_thread() is threading.main_thread()

@@ -1,9 +1,10 @@
-"""One writer at a time for an output: a lock file that says who holds it and that a killed process leaves open."""
+"""One writer at a time for an output: a lock file that says who holds it, and that dies with its process."""
 
 import contextlib
 import errno
 import fcntl
 import json
+import logging
 import os
 import shlex
 import sys
@@ -13,15 +14,18 @@ from pathlib import Path
 
 from augment.errors import InputError
 
+logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
-"""The lock of a dataset folder lies in it, under this name; that of a file beside it, with its name before this."""
+"""The lock of a folder lies in it under this name; that of a file lies beside it, its name being put before this."""
 MARK = b'{"twinviews": '
-"""How what we write into a lock file begins."""
+"""The first bytes of every lock file of ours."""
 
 
 @contextmanager
 def locked_folder(out: Path) -> Iterator[None]:
-    """Hold a dataset folder for this process, and make it; it is removed again if it is new and stays empty.
+    """Hold a folder, of a dataset or a run, for this process.
+
+    A missing folder is made, and removed again if it stays empty. The lock of a killed process holds nobody up.
 
     Raises:
         InputError: Another process holds it (the line says which), or something on the way to `out` is no folder.
@@ -58,7 +62,7 @@ def _acquire(lock: Path, out: Path) -> int:
     while True:
         descriptor = _open(lock, out)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _lock(descriptor, out)
             if _is_open_file(descriptor, lock):
                 _sign(descriptor, lock)
                 return descriptor
@@ -75,11 +79,20 @@ def _acquire(lock: Path, out: Path) -> int:
         os.close(descriptor)
 
 
+def _lock(descriptor: int, out: Path) -> None:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP):
+            raise
+        logger.warning("warning: the file system of %s has no locks: make sure that no other process writes there", out)
+
+
 def _open(lock: Path, out: Path) -> int:
     for attempt in range(100):
         try:
             lock.parent.mkdir(parents=True, exist_ok=True)
-            # A link in the lock's place would have us write into somebody's file.
+            # O_NOFOLLOW: through a link we would write into somebody else's file.
             return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         except FileNotFoundError:  # a holder before us may have taken the folder away after we made it
             if attempt == 99:
@@ -94,7 +107,7 @@ def _open(lock: Path, out: Path) -> int:
 
 
 def _not_ours(lock: Path) -> InputError:
-    return InputError(f"{lock} is in the place of our lock file and is none: move it away")
+    return InputError(f"{lock} is not a lock file of ours: move it away")
 
 
 def _sign(descriptor: int, lock: Path) -> None:
@@ -103,7 +116,7 @@ def _sign(descriptor: int, lock: Path) -> None:
         raise _not_ours(lock)
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     os.ftruncate(descriptor, 0)
-    with contextlib.suppress(OSError):  # on a full disk it holds all the same, and does not say who it is
+    with contextlib.suppress(OSError):  # on a full disk the lock still holds, but names no owner
         os.pwrite(descriptor, MARK + json.dumps({"pid": os.getpid(), "command": command}).encode() + b"}", 0)
 
 
@@ -112,7 +125,7 @@ def _read(descriptor: int) -> bytes:
 
 
 def _owner(content: bytes) -> str:
-    """Who a lock file says holds it, in words; nothing if it does not say yet."""
+    """The lock holder named in a lock file, in words; empty if it names none yet."""
     try:
         holder = json.loads(content)["twinviews"]
         return f" (pid {int(holder['pid'])}: {str(holder['command'])[:200]})"

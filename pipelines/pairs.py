@@ -10,7 +10,7 @@ from pipelines.files import beside
 from pipelines.folder import open_dataset
 from pipelines.plan import read_plan
 from pipelines.recipe import read_made
-from pipelines.shards import check_file
+from pipelines.shards import read_table
 
 if TYPE_CHECKING:
     import datasets
@@ -69,7 +69,7 @@ def pair_files(path: str | Path) -> list[PairFile]:
         raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
     for file in files:
         check_stream(file.path)
-        check_file(file.path, file.sha256)
+        read_table(file.path, file.sha256)
     return files
 
 

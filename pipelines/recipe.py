@@ -33,6 +33,12 @@ def read_made(recipe: Path) -> Mapping[str, Any]:
     return made if isinstance(made, dict) else {}
 
 
+def is_recipe_of(command: str, recipe: Path) -> bool:
+    """Whether a file is a recipe that this command saved."""
+    saved = read_json(recipe)
+    return isinstance(saved, dict) and saved.get("command") == command and "twinviews" in saved
+
+
 def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
     """YAML (or JSON, which is YAML) as plain values.
 

@@ -1,4 +1,4 @@
-"""Shards: Arrow IPC streams, committed one by one with a receipt each, and looked at before they are read."""
+"""Shards: Arrow IPC streams, committed one by one with a receipt each, and checked before they are read."""
 
 import hashlib
 import re
@@ -113,10 +113,10 @@ def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt 
 
 
 def check_stream_end(path: Path) -> None:
-    """Make sure that an IPC stream goes to its end: cut between two batches it reads as if it were whole.
+    """Make sure that an IPC stream has its end marker: one cut between two batches would read as if it were complete.
 
     Raises:
-        InputError: It does not.
+        InputError: It has none.
     """
     with path.open("rb") as stream:
         size = stream.seek(0, 2)
@@ -130,10 +130,10 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
 
     Args:
         path: The file.
-        sha256: The hash that was recorded of it; without one, its end is looked for.
+        sha256: Its recorded hash; without one, its end marker and every value are checked.
 
     Raises:
-        InputError: It is missing, cut short, damaged, or another than was recorded.
+        InputError: It is missing, cut short, damaged, or does not match its hash.
     """
     import pyarrow as pa
 
@@ -141,7 +141,9 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
         check_file(path, sha256)
         with pa.memory_map(str(path)) as mapped:
             table = pa.ipc.open_stream(mapped).read_all()
-        # What was looked at is what was read, unless the file was replaced in between.
+            if sha256 is None:
+                table.validate(full=True)
+        # Again: the file may have been replaced since it was checked.
         check_file(path, sha256)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} cannot be read, or is damaged ({error}): make it again") from None
@@ -149,10 +151,10 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
 
 
 def check_file(path: Path, sha256: str | None) -> None:
-    """Make sure that a file is the one whose hash was recorded or, without a hash, that it is a stream to its end.
+    """Make sure that a file matches its recorded hash or, without one, that it is a stream with its end marker.
 
     Raises:
-        InputError: It is not.
+        InputError: It does not, or is not.
     """
     if sha256 is None:
         check_stream_end(path)

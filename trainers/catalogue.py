@@ -60,7 +60,7 @@ def load_objective(name: str) -> ObjectiveModule:
     """Import an objective's module.
 
     Raises:
-        InputError: There is no objective of that name, or another package's cannot be loaded.
+        InputError: There is no objective of that name, or another package's cannot be loaded or is none.
     """
     if _file(name).is_file():
         return cast(ObjectiveModule, importlib.import_module(f"trainers.objectives.{_file(name).stem}"))
@@ -68,10 +68,14 @@ def load_objective(name: str) -> ObjectiveModule:
     if name not in known:
         raise InputError(f"no objective {name!r}: there are {', '.join(objective_names())}")
     try:
-        return cast(ObjectiveModule, known[name].load())
-    except Exception as error:  # another package's import may raise anything
+        module = known[name].load()
+    except (Exception, SystemExit) as error:  # another package's import may do anything
         said = f"{type(error).__name__}: {error}"
         raise InputError(f"objective {name!r} of {known[name].value} cannot be loaded: {said}") from error
+    missing = [part for part in ("READS", "PRESETS", "PARAMS", "build") if not hasattr(module, part)]
+    if missing:
+        raise InputError(f"objective {name!r} of {known[name].value} cannot be used: it has no {', '.join(missing)}")
+    return cast(ObjectiveModule, module)
 
 
 def _file(name: str) -> Path:

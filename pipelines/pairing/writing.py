@@ -9,7 +9,7 @@ from typing import Any, BinaryIO, TypeAlias
 
 from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
-from pipelines.card import pairs_card
+from pipelines.card import PAIRS_TITLE, pairs_card
 from pipelines.claim import claim, remove_leftovers
 from pipelines.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.filter import ENTRY_POINT_GROUP, Filter, PairColumns, Verdicts
@@ -19,7 +19,7 @@ from pipelines.pairing.candidates import PairCounts, PairSource, Rows
 from pipelines.pairing.rejects import REASON, check_rejects, intact_rejects, open_rejects, rejects_facts
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE, Plan
-from pipelines.recipe import read_made, recipe_text
+from pipelines.recipe import is_recipe_of, read_made, recipe_text
 from pipelines.shards import BATCH_ROWS, Receipt, commit_shard
 
 Choice: TypeAlias = tuple[Any, Any]
@@ -172,6 +172,7 @@ def _write_file(job: PairsJob, out: Path, rejects: Path | None, overwrite: bool)
     counts = _standing_file(out, plan, made, rejects, overwrite)
     if counts is not None:
         return Pairs(out, counts, made=False)
+    _check_records(card, recipe)
     check_rejects(rejects, made, overwrite=overwrite)
     # What was rejected is put in place first, then the pairs: whoever sees them sees all that belongs to them.
     with whole_file(out) as stream, open_rejects(rejects) as rejected:
@@ -183,6 +184,21 @@ def _write_file(job: PairsJob, out: Path, rejects: Path | None, overwrite: bool)
         write_whole(card, job.card(plan, counts))
         write_whole(recipe, job.recipe(**facts, **rejects_facts(rejected)))
     return Pairs(out, counts, made=True)
+
+
+def _check_records(card: Path, recipe: Path) -> None:
+    """Make sure that what the card and the recipe will replace is a card and a recipe of pairs, or nothing.
+
+    Raises:
+        InputError: It is something else.
+    """
+    ours = {recipe: is_recipe_of("build-pairs", recipe)}
+    if card.is_file():
+        with card.open("rb") as stream:
+            ours[card] = stream.read(len(PAIRS_TITLE)) == PAIRS_TITLE.encode()
+    for path, is_ours in ours.items():
+        if path.exists() and not is_ours:
+            raise InputError(f"{path} is in the way and not ours: move it away, or choose another --out")
 
 
 def _write_folder(job: PairsJob, out: Path, rejects: Path | None, overwrite: bool) -> Pairs:

@@ -69,11 +69,12 @@ def test_a_table_is_not_read_as_markup_nor_cut(capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
-def test_results_that_cannot_be_written_are_one_line(lines: Path, augment: Augment) -> None:
+@pytest.mark.parametrize("arguments", [["inspect", "data/sentences", "--json"], ["views"]])
+def test_results_that_cannot_be_written_are_one_line(arguments: list[str], lines: Path, augment: Augment) -> None:
     augment("ingest", lines)
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [sys.executable, "-c", "from pipelines.cli import main; main()", "inspect", "data/sentences", "--json"],
+            [sys.executable, "-c", "from pipelines.cli import main; main()", *arguments],
             stdout=full,
             stderr=subprocess.PIPE,
             text=True,

@@ -217,7 +217,7 @@ def test_a_disk_that_takes_no_more_is_one_line_and_the_run_goes_on_later(augment
     assert (stopped.code, stopped.err) == (
         1,
         "error: out/data-00000.arrow cannot be written (File too large): "
-        "mend that and run the same command again to go on\n",
+        "fix that, then run the same command again to go on\n",
     )
     assert augment("span-mask", lines, "--out", "out").code == 0
     assert content(Path("out")) == content(Path("undisturbed"))

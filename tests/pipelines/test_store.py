@@ -135,6 +135,42 @@ def test_the_folder_that_one_is_in_can_be_the_output(
     assert Path("plan.json").exists()
 
 
+@pytest.mark.parametrize("name", ["pairs.card.md", "pairs.recipe.json"])
+@pytest.mark.parametrize("flags", [[], ["--overwrite"]])
+def test_pairs_replace_no_card_or_recipe_of_somebody_else(made: Augment, name: str, flags: list[str]) -> None:
+    command = ["build-pairs", "--pairs", "original", "--view", "span-mask", *flags]
+    PAIRS.unlink()  # what an interrupted run, whose card and recipe come first, leaves
+    assert made(*command).code == 0
+    PAIRS.unlink()
+    (PAIRS.parent / name).write_text('{"command": "mine"}')
+    is_refused(made(*command), name, "not ours")
+    assert (PAIRS.parent / name).read_text() == '{"command": "mine"}'
+    assert not PAIRS.exists()
+
+
+def test_export_replaces_no_recipe_of_somebody_else(made: Augment) -> None:
+    Path("s.csv.recipe.json").write_text("mine")
+    is_refused(made("export", SENTENCES, "--to", "csv", "--out", "s.csv"), "s.csv.recipe.json", "not ours")
+    assert Path("s.csv.recipe.json").read_text() == "mine"
+    assert not Path("s.csv").exists()
+
+
+@pytest.mark.parametrize("command", ["inspect", "report", "export", "mix", "train"])
+def test_pairs_that_are_no_text_are_one_line(made: Augment, command: str) -> None:
+    path = Path("alone.arrow")
+    stream(path, 30)
+    path.write_bytes(path.read_bytes().replace(b"sentence 7", b"sentenc\xff 7"))
+    commands = {
+        "export": ["export", path, "--to", "jsonl", "--out", "x.jsonl"],
+        "mix": ["build-pairs", "--pairs", "mixture", "--mix", path, "--out", "m.arrow"],
+    }
+    if command == "train":
+        with pytest.raises(InputError, match=r"alone\.arrow .*Invalid UTF8"):
+            read_pairs(path)
+    else:
+        is_refused(made(*commands.get(command, [command, path])), "alone.arrow", "Invalid UTF8")
+
+
 def test_export_replaces_exports_only(made: Augment) -> None:
     before = PAIRS.read_bytes()
     is_refused(made("export", SENTENCES, "--out", PAIRS, "--overwrite"), "data/pairs.arrow exists")

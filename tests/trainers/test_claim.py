@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from pipelines.console import InputError, call
+from pipelines.lock import LOCK, locked_folder
 from trainers.cli import app
 from trainers.running.claim import MADE, RECIPE, claimed, is_finished
-from trainers.running.lock import LOCK, sole_use
 
 Train = Callable[..., int]
 
@@ -51,7 +51,7 @@ def test_folder_with_the_recipe_of_something_else_is_left_alone(
     assert train("--out", tmp_path, *flags) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert "its recipe.json is none of such a training: give another --out" in error
+    assert "its recipe.json is another command's: give another --out" in error
     assert files(tmp_path) == before
 
 
@@ -82,7 +82,7 @@ def test_all_that_a_run_writes_is_known_as_such(train: Train, tmp_path: Path) ->
 
 def test_run_cut_off_before_it_had_a_recipe_can_start(train: Train, tmp_path: Path) -> None:
     (tmp_path / f"{RECIPE}.tmp").write_text('{"comm')
-    (tmp_path / LOCK).write_text("process 1 on nowhere")
+    (tmp_path / LOCK).write_text('{"twinviews": {"pid": 1')
     assert train("--out", tmp_path) == 0
     assert not {f"{RECIPE}.tmp", LOCK} & {path.name for path in tmp_path.iterdir()}
 
@@ -91,8 +91,8 @@ def test_run_cut_off_before_it_had_a_recipe_can_start(train: Train, tmp_path: Pa
 def test_second_training_is_refused_and_told_whose_the_first_is(
     flags: list[str], train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = "import sys; from pathlib import Path; from trainers.running.lock import sole_use\n"
-    code += "with sole_use(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()"
+    code = "import sys; from pathlib import Path; from pipelines.lock import locked_folder\n"
+    code += "with locked_folder(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()"
     holder = subprocess.Popen(
         [sys.executable, "-c", code, tmp_path / "run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -101,7 +101,7 @@ def test_second_training_is_refused_and_told_whose_the_first_is(
     assert train("--out", tmp_path / "run", *flags) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert f"run is in use by another training (process {holder.pid} on " in error
+    assert f"run is being written by another process (pid {holder.pid}: " in error
     holder.kill()
     holder.communicate()
     assert train("--out", tmp_path / "run", *flags) == 0
@@ -116,6 +116,12 @@ def test_lock_follows_no_symbolic_link(train: Train, tmp_path: Path, capsys: pyt
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
 
 
+def test_file_in_the_place_of_the_lock_is_kept(train: Train, tmp_path: Path) -> None:
+    (tmp_path / LOCK).write_text("mine")
+    assert train("--out", tmp_path) == 2
+    assert (tmp_path / LOCK).read_text() == "mine"
+
+
 def test_folder_that_changed_hands_meanwhile_is_not_taken(tmp_path: Path) -> None:
     mine = {"command": "mirror", "lr": 1, "twinviews": {"data_xxh64": "0"}}
     assert not is_finished(tmp_path, mine, overwrite=False, resume=False)
@@ -127,7 +133,7 @@ def test_folder_that_changed_hands_meanwhile_is_not_taken(tmp_path: Path) -> Non
 
 def test_working_folder_can_be_the_output(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    with sole_use(Path(".")):
+    with locked_folder(Path(".")):
         assert [path.name for path in tmp_path.iterdir()] == [LOCK]
     assert train("--out", ".") == 0
     assert train("--out", ".", "--overwrite") == 0

@@ -276,3 +276,28 @@ def test_a_folder_that_is_no_dataset_of_sentences_is_one_line(tmp_path: Path, co
     with pytest.raises(InputError, match=message) as caught:
         read(reads=("text",), text=folder)
     assert "\n" not in str(caught.value)
+
+
+def test_every_line_end_ends_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "old-mac.txt"
+    path.write_bytes("\ufeffone\rtwo\r\nthree\nfour\u2028still four\r".encode())
+    assert read(text=path).texts == ["one", "two", "three", "four\u2028still four"]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(b"ok\n\xff\xfe\n", "no UTF-8 text: byte 3 is 0xff"), (b"a\0b\n", "NUL bytes"), (None, "no dataset folder")],
+)
+def test_text_that_cannot_be_read_is_one_line(content: bytes | None, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad"
+    path.mkdir() if content is None else path.write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        read(text=path)
+    with pytest.raises(InputError, match="no sentences at"):
+        read(text=tmp_path / "missing")
+
+
+def test_a_very_long_line_is_a_sentence(tmp_path: Path) -> None:
+    path = tmp_path / "long.txt"
+    path.write_text("word " * 20_000 + "\nshort\n")
+    assert [len(text) for text in read(text=path).texts] == [99_999, 5]

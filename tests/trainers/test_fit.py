@@ -189,7 +189,7 @@ def test_damaged_checkpoint_is_put_aside_with_a_line_and_the_older_one_taken(
         assert said == ""
     else:
         assert said.count("\n") == 1
-        assert f"checkpoint-10 is damaged ({name} cannot be read): it is put aside as damaged-10" in said
+        assert f"checkpoint-10 is damaged ({name} cannot be read): renamed to damaged-10" in said
 
 
 @pytest.mark.parametrize("damaged", [("checkpoint-8",), ("checkpoint-8", "checkpoint-4")])

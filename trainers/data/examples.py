@@ -130,7 +130,7 @@ def file_lines(path: Path) -> list[str]:
     if "\0" in text:
         raise InputError(f"{path} is binary, not text: it holds NUL bytes")
     # Not splitlines: some sentences hold characters that it takes for the end of a line.
-    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
 
 
 def _dataset_texts(path: Path) -> Iterable[str]:
@@ -149,7 +149,10 @@ def _dataset_texts(path: Path) -> Iterable[str]:
         raise InputError(f"{path} holds several datasets ({', '.join(dataset)}): give the folder of one")
     if "text" not in dataset.column_names:
         raise InputError(f"{path} has no column 'text', only {', '.join(dataset.column_names)}")
-    texts = dataset["text"][:]
+    try:
+        texts = dataset["text"][:]
+    except ValueError as error:
+        raise InputError(f"{path} is broken ({_first_line(error)}): make it again") from None
     _only_text(path, {"text": texts})
     return (text or "" for text in texts)
 

@@ -50,6 +50,8 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
         raise InputError(f"no graded pairs at {str(path)!r}: give a TSV or CSV file with --graded")
     rows = _cells(path)
     at, opening = next(((number, cells) for number, cells in rows if any(cells)), (1, []))
+    if not opening:
+        raise InputError(f"{path} is empty: a score and two sentences a line are expected")
     layout = _layout(path, opening)
     body = [(number, cells) for number, cells in rows if any(cells)]
     if not layout.header:

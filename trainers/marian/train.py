@@ -10,6 +10,7 @@ import shutil
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -18,13 +19,13 @@ from safetensors import SafetensorError
 from transformers import MarianMTModel, MarianTokenizer, PrinterCallback, Trainer, TrainingArguments, set_seed
 
 from pipelines.console import InputError
+from pipelines.lock import locked_folder
 from trainers.marian.model import Shape, Translation, new_model
 from trainers.marian.parallel import Padded, ParallelIds, TokenBatches
 from trainers.marian.vocabulary import build_tokenizer
 from trainers.running.checkpoints import CHECKPOINTS, newest_checkpoint
 from trainers.running.claim import DRAFT, remove, standing_recipe, write_recipe
 from trainers.running.full_disk import resumable
-from trainers.running.lock import sole_use
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +34,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-MADE = (CHECKPOINTS, DRAFT, "tokenizer", "model")
+TOKENIZER, TOKENIZER_DRAFT = "tokenizer", "tokenizer.tmp"
+MADE = (CHECKPOINTS, DRAFT, TOKENIZER, TOKENIZER_DRAFT, "model")
 """What a run writes beside its recipe."""
 
 CODE = re.compile(r">>[^<>\s]+<< ?")
@@ -108,21 +110,35 @@ def train_marian(
         The folder of the finished model.
 
     Raises:
-        InputError: `out` holds a run of another recipe or of another process, or something else; or a vocabulary
-            cannot be built from so little text.
+        InputError: `out` holds a run of another recipe or of another process, or something else; or there is no start
+            model or tokenizer where the recipe names one, or no vocabulary can be built from so little text.
         TwinviewsError: The disk is full.
     """
-    with resumable(out), _claimed(out, recipe, pairs, overwrite=overwrite):
-        return _train(pairs, out, recipe, save_steps)
-
-
-def _train(pairs: Sequence[tuple[str, str]], out: Path, recipe: MarianRecipe, save_steps: int) -> Path:
+    settings = _settings(pairs, recipe)
+    standing = _standing(out, settings, overwrite=overwrite)
     set_seed(recipe.seed)
-    tokenizer = _tokenizer(pairs, out, recipe)
+    with TemporaryDirectory() as scratch:
+        tokenizer = _tokenizer(pairs, recipe, Path(scratch), out / TOKENIZER if standing else None)
+        model = _start_model(recipe.start) if recipe.start else new_model(recipe.shape, tokenizer)
+        # Only now: what cannot be trained must not leave a folder that belongs to it, or replace another run.
+        with resumable(out), _claimed(out, settings, overwrite=overwrite):
+            if not recipe.start and not (out / TOKENIZER).exists():
+                shutil.copytree(scratch, out / TOKENIZER_DRAFT, dirs_exist_ok=True)
+                (out / TOKENIZER_DRAFT).rename(out / TOKENIZER)
+            return _train(pairs, out, recipe, save_steps, tokenizer, model)
+
+
+def _train(
+    pairs: Sequence[tuple[str, str]],
+    out: Path,
+    recipe: MarianRecipe,
+    save_steps: int,
+    tokenizer: MarianTokenizer,
+    model: MarianMTModel,
+) -> Path:
     rows = ParallelIds(pairs, tokenizer, recipe.max_tokens)
     batches = TokenBatches(rows, budget=recipe.batch_tokens, epochs=recipe.epochs, seed=recipe.seed)
     log.info("%d pairs, %d target tokens an epoch, %d steps", len(rows), len(rows.targets.values), len(batches))
-    model = _start_model(recipe.start) if recipe.start else new_model(recipe.shape, tokenizer)
     trainer = TranslationTrainer(
         batches,
         model=Translation(model.float(), recipe.label_smoothing),
@@ -164,7 +180,7 @@ def _arguments(recipe: MarianRecipe, folder: Path, steps: int, save_steps: int) 
     )
 
 
-def _start_tokenizer(start: str) -> MarianTokenizer:
+def _load_tokenizer(start: str) -> MarianTokenizer:
     try:
         return MarianTokenizer.from_pretrained(start)
     except (OSError, ValueError, TypeError) as error:
@@ -187,14 +203,18 @@ def language_codes(pairs: Sequence[tuple[str, str]]) -> list[str]:
     return sorted({match.group(0).strip() for match in found if match})
 
 
-@contextmanager
-def _claimed(out: Path, recipe: MarianRecipe, pairs: Sequence[tuple[str, str]], *, overwrite: bool) -> Iterator[None]:
-    """Hold `out` with the recipe written, or the one there checked to be the same."""
+def _settings(pairs: Sequence[tuple[str, str]], recipe: MarianRecipe) -> dict[str, Any]:
+    """Return the recipe as it is written, with what identifies the text."""
     text = xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest()
-    settings = json.loads(json.dumps(asdict(recipe) | {"pairs": len(pairs), "text": text}))
-    # Twice: before anything is written into what may not be ours, and when no other process can change it any more.
-    _standing(out, settings, overwrite=overwrite)
-    with sole_use(out):
+    settings: dict[str, Any] = json.loads(json.dumps(asdict(recipe) | {"pairs": len(pairs), "text": text}))
+    return settings
+
+
+@contextmanager
+def _claimed(out: Path, settings: Mapping[str, Any], *, overwrite: bool) -> Iterator[None]:
+    """Hold `out` with the recipe written, or the one there checked to be the same."""
+    with locked_folder(out):
+        # Looked at before; now no other process can change it any more.
         if not _standing(out, settings, overwrite=overwrite):
             remove(out, MADE)
             write_recipe(out, settings)
@@ -219,13 +239,23 @@ def _standing(out: Path, settings: Mapping[str, Any], *, overwrite: bool) -> boo
     return True
 
 
-def _tokenizer(pairs: Sequence[tuple[str, str]], out: Path, recipe: MarianRecipe) -> MarianTokenizer:
+def _tokenizer(
+    pairs: Sequence[tuple[str, str]], recipe: MarianRecipe, folder: Path, standing: Path | None
+) -> MarianTokenizer:
+    """Return the tokenizer: the start model's, the one that the run already has in `standing`, or one made in `folder`.
+
+    Raises:
+        InputError: There is none at the place that the recipe names, or none can be built from so little text.
+    """
     if recipe.start:
-        return _start_tokenizer(recipe.start)
-    folder = out / "tokenizer"
+        return _load_tokenizer(recipe.start)
+    if standing is not None and standing.is_dir():
+        return _load_tokenizer(str(standing))
     if recipe.vocabulary_from:
+        if not Path(recipe.vocabulary_from).is_dir():
+            raise InputError(f"no tokenizer at {recipe.vocabulary_from!r}: give --tokenizer a folder that has one")
         shutil.copytree(recipe.vocabulary_from, folder, dirs_exist_ok=True)
-    elif not (folder / "tokenizer_config.json").exists():
+    else:
         texts = (CODE.sub("", side) for pair in pairs for side in pair)
         build_tokenizer(texts, folder, size=recipe.vocabulary, codes=language_codes(pairs))
-    return MarianTokenizer.from_pretrained(folder)
+    return _load_tokenizer(str(folder))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -51,9 +52,11 @@ def build_tokenizer(texts: Iterable[str], folder: Path, *, size: int, codes: Seq
             minloglevel=2,
         )
     except RuntimeError as error:
+        most = re.search(r"<= (\d+)", str(error))
         raise InputError(
-            f"no vocabulary of {size} ids can be built from this text ({str(error).rpartition(') ')[2] or error}): "
-            "give more text or a smaller --vocabulary"
+            f"no vocabulary of {size} ids can be built from this text"
+            + (f" (at most {int(most[1]) + len(codes) + 1})" if most else f" ({str(error).rpartition('] ')[2]})")
+            + ": give more text or a smaller --vocabulary"
         ) from error
     (folder / "source.model").rename(folder / "source.spm")
     shutil.copyfile(folder / "source.spm", folder / "target.spm")

@@ -21,7 +21,7 @@ STATE = "trainer_state.json"
 def newest_checkpoint(out: Path) -> Path | None:
     """Return the newest sound checkpoint under a run's directory, in all processes.
 
-    Incomplete ones (a crash) are removed; damaged ones are put aside, and a line says so.
+    Incomplete ones, left by a crash, are removed; damaged ones are renamed, with a warning.
     """
     return of_first(_newest(out / CHECKPOINTS) if is_first() else None)  # type: ignore[no-any-return]
 
@@ -38,9 +38,9 @@ def _newest(folder: Path) -> Path | None:
             aside = path.with_name(f"damaged-{step_of(path)}")
             shutil.rmtree(aside, ignore_errors=True)
             damaged.append(path.rename(aside))
-            note(f"warning: {path} is damaged ({broken} cannot be read): it is put aside as {aside.name}")
+            note(f"warning: {path} is damaged ({broken} cannot be read): renamed to {aside.name}")
     if damaged and not sound:
-        note("warning: there is no other checkpoint: the training starts anew")
+        note("warning: there is no other checkpoint: the training starts over")
     return sound[-1] if sound else None
 
 

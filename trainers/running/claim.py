@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.console import InputError
-from trainers.running.lock import LOCK, sole_use
+from pipelines.lock import LOCK, locked_folder
 
 RECIPE = "recipe.json"
 DONE = "modules.json"
 DRAFT = f"{RECIPE}.tmp"
 SAVING = ".saving-*"
 LEFTOVERS = ("checkpoints", SAVING, DRAFT)
-"""What a run that was killed leaves behind and a finished one has no use for."""
+"""What a killed run leaves behind and a finished one does not need."""
 _MODULES = ("CNN", "Dense", "Dropout", "LayerNorm", "Normalize", "Pooling", "WeightedLayerPooling", "WordWeights")
 MADE = (
     *LEFTOVERS, "log.jsonl", "tensorboard", "evaluation", "README.md", "config.json",
@@ -28,9 +28,9 @@ MADE = (
     "vocab.json", "merges.txt", "spiece.model", "sentencepiece.bpe.model", "chat_template.jinja",
     *(f"[1-9]_{kind}" for kind in _MODULES),
 )  # fmt: skip
-"""What the training of an encoder writes, and `train evaluate` beside it; a run that is replaced loses nothing else."""
-# What may differ between a run and its resumption: where the same data lies (its content is compared), how often it is
-# saved and where its log goes, and what changes no number.
+"""All that a training and `train evaluate` write into a run's directory; `--overwrite` removes nothing else."""
+# What may change when a run is resumed: the paths of the data (its content is compared), how often it is saved, where
+# it logs to, and what has no effect on the result.
 FREE = frozenset(
     {
         "views", "text", "words", "graded", "dev", "dev_data", "save_every", "report_to", "gradient_checkpointing",
@@ -42,19 +42,20 @@ FREE = frozenset(
 def is_finished(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> bool:
     """Check that a run's directory may be used, and return whether this very run is there, finished.
 
-    Nothing is written, as what follows may still find that it cannot train; but what a finished run left is removed.
+    Nothing is written yet, since the training may still turn out to be impossible; only leftovers of a finished run are
+    removed.
 
     Raises:
-        InputError: Something else is there, or a run of another recipe or of another process, or nothing where
-            `resume` insists.
+        InputError: The directory holds something else, a run of another recipe, or one that another process is
+            writing; or it is empty and `resume` is set.
     """
     finished = _stands_finished(out, recipe, overwrite=overwrite, resume=resume)
     if finished and any(path for pattern in LEFTOVERS for path in out.glob(pattern)):
-        with sole_use(out):
+        with locked_folder(out):
             remove(out, LEFTOVERS)
     elif (out / LOCK).exists():
-        # Another training's is found out now, not only after all has been read.
-        with sole_use(out):
+        # A training that is running there is reported now, not after all the data has been read.
+        with locked_folder(out):
             pass
     return finished
 
@@ -73,14 +74,14 @@ def _stands_finished(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, r
 
 @contextmanager
 def claimed(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> Iterator[None]:
-    """Hold the run's directory, its recipe written, after `is_finished` found that it may be.
+    """Lock the run's directory, which `is_finished` allowed, and write the recipe there.
 
     Raises:
-        InputError: The directory cannot be made or written, or is not what `is_finished` saw any more.
+        InputError: The directory cannot be made, is locked, or has changed since `is_finished`.
     """
-    with sole_use(out):
+    with locked_folder(out):
         if _stands_finished(out, recipe, overwrite=overwrite, resume=resume):
-            raise InputError(f"{out} was finished by another process meanwhile: there is nothing left to do")
+            raise InputError(f"{out} has meanwhile been finished by another process: nothing left to do")
         if overwrite or not (out / RECIPE).is_file():
             remove(out, MADE)
             write_recipe(out, recipe)
@@ -92,11 +93,11 @@ def standing_recipe(out: Path, ours: Callable[[Mapping[str, Any]], bool]) -> Map
     """Return the recipe of the run that is in a directory, None where the directory is free.
 
     Args:
-        out: It may be missing or empty, or hold what a run was killed over before it had a recipe.
-        ours: Whether a recipe is one of the runs that go there: other commands write a `recipe.json` too.
+        out: May be missing, empty, or hold what a run left that was killed before it wrote its recipe.
+        ours: Whether a recipe belongs to this kind of run: other commands write a `recipe.json` too.
 
     Raises:
-        InputError: There is something else.
+        InputError: The directory holds something else.
     """
     try:
         if out.exists() and not out.is_dir():
@@ -113,7 +114,7 @@ def standing_recipe(out: Path, ours: Callable[[Mapping[str, Any]], bool]) -> Map
     except (OSError, ValueError):
         recipe = None
     if not isinstance(recipe, dict) or not ours(recipe):
-        raise InputError(f"{out} is not empty and its {RECIPE} is none of such a training: give another --out")
+        raise InputError(f"{out} is not empty and its {RECIPE} is another command's: give another --out")
     return recipe
 
 
@@ -130,7 +131,7 @@ def remove(out: Path, made: Sequence[str]) -> None:
         made: Patterns of names.
     """
     found = {path for pattern in made for path in out.glob(pattern)}
-    # What is left of a removal that is cut short is not to look finished.
+    # First the file that marks a run as finished, in case the removal is interrupted.
     for path in sorted(found, key=lambda path: path.name != DONE):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)

@@ -1,4 +1,4 @@
-"""What a disk that is full makes of a training: one line, whichever library found out."""
+"""A full disk ends a training with one line, whichever library hits it first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pipelines.console import TwinviewsError
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing")
-"""What torch and safetensors say of a file that they could not write, in errors that are no OSError."""
+"""Parts of the messages with which torch and safetensors report a failed write, in errors other than OSError."""
 
 
 @contextmanager

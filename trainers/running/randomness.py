@@ -1,4 +1,4 @@
-"""Random numbers as they were: a look aside (a check, a score) must not change the training that follows."""
+"""Keep random generators as they are: a check or a score must not change the training that follows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 @contextmanager
 def undisturbed(device: torch.device) -> Iterator[None]:
-    """Give Python's, NumPy's and torch's global generators (also that of `device`) back as they were."""
+    """Give Python's, NumPy's and torch's global generators (also that of `device`) their state back."""
     plain, array = random.getstate(), np.random.get_state()  # noqa: NPY002 - other libraries draw from it
     try:
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from pipelines.console import call
+from pipelines.lock import locked_folder
 from trainers.cli import app
-from trainers.running.lock import sole_use
 
 SMALL = ["--vocabulary", 100, "--d-model", 16, "--ffn", 16, "--heads", 2, "--encoder-layers", 1, "--decoder-layers", 1]
 
@@ -44,7 +44,7 @@ def test_folder_of_something_else_is_left_alone(
     (tmp_path / "recipe.json").write_text('{"command": "ingest", "twinviews": "0.1.0"}')
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert marian("--parallel", text, "--out", tmp_path, *flags) == 2
-    assert "its recipe.json is none of such a training" in capsys.readouterr().err
+    assert "its recipe.json is another command's" in capsys.readouterr().err
     (tmp_path / "recipe.json").unlink()
     assert marian("--parallel", text, "--out", tmp_path, *flags) == 2
     assert "is not empty and no training run" in capsys.readouterr().err
@@ -61,7 +61,7 @@ def test_overwriting_removes_what_the_run_made_and_nothing_else(text: Path, tmp_
     (out / "notes.txt").write_text("mine")
     (out / "model" / "stale.txt").write_text("of the run before")
     assert marian(*given, "--seed", 2) == 2
-    with sole_use(out):
+    with locked_folder(out):
         assert marian(*given, "--seed", 2, "--overwrite") == 2
     assert (out / "model" / "stale.txt").is_file()
     assert marian(*given, "--seed", 2, "--overwrite") == 0

@@ -1,3 +1,4 @@
+import re
 import shutil
 from dataclasses import replace
 from itertools import product
@@ -11,6 +12,7 @@ from transformers import MarianMTModel, MarianTokenizer
 from pipelines.console import InputError
 from trainers.marian.model import Shape
 from trainers.marian.train import MarianRecipe, language_codes, train_marian
+from trainers.marian.vocabulary import build_tokenizer
 
 WORDS = {
     "dog": "Hund", "cat": "Katze", "bird": "Vogel", "sees": "sieht", "hears": "hoert", "the": "der", "a": "ein",
@@ -78,10 +80,8 @@ def test_a_resumed_run_equals_the_uninterrupted_one(
 def test_a_run_that_is_given_more_epochs_goes_on_as_if_it_had_had_them(
     trained: Path, pairs: list[tuple[str, str]], tmp_path: Path
 ) -> None:
-    long = replace(RECIPE, epochs=20, decay=0.25)
+    long = replace(RECIPE, vocabulary_from=str(trained / "tokenizer"), epochs=20, decay=0.25)
     runs = [tmp_path / "at-once", tmp_path / "in-two"]
-    for run in runs:
-        shutil.copytree(trained / "tokenizer", run / "tokenizer")
     train_marian(pairs, runs[1], replace(long, epochs=15), save_steps=50)
     for later in runs[1].glob("checkpoints/checkpoint-*"):
         if int(later.name.split("-")[1]) > 50:  # the rate has begun to fall
@@ -96,10 +96,30 @@ def test_another_recipe_in_the_same_folder_is_refused(trained: Path, pairs: list
 
 
 def test_too_little_text_for_the_vocabulary_is_said(pairs: list[tuple[str, str]], tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no vocabulary of 4000 ids .* give more text or a smaller --vocabulary"):
+    said = r"no vocabulary of 4000 ids .*\(at most (\d+)\): give more text or a smaller --vocabulary"
+    with pytest.raises(InputError, match=said) as caught:
         train_marian(pairs, tmp_path / "run", MarianRecipe(vocabulary=4000))
+    found = re.search(said, str(caught.value))
+    assert found is not None
+    assert len(build_tokenizer([side for pair in pairs for side in pair], tmp_path / "most", size=int(found[1])))
 
 
-def test_a_start_that_is_no_model_is_said(pairs: list[tuple[str, str]], tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no MarianMT model"):
-        train_marian(pairs, tmp_path / "run", MarianRecipe(start=str(tmp_path)))
+@pytest.mark.parametrize(
+    ("recipe", "said"),
+    [
+        (MarianRecipe(vocabulary=4000), "no vocabulary of 4000 ids"),
+        (MarianRecipe(start="nowhere"), "holds no MarianMT model"),
+        (MarianRecipe(vocabulary_from="nowhere"), "no tokenizer at 'nowhere'"),
+    ],
+)
+def test_what_cannot_be_trained_leaves_no_run_and_replaces_none(
+    recipe: MarianRecipe, said: str, pairs: list[tuple[str, str]], tmp_path: Path
+) -> None:
+    with pytest.raises(InputError, match=said):
+        train_marian(pairs, tmp_path / "run", recipe)
+    assert not (tmp_path / "run").exists()
+    (tmp_path / "run" / "model").mkdir(parents=True)
+    (tmp_path / "run" / "recipe.json").write_text('{"vocabulary_from": null, "batch_tokens": 1, "text": "0"}')
+    with pytest.raises(InputError, match=said):
+        train_marian(pairs, tmp_path / "run", recipe, overwrite=True)
+    assert (tmp_path / "run" / "model").is_dir()
