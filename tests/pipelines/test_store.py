@@ -122,6 +122,26 @@ def test_a_lock_neither_follows_a_link_nor_replaces_a_file(made: Augment, folder
     assert not Path(lock).exists()
 
 
+def test_a_lock_follows_no_link_to_an_empty_file(made: Augment, folder: Path) -> None:
+    (folder / "empty").touch()
+    (SENTENCES / ".augment.lock").symlink_to(folder / "empty")
+    is_refused(made("ingest", "lines.txt", "--overwrite"), ".augment.lock")
+    assert (folder / "empty").read_bytes() == b""
+
+
+def test_only_temporaries_of_the_same_output_are_removed(made: Augment) -> None:
+    others = [Path(f"data/.{name}.1.augment.tmp") for name in ("pairs2.arrow", "pairs.jsonl", "pairs.v2", "sentences")]
+    for path in others:
+        path.write_text("of a running command")
+    Path("data/.pairs.arrow.1.augment.tmp").write_text("of a killed one")
+    command = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
+    assert made(*command, "--overwrite").code == 0
+    assert made(*command, "--shards", 2, "--out", "data/pairs").code == 0
+    assert made("ingest", "lines.txt", "--overwrite").code == 0
+    assert [path.read_text() for path in others] == ["of a running command"] * len(others)
+    assert not Path("data/.pairs.arrow.1.augment.tmp").exists()
+
+
 def test_the_folder_that_one_is_in_can_be_the_output(
     augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
