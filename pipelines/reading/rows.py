@@ -7,6 +7,8 @@ from typing import NamedTuple
 from augment.errors import InputError
 
 TEXT_COLUMNS = ("text", "sentence")
+ID = "id"
+"""A column that is not taken for the text, even where it is the only one."""
 
 
 class Row(NamedTuple):
@@ -40,7 +42,7 @@ def text_column(where: str, columns: Columns, names: Sequence[str]) -> str:
     for name in TEXT_COLUMNS:
         if name in names:
             return name
-    if len(names) == 1:
+    if len(names) == 1 and names[0] not in (ID, columns.label, columns.pair):
         return names[0]
     raise InputError(f"{where} has the columns {listed(names)}: say which with --column NAME")
 
