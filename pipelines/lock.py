@@ -94,9 +94,9 @@ def _open(lock: Path, out: Path) -> int:
             lock.parent.mkdir(parents=True, exist_ok=True)
             # O_NOFOLLOW: through a link we would write into somebody else's file.
             return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        except FileNotFoundError:  # a holder before us may have taken the folder away after we made it
+        except FileNotFoundError as error:  # a holder before us may have taken the folder away after we made it
             if attempt == 99:
-                raise
+                raise InputError(f"{out} cannot be made ({error.strerror}): choose another --out") from None
         except (FileExistsError, NotADirectoryError):
             raise InputError(f"{out} cannot be made, a file is in the way: choose another --out") from None
         except OSError as error:

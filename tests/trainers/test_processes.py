@@ -91,7 +91,7 @@ def test_two_processes_train_as_one_with_the_same_global_batch(
     alone = trained(name, case, tiny_bert, sentences[:24], tmp_path)
     trained_ones = [key for key in start if key.startswith("encoder.")]
     moved = max((alone[key].double() - start[key].double()).abs().max().item() for key in trained_ones)
-    assert moved > 1e-3
+    assert moved > 1e-4
     first, second = (load_file(two_processes / f"{name}-{case}-{rank}") for rank in range(PROCESSES))
     for key, value in alone.items():
         assert torch.equal(first[key], second[key]), key

@@ -279,7 +279,7 @@ def test_place_that_cannot_be_written_is_one_line(
     assert train("mirror", "--text", text_file, "--encoder", tiny_bert, *SMALL, "--out", out) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1
-    assert ": give another --out" in error
+    assert "another --out" in error
 
 
 def test_no_encoder_is_one_line(text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
