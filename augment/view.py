@@ -184,7 +184,9 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
     with blamed(ENTRY_POINT_GROUP, spec.name):
         view = view_module(spec.name).build(params, runtime)
     if not isinstance(view, View) or not isinstance(view.spec, ViewSpec):
-        raise TwinviewsError(f"view {spec.name!r}: build gave {type(view).__name__}, which is no view: mend it")
+        raise TwinviewsError(
+            f"view {spec.name!r}: build gave {type(view).__name__}, which is not a view: fix the plugin"
+        )
     return view
 
 

@@ -86,7 +86,9 @@ class Verdicts(NamedTuple):
         scores = pa.nulls(rows, pa.float64()) if self.scores is None else _array(self.scores, pa.float64())
         for column in (reasons, scores):
             if len(column) != rows:
-                raise TwinviewsError(f"filter {filter.name!r} gave {len(column)} verdicts for {rows} pairs: mend it")
+                raise TwinviewsError(
+                    f"filter {filter.name!r} gave {len(column)} verdicts for {rows} pairs: fix the filter"
+                )
         return reasons, scores
 
 

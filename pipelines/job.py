@@ -112,10 +112,10 @@ def process_rows(
     with blamed(ENTRY_POINT_GROUP, plan.name):
         viewed = _viewed(view, [texts[place] for place in missing], seeds, pivots)
         if not isinstance(viewed, Sequence) or not all(isinstance(one, Viewed) for one in viewed):
-            raise TwinviewsError(f"view {plan.name!r} gave something else than a list of Viewed: mend the view")
+            raise TwinviewsError(f"view {plan.name!r} gave something else than a list of Viewed: fix the view")
         if len(viewed) != len(missing):
             said = f"{len(viewed)} rows for {len(missing)} sentences"
-            raise TwinviewsError(f"view {plan.name!r} gave {said}: mend the view")
+            raise TwinviewsError(f"view {plan.name!r} gave {said}: fix the view")
     fresh = iter(viewed)
     for place in range(len(ids)):
         yield made[place] if place in made else _row(plan, ids[place], texts[place], next(fresh))
@@ -147,7 +147,7 @@ def _read_views(ids: Sequence[str], table: Any, places: Sequence[int]) -> list[V
 def _row(plan: Plan, identity: str, text: str, viewed: Viewed) -> dict[str, Any]:
     if (viewed.text is None) != (viewed.status in {"failed", "rejected"}):
         raise TwinviewsError(
-            f"view {plan.name!r} gave status {viewed.status!r} and {viewed.text!r} for {text!r}: mend it"
+            f"view {plan.name!r} gave status {viewed.status!r} and {viewed.text!r} for {text!r}: fix the view"
         )
     return {
         "id": identity,

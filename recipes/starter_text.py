@@ -2,10 +2,11 @@
 
     python recipes/starter_text.py --data ../shared/data --out build/starter
 
-Parallel text comes from the corpora in `CORPORA`, all under licences that allow commercial use and derivatives; that
-leaves out Multi30k's translations (non-commercial). A sentence that occurs in any evaluation set, dev or test, ignoring
-case, spaces and punctuation, is dropped on either side of a pair, and so are 1,000 Tatoeba sentences for each language
-that the translation models are later scored on.
+Parallel text comes from the corpora in `CORPORA`, whose licences allow commercial use and derivatives. Multi30k's
+translations state no licence, and the captions are for non-commercial research; the samples of WMT's training text are
+for research: neither is taken. A sentence that occurs in any evaluation set, dev or test, ignoring case, spaces and
+punctuation, is dropped on either side of a pair, and so are 1,000 Tatoeba sentences for each language that the
+translation models are later scored on.
 
 Some pairs are changed on both sides alike, so that the models meet what such text lacks: names are exchanged for
 others, numbers for other numbers, final stops dropped, text lower-cased.
@@ -56,8 +57,6 @@ CORPORA = (
     Corpus("mozilla", {"de": 3, "fr": 3}),  # MPL 2.0, CC BY-SA 3.0
     Corpus("bcontrast", {"de": 3}),  # CC BY-SA 4.0
     Corpus("mlqe-pe", {"de": 4}, tokenised=True),  # CC0
-    Corpus("opennmt-wmt15-10k", {"de": 6}),  # MIT (OpenNMT)
-    Corpus("news-commentary-5k", {"fr": 6}),  # LGPL (Moses)
 )
 WIKIPEDIA = "corpora/wikipedia-en-2018-new-articles.txt.gz"
 NAME = re.compile(r"[A-Z][a-z]{2,}")

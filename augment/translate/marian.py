@@ -41,7 +41,7 @@ class MarianTranslator:
         engine: "auto", "ctranslate2" or "transformers"; see `resolve_engine`.
         precision: "auto", "fp64", "fp32", "bf16", "fp16" or "int8"; the same.
         splits: Whether sentences that do not fit the model are translated in pieces; else they fail as "too-long".
-        retries: Whether a sentence whose translation is no good is tried once more, decoded in another way.
+        retries: Whether a sentence whose translation is rejected is translated once more, decoded in another way.
         device: "auto", "cpu", "cuda" or "cuda:N".
         batch_tokens: Source tokens in one batch times beams or samples, padding included; None for the engine's
             default.

@@ -91,8 +91,8 @@ def search(
         longest: Tokens of an output, the end token included.
         never: Tokens that are never written.
         seeds: For sampling, one for each hypothesis of each source, the first source's first.
-        lost: Tells of a source's number and the tokens of a text whether it is no good however it goes on; greedy
-            search and sampling do not finish such a text.
+        lost: Given a source's number and the tokens so far, whether no continuation can be accepted; greedy search and
+            sampling then stop that text.
     """
     decoder = Decoder(model, sources, mask, decoding.copies)
     batch = _Batch(

@@ -75,7 +75,7 @@ def show_inspected(seen: Inspected, wanted: Wanted, *, as_json: bool, color: Col
     if wanted.is_narrowed:
         found = seen.sample.matching
         show("")
-        show(f"{len(seen.sample.rows):,} of {found:,} rows like that" if found else "no row is like that")
+        show(f"{len(seen.sample.rows):,} of {found:,} matching rows" if found else "no row matches")
     colored = in_color(color)
     for row in seen.sample.rows:
         show("")

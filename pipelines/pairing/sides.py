@@ -59,8 +59,7 @@ class SideColumns(NamedTuple):
 def lay_beside(sentences: Any, side: Side, rows: Rows | None) -> SideColumns:  # noqa: ANN401 - a record batch
     """A side of a batch of sentences: as many of its `rows` as there are sentences.
 
-    There is no text, for the reason given, when a view failed, was rejected, was not made or has not so many
-    hypotheses.
+    Where a view failed, was rejected, was not made or has too few hypotheses, the text is null and a reason is given.
 
     Raises:
         InputError: The view was made from other sentences.

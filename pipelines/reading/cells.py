@@ -65,7 +65,9 @@ def _read_cells(
             yield picks.row(cells, name, texts.number)
         yield from texts.take_empty()
     except csv.Error as error:
-        raise InputError(f"{name}: line {texts.number} is no valid CSV ({error}): mend it, or give --format") from None
+        raise InputError(
+            f"{name}: line {texts.number} is not valid CSV ({error}): fix the line, or give --format"
+        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class _Picks:
     def row(self, cells: Sequence[str], name: str, line: int) -> Row:
         last = max(index for index in (self.text, self.label, self.pair) if index is not None)
         if last >= len(cells):
-            raise InputError(f"{name}: line {line} has {len(cells)} cells, column {last + 1} is wanted: mend the line")
+            raise InputError(f"{name}: line {line} has {len(cells)} cells, column {last + 1} is wanted: fix the line")
         return Row(
             cells[self.text],
             None if self.label is None else cells[self.label],

@@ -154,7 +154,7 @@ def _read_jsonl(lines: Iterator[Line], name: str, columns: Columns) -> Iterator[
         row = _json_row(where, columns, value)
         half = next(filter(None, (HALF.search(cell) for cell in row[:3] if cell)), None)
         if half is not None:
-            raise InputError(f"{where} holds half a surrogate pair (\\u{ord(half[0]):04x}): mend it")
+            raise InputError(f"{where} holds half a surrogate pair (\\u{ord(half[0]):04x}): fix the line")
         yield row
 
 

@@ -76,12 +76,12 @@ def test_a_view_with_an_option_that_all_views_have_is_left_out(augment: Augment)
     ("module", "said"),
     [
         (view("1 / 0"), "view 'odd' of odd_module failed: ZeroDivisionError: division by zero"),
-        (view("None"), "view 'odd' gave something else than a list of Viewed: mend the view"),
-        (view("list(texts)"), "view 'odd' gave something else than a list of Viewed: mend the view"),
-        (view("[]"), "view 'odd' gave 0 rows for 2 sentences: mend the view"),
+        (view("None"), "view 'odd' gave something else than a list of Viewed: fix the view"),
+        (view("list(texts)"), "view 'odd' gave something else than a list of Viewed: fix the view"),
+        (view("[]"), "view 'odd' gave 0 rows for 2 sentences: fix the view"),
         (view("[Viewed(7)] * 2"), "view 'odd' of odd_module failed: ArrowTypeError: "),
         (view(built="1 / 0"), "view 'odd' of odd_module failed: ZeroDivisionError: division by zero"),
-        (view(built="None"), "view 'odd': build gave NoneType, which is no view: mend it"),
+        (view(built="None"), "view 'odd': build gave NoneType, which is not a view: fix the plugin"),
     ],
 )
 def test_a_view_that_fails_is_one_line_that_names_it(augment: Augment, module: str, said: str) -> None:
@@ -121,4 +121,7 @@ def test_a_filter_that_fails_is_one_line_that_names_it(augment: Augment, made: s
 def test_a_filter_judges_every_pair(augment: Augment, made: str) -> None:
     arguments = ("build-pairs", "--pairs", "self", "--filter", "odd", "lines.txt")
     done = augment(FILTER.format(made=made), *arguments, group="filters")
-    assert (done.returncode, "error: filter 'odd' gave 1 verdicts for 2 pairs: mend it" in done.stderr) == (1, True)
+    assert (done.returncode, "error: filter 'odd' gave 1 verdicts for 2 pairs: fix the filter" in done.stderr) == (
+        1,
+        True,
+    )

@@ -109,8 +109,8 @@ def test_rows_can_be_chosen_by_status_reason_and_text(made: Augment, seed: int |
     assert rows("--status", "failed") == []
     assert rows("--search", "EPSILON") == [row for row in everything if "epsilon" in row["text"] + row["view"]]
     assert rows("--search", "fail", "--status", "ok", "--reason", "x") == []
-    assert "no row is like that" in made("inspect", "data/views/span-mask", "--status", "failed").out
-    assert f"5 of {len(short)} rows like that" in made("inspect", "data/views/span-mask", "--reason", "short").out
+    assert "no row matches" in made("inspect", "data/views/span-mask", "--status", "failed").out
+    assert f"5 of {len(short)} matching rows" in made("inspect", "data/views/span-mask", "--reason", "short").out
 
 
 def test_rows_are_spread_evenly_or_drawn_by_a_seed(made: Augment) -> None:

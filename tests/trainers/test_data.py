@@ -230,7 +230,7 @@ def test_nothing_named_takes_what_augment_writes(tmp_path: Path, monkeypatch: py
     [
         ({"views": ["a"], "text": Path("b")}, ("views", "text"), "^--views and --text: give one of them$"),
         ({"words": "en", "random_strings": 3}, ("text", "words", "random"), "^--words and --random-strings: give one"),
-        ({"text": Path("b")}, ("views",), "^--text is nothing for this objective: it reads --views$"),
+        ({"text": Path("b")}, ("views",), "^--text does not go with this objective, which reads --views$"),
         ({"text": Path("b"), "scale": "0:5"}, ("text", "graded"), "^--scale 0:5 is for --graded"),
         ({"text": Path("missing.txt")}, ("text",), "^no sentences at 'missing.txt'"),
         ({}, ("graded",), "^no graded pairs: give --graded a file"),

@@ -75,7 +75,7 @@ def test_compressed_graded_pairs_and_a_limit(tmp_path: Path) -> None:
         ("", None, "is empty: a score and two sentences a line are expected"),
         ("score\tsentence1\tsentence2\n1\ta\0\tb\n", None, "is binary, not text: it holds NUL bytes"),
         ("what\tis\tthis\n1\ta\tb\n", None, "begins 'what | is | this': expected a header"),
-        ('score,sentence1,sentence2\n1,"a"b,c\n', None, "line 2 is no valid CSV"),
+        ('score,sentence1,sentence2\n1,"a"b,c\n', None, "line 2 is not valid CSV"),
         (STSB.format(1), "5:0", "--scale 5:0: write the least and the greatest score"),
         (STSB.format(1), "five", "--scale five: write the least"),
     ],

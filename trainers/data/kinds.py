@@ -85,7 +85,7 @@ def read_examples(wanted: Wanted, reads: tuple[str, ...], seed: int = 1) -> tupl
     kind = asked[0][0] if asked else reads[0]
     if kind not in reads:
         raise InputError(
-            f"{_option(KINDS[kind])} is nothing for this objective: it reads "
+            f"{_option(KINDS[kind])} does not go with this objective, which reads "
             + " or ".join(_option(KINDS[known]) for known in reads)
         )
     if wanted.scale is not None and kind != "graded":

@@ -97,7 +97,7 @@ def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
         for cells in reader:
             yield reader.line_num, cells
     except csv.Error as error:
-        raise InputError(f"{path} line {reader.line_num} is no valid CSV ({error}): mend it") from None
+        raise InputError(f"{path} line {reader.line_num} is not valid CSV ({error}): fix the line") from None
 
 
 def _layout(path: Path, opening: Sequence[str]) -> _Layout:
@@ -120,12 +120,12 @@ def _layout(path: Path, opening: Sequence[str]) -> _Layout:
 def _graded(path: Path, number: int, cells: Sequence[str], layout: _Layout) -> tuple[float, str, str]:
     wanted = max(layout.score, layout.first, layout.second)
     if wanted >= len(cells):
-        raise InputError(f"{path} line {number} has {len(cells)} columns, column {wanted + 1} is wanted: mend the line")
+        raise InputError(f"{path} line {number} has {len(cells)} columns, column {wanted + 1} is wanted: fix the line")
     score, first, second = (cells[column].strip() for column in (layout.score, layout.first, layout.second))
     if not _is_number(score):
         raise InputError(f"{path} line {number}: the score {score!r} is no number")
     if not first or not second:
-        raise InputError(f"{path} line {number}: a sentence is empty: mend the line, or leave it out")
+        raise InputError(f"{path} line {number}: a sentence is empty: fix the line, or remove it")
     return float(score), first, second
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Sizes of a translation model; the defaults are the bundled starter's."""
+    """Sizes of a translation model; the defaults are the bundled models'."""
 
     d_model: int = 256
     ffn: int = 768

@@ -43,7 +43,7 @@ CODE = re.compile(r">>[^<>\s]+<< ?")
 
 @dataclass(frozen=True, slots=True)
 class MarianRecipe:
-    """Everything that decides the result beside the text; the defaults made the bundled models.
+    """Everything that decides the result beside the text.
 
     Attributes:
         start: A MarianMT directory or Hub name to fine-tune (sizes and vocabulary are then its own), or None.

@@ -55,7 +55,7 @@ def find_scoring(data: str, precision: Precision) -> Scoring:
     """Read the benchmarks in `data` (a folder, or `hf:ORGANISATION`).
 
     Raises:
-        InputError: None of them is there, or a file of them is no good.
+        InputError: None of them is there, or one of their files cannot be read.
     """
     from trainers.evaluation.suite import find_suites
 
