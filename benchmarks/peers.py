@@ -129,7 +129,7 @@ def nlpaug_synonym(_settings: Settings) -> Work:
     return lambda texts: _each(augmenter, texts)
 
 
-def nlpaug_contextual(models: Path, _decode: str) -> Work:
+def nlpaug_contextual(settings: Settings) -> Work:
     """ContextualWordEmbsAug of nlpaug with the bundled encoder, 20% of the words."""
     import nlpaug.augmenter.word as naw
 
@@ -151,7 +151,7 @@ def _each(augmenter: Any, texts: Sequence[str]) -> list[str | None]:  # noqa: AN
 def our_view(name: str) -> Callable[[Settings], Work]:
     """One of our views in this process, to compare with a peer that is loaded."""
 
-    def load(_settings: Settings) -> Work:
+    def load(settings: Settings) -> Work:
         view = make_view(ViewSpec(name), device="cpu")
         signature = view.spec.signature()
         return lambda texts: [one.text for one in view(texts, [row_seed(0, text, signature) for text in texts])]
