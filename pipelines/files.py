@@ -1,4 +1,4 @@
-"""Atomic writes (recognisable temporary files, fsync, rename), and hashes of files."""
+"""Files and objects that appear whole or not at all, and their hashes; a path may be an address such as s3://."""
 
 import hashlib
 import io
@@ -6,16 +6,17 @@ import json
 import os
 import re
 import shutil
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import xxhash
 
-from augment.errors import TwinviewsError
+from augment.errors import InputError, MissingExtraError, TwinviewsError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -26,6 +27,43 @@ UNSEALED = "0" * 16
 SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
 SETTLED_SECONDS = 1.0
 """A file changed more recently may change again without a new timestamp, as file systems' clocks are coarse."""
+ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
+"""`s3://bucket/folder`, or what is left of it after `Path` took it for a path on this machine."""
+
+
+def locate(name: str | Path) -> Path:
+    """A path on this machine as it is; an address of fsspec's (`s3://`, `gs://`, ...) as an object much like a `Path`.
+
+    Raises:
+        MissingExtraError: What reads such addresses is not installed.
+        InputError: There is no such kind of address.
+    """
+    found = ADDRESS.fullmatch(str(name))
+    if found is None:
+        return Path(name)
+    try:
+        from upath import UPath
+
+        place = UPath(f"{found[1]}://{found[2]}")
+        place.fs  # noqa: B018 - finds out whether it can be read
+    except ImportError:
+        raise MissingExtraError(f"{found[1]}://", "s3") from None
+    except ValueError as error:
+        raise InputError(f"{name}: {error}: give a path, or an address such as s3://bucket/folder") from None
+    return cast(Path, place)
+
+
+def is_remote(path: Path) -> bool:
+    """Whether a path is an address: objects there appear whole when they are put, and folders are only names."""
+    return not isinstance(path, Path)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, unless they are there, so that they survive a power cut."""
+    missing = [] if is_remote(path) else [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
 
 
 def temporary_of(path: Path) -> Path:
@@ -35,7 +73,7 @@ def temporary_of(path: Path) -> Path:
 
 def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
     """Our temporary files and folders in a folder, each with the name of the output that it was to become."""
-    for entry in folder.iterdir() if folder.is_dir() else ():
+    for entry in folder.iterdir() if not is_remote(folder) and folder.is_dir() else ():
         made = TEMPORARY.fullmatch(entry.name)
         if made is not None:
             yield entry, made[1]
@@ -106,6 +144,12 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         TwinviewsError: It cannot be written.
     """
+    if is_remote(path):
+        with tempfile.NamedTemporaryFile() as spool:
+            yield cast(BinaryIO, spool)
+            spool.flush()
+            _put(path, lambda place: place.fs.put_file(spool.name, place.path))
+        return
     with temporary_file(path) as stream:
         yield stream
         stream.flush()
@@ -123,12 +167,26 @@ def write_whole(path: Path, content: bytes | str) -> None:
     data = content.encode() if isinstance(content, str) else content
     if path.is_file() and path.read_bytes() == data:
         return
+    if is_remote(path):
+        _put(path, lambda place: place.write_bytes(data))
+        return
     with whole_file(path) as stream:
         stream.write(data)
 
 
+def _put(path: Path, put: Callable[[Any], object]) -> None:
+    try:
+        put(path)
+    except OSError as error:
+        raise TwinviewsError(
+            f"{path} cannot be written ({error}): fix that, then run the same command again to go on"
+        ) from None
+
+
 def sha256_of(path: Path) -> str:
     """The sha256 of a file, in hex; a file that has not changed since is not read again by this process."""
+    if is_remote(path):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
     status = path.stat()
     key = (str(path.absolute()), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     if time.time() - max(status.st_mtime, status.st_ctime) < SETTLED_SECONDS:

@@ -15,10 +15,11 @@ import datasets
 import pyarrow as pa
 import pytest
 
-from augment.view import ViewSpec, make_view
+from augment.view import View, ViewSpec, make_view
 from pipelines.folder import open_dataset
-from pipelines.job import plan_view, process_rows
-from pipelines.shards import Shards
+from pipelines.plan import Plan
+from pipelines.views.rows import read_sentences, view_rows, view_sentences
+from pipelines.views.run import plan_view
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Augment = Callable[..., Any]
@@ -256,11 +257,13 @@ def test_a_view_is_a_function_of_plan_and_rows(augment: Augment, lines: Path) ->
     source = open_dataset(Path("data/sentences"), "sentences")
     view = make_view(ViewSpec("span-mask"))
     plan = plan_view(view, source, seed=3, shard_size=20)
-    rows = Shards(source.path, source.receipts).read(20, 40)
-    first = list(process_rows(plan, rows, view))
-    assert first == list(process_rows(plan, rows, make_view(ViewSpec("span-mask"))))
     other = plan_view(view, source, seed=4, shard_size=20)
-    assert first != list(process_rows(other, rows, view))
+
+    def rows(plan: Plan, view: View) -> pa.Table:
+        sentences = read_sentences(plan, source.read(20, 40))
+        return view_rows(plan, sentences, view_sentences(plan, view, sentences))
+
+    assert rows(plan, view) == rows(plan, make_view(ViewSpec("span-mask"))) != rows(other, view)
 
 
 def test_dry_run_writes_nothing(augment: Augment, folder: Path) -> None:
