@@ -36,7 +36,7 @@ def locate(name: str | Path) -> Path:
 
     Raises:
         MissingExtraError: What reads such addresses is not installed.
-        InputError: There is no such kind of address.
+        InputError: There is no such kind of address, or nothing answers there.
     """
     found = ADDRESS.fullmatch(str(name))
     if found is None:
@@ -44,12 +44,16 @@ def locate(name: str | Path) -> Path:
     try:
         from upath import UPath
 
-        place = UPath(f"{found[1]}://{found[2]}")
-        place.fs  # noqa: B018 - finds out whether it can be read
+        # Other processes write there too, so no listing may be remembered.
+        place = UPath(f"{found[1]}://{found[2]}", use_listings_cache=False)
+        place.exists()
     except ImportError:
         raise MissingExtraError(f"{found[1]}://", "s3") from None
-    except ValueError as error:
-        raise InputError(f"{name}: {error}: give a path, or an address such as s3://bucket/folder") from None
+    except Exception as error:  # whatever a store's library raises where credentials or networks are missing
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise InputError(
+            f"{found[1]}://{found[2]} cannot be reached ({reason}): check the address and your credentials"
+        ) from None
     return cast(Path, place)
 
 

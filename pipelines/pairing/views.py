@@ -9,6 +9,7 @@ from typing import Any
 from augment.errors import InputError
 from augment.view import ViewSpec, view_names, view_says
 from pipelines.console import note
+from pipelines.files import locate
 from pipelines.folder import Dataset, finished_dataset
 from pipelines.pairing.candidates import ViewPolicy
 from pipelines.pairing.sides import ORIGINAL, Pairing, Side
@@ -80,7 +81,7 @@ def _check_view(policy: ViewPolicy, choice: Choice) -> None:
 
 def view_folder(name: str) -> Path:
     """The folder of a view that is named by its folder in `data/views/` or by a path."""
-    return Path(name) if read_plan(Path(name)) is not None else VIEWS / name
+    return locate(name) if read_plan(locate(name)) is not None else VIEWS / name
 
 
 def spec_of(name: str) -> ViewSpec:

@@ -50,17 +50,23 @@ def read_sentences(
     """
     found, known = stored.find(table) if stored is not None else ([], None)
     places = sorted({*range(table.num_rows)}.difference(found)) if found else range(table.num_rows)
-    wanted = table.take(list(places)) if found else table
+    wanted = _take(table, places) if found else table
     ids, texts = (wanted.column(name).to_pylist() for name in ("id", "text"))
     viewed = None
     if between is not None:
         if not between.column("id").equals(table.column("id")):
             raise TwinviewsError("the pivots lie beside other sentences: remove data/pivots and run again")
-        between = between.take(list(places)) if found else between
+        between = _take(between, places) if found else between
         columns = (between.column(name).to_pylist() for name in VIEWED)
         viewed = [Viewed(*row) for row in zip(*columns, strict=True)]
     seeds = [row_seed(plan.seed or 0, identity, plan.signature or "") for identity in ids]
     return Sentences(table, places, texts, seeds, viewed, known)
+
+
+def _take(table: Any, places: Sequence[int]) -> Any:  # noqa: ANN401 - pyarrow tables
+    import pyarrow as pa
+
+    return table.take(pa.array(places, pa.int64()))
 
 
 def view_sentences(plan: Plan, view: View, sentences: Sentences) -> Sequence[Viewed]:
@@ -110,7 +116,7 @@ def view_rows(plan: Plan, sentences: Sentences, viewed: Sequence[Viewed]) -> Any
     }
     schema, table = view_schema(), sentences.table.select(["id", "text"])
     if sentences.stored is not None:
-        table = table.take(list(sentences.places))
+        table = _take(table, sentences.places)
     with blamed(ENTRY_POINT_GROUP, plan.name):
         for name, column in values.items():
             table = table.append_column(schema.field(name), pa.array(column, schema.field(name).type))

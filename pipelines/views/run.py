@@ -15,7 +15,7 @@ from augment.view import Runtime, StagedView, View, ViewSpec, view_says
 from pipelines.card import view_card
 from pipelines.claim import claim, remove_dataset, remove_leftovers
 from pipelines.console import note, progress
-from pipelines.files import write_whole
+from pipelines.files import is_remote, write_whole
 from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, count_receipts, finalise, finished_dataset, view_schema
 from pipelines.lock import locked_folder
 from pipelines.plan import PLAN_FILE, Input, Plan, cut_rows, read_plan
@@ -124,18 +124,20 @@ def plan_run(
     if not isinstance(view, StagedView):
         return run
     through = plan_run(view.through, source, runtime, seed=seed, limit=limit, shard_size=shard_size, names=names)
-    place = _pivot_folder(view.through.spec, through.plan)
-    stored = tuple(folder for folder in folders_like(through.plan, (PIVOTS, VIEWS)) if folder != place)
+    # Workers on other machines find them where they find the view.
+    pivots = run.out.parent / PIVOTS.name if is_remote(run.out) else PIVOTS
+    place = pivots / _pivot_label(view.through.spec, through.plan)
+    stored = tuple(folder for folder in folders_like(through.plan, (pivots, VIEWS)) if folder != place)
     return replace(run, through=replace(through, out=place, stored=stored))
 
 
-def _pivot_folder(spec: ViewSpec, plan: Plan) -> Path:
-    """Where the rows go that a staged view is made through: `data/pivots/translate-de-1f0c…`, one for each plan."""
+def _pivot_label(spec: ViewSpec, plan: Plan) -> str:
+    """The folder of the rows that a staged view is made through: `translate-de-1f0c…`, one for each plan."""
     label = view_label(spec)
     if not plan.inputs[0].sha256:  # of sentences that were only counted
-        return PIVOTS / f"{label}-…"
+        return f"{label}-…"
     parts = [plan.signature, plan.seed, plan.limit, plan.shard_size, *(item.sha256 for item in plan.inputs)]
-    return PIVOTS / f"{label}-{xxhash.xxh64_hexdigest(repr(parts).encode())[:8]}"
+    return f"{label}-{xxhash.xxh64_hexdigest(repr(parts).encode())[:8]}"
 
 
 def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
