@@ -74,11 +74,11 @@ class Back:
             return Viewed(None, "failed", f"pivot-{pivot.reason}")
         return Viewed(pivot.text[::-1][self.spec.params["cut"]:] + "!", pivot=pivot.text)
 '''
+BUILD = "\n\ndef build(params, runtime):\n    return View(params)\n"
 PLUGINS = {
     "staged_views": VIEWS,
-    "view_there": "from staged_views import PARAMS, There\n\nNAMED_BY = 'to'\n\n\ndef build(params, runtime):\n    return There(params)\n",
-    "view_back": "from staged_views import BACK_PARAMS as PARAMS, Back\n\nNAMED_BY = 'pivot'\n\n\n"
-    "def build(params, runtime):\n    return Back(params)\n",
+    "view_there": "from staged_views import PARAMS, There as View\n\nNAMED_BY = 'to'\n" + BUILD,
+    "view_back": "from staged_views import BACK_PARAMS as PARAMS, Back as View\n\nNAMED_BY = 'pivot'\n" + BUILD,
 }
 COMMAND = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.cli import main; main()"
