@@ -10,8 +10,8 @@ from typing import Any
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.view import WEIGHTS_PARAMS
-from pipelines.views.window import AHEAD, Made, Window, make_windows
-from pipelines.views.work import ViewRun
+from pipelines.views.window import AHEAD, Made, Window
+from pipelines.views.work import ViewRun, make_windows
 
 
 def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: str | None) -> Generator[Made]:
@@ -94,7 +94,7 @@ class Worker:
                 yield window
 
         try:
-            for made in make_windows(self._run.stages(), windows()):
+            for made in make_windows(self._run, windows()):
                 asked.popleft().set_result(made)
         except BaseException as error:
             for window in asked:  # the run ends with the first error

@@ -23,8 +23,8 @@ from pipelines.shards import RECEIPTS, Receipt, check_file, valid_receipt
 from pipelines.views.cluster import run_cluster
 from pipelines.views.sentences import DATA
 from pipelines.views.stored import folders_like
-from pipelines.views.window import AHEAD, Windows, make_windows
-from pipelines.views.work import ViewRun
+from pipelines.views.window import AHEAD, Windows
+from pipelines.views.work import ViewRun, make_windows
 from pipelines.views.workers import run_workers
 
 VIEWS = DATA / "views"
@@ -219,7 +219,7 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     if not missing:
         return 0
     if is_here:
-        running = make_windows(run.stages(), windows)
+        running = make_windows(run, windows, run.view)
     elif execution.engine == "local":
         running = run_workers(run, windows, workers)
     else:

@@ -1,12 +1,14 @@
-"""What a worker needs to make some rows of a view: where they come from, where they go, and the plan."""
+"""A window at work: reading, making and writing overlap."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from augment.seconds import timed
+from augment.seconds import SECONDS, Stage, timed
 from augment.view import Runtime, View, Viewed, ViewSpec, make_view
 from pipelines.folder import Dataset
 from pipelines.plan import Plan
@@ -14,7 +16,7 @@ from pipelines.recipe import recipe_text
 from pipelines.shards import Receipt, commit_shards
 from pipelines.views.rows import Sentences, read_sentences, view_rows, view_sentences
 from pipelines.views.stored import StoredRows
-from pipelines.views.window import Stages, Window
+from pipelines.views.window import Made, Window
 
 
 @dataclass(frozen=True)
@@ -67,17 +69,13 @@ class ViewRun:
     def _stored_rows(self) -> StoredRows | None:
         return StoredRows(self.stored) if self.stored else None
 
-    def stages(self, runtime: Runtime | None = None) -> Stages:
-        """What is done with a window, on a device of this process."""
-        view = self.view or build_view(ViewSpec(self.plan.name, self.plan.params), runtime or self.runtime)
-        return Stages(
-            lambda window: self._read(window, view),
-            lambda sentences: view_sentences(self.plan, view, sentences),
-            self._write,
-        )
-
-    def _read(self, window: Window, view: View) -> Sentences:
+    def read_next(self, windows: Iterator[Window], view: View) -> tuple[Window, Sentences | None]:
+        """The next window and its sentences, tokenised for the view; None for these if there is none."""
         import pyarrow as pa
+
+        window = next(windows, [])
+        if not window:
+            return window, None
 
         def rows(dataset: Dataset) -> Any:  # noqa: ANN401 - a pyarrow table
             return pa.concat_tables([dataset.read(*self.plan.shards[index]) for index in window])
@@ -88,9 +86,10 @@ class ViewRun:
         if hasattr(view, "tokenise"):
             with timed("tokenise"):
                 view.tokenise(sentences.texts, sentences.between)
-        return sentences
+        return window, sentences
 
-    def _write(self, window: Window, sentences: Sentences, viewed: Sequence[Viewed]) -> list[Receipt]:
+    def write(self, window: Window, sentences: Sentences, viewed: Sequence[Viewed]) -> list[Receipt]:
+        """Commit the shards of a window."""
         table, tables, start = view_rows(self.plan, sentences, viewed), {}, 0
         for index in window:
             first, last = self.plan.shards[index]
@@ -108,3 +107,70 @@ def build_view(spec: ViewSpec, runtime: Runtime | None = None) -> View:
     """
     runtime = runtime or Runtime()
     return make_view(spec, device=runtime.device, batch_tokens=runtime.batch_tokens)
+
+
+def make_windows(run: ViewRun, windows: Iterable[Window], view: View | None = None) -> Generator[Made]:
+    """Make and commit windows; while one is made the next one is read and the one before it is written.
+
+    At most one waits on either side, so memory does not grow. The model runs in this thread, where Ctrl-C arrives; an
+    error of any stage is raised here, when the others have ended.
+
+    Args:
+        run: What to make.
+        windows: Asked for when the one before is begun; the next one may take its time to come.
+        view: Of the run, on a device of this process; made from the plan if None.
+    """
+    view = view or build_view(ViewSpec(run.plan.name, run.plan.params), run.runtime)
+    source = iter(windows)
+    reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
+    behind: Future[tuple[list[Receipt], float]] | None = None
+    spent = dict(SECONDS)
+    try:
+        ahead = reader.submit(run.read_next, source, view)
+        while True:
+            if behind is not None:
+                either: set[Future[Any]] = {ahead, behind}
+                wait(either, return_when=FIRST_COMPLETED)
+                if not ahead.done():  # nothing may come for long
+                    yield _made(behind, spent)
+                    behind = None
+            started = time.monotonic()
+            window, sentences = ahead.result()
+            if sentences is None:
+                break
+            ahead = reader.submit(run.read_next, source, view)
+            viewed = _make(run, view, sentences)
+            if behind is not None:
+                yield _made(behind, spent)
+            behind = writer.submit(_write, run, window, sentences, viewed, started)
+        if behind is not None:
+            yield _made(behind, spent)
+    finally:
+        reader.shutdown(wait=False, cancel_futures=True)  # it may be waiting for windows, and changes nothing
+        writer.shutdown()
+
+
+def _make(run: ViewRun, view: View, sentences: Sentences) -> Sequence[Viewed]:
+    known = SECONDS["model"]
+    started = time.perf_counter()
+    viewed = view_sentences(run.plan, view, sentences)
+    if SECONDS["model"] == known:  # a view that does not say what it waits for
+        SECONDS["model"] += time.perf_counter() - started
+    return viewed
+
+
+def _write(
+    run: ViewRun, window: Window, sentences: Sentences, viewed: Sequence[Viewed], started: float
+) -> tuple[list[Receipt], float]:
+    with timed("write"):
+        receipts = run.write(window, sentences, viewed)
+    return receipts, time.monotonic() - started
+
+
+def _made(written: Future[tuple[list[Receipt], float]], spent: dict[Stage, float]) -> Made:
+    """What was written, with the seconds that were spent since `spent`, which is set to now."""
+    receipts, seconds = written.result()
+    now = dict(SECONDS)
+    stages = {stage: total - spent.get(stage, 0) for stage, total in now.items()}
+    spent.update(now)
+    return Made(receipts, seconds, stages)

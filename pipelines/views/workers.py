@@ -13,8 +13,8 @@ from typing import Any
 from augment.device import device_kind, usable_cores
 from augment.errors import TwinviewsError
 from augment.view import WEIGHTS_PARAMS
-from pipelines.views.window import AHEAD, Made, Window, make_windows
-from pipelines.views.work import ViewRun
+from pipelines.views.window import AHEAD, Made, Window
+from pipelines.views.work import ViewRun, make_windows
 
 
 def run_workers(run: ViewRun, windows: Iterable[Window], workers: int) -> Generator[Made]:
@@ -79,8 +79,8 @@ def _work(connection: Connection, run: ViewRun, number: int, workers: int) -> No
             # Asking for the GPUs means importing torch, which a view without weights has no use for.
             has_weights = any(run.plan.params.get(key) is not None for key in WEIGHTS_PARAMS)
             device = _device(run.runtime.device, number) if has_weights else run.runtime.device
-            stages = run.stages(replace(run.runtime, device=device))
-            for made in make_windows(stages, iter(connection.recv, None)):
+            run = replace(run, runtime=replace(run.runtime, device=device))
+            for made in make_windows(run, iter(connection.recv, None)):
                 connection.send(made)
             connection.send(None)
         except Exception as error:

@@ -63,7 +63,8 @@ def test_a_view_in_a_store_has_the_same_bytes(
     augment: Augment, lines: Path, bucket: Bucket, workers: int, caplog: pytest.LogCaptureFixture
 ) -> None:
     run = ["span-mask", "--shard-size", 16, "--workers", workers]
-    assert augment(*run, lines, "--out", "here").code == 0
+    augment("ingest", lines)
+    assert augment(*run, "--out", "here").code == 0
     done = augment(*run, "--out", "s3://views/views/mask", "--json")
     assert done.code == 0, done.err
     assert "s3://views/views/mask has no locks" in caplog.text
