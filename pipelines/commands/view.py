@@ -178,6 +178,8 @@ def _is_simple(annotation: Any) -> bool:  # noqa: ANN401 - any type
 
 def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     """Make a dataset of each view and print what became of its rows; `out` holds several in folders of their own."""
+    if options.address is not None and options.engine != "ray":
+        raise InputError(f"--address {options.address} is a Ray cluster's: add --engine ray, or leave it out")
     runtime = Runtime(options.device, options.batch_tokens)
     execution = Execution(runtime, options.workers, options.engine, options.address, options.overwrite, options.profile)
     sources = options.sources or []

@@ -28,8 +28,9 @@ def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: 
     try:
         # Every worker gets a GPU to itself if there are any and the view has weights.
         has_weights = any(run.plan.params.get(key) is not None for key in WEIGHTS_PARAMS)
-        gpus = 1 if has_weights and run.runtime.device != "cpu" and ray.cluster_resources().get("GPU") else 0
-        remote = ray.remote(num_gpus=gpus, max_restarts=-1, max_task_retries=-1, max_concurrency=AHEAD)(Worker)
+        gpus = int(ray.cluster_resources().get("GPU", 0)) if has_weights and run.runtime.device != "cpu" else 0
+        workers = min(workers, gpus or workers)
+        remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1, max_concurrency=AHEAD)(Worker)
         actors = [remote.remote(run.for_worker()) for _ in range(workers)]
         source = iter(windows)
         asked = {}
