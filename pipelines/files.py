@@ -5,6 +5,7 @@ import io
 import json
 import os
 import re
+import secrets
 import shutil
 import tempfile
 import time
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
-"""Names of our temporary files and folders: the output's name, the process, and the program that made them."""
+"""Names of our temporary files and folders: the output's name, a number, and the program that made them."""
 UNSEALED = "0" * 16
 SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
 SETTLED_SECONDS = 1.0
@@ -71,8 +72,8 @@ def make_folder(path: Path) -> None:
 
 
 def temporary_of(path: Path) -> Path:
-    """Where this process makes what will be `path`, in the same folder."""
-    return path.with_name(f".{path.name}.{os.getpid()}.augment.tmp")
+    """Where what will be `path` is made, in the same folder; another place at every call, also on other machines."""
+    return path.with_name(f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp")
 
 
 def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:

@@ -172,12 +172,12 @@ def test_the_same_sentences_from_another_folder_are_the_same_plan(augment: Augme
 
 def test_a_second_writer_is_refused(start: Start, lines: Path, folder: Path, augment: Augment) -> None:
     augment("ingest", lines)
-    process = start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.1)
+    process = start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.3)
     wait_for(lambda: committed(folder / "out") >= 1)
-    second = finish(start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.1))
+    second = finish(start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.3))
     assert second[0] == 2
     assert second[2].startswith(f"error: out is being written by another process (pid {process.pid}: ")
-    assert second[2].endswith("slow --out out --shard-size 5 --nap 0.1): wait for it, or choose another --out\n")
+    assert second[2].endswith("slow --out out --shard-size 5 --nap 0.3): wait for it, or choose another --out\n")
     assert finish(process)[0] == 0
 
 
