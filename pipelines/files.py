@@ -121,16 +121,29 @@ class _NamedFile(io.FileIO):
 
 
 @contextmanager
-def temporary_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write beside `path` that is removed when the block ends, unless it was renamed.
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
     Raises:
         TwinviewsError: It cannot be written, because the disk is full for instance; the line names `path`.
     """
+    if is_remote(path):
+        with tempfile.NamedTemporaryFile() as spool:
+            yield cast(BinaryIO, spool)
+            spool.flush()
+            _put(path, lambda place: place.fs.put_file(spool.name, place.path))
+        return
     temporary = str(temporary_of(path))
     try:
         with io.BufferedWriter(_NamedFile(temporary, "w")) as stream:
             yield stream
+            stream.flush()
+            try:
+                os.fsync(stream.fileno())
+            except OSError as error:
+                error.filename = temporary
+                raise
+            os.replace(temporary, path)
     except OSError as error:
         if error.filename != temporary:
             raise
@@ -140,30 +153,6 @@ def temporary_file(path: Path) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):  # there is no such folder, which was reported above
             os.unlink(temporary)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that appears at `path` only when the block ends well, complete and on the disk.
-
-    Raises:
-        TwinviewsError: It cannot be written.
-    """
-    if is_remote(path):
-        with tempfile.NamedTemporaryFile() as spool:
-            yield cast(BinaryIO, spool)
-            spool.flush()
-            _put(path, lambda place: place.fs.put_file(spool.name, place.path))
-        return
-    with temporary_file(path) as stream:
-        yield stream
-        stream.flush()
-        try:
-            os.fsync(stream.fileno())
-        except OSError as error:
-            error.filename = stream.name
-            raise
-        os.replace(stream.name, path)
     sync_folder(path.parent)
 
 
