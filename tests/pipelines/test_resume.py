@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -222,6 +223,21 @@ def test_a_disk_that_takes_no_more_is_one_line_and_the_run_goes_on_later(augment
     )
     assert augment("span-mask", lines, "--out", "out").code == 0
     assert content(Path("out")) == content(Path("undisturbed"))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_view_that_fails_ends_all_stages_with_one_line(start: Start, lines: Path, folder: Path, workers: int) -> None:
+    code, _, err = finish(start("slow", lines, "--nap", -1, "--shard-size", 5, "--workers", workers, "--out", "out"))
+    assert (code, err.count("\n")) == (1, 2)
+    assert err.splitlines()[-1].startswith("error: view 'slow' of slow_view failed: ValueError: sleep length")
+    assert list((folder / "out").glob("*")) == []
+
+
+def test_the_profile_counts_every_stage(start: Start, lines: Path, folder: Path) -> None:
+    code, out, err = finish(start("slow", lines, "--nap", 0.01, "--shard-size", 5, "--profile", "--json"))
+    assert (code, json.loads(out)["made_now"]) == (0, 60)
+    assert re.search(r"data/views/slow: \S+ s: read \S+, tokenise 0.00, model \d+\.\d\d, detokenise 0.00, write", err)
+    assert "waiting" in err
 
 
 def test_statuses_and_reasons_are_counted(start: Start, lines: Path, folder: Path) -> None:
