@@ -32,3 +32,7 @@ class MissingExtraError(InputError):
         super().__init__(f"{feature} needs an extra that is not installed: pip install 'twinviews[{extra}]'")
         self.feature = feature
         self.extra = extra
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        """Another process gets the same error."""
+        return type(self), (self.feature, self.extra)

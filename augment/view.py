@@ -97,7 +97,8 @@ class Runtime:
 class View(Protocol):
     """Sentences and one seed each in, one Viewed each out, in order; `spec` holds all parameters, resolved.
 
-    A view whose text no seed changes may say so by an attribute `draws = False`.
+    A view whose text no seed changes may say so by an attribute `draws = False`. One that tokenises may have a method
+    `tokenise(texts, between=None)`, which a pipeline calls ahead of the view itself, in another thread.
     """
 
     @property
@@ -144,6 +145,16 @@ def view_module(name: str) -> ModuleType:
         InputError: There is no such view.
     """
     return plugin_module(VIEWS_PACKAGE, ENTRY_POINT_GROUP, name)
+
+
+def view_says(name: str, what: str, default: Any = None) -> Any:  # noqa: ANN401 - whatever a module says
+    """What a view's module says of its datasets, each line of which may be missing; `default` where nothing is said.
+
+    `NAMED_BY`: the parameter that a default folder's name carries, so that `--pivot de` and `--pivot fr` lie side by
+    side. `ENDS_IN`: the parameter with the language that its texts end in, of several hops the last.
+    `KEEPS_MASKS`: whether mask tokens belong in its texts.
+    """
+    return getattr(view_module(name), what, default) if name in view_names() else default
 
 
 def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:

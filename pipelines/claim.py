@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from augment.errors import InputError
-from pipelines.files import remove_temporary, temporaries
+from pipelines.files import is_remote, remove_temporary, temporaries
 from pipelines.folder import CARD_FILE, COUNTS_FILE, INFO_FILE, RECIPE_FILE, STATE_FILE, read_state
 from pipelines.lock import LOCK
 from pipelines.plan import PLAN_FILE, Plan, read_plan
@@ -76,7 +76,7 @@ def remove_dataset(folder: Path) -> None:
         (folder / shard_name(index)).unlink(missing_ok=True)
     for entry, _ in temporaries(folder / RECEIPTS):
         remove_temporary(entry)
-    if (folder / RECEIPTS).exists():
+    if not is_remote(folder) and (folder / RECEIPTS).exists():
         (folder / RECEIPTS).rmdir()
     for name in FILES:
         (folder / name).unlink(missing_ok=True)

@@ -1,41 +1,84 @@
-"""Atomic writes (recognisable temporary files, fsync, rename), and hashes of files."""
+"""Files and objects that appear whole or not at all, and their hashes; a path may be an address such as s3://."""
 
 import hashlib
 import io
 import json
 import os
 import re
+import secrets
 import shutil
+import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import xxhash
 
-from augment.errors import TwinviewsError
+from augment.errors import InputError, MissingExtraError, TwinviewsError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
-"""Names of our temporary files and folders: the output's name, the process, and the program that made them."""
+"""Names of our temporary files and folders: the output's name, a number, and the program that made them."""
 UNSEALED = "0" * 16
 SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
 SETTLED_SECONDS = 1.0
 """A file changed more recently may change again without a new timestamp, as file systems' clocks are coarse."""
+ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
+"""`s3://bucket/folder`, or what is left of it after `Path` took it for a path on this machine."""
+
+
+def locate(name: str | Path) -> Path:
+    """A path on this machine as it is; an address of fsspec's (`s3://`, `gs://`, ...) as an object much like a `Path`.
+
+    Raises:
+        MissingExtraError: What reads such addresses is not installed.
+        InputError: There is no such kind of address, or nothing answers there.
+    """
+    found = ADDRESS.fullmatch(str(name))
+    if found is None:
+        return Path(name)
+    try:
+        from upath import UPath
+
+        # Other processes write there too, so no listing may be remembered.
+        place = UPath(f"{found[1]}://{found[2]}", use_listings_cache=False)
+        place.exists()
+    except ImportError:
+        raise MissingExtraError(f"{found[1]}://", "s3") from None
+    except Exception as error:  # whatever a store's library raises where credentials or networks are missing
+        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise InputError(
+            f"{found[1]}://{found[2]} cannot be reached ({reason}): check the address and your credentials"
+        ) from None
+    return cast(Path, place)
+
+
+def is_remote(path: Path) -> bool:
+    """Whether a path is an address: objects there appear whole when they are put, and folders are only names."""
+    return not isinstance(path, Path)
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and those above it, unless they are there, so that they survive a power cut."""
+    missing = [] if is_remote(path) else [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(missing):
+        folder.mkdir(exist_ok=True)
+        sync_folder(folder.parent)
 
 
 def temporary_of(path: Path) -> Path:
-    """Where this process makes what will be `path`, in the same folder."""
-    return path.with_name(f".{path.name}.{os.getpid()}.augment.tmp")
+    """Where what will be `path` is made, in the same folder; another place at every call, also on other machines."""
+    return path.with_name(f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp")
 
 
 def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
     """Our temporary files and folders in a folder, each with the name of the output that it was to become."""
-    for entry in folder.iterdir() if folder.is_dir() else ():
+    for entry in folder.iterdir() if not is_remote(folder) and folder.is_dir() else ():
         made = TEMPORARY.fullmatch(entry.name)
         if made is not None:
             yield entry, made[1]
@@ -78,16 +121,29 @@ class _NamedFile(io.FileIO):
 
 
 @contextmanager
-def temporary_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write beside `path` that is removed when the block ends, unless it was renamed.
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
     Raises:
         TwinviewsError: It cannot be written, because the disk is full for instance; the line names `path`.
     """
+    if is_remote(path):
+        with tempfile.NamedTemporaryFile() as spool:
+            yield cast(BinaryIO, spool)
+            spool.flush()
+            _put(path, lambda place: place.fs.put_file(spool.name, place.path))
+        return
     temporary = str(temporary_of(path))
     try:
         with io.BufferedWriter(_NamedFile(temporary, "w")) as stream:
             yield stream
+            stream.flush()
+            try:
+                os.fsync(stream.fileno())
+            except OSError as error:
+                error.filename = temporary
+                raise
+            os.replace(temporary, path)
     except OSError as error:
         if error.filename != temporary:
             raise
@@ -97,24 +153,6 @@ def temporary_file(path: Path) -> Iterator[BinaryIO]:
     finally:
         with suppress(OSError):  # there is no such folder, which was reported above
             os.unlink(temporary)
-
-
-@contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write that appears at `path` only when the block ends well, complete and on the disk.
-
-    Raises:
-        TwinviewsError: It cannot be written.
-    """
-    with temporary_file(path) as stream:
-        yield stream
-        stream.flush()
-        try:
-            os.fsync(stream.fileno())
-        except OSError as error:
-            error.filename = stream.name
-            raise
-        os.replace(stream.name, path)
     sync_folder(path.parent)
 
 
@@ -123,12 +161,26 @@ def write_whole(path: Path, content: bytes | str) -> None:
     data = content.encode() if isinstance(content, str) else content
     if path.is_file() and path.read_bytes() == data:
         return
+    if is_remote(path):
+        _put(path, lambda place: place.write_bytes(data))
+        return
     with whole_file(path) as stream:
         stream.write(data)
 
 
+def _put(path: Path, put: Callable[[Any], object]) -> None:
+    try:
+        put(path)
+    except OSError as error:
+        raise TwinviewsError(
+            f"{path} cannot be written ({error}): fix that, then run the same command again to go on"
+        ) from None
+
+
 def sha256_of(path: Path) -> str:
     """The sha256 of a file, in hex; a file that has not changed since is not read again by this process."""
+    if is_remote(path):
+        return hashlib.sha256(path.read_bytes()).hexdigest()
     status = path.stat()
     key = (str(path.absolute()), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     if time.time() - max(status.st_mtime, status.st_ctime) < SETTLED_SECONDS:

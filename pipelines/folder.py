@@ -2,16 +2,19 @@
 
 import hashlib
 import json
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 from augment.errors import InputError
 from pipelines.files import read_json, write_whole
 from pipelines.plan import PLAN_FILE, Kind, Plan, read_plan
-from pipelines.shards import Receipt, iterate_tables, shard_name, valid_receipt
+from pipelines.shards import Receipt, iterate_tables, read_table, shard_name, valid_receipt
 
 STATE_FILE = "state.json"
 INFO_FILE = "dataset_info.json"
@@ -27,7 +30,7 @@ COUNTED: Mapping[Kind, tuple[set[str], set[str]]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Dataset:
     """A finished dataset folder: its plan, the receipts of its shards, and what was counted when it was made."""
 
@@ -46,8 +49,24 @@ class Dataset:
         """sha256 over the shards' hashes, in order: the hash of the content."""
         return hashlib.sha256("".join(receipt.sha256 for receipt in self.receipts).encode()).hexdigest()
 
+    @cached_property
+    def _starts(self) -> list[int]:
+        """The first row of every shard, and the number of rows."""
+        return list(accumulate((receipt.rows for receipt in self.receipts), initial=0))
 
-@dataclass(frozen=True, slots=True)
+    def read(self, start: int, stop: int) -> Any:  # noqa: ANN401 - a pyarrow table
+        """Rows start to stop as one table; only the shards that hold them are looked for and opened."""
+        import pyarrow as pa
+
+        parts = []
+        for index in range(bisect_right(self._starts, start) - 1, bisect_left(self._starts, stop)):
+            receipt, first = self.receipts[index], self._starts[index]
+            table = read_table(self.path / receipt.file, receipt.sha256)
+            parts.append(table.slice(max(start - first, 0), min(stop - first, receipt.rows) - max(start - first, 0)))
+        return pa.concat_tables(parts)
+
+
+@dataclass(frozen=True)
 class CountedDataset(Dataset):
     """Sentences that a dry run counted and that are not there: no shards, and no hash of the content."""
 

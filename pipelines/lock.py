@@ -8,17 +8,22 @@ import logging
 import os
 import shlex
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import xxhash
+
 from augment.errors import InputError
+from pipelines.files import is_remote, make_folder
 
 logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
 """The lock of a folder lies in it under this name; that of a file lies beside it, its name being put before this."""
 MARK = b'{"twinviews": '
 """The first bytes of every lock file of ours."""
+NO_LOCKS = "warning: the file system of %s has no locks: make sure that no other machine or process writes there"
 
 
 @contextmanager
@@ -30,15 +35,21 @@ def locked_folder(out: Path) -> Iterator[None]:
     Raises:
         InputError: Another process holds it (the line says which), or something on the way to `out` is no folder.
     """
-    with _held(out / LOCK, out):
+    with _held(_remote_lock(out) if is_remote(out) else out / LOCK, out):
         yield
 
 
 @contextmanager
 def locked_file(out: Path) -> Iterator[None]:
     """Hold an output that is one file, and make the folders above it, as `locked_folder` does."""
-    with _held(out.with_name(f".{out.name}{LOCK}"), out):
+    with _held(_remote_lock(out) if is_remote(out) else out.with_name(f".{out.name}{LOCK}"), out):
         yield
+
+
+def _remote_lock(out: Path) -> Path:
+    """The lock file, on this machine, of an address."""
+    logger.warning(NO_LOCKS, out)
+    return Path(tempfile.gettempdir()) / f".{xxhash.xxh64_hexdigest(str(out).encode())}{LOCK}"
 
 
 @contextmanager
@@ -85,13 +96,13 @@ def _lock(descriptor: int, out: Path) -> None:
     except OSError as error:
         if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP):
             raise
-        logger.warning("warning: the file system of %s has no locks: make sure that no other process writes there", out)
+        logger.warning(NO_LOCKS, out)
 
 
 def _open(lock: Path, out: Path) -> int:
     for attempt in range(100):
         try:
-            lock.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(lock.parent)
             # O_NOFOLLOW: through a link we would write into somebody else's file.
             return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         except FileNotFoundError as error:  # a holder before us may have taken the folder away after we made it

@@ -1,22 +1,22 @@
 """Shards: Arrow IPC streams, committed one by one with a receipt each, and checked before they are read."""
 
 import hashlib
+import io
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from itertools import accumulate
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from augment.errors import InputError
-from pipelines.files import sha256_of, write_whole
+from pipelines.files import is_remote, make_folder, sha256_of, write_whole
 
 RECEIPTS = "receipts"
 BATCH_ROWS = 1_000
+WRITERS = 8
+"""Shards of a window that are written at a time."""
 SHARD = re.compile(r"data-(\d{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
@@ -76,7 +76,7 @@ def commit_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN4
     """Write one shard and then its receipt; a shard without a receipt does not count."""
     data = encode_table(table)
     receipt = make_receipt(index, table, hashlib.sha256(data).hexdigest())
-    (folder / RECEIPTS).mkdir(exist_ok=True)
+    make_folder(folder / RECEIPTS)
     write_whole(folder / receipt.file, data)
     write_whole(receipt_path(folder, index), receipt.to_json())
     return receipt
@@ -112,13 +112,13 @@ def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt 
     return receipt if intact and receipt is not None and rows in (None, receipt.rows) else None
 
 
-def check_stream_end(path: Path) -> None:
+def check_stream_end(path: Path, data: bytes | None = None) -> None:
     """Make sure that an IPC stream has its end marker: one cut between two batches would read as if it were complete.
 
     Raises:
         InputError: It has none.
     """
-    with path.open("rb") as stream:
+    with path.open("rb") if data is None else io.BytesIO(data) as stream:
         size = stream.seek(0, 2)
         stream.seek(max(0, size - len(END_OF_STREAM)))
         if stream.read() != END_OF_STREAM:
@@ -126,7 +126,7 @@ def check_stream_end(path: Path) -> None:
 
 
 def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - a pyarrow table
-    """All rows of one IPC stream, mapped into memory.
+    """All rows of one IPC stream, mapped into memory where it is a file.
 
     Args:
         path: The file.
@@ -138,52 +138,35 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
     import pyarrow as pa
 
     try:
-        check_file(path, sha256)
-        with pa.memory_map(str(path)) as mapped:
-            table = pa.ipc.open_stream(mapped).read_all()
+        data = path.read_bytes() if is_remote(path) else None
+        check_file(path, sha256, data)
+        with pa.memory_map(str(path)) if data is None else pa.BufferReader(data) as stream:
+            table = pa.ipc.open_stream(stream).read_all()
             if sha256 is None:
                 table.validate(full=True)
         # Again: the file may have been replaced since it was checked.
-        check_file(path, sha256)
+        check_file(path, sha256, data)
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} cannot be read, or is damaged ({error}): make it again") from None
     return table
 
 
-def check_file(path: Path, sha256: str | None) -> None:
-    """Make sure that a file matches its recorded hash or, without one, that it is a stream with its end marker.
+def check_file(path: Path, sha256: str | None, data: bytes | None = None) -> None:
+    """Make sure that a file (or its content `data`) matches its hash or, without one, is a stream with its end marker.
 
     Raises:
         InputError: It does not, or is not.
     """
     if sha256 is None:
-        check_stream_end(path)
-    elif sha256_of(path) != sha256:
+        check_stream_end(path, data)
+    elif sha256 != (sha256_of(path) if data is None else hashlib.sha256(data).hexdigest()):
         raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
 
 
-@dataclass(frozen=True)
-class Shards:
-    """A dataset folder and the receipts of its shards: where rows are read from."""
-
-    folder: Path
-    receipts: tuple[Receipt, ...]
-
-    @cached_property
-    def _starts(self) -> list[int]:
-        """The first row of every shard, and the number of rows."""
-        return list(accumulate((receipt.rows for receipt in self.receipts), initial=0))
-
-    def read(self, start: int, stop: int) -> Any:  # noqa: ANN401 - a pyarrow table
-        """Rows start to stop as one table; only the shards that hold them are looked for and opened."""
-        import pyarrow as pa
-
-        parts = []
-        for index in range(bisect_right(self._starts, start) - 1, bisect_left(self._starts, stop)):
-            receipt, first = self.receipts[index], self._starts[index]
-            table = read_table(self.folder / receipt.file, receipt.sha256)
-            parts.append(table.slice(max(start - first, 0), min(stop - first, receipt.rows) - max(start - first, 0)))
-        return pa.concat_tables(parts)
+def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
+    """Commit shards by their numbers; disks and stores sync several of them in the time of one."""
+    with ThreadPoolExecutor(WRITERS) as pool:
+        return list(pool.map(lambda shard: commit_shard(folder, *shard), tables.items()))
 
 
 def iterate_tables(folder: Path, receipts: Sequence[Receipt]) -> Iterator[Any]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from augment.device import pack
+from augment.seconds import SECONDS, timed
 from augment.translate import Translation
 from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.engines import load_engine, resolve_engine
@@ -78,6 +80,17 @@ class MarianTranslator:
         self.batch_tokens = batch_tokens
         self.revision = revision
         self._loaded: _Loaded | None = None
+        self._tokenised: dict[str, tuple[int, ...]] = {}
+
+    def tokenise(self, texts: Sequence[str]) -> None:
+        """Tokenise texts before `translate` is called with them, perhaps in another thread."""
+        unique = list(dict.fromkeys(texts))
+        self._tokenised.update(zip(unique, self._load().encode(unique), strict=True))
+
+    def _load(self) -> _Loaded:
+        if self._loaded is None:
+            self._loaded = _Loaded(self)
+        return self._loaded
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[Translation]:
         """One translation a text, in order; where nothing is drawn, equal texts are translated once.
@@ -88,12 +101,12 @@ class MarianTranslator:
         """
         drawn = seeds if self.decoding.sampled and seeds is not None else [0] * len(texts)
         rows = list(zip(texts, drawn, strict=True))
-        if self._loaded is None:
-            self._loaded = _Loaded(self)
-        unique = list(dict.fromkeys(rows))
-        encoded = self._loaded.encode([text for text, _ in unique])
-        pieces = {row: self._pieces(*row, ids, self._loaded) for row, ids in zip(unique, encoded, strict=True)}
-        found = self._tried([piece for row in pieces.values() for piece in row], self._loaded)
+        loaded = self._load()
+        self.tokenise([text for text, _ in rows if text not in self._tokenised])
+        pieces = {row: self._pieces(*row, self._tokenised[row[0]], loaded) for row in dict.fromkeys(rows)}
+        for text in texts:
+            self._tokenised.pop(text, None)
+        found = self._tried([piece for row in pieces.values() for piece in row], loaded)
         joined = {row: _joined([found[piece] for piece in parts]) for row, parts in pieces.items()}
         return [joined[row] for row in rows]
 
@@ -141,9 +154,10 @@ class _Loaded:
         """Each piece's translation; another attempt draws anew."""
         done = {piece: Translation(None, "too-long") for piece in pieces}
         for batch, outputs in self._searched(pieces, decoding, attempt):
-            texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
-            for piece, found in zip(batch, outputs, strict=True):
-                done[piece] = _chosen([self._judged(piece, output, next(texts)) for output in found])
+            with timed("detokenise"):
+                texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
+                for piece, found in zip(batch, outputs, strict=True):
+                    done[piece] = _chosen([self._judged(piece, output, next(texts)) for output in found])
         return done
 
     def _searched(
@@ -156,15 +170,20 @@ class _Loaded:
         budget = max(1, min(self.batch_tokens // decoding.copies, share))
         samples = range(decoding.hypotheses if decoding.sampled else 0)
         waiting: deque[tuple[list[_Piece], Callable[[], list[list[list[int]]]]]] = deque()
-        for rows in pack(widths, budget, widths):
-            batch = [fitting[row] for row in rows]
-            seeds = [row_seed(piece.seed, str(sample), str(attempt)) for piece in batch for sample in samples]
-            waiting.append((batch, self.engine.search([piece.ids for piece in batch], decoding, seeds)))
-            if len(waiting) >= self.engine.ahead:
-                batch, found = waiting.popleft()
-                yield batch, found()
-        for batch, found in waiting:
-            yield batch, found()
+        batches = pack(widths, budget, widths)
+        started = time.perf_counter()
+        while (rows := next(batches, None)) is not None or waiting:
+            if rows is not None:
+                batch = [fitting[row] for row in rows]
+                seeds = [row_seed(piece.seed, str(sample), str(attempt)) for piece in batch for sample in samples]
+                started = started if waiting else time.perf_counter()
+                waiting.append((batch, self.engine.search([piece.ids for piece in batch], decoding, seeds)))
+            if rows is None or len(waiting) >= self.engine.ahead:
+                batch, wait = waiting.popleft()
+                found = wait()
+                if not waiting:
+                    SECONDS["model"] += time.perf_counter() - started
+                yield batch, found
 
     def _judged(self, piece: _Piece, output: Sequence[int], text: str) -> Translation:
         ended = output[-1:] == [self.vocabulary.end]

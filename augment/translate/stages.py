@@ -58,6 +58,10 @@ class Directly:
         """Whether seeds change the text."""
         return self.translator.decoding.sampled
 
+    def tokenise(self, texts: Sequence[str], between: Sequence[Viewed] | None = None) -> None:
+        """Tokenise texts that the view will be called with."""
+        self.translator.tokenise(texts)
+
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """Translate every text."""
         translations = self.translator.translate(texts, _leg_seeds(seeds, self.leg))
@@ -77,6 +81,10 @@ class Onwards:
     def draws(self) -> bool:
         """Whether seeds change the text, here or before."""
         return self.translator.decoding.sampled or bool(getattr(self.through, "draws", True))
+
+    def tokenise(self, texts: Sequence[str], between: Sequence[Viewed] | None = None) -> None:
+        """Tokenise the pivots that `complete` will be called with."""
+        self.translator.tokenise([pivot.text for pivot in between or () if pivot.text is not None])
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text, all the way."""

@@ -27,6 +27,9 @@ from augment.translate.stages import (
 from augment.view import Runtime, ViewSpec
 from augment.views import translate
 
+NAMED_BY = "pivot"
+ENDS_IN = "source"
+
 
 class PARAMS(BaseModel):
     """Parameters of back-translation."""

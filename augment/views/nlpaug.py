@@ -22,6 +22,7 @@ from augment.differences import word_edits
 from augment.errors import InputError
 from augment.view import Runtime, Viewed, ViewSpec
 
+NAMED_BY = "augmenter"
 MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence", "nlpaug.flow")
 SOUND_MODULES = ("nlpaug.augmenter.audio", "nlpaug.augmenter.spectrogram")
 FLOWS = ("Sequential", "Sometimes")

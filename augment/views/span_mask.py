@@ -16,6 +16,7 @@ from augment.masked import FillModel
 from augment.view import Edit, Runtime, Viewed, ViewSpec
 from augment.weights import find_encoder
 
+KEEPS_MASKS = True
 MASK = "[MASK]"
 """How a mask is stored, whatever the encoder; trainers turn it into their tokenizer's own mask token."""
 LENGTH = 5

@@ -26,6 +26,8 @@ from augment.translate.stages import (
 )
 from augment.view import Runtime, ViewSpec
 
+NAMED_BY = ENDS_IN = "to"
+
 
 class PARAMS(BaseModel):
     """Parameters of the translate view."""

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from augment.view import Runtime
 from pipelines.commands.view import (
     MOST,
     BatchTokensOption,
@@ -132,12 +133,12 @@ def _build_pairs(
     """
     from pipelines.offline import offline
     from pipelines.pairing.build import PairsOptions, build_pairs, preview_pairs, show_pairs
-    from pipelines.views import Running
+    from pipelines.views.run import Execution
 
     options = PairsOptions(
         pairs, sources or [], view or [], filter or [], drop_identical, mix or [], repeat, seed, limit, shards
     )
-    running = Running(workers, device, batch_tokens)
+    running = Execution(Runtime(device, batch_tokens), workers)
     target = out or Path("data/pairs" if shards else "data/pairs.arrow")
     if dry_run:
         with offline():

@@ -12,13 +12,24 @@ from typing import Annotated, Any, Literal
 import typer
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import ViewSpec, check_params, view_module
+from augment.view import Runtime, ViewSpec, check_params, view_module, view_says
 from pipelines.console import ConfigOption, show_json, table
-from pipelines.job import SHARD_ROWS
+from pipelines.files import locate
 from pipelines.offline import offline
 from pipelines.recipe import parse_yaml
-from pipelines.run import Result
-from pipelines.views import NAMED_BY, Rows, Running, build_view, note_starter, prepare, sentences_for, view_label
+from pipelines.views.run import (
+    SHARD_ROWS,
+    EngineName,
+    Execution,
+    Result,
+    make_run,
+    note_starter,
+    plan_run,
+    preview_run,
+    view_label,
+)
+from pipelines.views.sentences import sentences_for
+from pipelines.views.work import build_view
 
 SourcesArgument = Annotated[
     list[str] | None,
@@ -61,6 +72,14 @@ class ViewOptions:
     workers: WorkersOption = 1
     device: DeviceOption = "auto"
     batch_tokens: BatchTokensOption = None
+    engine: Annotated[EngineName, typer.Option(help="Where workers run: on this machine, or on a Ray cluster.")] = (
+        "local"
+    )
+    address: Annotated[
+        str | None,
+        typer.Option(help="The Ray cluster; the one that runs here, or a new one, if not given.", show_default=False),
+    ] = None
+    profile: Annotated[bool, typer.Option("--profile", help="Print seconds by stage on stderr.")] = False
     dry_run: DryRunOption = False
     overwrite: OverwriteOption = False
     json: JsonOption = False
@@ -74,11 +93,11 @@ def view_summary(name: str) -> str:
 
 def view_example(name: str) -> str:
     """A command line for the view that can be pasted."""
-    fields = view_module(name).PARAMS.model_fields
-    named = [(key, field) for key, field in fields.items() if key in NAMED_BY]
-    return f"augment {name}" + "".join(
-        f" --{key} {'de' if field.is_required() else field.default or 'de'}" for key, field in named
-    )
+    key = view_says(name, "NAMED_BY")
+    if key is None:
+        return f"augment {name}"
+    field = view_module(name).PARAMS.model_fields[key]
+    return f"augment {name} --{key} {'de' if field.is_required() else field.default or 'de'}"
 
 
 def add_view_command(app: typer.Typer, name: str) -> None:
@@ -105,7 +124,7 @@ def add_view_command(app: typer.Typer, name: str) -> None:
             ViewSpec(
                 name, check_params(name, {key: value for key, value in one.items() if value is not None}).model_dump()
             )
-            for one in _each(given)
+            for one in _each(given, view_says(name, "NAMED_BY"))
         ]
         run_view_command(specs, ViewOptions(**values))
 
@@ -116,15 +135,15 @@ def add_view_command(app: typer.Typer, name: str) -> None:
     app.command(name, help=view_summary(name), epilog=f"Example: {view_example(name)}")(command)
 
 
-def _each(given: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _each(given: Mapping[str, Any], key: str | None) -> list[dict[str, Any]]:
     """The parameters of each view that is asked for: `--pivot de,fr` asks for two."""
-    listed = [key for key in NAMED_BY if isinstance(given.get(key), str) and "," in given[key]]
-    if not listed:
+    listed = given.get(key) if key is not None else None
+    if key is None or not isinstance(listed, str) or "," not in listed:
         return [dict(given)]
-    names = list(dict.fromkeys(part.strip() for part in given[listed[0]].split(",") if part.strip()))
+    names = list(dict.fromkeys(part.strip() for part in listed.split(",") if part.strip()))
     if not names:
-        raise InputError(f"--{listed[0]} {given[listed[0]]!r} names nothing: write one, or several as in de,fr")
-    return [{**given, listed[0]: part} for part in names]
+        raise InputError(f"--{key} {listed!r} names nothing: write one, or several as in de,fr")
+    return [{**given, key: part} for part in names]
 
 
 def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pydantic FieldInfo
@@ -159,24 +178,35 @@ def _is_simple(annotation: Any) -> bool:  # noqa: ANN401 - any type
 
 def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     """Make a dataset of each view and print what became of its rows; `out` holds several in folders of their own."""
-    running = Running(options.workers, options.device, options.batch_tokens, options.overwrite)
-    rows = Rows(options.seed, options.limit, options.shard_size)
+    if options.address is not None and options.engine != "ray":
+        raise InputError(f"--address {options.address} is a Ray cluster's: add --engine ray, or leave it out")
+    runtime = Runtime(options.device, options.batch_tokens)
+    execution = Execution(runtime, options.workers, options.engine, options.address, options.overwrite, options.profile)
     sources = options.sources or []
+    out = None if options.out is None else locate(options.out)
     shown = []
     with offline() if options.dry_run else nullcontext():
         # Before anything is ingested: with a wrong pivot or missing models nothing shall be written.
-        views = [build_view(spec, running) for spec in specs]
+        views = [build_view(spec, runtime) for spec in specs]
         source = sentences_for(sources, dry_run=options.dry_run)
-    note_starter(views[0])
+    note_starter(views[0].spec)
     for view in views:
-        out = options.out / view_label(view.spec) if options.out and len(views) > 1 else options.out
-        prepared = prepare(view, source, rows, running, out=out, sources=sources)
+        run = plan_run(
+            view,
+            source,
+            runtime,
+            seed=options.seed,
+            limit=options.limit,
+            shard_size=options.shard_size,
+            out=out / view_label(view.spec) if out is not None and len(views) > 1 else out,
+            names=sources,
+        )
         if options.dry_run:
-            shown.append(prepared.preview(running))
+            shown.append(preview_run(run, overwrite=options.overwrite))
             if not options.json:
                 table(("", "would be"), shown[-1].items())
         else:
-            result = prepared.make(running)
+            result = make_run(run, execution)
             shown.append(result_facts(result))
             if not options.json:
                 show_result(result)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import Runtime
 from pipelines.console import note, show, show_json, table
 from pipelines.filter import Filter, make_filter
 from pipelines.pairing.candidates import VIEW_POLICIES, PairSource, Policy, ViewPolicy
@@ -15,7 +14,8 @@ from pipelines.pairing.mixture import Mixture, ingredients
 from pipelines.pairing.nli import Entailment, nli_sources
 from pipelines.pairing.views import check_views, pair_views, preview_views
 from pipelines.pairing.writing import Pairs, PairsJob, write_pairs
-from pipelines.views import REAL_WEIGHTS, STARTER, Running, sentences_for
+from pipelines.views.run import REAL_WEIGHTS, STARTER, Execution
+from pipelines.views.sentences import sentences_for
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +52,14 @@ def check_options(options: PairsOptions) -> None:
         raise InputError(f"--pairs mixture takes no SOURCE, not {options.sources[0]!r}: name pairs with --mix")
 
 
-def make_filters(options: PairsOptions, running: Running) -> tuple[Filter, ...]:
+def make_filters(options: PairsOptions, running: Execution) -> tuple[Filter, ...]:
     """The filters in the order in which they are applied.
 
     Raises:
         InputError: An unknown filter, a wrong parameter, or weights or an extra that are not there.
     """
     exact = ["identical:exact=true"] if options.drop_identical else []
-    runtime = Runtime(running.device, running.batch_tokens)
-    filters = tuple(make_filter(written, runtime) for written in [*exact, *options.filters])
+    filters = tuple(make_filter(written, running.runtime) for written in [*exact, *options.filters])
     scores = [each.spec.score for each in filters if each.spec.score is not None]
     double = next((score for score in scores if scores.count(score) > 1), None)
     if double is not None:
@@ -69,7 +68,7 @@ def make_filters(options: PairsOptions, running: Running) -> tuple[Filter, ...]:
 
 
 def build_pairs(
-    options: PairsOptions, running: Running, out: Path, *, rejects: Path | None = None, overwrite: bool = False
+    options: PairsOptions, running: Execution, out: Path, *, rejects: Path | None = None, overwrite: bool = False
 ) -> Pairs:
     """Make the missing views, and the pairs.
 
@@ -104,7 +103,7 @@ def _report(pairs: Pairs) -> None:
             note(f"no report was written: {error}")
 
 
-def _source(options: PairsOptions, running: Running, held: ExitStack) -> PairSource:
+def _source(options: PairsOptions, running: Execution, held: ExitStack) -> PairSource:
     """Where the policy's candidates come from, open as long as `held` is."""
     if options.policy == "mixture":
         return _mixture(options)
@@ -134,7 +133,7 @@ def _recipe_options(options: PairsOptions, source: PairSource, filters: Sequence
     }
 
 
-def preview_pairs(options: PairsOptions, running: Running, out: Path, rejects: Path | None) -> dict[str, Any]:
+def preview_pairs(options: PairsOptions, running: Execution, out: Path, rejects: Path | None) -> dict[str, Any]:
     """What `build_pairs` would do; nothing is written.
 
     Raises:

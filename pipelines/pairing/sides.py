@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from augment.errors import InputError
+from augment.view import view_says
 from pipelines.filter import About, last_hop
 from pipelines.folder import Dataset
 from pipelines.pairing.candidates import Rows, ViewPolicy, candidates
@@ -34,8 +35,8 @@ class Side:
         if self.dataset is None:
             return About(self.name, "identity")
         params = self.dataset.plan.params
-        to = params.get("to")
-        return About(self.name, self.dataset.plan.name, last_hop(to) if to else params.get("source"))
+        language = params.get(view_says(self.dataset.plan.name, "ENDS_IN", "source"))
+        return About(self.name, self.dataset.plan.name, None if language is None else last_hop(language))
 
     def rows(self) -> Rows | None:
         """What its dataset says of the sentences; None for the sentence itself."""

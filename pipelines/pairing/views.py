@@ -1,23 +1,23 @@
 """The views that a policy pairs, made where they are missing."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from augment.errors import InputError
-from augment.view import ViewSpec, view_module, view_names
+from augment.view import ViewSpec, view_names, view_says
 from pipelines.console import note
+from pipelines.files import locate
 from pipelines.folder import Dataset, finished_dataset
 from pipelines.pairing.candidates import ViewPolicy
 from pipelines.pairing.sides import ORIGINAL, Pairing, Side
 from pipelines.plan import Plan, read_plan
-from pipelines.views import NAMED_BY, VIEWS, Prepared, Rows, Running, build_view, note_starter, prepare
+from pipelines.views.run import VIEWS, Execution, make_run, note_starter, plan_run, preview_run
+from pipelines.views.work import ViewRun, build_view
 
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
-TRANSLATED_TO = "to"
-"""The parameter by which a view is known as a translation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +68,20 @@ def _check_view(policy: ViewPolicy, choice: Choice) -> None:
     plan = read_plan(view_folder(choice.folder))
     if plan is None:
         spec = spec_of(choice.folder)
-        build_view(spec, Running())
+        build_view(spec)
         if choice.hypothesis > 1:
             raise InputError(
                 f"--view {choice.name}: {view_folder(choice.folder)} is not there, and its defaults give one "
                 f"hypothesis: make it with several first, see `augment {spec.name} --help`"
             )
-    params: Mapping[str, Any] = plan.params if plan is not None else view_module(spec.name).PARAMS.model_fields
-    if policy == "multilingual" and TRANSLATED_TO not in params:
+    ends_in = view_says(plan.name if plan is not None else spec.name, "ENDS_IN", "source")
+    if policy == "multilingual" and ends_in == "source":
         raise InputError(f"--view {choice.name} is no translation: take translate-de or the like, or --pairs original")
 
 
 def view_folder(name: str) -> Path:
     """The folder of a view that is named by its folder in `data/views/` or by a path."""
-    return Path(name) if read_plan(Path(name)) is not None else VIEWS / name
+    return locate(name) if read_plan(locate(name)) is not None else VIEWS / name
 
 
 def spec_of(name: str) -> ViewSpec:
@@ -93,9 +93,9 @@ def spec_of(name: str) -> ViewSpec:
     for view in sorted(view_names(), key=len, reverse=True):
         if name == view:
             return ViewSpec(view)
-        keys = [key for key in NAMED_BY if key in view_module(view).PARAMS.model_fields]
-        if keys and name.startswith(f"{view}-"):
-            return ViewSpec(view, {keys[0]: name.removeprefix(f"{view}-")})
+        key = view_says(view, "NAMED_BY")
+        if key is not None and name.startswith(f"{view}-"):
+            return ViewSpec(view, {key: name.removeprefix(f"{view}-")})
     raise InputError(f"no view dataset {name!r} in {VIEWS}/ and no view of that name: see `augment views`")
 
 
@@ -120,27 +120,28 @@ def find_view(name: str, source: Dataset) -> Dataset | None:
 
 
 def prepare_view(
-    name: str, source: Dataset, seed: int | None, limit: int | None, running: Running, twin: Plan | None
-) -> Prepared:
+    name: str, source: Dataset, seed: int | None, limit: int | None, execution: Execution, twin: Plan | None
+) -> ViewRun:
     """A view that is to be made: as its unfinished plan says, else like its twin, else with its defaults."""
     folder = view_folder(name)
     standing = read_plan(folder)
     if standing is not None:
-        rows = Rows(standing.seed or 0, standing.limit, standing.shard_size)
-        return prepare(build_view(ViewSpec(standing.name, standing.params), running), source, rows, running, out=folder)
+        cut = {"seed": standing.seed or 0, "limit": standing.limit, "shard_size": standing.shard_size}
+        view = build_view(ViewSpec(standing.name, standing.params), execution.runtime)
+        return plan_run(view, source, execution.runtime, **cut, out=folder)  # type: ignore[arg-type]
     spec = spec_of(name)
-    rows = Rows(seed or 0, limit)
+    cut = {"seed": seed or 0, "limit": limit}
     if twin is not None and twin.name == spec.name:
         # The twin's revision is of its own weights.
         spec = ViewSpec(spec.name, {**{k: v for k, v in twin.params.items() if k != "revision"}, **spec.params})
         seed = twin.seed or 0 if seed is None else seed
-        rows = Rows(seed, twin.limit if limit is None else limit, twin.shard_size)
-    return prepare(build_view(spec, running), source, rows, running, out=folder)
+        cut = {"seed": seed, "limit": twin.limit if limit is None else limit, "shard_size": twin.shard_size}
+    return plan_run(build_view(spec, execution.runtime), source, execution.runtime, **cut, out=folder)  # type: ignore[arg-type]
 
 
 def plan_views(
-    choices: Sequence[Choice], source: Dataset, seed: int | None, limit: int | None, running: Running
-) -> dict[str, Dataset | Prepared]:
+    choices: Sequence[Choice], source: Dataset, seed: int | None, limit: int | None, execution: Execution
+) -> dict[str, Dataset | ViewRun]:
     """Every view dataset by the name or path that was given: finished, or ready to be made."""
     names = list(dict.fromkeys(choice.folder for choice in choices))
     found = {name: find_view(name, source) for name in names}
@@ -148,13 +149,13 @@ def plan_views(
     plans += [plan for name in names if (plan := read_plan(view_folder(name))) is not None]
     twin = plans[0] if plans else None
     return {
-        name: dataset if dataset is not None else prepare_view(name, source, seed, limit, running, twin)
+        name: dataset if dataset is not None else prepare_view(name, source, seed, limit, execution, twin)
         for name, dataset in found.items()
     }
 
 
 def pair_views(
-    policy: ViewPolicy, views: Sequence[str], source: Dataset, seed: int | None, limit: int | None, running: Running
+    policy: ViewPolicy, views: Sequence[str], source: Dataset, seed: int | None, limit: int | None, execution: Execution
 ) -> Pairing:
     """Make the missing views, and say what is paired with what.
 
@@ -164,11 +165,11 @@ def pair_views(
     """
     choices = check_views(policy, views)
     datasets: dict[str, Dataset] = {}
-    for name, view in plan_views(choices, source, seed, limit, running).items():
-        if isinstance(view, Prepared):
-            note(f"making the missing view {name} ({view.job.plan.rows:,} sentences) in {view.job.out}/")
-            note_starter(view.view)
-            datasets[name] = view.make(running).dataset
+    for name, view in plan_views(choices, source, seed, limit, execution).items():
+        if isinstance(view, ViewRun):
+            note(f"making the missing view {name} ({view.plan.rows:,} sentences) in {view.out}/")
+            note_starter(ViewSpec(view.plan.name, view.plan.params))
+            datasets[name] = make_run(view, execution).dataset
         else:
             datasets[name] = view
     sides = [Side(choice.name, datasets[choice.folder], choice.hypothesis) for choice in choices]
@@ -178,11 +179,11 @@ def pair_views(
 
 
 def preview_views(
-    policy: ViewPolicy, views: Sequence[str], source: Dataset, seed: int | None, limit: int | None, running: Running
+    policy: ViewPolicy, views: Sequence[str], source: Dataset, seed: int | None, limit: int | None, execution: Execution
 ) -> dict[str, Any]:
     """What `pair_views` would pair and make; nothing is written."""
     choices = check_views(policy, views)
-    planned = plan_views(choices, source, seed, limit, running)
-    missing = {name: view.preview(running) for name, view in planned.items() if isinstance(view, Prepared)}
+    planned = plan_views(choices, source, seed, limit, execution)
+    missing = {name: preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
     rows = source.rows if limit is None else min(limit, source.rows)
     return {"sentences": rows, "views": [choice.name for choice in choices], "views_to_make": missing}

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from augment.errors import InputError
+from pipelines.files import is_remote, locate
 from pipelines.reading.cells import read_csv, read_tsv
 from pipelines.reading.columnar import BATCH_ROWS, batch_rows, read_arrow, read_parquet, wanted_columns
 from pipelines.reading.lines import CHUNK_BYTES, MAX_LINE_BYTES, Line, read_lines
@@ -60,14 +61,14 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
     if name.startswith(HUB):
         fingerprint = str(load_hub(name)._fingerprint)
         return Source(name, Path(), "hub", hashlib.sha256(fingerprint.encode()).hexdigest())
-    path = SAMPLE_FOLDER / "sentences.txt" if name == SAMPLE else Path(name)
+    path = SAMPLE_FOLDER / "sentences.txt" if name == SAMPLE else locate(name)
     shown = "stdin" if name == STDIN else name
     try:
         if name != STDIN and path.is_dir():
             raise InputError(f"{name} is a folder: give the files in it, e.g. {path / '*.txt'}")
         if name != STDIN and not path.exists():
             raise InputError(f"no file {name!r}: check the path, or write hf:NAME for a dataset on the Hub")
-        if name == STDIN or not path.is_file():
+        if name == STDIN or is_remote(path) or not path.is_file():
             path = _copy(name, spool)
         if path.stat().st_size == 0:
             raise InputError(f"{shown} is empty (0 bytes): give one sentence a line")
@@ -85,7 +86,7 @@ def _copy(name: str, spool: Path) -> Path:
         if name == STDIN:
             shutil.copyfileobj(sys.stdin.buffer, target, CHUNK_BYTES)
         else:
-            with Path(name).open("rb") as stream:
+            with locate(name).open("rb") as stream:
                 shutil.copyfileobj(stream, target, CHUNK_BYTES)
     return copy
 

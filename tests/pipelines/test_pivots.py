@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from pipelines.kept import KeptRows
+from pipelines.shards import Receipt
+from pipelines.views.stored import StoredRows
 
 ROOT = Path(__file__).parents[2]
 VIEWS = '''"""There (capitals) and back (reversed); every text that goes there is logged."""
@@ -73,11 +74,11 @@ class Back:
             return Viewed(None, "failed", f"pivot-{pivot.reason}")
         return Viewed(pivot.text[::-1][self.spec.params["cut"]:] + "!", pivot=pivot.text)
 '''
+BUILD = "\n\ndef build(params, runtime):\n    return View(params)\n"
 PLUGINS = {
     "staged_views": VIEWS,
-    "view_there": "from staged_views import PARAMS, There\n\n\ndef build(params, runtime):\n    return There(params)\n",
-    "view_back": "from staged_views import BACK_PARAMS as PARAMS, Back\n\n\ndef build(params, runtime):\n"
-    "    return Back(params)\n",
+    "view_there": "from staged_views import PARAMS, There as View\n\nNAMED_BY = 'to'\n" + BUILD,
+    "view_back": "from staged_views import BACK_PARAMS as PARAMS, Back as View\n\nNAMED_BY = 'pivot'\n" + BUILD,
 }
 COMMAND = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.cli import main; main()"
@@ -194,10 +195,12 @@ def test_kept_pivots_may_hold_more_text_than_a_column_of_strings(monkeypatch: py
     shards = [pa.table({"id": [f"{shard:08x}{row:08x}" for row in range(16)]}) for shard in range(3)]
     texts = pa.array([text] * 16)  # shared by all shards, which together have more than 2 GiB
     shards = [shard.append_column("text", texts) for shard in shards]
-    monkeypatch.setattr("pipelines.kept._committed", lambda folder: shards)
+    receipts = [Receipt(file=str(shard), rows=16, sha256="") for shard in range(3)]
+    monkeypatch.setattr("pipelines.views.stored._committed", lambda folder: receipts)
+    monkeypatch.setattr("pipelines.views.stored._read", lambda path, sha256: shards[int(path.name)])
     wanted = [f"{2:08x}{5:08x}", f"{9:08x}{0:08x}", f"{0:08x}{15:08x}"]
-    found = KeptRows([Path()]).find(wanted, [text] * 3)
-    assert {place: row["id"] for place, row in found.items()} == {0: wanted[0], 2: wanted[2]}
+    places, found = StoredRows([Path()]).find(pa.table({"id": wanted, "text": [text] * 3}))
+    assert (places, found["id"].to_pylist()) == ([0, 2], [wanted[0], wanted[2]])
 
 
 def test_several_pivots_make_several_datasets(done: Callable[..., Any], lines: Path, folder: Path) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -15,10 +16,11 @@ import datasets
 import pyarrow as pa
 import pytest
 
-from augment.view import ViewSpec, make_view
+from augment.view import View, ViewSpec, make_view
 from pipelines.folder import open_dataset
-from pipelines.job import plan_view, process_rows
-from pipelines.shards import Shards
+from pipelines.plan import Plan
+from pipelines.views.rows import read_sentences, view_rows, view_sentences
+from pipelines.views.run import plan_view
 
 Start = Callable[..., "subprocess.Popen[str]"]
 Augment = Callable[..., Any]
@@ -171,12 +173,12 @@ def test_the_same_sentences_from_another_folder_are_the_same_plan(augment: Augme
 
 def test_a_second_writer_is_refused(start: Start, lines: Path, folder: Path, augment: Augment) -> None:
     augment("ingest", lines)
-    process = start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.05)
+    process = start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.3)
     wait_for(lambda: committed(folder / "out") >= 1)
-    second = finish(start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.05))
+    second = finish(start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.3))
     assert second[0] == 2
     assert second[2].startswith(f"error: out is being written by another process (pid {process.pid}: ")
-    assert second[2].endswith("slow --out out --shard-size 5 --nap 0.05): wait for it, or choose another --out\n")
+    assert second[2].endswith("slow --out out --shard-size 5 --nap 0.3): wait for it, or choose another --out\n")
     assert finish(process)[0] == 0
 
 
@@ -223,6 +225,21 @@ def test_a_disk_that_takes_no_more_is_one_line_and_the_run_goes_on_later(augment
     assert content(Path("out")) == content(Path("undisturbed"))
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_view_that_fails_ends_all_stages_with_one_line(start: Start, lines: Path, folder: Path, workers: int) -> None:
+    code, _, err = finish(start("slow", lines, "--nap", -1, "--shard-size", 5, "--workers", workers, "--out", "out"))
+    assert (code, err.count("\n")) == (1, 2)
+    assert err.splitlines()[-1].startswith("error: view 'slow' of slow_view failed: ValueError: sleep length")
+    assert list((folder / "out").glob("*")) == []
+
+
+def test_the_profile_counts_every_stage(start: Start, lines: Path, folder: Path) -> None:
+    code, out, err = finish(start("slow", lines, "--nap", 0.01, "--shard-size", 5, "--profile", "--json"))
+    assert (code, json.loads(out)["made_now"]) == (0, 60)
+    assert re.search(r"data/views/slow: \S+ s: read \S+, tokenise 0.00, model \d+\.\d\d, detokenise 0.00, write", err)
+    assert "waiting" in err
+
+
 def test_statuses_and_reasons_are_counted(start: Start, lines: Path, folder: Path) -> None:
     code, out, _ = finish(start("slow", lines, "--nap", 0, "--shard-size", 16, "--json"))
     assert code == 0
@@ -256,11 +273,13 @@ def test_a_view_is_a_function_of_plan_and_rows(augment: Augment, lines: Path) ->
     source = open_dataset(Path("data/sentences"), "sentences")
     view = make_view(ViewSpec("span-mask"))
     plan = plan_view(view, source, seed=3, shard_size=20)
-    rows = Shards(source.path, source.receipts).read(20, 40)
-    first = list(process_rows(plan, rows, view))
-    assert first == list(process_rows(plan, rows, make_view(ViewSpec("span-mask"))))
     other = plan_view(view, source, seed=4, shard_size=20)
-    assert first != list(process_rows(other, rows, view))
+
+    def rows(plan: Plan, view: View) -> pa.Table:
+        sentences = read_sentences(plan, source.read(20, 40))
+        return view_rows(plan, sentences, view_sentences(plan, view, sentences))
+
+    assert rows(plan, view) == rows(plan, make_view(ViewSpec("span-mask"))) != rows(other, view)
 
 
 def test_dry_run_writes_nothing(augment: Augment, folder: Path) -> None:

@@ -1,1 +1,0 @@
-"""Where `process_rows` runs; an engine decides nothing about what it makes."""

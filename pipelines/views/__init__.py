@@ -1,0 +1,1 @@
+"""Views on disk: `run` says how one is made, from its plan to its finished folder."""

@@ -1,0 +1,102 @@
+"""A Ray cluster: actors that load the models once, restarted on another machine when theirs is lost."""
+
+import logging
+import threading
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import Future
+from queue import SimpleQueue
+from typing import Any
+
+from augment.errors import InputError, MissingExtraError, TwinviewsError
+from augment.view import WEIGHTS_PARAMS
+from pipelines.views.window import AHEAD, Made, Window
+from pipelines.views.work import ViewRun, make_windows
+
+
+def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: str | None) -> Generator[Made]:
+    """Make and commit windows on a cluster, and yield each when it is committed.
+
+    All machines must see the folders by the same absolute paths or addresses. A window whose worker was lost is made
+    again: the shards are the same, and each appears whole or not at all.
+
+    Raises:
+        InputError: There is no cluster at `address`.
+        TwinviewsError: A view failed.
+    """
+    ray = _connect(address)
+    try:
+        # Every worker gets a GPU to itself if there are any and the view has weights.
+        has_weights = any(run.plan.params.get(key) is not None for key in WEIGHTS_PARAMS)
+        gpus = int(ray.cluster_resources().get("GPU", 0)) if has_weights and run.runtime.device != "cpu" else 0
+        workers = min(workers, gpus or workers)
+        remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1, max_concurrency=AHEAD)(Worker)
+        actors = [remote.remote(run.for_worker()) for _ in range(workers)]
+        source = iter(windows)
+        asked = {}
+        for actor in actors * AHEAD:
+            if (window := next(source, None)) is not None:
+                asked[actor.make.remote(window)] = actor
+        while asked:
+            for done in ray.wait(list(asked), num_returns=1)[0]:
+                actor = asked.pop(done)
+                made = _result(ray, done)
+                yield made
+                if (window := next(source, None)) is not None:
+                    asked[actor.make.remote(window)] = actor
+    finally:
+        ray.shutdown()
+
+
+def _connect(address: str | None) -> Any:  # noqa: ANN401 - a module
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtraError("--engine ray", "ray") from None
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"--address {address}: no Ray cluster answers there ({reason}): see `ray status`") from None
+    return ray
+
+
+def _result(ray: Any, done: Any) -> Made:  # noqa: ANN401 - a module, an object reference
+    try:
+        made: Made = ray.get(done)
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause if isinstance(error.cause, TwinviewsError) else TwinviewsError(str(error.cause)) from None
+    except ray.exceptions.RayError as error:
+        raise TwinviewsError(f"the Ray cluster failed ({str(error).splitlines()[0]}): see `ray status`") from None
+    return made
+
+
+class Worker:
+    """An actor: several windows are asked of it at a time, and their stages overlap."""
+
+    def __init__(self, run: ViewRun) -> None:
+        self._run = run
+        self._windows: SimpleQueue[tuple[Window, Future[Made]]] = SimpleQueue()
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def make(self, window: Window) -> Made:
+        """Make and commit a window."""
+        made: Future[Made] = Future()
+        self._windows.put((window, made))
+        return made.result()
+
+    def _work(self) -> None:
+        asked: deque[Future[Made]] = deque()
+
+        def windows() -> Iterator[Window]:
+            while True:
+                window, made = self._windows.get()
+                asked.append(made)
+                yield window
+
+        try:
+            for made in make_windows(self._run, windows()):
+                asked.popleft().set_result(made)
+        except BaseException as error:
+            for window in asked:  # the run ends with the first error
+                window.set_exception(error)

@@ -1,0 +1,262 @@
+"""One view of sentences on disk, from top to bottom: plan, window, make, commit, finish."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Literal
+
+import xxhash
+
+from augment.errors import TwinviewsError
+from augment.seconds import Stage
+from augment.view import Runtime, StagedView, View, ViewSpec, view_says
+from pipelines.card import view_card
+from pipelines.claim import claim, remove_dataset, remove_leftovers
+from pipelines.console import note, progress
+from pipelines.files import is_remote, write_whole
+from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, count_receipts, finalise, finished_dataset, view_schema
+from pipelines.lock import locked_folder
+from pipelines.plan import PLAN_FILE, Input, Plan, cut_rows, read_plan
+from pipelines.shards import RECEIPTS, Receipt, check_file, valid_receipt
+from pipelines.views.cluster import run_cluster
+from pipelines.views.sentences import DATA
+from pipelines.views.stored import folders_like
+from pipelines.views.window import AHEAD, Windows
+from pipelines.views.work import ViewRun, make_windows
+from pipelines.views.workers import run_workers
+
+VIEWS = DATA / "views"
+PIVOTS = DATA / "pivots"
+"""Views that others are made through: pivot translations. Each recipe has a folder of its own."""
+SHARD_ROWS = 1_024
+STARTER = "starter"
+REAL_WEIGHTS = {"models": "--models opus-mt", "encoder": "--encoder bert-base-uncased"}
+EngineName = Literal["local", "ray"]
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """Where and how a view is made, none of which decides its rows."""
+
+    runtime: Runtime = field(default_factory=Runtime)
+    workers: int = 1
+    engine: EngineName = "local"
+    address: str | None = None
+    overwrite: bool = False
+    profile: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """A finished run.
+
+    Attributes:
+        dataset: What is there now.
+        made: Rows of it that were made in this run; the others were there.
+        seconds: What that took, the runs in `through` not counted.
+        through: The run of the view that this one is made through, where it was needed.
+    """
+
+    dataset: Dataset
+    made: int
+    seconds: float
+    through: "Result | None" = None
+
+    @property
+    def rows_per_second(self) -> float | None:
+        """Rows made a second, models' loading and what came first included; None if none was made."""
+        return self.made / self.total_seconds if self.made else None
+
+    @property
+    def total_seconds(self) -> float:
+        """Seconds of this run and of those that it is made through."""
+        return self.seconds + (self.through.total_seconds if self.through else 0)
+
+
+def note_starter(spec: ViewSpec) -> None:
+    """Say in one line when a view uses a bundled starter model, and which flag takes a real one."""
+    for key, flag in REAL_WEIGHTS.items():
+        if spec.params.get(key) == STARTER and spec.params.get("revision") is not None:
+            note(f"{spec.name}: the bundled starter models (small, for trying out); `{flag}` takes real ones")
+
+
+def view_label(spec: ViewSpec) -> str:
+    """What a view's folder is called: `backtranslate-de`."""
+    value = spec.params.get(view_says(spec.name, "NAMED_BY", ""))
+    return (spec.name if value is None else f"{spec.name}-{value}").replace("/", "-")
+
+
+def plan_view(
+    view: View, source: Dataset, *, seed: int, limit: int | None = None, shard_size: int = SHARD_ROWS
+) -> Plan:
+    """The plan of a view of a sentence dataset (of its first `limit` rows)."""
+    rows = source.rows if limit is None else min(limit, source.rows)
+    limit = rows if rows < source.rows else None
+    return Plan(
+        kind="view",
+        name=view.spec.name,
+        params=dict(view.spec.params),
+        signature=view.spec.signature(),
+        seed=seed if getattr(view, "draws", True) else None,
+        limit=limit,
+        shard_size=shard_size,
+        inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
+        shards=cut_rows(rows, shard_size),
+    )
+
+
+def plan_run(
+    view: View,
+    source: Dataset,
+    runtime: Runtime,
+    *,
+    seed: int = 0,
+    limit: int | None = None,
+    shard_size: int = SHARD_ROWS,
+    out: Path | None = None,
+    names: Sequence[str] = (),
+) -> ViewRun:
+    """Plan a view of sentences into `out` or its default folder, and the view that it is made through."""
+    plan = plan_view(view, source, seed=seed, limit=limit, shard_size=shard_size)
+    run = ViewRun(plan, source, out or VIEWS / view_label(view.spec), runtime, view, names)
+    if not isinstance(view, StagedView):
+        return run
+    through = plan_run(view.through, source, runtime, seed=seed, limit=limit, shard_size=shard_size, names=names)
+    # Workers on other machines find them where they find the view.
+    pivots = run.out.parent / PIVOTS.name if is_remote(run.out) else PIVOTS
+    place = pivots / _pivot_label(view.through.spec, through.plan)
+    stored = tuple(folder for folder in folders_like(through.plan, (pivots, VIEWS)) if folder != place)
+    return replace(run, through=replace(through, out=place, stored=stored))
+
+
+def _pivot_label(spec: ViewSpec, plan: Plan) -> str:
+    """The folder of the rows that a staged view is made through: `translate-de-1f0c…`, one for each plan."""
+    label = view_label(spec)
+    if not plan.inputs[0].sha256:  # of sentences that were only counted
+        return f"{label}-…"
+    parts = [plan.signature, plan.seed, plan.limit, plan.shard_size, *(item.sha256 for item in plan.inputs)]
+    return f"{label}-{xxhash.xxh64_hexdigest(repr(parts).encode())[:8]}"
+
+
+def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
+    """What `make_run` would do; nothing is written.
+
+    Raises:
+        InputError: The folder belongs to another recipe.
+    """
+    plan = run.plan
+    # Of sentences that are only counted the hash is not known, and by that a view's plan is known.
+    is_comparable = bool(run.source.receipts) and not overwrite
+    if is_comparable:
+        claim(run.out, plan, overwrite=False)
+    weights = {key: plan.params.get(key) for key in (*REAL_WEIGHTS, "revision")}
+    return {
+        "out": str(run.out),
+        **({"through": str(run.through.out)} if isinstance(run.through, ViewRun) else {}),
+        "signature": plan.signature,
+        "sentences": plan.inputs[0].rows,
+        "rows": plan.rows,
+        "shards": len(plan.shards),
+        "shards_there": len(_intact(run.out, plan)) if is_comparable else 0,
+        **{key: value for key, value in weights.items() if value is not None},
+    }
+
+
+def make_run(run: ViewRun, execution: Execution) -> Result:
+    """Make the shards that are not there yet, what they are made through first, and finish the dataset.
+
+    Nothing is done to a dataset that is finished.
+
+    Args:
+        run: What to make.
+        execution: Where and how; `overwrite` starts afresh in a folder that we wrote before.
+
+    Raises:
+        InputError: The folder belongs to another recipe or to somebody else, or is being written.
+        TwinviewsError: A view or a worker failed; finished shards stay.
+    """
+    before = None
+    if isinstance(run.through, ViewRun) and (execution.overwrite or not _is_finished(run)):
+        before = make_run(run.through, replace(execution, overwrite=False))
+        run = replace(run, through=before.dataset)
+    started = time.monotonic()
+    with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
+        standing = claim(run.out, run.plan, overwrite=execution.overwrite)
+        remove_leftovers(run.out)
+        if standing is not None and (finished := finished_dataset(run.out, standing)) is not None:
+            advance(finished.rows)
+            return Result(finished, 0, time.monotonic() - started, before)
+        try:
+            if standing is None:
+                write_whole(run.out / PLAN_FILE, run.plan.to_json())
+            made = _make(run, execution, advance)
+            dataset = _finish(run, standing or run.plan)
+        except BaseException:
+            remove_leftovers(run.out)  # of workers that were stopped while they wrote
+            if not (run.out / RECEIPTS).exists() and read_plan(run.out) is not None:
+                remove_dataset(run.out)  # it failed before the first shard: nothing to go on with
+            raise
+        return Result(dataset, made, time.monotonic() - started, before)
+
+
+def _is_finished(run: ViewRun) -> bool:
+    """Whether it is finished under this plan: then what it was made through may be gone."""
+    standing = claim(run.out, run.plan, overwrite=False)
+    return standing is not None and finished_dataset(run.out, standing) is not None
+
+
+def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) -> int:
+    """Make and commit the shards that have no valid receipt, a window at a time; the number of their rows."""
+    there = _intact(run.out, run.plan)
+    advance(sum(receipt.rows for receipt in there.values()))
+    missing = [index for index in range(len(run.plan.shards)) if index not in there]
+    workers = max(1, min(execution.workers, len(missing)))
+    is_here = execution.engine == "local" and workers == 1
+    windows = Windows(missing, run.plan.shard_size, 1 if is_here else workers * AHEAD)
+    started, made, stages = time.monotonic(), 0, dict[Stage, float]()
+    if not missing:
+        return 0
+    if is_here:
+        running = make_windows(run, windows, run.view)
+    elif execution.engine == "local":
+        running = run_workers(run, windows, workers)
+    else:
+        running = run_cluster(run, windows, workers, execution.address)
+    with closing(running):
+        for window in running:
+            windows.learn(window)
+            for stage, seconds in window.stages.items():
+                stages[stage] = stages.get(stage, 0) + seconds
+            rows = sum(receipt.rows for receipt in window.receipts)
+            made += rows
+            advance(rows)
+    if execution.profile:
+        note(_profile(run, stages, (time.monotonic() - started) * workers))
+    return made
+
+
+def _profile(run: ViewRun, stages: Mapping[Stage, float], seconds: float) -> str:
+    """Seconds by stage, of all workers together, and those in which the model has nothing to do."""
+    order: tuple[Stage, ...] = ("read", "tokenise", "model", "detokenise", "write")
+    waiting = max(0.0, seconds - stages.get("model", 0))
+    parts = [*(f"{stage} {stages.get(stage, 0):.2f}" for stage in order), f"waiting {waiting:.2f}"]
+    return f"{run.out}: {seconds:.2f} s: {', '.join(parts)} ({waiting / seconds:.1%} of the time)"
+
+
+def _intact(out: Path, plan: Plan) -> Mapping[int, Receipt]:
+    found = ((index, valid_receipt(out, index, stop - start)) for index, (start, stop) in enumerate(plan.shards))
+    return {index: receipt for index, receipt in found if receipt is not None}
+
+
+def _finish(run: ViewRun, plan: Plan) -> Dataset:
+    """Turn the shards into a dataset, if they and the sentences are as they were."""
+    remove_leftovers(run.out)  # of workers that were lost
+    receipts = [receipt for _, receipt in sorted(_intact(run.out, plan).items())]
+    if len(receipts) < len(plan.shards):
+        raise TwinviewsError(f"shards of {run.out} changed while it was written: run the same command again")
+    for receipt in run.source.receipts:  # it would be finished, and of sentences that are no longer there
+        check_file(run.source.path / receipt.file, receipt.sha256)
+    beside = {RECIPE_FILE: run.recipe, CARD_FILE: view_card(plan, count_receipts(receipts))}
+    return finalise(run.out, plan, receipts, view_schema(), beside)

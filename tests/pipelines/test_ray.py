@@ -1,0 +1,96 @@
+"""A Ray cluster on this machine makes the same bytes as local workers, also where it loses one of them."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ray")
+ROOT = Path(__file__).parents[2]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture
+def cluster(slow_view: Path) -> Iterator[str]:
+    """The address of a cluster of two cores that ends with the test."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{slow_view}", "RAY_USAGE_STATS_ENABLED": "0"}
+    environment["RAY_TEST_CLUSTER"] = f"127.0.0.1:{port}"
+    # A short path: it holds sockets, whose names have 107 characters at most.
+    with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as scratch:
+        command = ["start", "--head", "--block", f"--port={port}", "--node-ip-address=127.0.0.1", "--num-cpus=2"]
+        more = ["--include-dashboard=false", f"--temp-dir={scratch}", "--object-store-memory=100000000"]
+        head = subprocess.Popen(
+            [sys.executable, "-m", "ray.scripts.scripts", *command, *more], env=environment,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+        )  # fmt: skip
+        try:
+            assert head.stdout is not None
+            said = []
+            for line in head.stdout:
+                said.append(line)
+                if "Ray runtime started" in line:
+                    break
+            else:
+                raise AssertionError("".join(said))
+            yield f"127.0.0.1:{port}"
+        finally:
+            os.killpg(head.pid, signal.SIGTERM)
+            head.communicate(timeout=60)
+
+
+def shards(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
+
+
+def actors(cluster: str) -> list[int]:
+    """Processes of this cluster that hold actors of ours."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            command, environment = ((process / name).read_bytes() for name in ("cmdline", "environ"))
+        except OSError:
+            continue
+        if command.startswith(b"ray::Worker") and f"RAY_TEST_CLUSTER={cluster}".encode() in environment:
+            found.append(int(process.name))
+    return found
+
+
+@pytest.mark.slow
+def test_a_cluster_makes_the_same_bytes_and_does_without_a_lost_worker(
+    start: Start, lines: Path, folder: Path, cluster: str
+) -> None:
+    run = ["slow", lines, "--shard-size", 3, "--nap", 0.1]
+    on_ray = ["--engine", "ray", "--address", cluster, "--workers", 2]
+    for more in (["--out", "one"], ["--out", "two", "--workers", 2], ["--out", "ray", *on_ray]):
+        process = start(*run, *more)
+        out, err = process.communicate(timeout=120)
+        assert process.returncode == 0, out + err
+    process = start(*run, "--out", "lost", *on_ray)
+    deadline = time.monotonic() + 60
+    while len(list((folder / "lost").glob("receipts/*.json"))) < 2:
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    os.kill(actors(cluster)[0], signal.SIGKILL)
+    assert not (folder / "lost" / "state.json").exists(), "it was killed in the middle"
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, out + err
+    assert shards(folder / "one") == shards(folder / "two") == shards(folder / "ray") == shards(folder / "lost")
+    assert list(folder.rglob("*.tmp")) == []
+
+
+def test_no_cluster_is_one_line(start: Start, lines: Path) -> None:
+    process = start("identity", lines, "--engine", "ray", "--address", "127.0.0.1:1")
+    _, err = process.communicate(timeout=120)
+    assert process.returncode == 2
+    assert err.splitlines()[-1].startswith("error: --address 127.0.0.1:1: no Ray cluster answers there")

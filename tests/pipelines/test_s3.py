@@ -1,0 +1,130 @@
+"""Inputs and outputs in an S3 store: moto's server, on this machine."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+
+from pipelines import files
+from pipelines.console import MissingExtraError
+from pipelines.lock import locked_folder
+
+boto3 = pytest.importorskip("boto3")
+pytest.importorskip("s3fs")
+pytest.importorskip("upath")
+pytest.importorskip("moto.server")
+Bucket: TypeAlias = Any
+Augment = Callable[..., Any]
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[str]:
+    """The endpoint of a server that ends with these tests; clients of S3 remember it, so there is one."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+@pytest.fixture
+def bucket(store: str, monkeypatch: pytest.MonkeyPatch) -> Bucket:
+    """An empty bucket `views`."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "testing")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", store)
+    made = boto3.resource("s3").Bucket("views")
+    made.create()
+    made.objects.all().delete()
+    return made
+
+
+def objects(bucket: Bucket, prefix: str) -> dict[str, bytes]:
+    found = bucket.objects.filter(Prefix=prefix)
+    return {each.key.removeprefix(prefix): each.get()["Body"].read() for each in found}
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_view_in_a_store_has_the_same_bytes(
+    augment: Augment, lines: Path, bucket: Bucket, workers: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    run = ["span-mask", "--shard-size", 16, "--workers", workers]
+    augment("ingest", lines)
+    assert augment(*run, "--out", "here").code == 0
+    done = augment(*run, "--out", "s3://views/views/mask", "--json")
+    assert done.code == 0, done.err
+    assert "s3://views/views/mask has no locks" in caplog.text
+    assert json.loads(done.out)["made_now"] == 60
+    assert objects(bucket, "views/mask/") == content(Path("here"))
+    assert "nothing done" in augment(*run, "--out", "s3://views/views/mask").out
+    bucket.Object("views/mask/data-00001.arrow").put(Body=b"damaged")
+    assert json.loads(augment(*run, "--out", "s3://views/views/mask", "--json").out)["made_now"] == 16
+    assert objects(bucket, "views/mask/") == content(Path("here"))
+    refused = augment(*run, "--out", "s3://views/views/mask", "--length", 2)
+    assert (refused.code, "length is 5 there and 2 here" in refused.err) == (2, True)
+    assert augment(*run, "--out", "s3://views/views/mask", "--length", 2, "--overwrite").code == 0
+
+
+def test_sources_in_a_store_are_read(augment: Augment, lines: Path, bucket: Bucket) -> None:
+    bucket.upload_file(str(lines), "texts/lines.txt")
+    assert augment("ingest", "s3://views/texts/lines.txt", "--out", "from-store").code == 0
+    assert augment("ingest", lines, "--out", "from-here").code == 0
+    assert content(Path("from-store"))["data-00000.arrow"] == content(Path("from-here"))["data-00000.arrow"]
+    for name, data in content(Path("from-here")).items():
+        bucket.Object(f"sentences/{name}").put(Body=data)
+    assert augment("identity", "s3://views/sentences", "--out", "s3://views/identity").code == 0
+    assert augment("identity", "from-here", "--out", "here").code == 0
+    shard = "data-00000.arrow"
+    assert objects(bucket, "identity/")[shard] == content(Path("here"))[shard]
+    pairs = augment("build-pairs", "s3://views/sentences", "--pairs", "original", "--view", "s3://views/identity")
+    assert pairs.code == 0, pairs.err
+
+
+def test_a_killed_run_goes_on_in_a_store(start: Start, lines: Path, folder: Path, bucket: Bucket) -> None:
+    run = ["slow", lines, "--shard-size", 5, "--nap", 0.1]
+    process = start(*run, "--out", "s3://views/slow")
+    deadline = time.monotonic() + 60
+    while len(objects(bucket, "slow/receipts/")) < 2:
+        assert time.monotonic() < deadline
+        assert process.poll() is None, process.communicate()
+    process.kill()
+    process.communicate()
+    assert "state.json" not in objects(bucket, "slow/")
+    done = start(*run, "--out", "s3://views/slow", "--json")
+    out, err = done.communicate(timeout=120)
+    assert done.returncode == 0, err
+    assert json.loads(out)["made_now"] < 60
+    assert start(*run, "--out", "slow").wait(120) == 0
+    assert objects(bucket, "slow/") == content(folder / "slow")
+
+
+def test_a_second_writer_on_this_machine_is_refused(augment: Augment, lines: Path, bucket: Bucket) -> None:
+    with locked_folder(files.locate("s3://views/mask")):
+        refused = augment("span-mask", lines, "--out", "s3://views/mask")
+    assert refused.code == 2
+    assert f"s3://views/mask is being written by another process (pid {os.getpid()}: " in refused.err
+
+
+def test_what_cannot_be_reached_is_one_line(augment: Augment, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert augment("identity", "--out", "nowhere://views/x").err.startswith(
+        "error: nowhere://views/x cannot be reached ("
+    )
+    monkeypatch.setitem(sys.modules, "upath", None)
+    with pytest.raises(MissingExtraError, match=r"s3:// needs an extra.*twinviews\[s3\]"):
+        files.locate("s3://views/x")
+    assert files.locate(Path("a") / "b") == Path("a/b")
+    assert os.fspath(files.locate("a:b")) == "a:b"
