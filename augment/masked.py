@@ -208,5 +208,18 @@ def folded(word: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
 
 
+def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
+    """First and last token of a word, given each token's characters and the word's.
+
+    None if the tokens do not start and end where the word does, or were cut off.
+    """
+    inside = [place for place, (first, last) in enumerate(offsets) if first < last and first < end and last > start]
+    if not inside:
+        return None
+    # Byte-level tokenizers count the space before a word as part of its first token.
+    whole = offsets[inside[0]][0] in (start, start - 1) and offsets[inside[-1]][1] == end
+    return (inside[0], inside[-1]) if whole else None
+
+
 def _line(error: Exception) -> str:
     return " ".join(str(error).split())[:120]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from augment import wordnet
 from augment.tagging import require_tagger
-from augment.view import Edit, Viewed, ViewSpec
+from augment.view import Edit, Viewed
 
 if TYPE_CHECKING:
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
@@ -30,7 +30,6 @@ def nlpaug_version() -> str:
 class PublishedSynonym:
     """`SynonymAug(aug_src="wordnet", aug_p=fraction)` with one seed a row; no global generator is touched."""
 
-    spec: ViewSpec
     fraction: float
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:

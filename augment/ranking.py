@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from augment.device import pack
 from augment.edits import matching_case
-from augment.masked import CPU_BATCH_TOKENS, CUDA_BATCH_TOKENS, FillModel, Masked
+from augment.masked import CPU_BATCH_TOKENS, CUDA_BATCH_TOKENS, FillModel, Masked, token_span
 
 if TYPE_CHECKING:
     import torch
@@ -100,7 +100,7 @@ class Ranking:
         slot: Slot,
         questions: list[_Question],
     ) -> list[_Scored]:
-        span = _pieces(offsets, slot)
+        span = token_span(offsets, slot.start, slot.end)
         if span is None:
             return []
         first, last = span
@@ -169,16 +169,3 @@ def _lead(text: str, start: int) -> str:
     if start == 0:
         return ""
     return "a " if text[start - 1].isspace() else "("
-
-
-def _pieces(offsets: Sequence[tuple[int, int]], slot: Slot) -> tuple[int, int] | None:
-    """First and last token of a word; None if the tokens do not end where the word does, or were cut off."""
-    inside = [
-        place for place, (start, end) in enumerate(offsets) if start < end and start < slot.end > slot.start < end
-    ]
-    if not inside:
-        return None
-    first, last = inside[0], inside[-1]
-    # Byte-level tokenizers count the space before a word as part of its first token.
-    whole = offsets[first][0] in (slot.start, slot.start - 1) and offsets[last][1] == slot.end
-    return (first, last) if whole else None

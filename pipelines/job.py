@@ -9,7 +9,7 @@ from typing import Any
 
 from augment.errors import TwinviewsError
 from augment.plugins import blamed
-from augment.view import ENTRY_POINT_GROUP, StagedView, View, Viewed, ViewSpec, make_view, row_seed
+from augment.view import ENTRY_POINT_GROUP, View, Viewed, ViewSpec, make_view, row_seed
 from pipelines.folder import Dataset, view_schema
 from pipelines.kept import KeptRows
 from pipelines.plan import Input, Plan, cut_rows
@@ -126,8 +126,9 @@ def _viewed(
 ) -> Sequence[Viewed]:
     if not texts:
         return []
-    if between is not None and isinstance(view, StagedView):
-        return view.complete(texts, seeds, between)
+    if between is not None:
+        completed: Sequence[Viewed] = view.complete(texts, seeds, between)  # type: ignore[attr-defined]
+        return completed
     return view(texts, seeds)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import xxhash
 
-from augment.view import StagedView, View, ViewSpec, make_view
+from augment.view import View, ViewSpec, make_view
 from pipelines.claim import claim
 from pipelines.console import note, progress
 from pipelines.folder import Dataset, finished_dataset, open_dataset
@@ -194,9 +194,8 @@ def prepare(
     sources: Sequence[str] = (),
 ) -> Prepared:
     """Plan a view of sentences, into `out` or its default folder, and what it is made through."""
-    through = None
-    if isinstance(view, StagedView):
-        through = _prepare_through(view.through, source, rows, running, sources)
+    before = getattr(view, "through", None)
+    through = None if before is None else _prepare_through(before, source, rows, running, sources)
     plan = plan_view(view, source, seed=rows.seed, limit=rows.limit, shard_size=rows.shard_size)
     where = out if out is not None else default_folder(view.spec)
     job = Job(plan, Shards(source.path, source.receipts), where, running.device, running.batch_tokens)

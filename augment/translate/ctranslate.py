@@ -44,7 +44,7 @@ class CTranslate2Engine:
         self.ahead = 2 * cores
         self._vocabulary = vocabulary
         self._ids = {token: number for number, token in enumerate(vocabulary.target)}
-        self._never = [[vocabulary.target[number]] for number in vocabulary.never]
+        self._suppressed = [[vocabulary.target[number]] for number in vocabulary.suppress_tokens]
         self._translator = ctranslate2.Translator(
             str(path),
             files=converted(path, vocabulary, revision or local_weights(path, "--models").revision),
@@ -63,14 +63,14 @@ class CTranslate2Engine:
         results = self._translator.translate_batch(
             [[self._vocabulary.source[token] for token in source] for source in (*sources, filler)],
             asynchronous=True,
-            beam_size=decoding.beams,
-            patience=decoding.patience if decoding.beams > 1 else 1,
+            beam_size=decoding.num_beams,
+            patience=decoding.patience if decoding.num_beams > 1 else 1,
             num_hypotheses=decoding.hypotheses,
             repetition_penalty=decoding.repetition_penalty,
-            suppress_sequences=self._never,
+            suppress_sequences=self._suppressed,
             max_input_length=0,
             min_decoding_length=0,
-            max_decoding_length=self._vocabulary.longest(width),
+            max_decoding_length=self._vocabulary.max_length(width),
             return_end_token=True,
         )
         return lambda: [

@@ -9,18 +9,17 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue, PrivateAttr
 
 from augment import wordnet
 from augment.device import quiet_transformers, resolve_device
 from augment.differences import word_edits
 from augment.errors import InputError
-from augment.view import Runtime, Viewed, ViewSpec
+from augment.view import Runtime, View, Viewed
 
 MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence", "nlpaug.flow")
 SOUND_MODULES = ("nlpaug.augmenter.audio", "nlpaug.augmenter.spectrogram")
@@ -39,10 +38,16 @@ SPECIAL = re.compile(
 """Tokens of BERT, RoBERTa, XLM-R, T5, GPT and Marian that are no text."""
 
 
-class PARAMS(BaseModel):
-    """Parameters of the nlpaug view."""
+class Nlpaug(View):
+    """The view; one text goes to the augmenter at a time, so that no row can change another.
 
-    model_config = ConfigDict(extra="forbid")
+    A text of more than `longest` characters is "failed" with "too-long". What an augmenter raises makes a row "failed"
+    with the exception's name as the reason; what is no text, "failed" with "no-text"; a special token that the sentence
+    does not hold, "rejected" with "special-token". Random state of Python, NumPy and torch is as before each call.
+    """
+
+    name = "nlpaug"
+    named_by = "augmenter"
 
     augmenter: str = Field(default="SynonymAug", description="class name of an augmenter for text, such as KeyboardAug")
     arguments: dict[str, JsonValue] = Field(
@@ -56,19 +61,24 @@ class PARAMS(BaseModel):
     )
     revision: str | None = Field(default=None, description="hold nlpaug to this version")
 
+    _augmenter: Any = PrivateAttr()
 
-@dataclass(frozen=True)
-class Nlpaug:
-    """The view; one text goes to the augmenter at a time, so that no row can change another.
+    def build(self, runtime: Runtime) -> Nlpaug:
+        """The view, its augmenter built and tried on one sentence.
 
-    A text of more than `longest` characters is "failed" with "too-long". What an augmenter raises makes a row "failed"
-    with the exception's name as the reason; what is no text, "failed" with "no-text"; a special token that the sentence
-    does not hold, "rejected" with "special-token". Random state of Python, NumPy and torch is as before each call.
-    """
-
-    spec: ViewSpec
-    augmenter: Any = field(repr=False)
-    longest: int = 10_000
+        Raises:
+            InputError: No such augmenter or argument, another version of nlpaug, models or NLTK data that are missing,
+                or an augmenter that fails on a plain sentence.
+        """
+        installed = version("nlpaug")
+        if self.revision not in (None, installed):
+            raise InputError(f"nlpaug: version {installed} is installed, not {self.revision}; install that one")
+        view = self.model_copy(update={"revision": installed})
+        with _quiet(), _random_state_kept():
+            view._augmenter = _built(self.augmenter, self.arguments, runtime.device)
+            _seed(0)
+            _tried(self.augmenter, lambda: view._augmenter.augment(TRIAL), "fails on a plain sentence")
+        return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
@@ -80,7 +90,7 @@ class Nlpaug:
             return Viewed(None, "failed", "too-long")
         _seed(seed)
         try:
-            made = self.augmenter.augment(text)
+            made = self._augmenter.augment(text)
         except Exception as error:  # whatever an augmenter may raise is the row's failure, not the run's
             return Viewed(None, "failed", type(error).__name__)
         view = made[0] if isinstance(made, list) and made else made
@@ -91,23 +101,6 @@ class Nlpaug:
         if view == text:
             return Viewed(text, "unchanged")
         return Viewed(view, edits=word_edits(text, view))
-
-
-def build(params: PARAMS, runtime: Runtime) -> Nlpaug:
-    """The view for `params`, its augmenter built and tried on one sentence.
-
-    Raises:
-        InputError: No such augmenter or argument, another version of nlpaug, models or NLTK data that are missing, or
-            an augmenter that fails on a plain sentence.
-    """
-    installed = version("nlpaug")
-    if params.revision not in (None, installed):
-        raise InputError(f"nlpaug: version {installed} is installed, not {params.revision}; install that one")
-    with _quiet(), _random_state_kept():
-        augmenter = _built(params.augmenter, params.arguments, runtime.device)
-        _seed(0)
-        _tried(params.augmenter, lambda: augmenter.augment(TRIAL), "fails on a plain sentence")
-    return Nlpaug(ViewSpec("nlpaug", {**params.model_dump(), "revision": installed}), augmenter, params.longest)
 
 
 def _special(text: str) -> Counter[str]:

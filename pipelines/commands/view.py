@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import ViewSpec, check_params, view_module
+from augment.view import ViewSpec, check_params, view_class, view_module
 from pipelines.console import ConfigOption, show_json, table
 from pipelines.job import SHARD_ROWS
 from pipelines.offline import offline
@@ -74,7 +74,7 @@ def view_summary(name: str) -> str:
 
 def view_example(name: str) -> str:
     """A command line for the view that can be pasted."""
-    fields = view_module(name).PARAMS.model_fields
+    fields = view_class(name).model_fields
     named = [(key, field) for key, field in fields.items() if key in NAMED_BY]
     return f"augment {name}" + "".join(
         f" --{key} {'de' if field.is_required() else field.default or 'de'}" for key, field in named
@@ -87,7 +87,7 @@ def add_view_command(app: typer.Typer, name: str) -> None:
     Raises:
         TwinviewsError: A parameter of the view has the name of an option that every view command has.
     """
-    fields = view_module(name).PARAMS.model_fields
+    fields = view_class(name).model_fields
     params = {key: _option(key, field) for key, field in fields.items()}
     complex_keys = [key for key, field in fields.items() if not _is_simple(field.annotation)]
     shared = {

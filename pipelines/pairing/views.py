@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from augment.errors import InputError
-from augment.view import ViewSpec, view_module, view_names
+from augment.view import ViewSpec, view_class, view_names
 from pipelines.console import note
 from pipelines.folder import Dataset, finished_dataset
 from pipelines.pairing.candidates import ViewPolicy
@@ -74,7 +74,7 @@ def _check_view(policy: ViewPolicy, choice: Choice) -> None:
                 f"--view {choice.name}: {view_folder(choice.folder)} is not there, and its defaults give one "
                 f"hypothesis: make it with several first, see `augment {spec.name} --help`"
             )
-    params: Mapping[str, Any] = plan.params if plan is not None else view_module(spec.name).PARAMS.model_fields
+    params: Mapping[str, Any] = plan.params if plan is not None else view_class(spec.name).model_fields
     if policy == "multilingual" and TRANSLATED_TO not in params:
         raise InputError(f"--view {choice.name} is no translation: take translate-de or the like, or --pairs original")
 
@@ -93,7 +93,7 @@ def spec_of(name: str) -> ViewSpec:
     for view in sorted(view_names(), key=len, reverse=True):
         if name == view:
             return ViewSpec(view)
-        keys = [key for key in NAMED_BY if key in view_module(view).PARAMS.model_fields]
+        keys = [key for key in NAMED_BY if key in view_class(view).model_fields]
         if keys and name.startswith(f"{view}-"):
             return ViewSpec(view, {keys[0]: name.removeprefix(f"{view}-")})
     raise InputError(f"no view dataset {name!r} in {VIEWS}/ and no view of that name: see `augment views`")

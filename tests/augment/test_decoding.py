@@ -6,11 +6,11 @@ import random
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from augment.translate.faults import copies, repeats
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from augment.translate.decoding import Decoding, parse_decoding
-from augment.translate.faults import copies, repeats
 from augment.translate.splitting import split
 from augment.weights import starter_translation
 
@@ -126,7 +126,6 @@ def test_the_search_finds_what_generate_finds(kind: str, decoding: Decoding) -> 
 
 def test_draws_follow_the_softmax_and_differ_by_seed_and_position() -> None:
     import torch
-
     from augment.translate.draws import draw
 
     logits = torch.tensor([2.0, 1.0, 0.0, -1.0])
@@ -143,7 +142,6 @@ def test_draws_follow_the_softmax_and_differ_by_seed_and_position() -> None:
 
 def test_uniform_numbers_are_uniform_and_the_published_generators() -> None:
     import torch
-
     from augment.translate.draws import _mix, uniform
 
     # The first outputs of SplitMix64 for seed 1234567, from the reference code (prng.di.unimi.it/splitmix64.c).
@@ -163,7 +161,6 @@ def test_uniform_numbers_are_uniform_and_the_published_generators() -> None:
 )
 def test_draws_stay_among_the_tokens_that_are_left(decode: str, allowed: set[int]) -> None:
     import torch
-
     from augment.translate.draws import draw
 
     logits = torch.tensor([0.6, 0.2, 0.15, 0.05]).log()[[2, 0, 3, 1]]
