@@ -15,11 +15,12 @@ from typing import Any
 
 from pydantic import Field, JsonValue, PrivateAttr
 
-from augment import wordnet
 from augment.device import quiet_transformers, resolve_device
-from augment.differences import word_edits
+from augment.edits import find_edits
 from augment.errors import InputError
+from augment.published import on_our_wordnet
 from augment.view import Runtime, View, Viewed
+from augment.wordnet import find
 
 MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence", "nlpaug.flow")
 SOUND_MODULES = ("nlpaug.augmenter.audio", "nlpaug.augmenter.spectrogram")
@@ -27,7 +28,6 @@ FLOWS = ("Sequential", "Sometimes")
 FUNCTIONS = frozenset(["tokenizer", "reverse_tokenizer"])
 """Arguments that are Python functions, which no command line or recipe can hold."""
 WORDNET_USERS = frozenset(["SynonymAug", "AntonymAug"])
-TAGGER = "averaged_perceptron_tagger_eng"
 NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 """What NLTK says where data is missing."""
 TRIAL = "A man is riding a horse down the street."
@@ -100,7 +100,7 @@ class Nlpaug(View):
             return Viewed(None, "rejected", "special-token")
         if view == text:
             return Viewed(text, "unchanged")
-        return Viewed(view, edits=word_edits(text, view))
+        return Viewed(view, edits=find_edits(text, view))
 
 
 def _special(text: str) -> Counter[str]:
@@ -120,7 +120,8 @@ def _built(name: str, arguments: Mapping[str, JsonValue], device: str) -> Any:  
     if name in FLOWS:
         given["flow"] = [_built(*_part(name, part), device) for part in _listed(name, given.get("flow"))]
     if name in WORDNET_USERS and arguments.get("aug_src", "wordnet") == "wordnet":
-        _require_wordnet(name)
+        find()  # before nlpaug is built, which would say so in its own words
+        kind = on_our_wordnet(kind)
     augmenter = _tried(name, lambda: kind(**given), "cannot be built")
     if name == "SpellingAug":
         # nlpaug keeps them in the order of a set, which differs from process to process.
@@ -141,7 +142,7 @@ def _part(name: str, part: Any) -> tuple[str, Mapping[str, JsonValue]]:  # noqa:
     return str(part["augmenter"]), part.get("arguments") or {}
 
 
-def _class(name: str) -> Callable[..., Any]:
+def _class(name: str) -> type[Any]:
     """The augmenter's class; raises InputError for other names, with those that there are."""
     found = _classes(MODULES)
     if name in found:
@@ -151,7 +152,7 @@ def _class(name: str) -> Callable[..., Any]:
     raise InputError(f"nlpaug: unknown augmenter {name!r}: choose one of {', '.join(sorted(found))}")
 
 
-def _classes(modules: Sequence[str]) -> dict[str, Callable[..., Any]]:
+def _classes(modules: Sequence[str]) -> dict[str, type[Any]]:
     """The augmenters that nlpaug's modules hold, by name."""
     return {
         name: kind
@@ -159,17 +160,6 @@ def _classes(modules: Sequence[str]) -> dict[str, Callable[..., Any]]:
         for name, kind in vars(import_module(module)).items()
         if inspect.isclass(kind) and (name.endswith("Aug") or name in FLOWS)
     }
-
-
-def _require_wordnet(name: str) -> None:
-    """Show nlpaug our WordNet; raises InputError where it or the tagger is missing, before nlpaug asks the network."""
-    wordnet.reader()
-    import nltk.data
-
-    try:
-        nltk.data.find(f"taggers/{TAGGER}/")
-    except LookupError:
-        raise InputError(f"nlpaug: {name} needs NLTK's tagger: run `python -m nltk.downloader {TAGGER}`") from None
 
 
 def _tried(name: str, attempt: Callable[[], Any], what: str) -> Any:  # noqa: ANN401 - whatever nlpaug returns

@@ -18,7 +18,7 @@ from augment.omw import Multilingual
 from augment.published import PublishedSynonym, nlpaug_version
 from augment.ranking import Ranking, Slot
 from augment.synonyms import Tiers, Weighted, thesaurus
-from augment.tagging import require_tagger, tagger
+from augment.tagging import tagger
 from augment.view import Edit, Runtime, View, Viewed, ViewSpec
 from augment.weights import find_encoder
 
@@ -66,10 +66,8 @@ class Synonym(View):
         default=STARTER,
         description="masked language model, for choose mlm only: starter, a folder, or a name on the Hub",
     )
-    tagger: Literal["auto", "perceptron", "senses"] = Field(
-        default="auto",
-        description="parts of speech from NLTK's tagger or from sense counts and the words beside; auto: the tagger "
-        "where it is installed",
+    tagger: Literal["auto", "perceptron"] = Field(
+        default="auto", description="parts of speech of English by NLTK's perceptron tagger, which is bundled"
     )
     language: str = Field(
         default="en", description="other languages (fr, es, ...) by NLTK's Open Multilingual WordNet, not inflected"
@@ -95,11 +93,10 @@ class Synonym(View):
         revisions = [wordnet.revision(wordnet.find())]
         view = self.model_copy()
         if self.compat:
-            require_tagger("compat")
-            revisions.append(nlpaug_version())
             view._published, view.tagger = PublishedSynonym(self.fraction), "perceptron"
+            revisions.append(nlpaug_version())
         elif self.language == "en":
-            view._language, view.tagger = _english(self.tagger)
+            view._language, view.tagger = English(thesaurus(), tagger()), "perceptron"
             revisions.append(inflection_revision())
         else:
             view._language = language = Multilingual(self.language)
@@ -183,14 +180,6 @@ class Synonym(View):
                 raise InputError(f"synonym: tagger={self.tagger} is for language=en, not {self.language}; leave it out")
             if self.choose == "mlm" and self.encoder == STARTER:
                 raise InputError(f"synonym: the starter encoder knows English only; name one for {self.language}")
-
-
-def _english(wanted: str) -> tuple[English, str]:
-    """English with the tagger that is wanted and there, and that tagger's name."""
-    if wanted == "perceptron":
-        require_tagger("tagger=perceptron", ", or use tagger=senses")
-    found = None if wanted == "senses" else tagger()
-    return English(thesaurus(), found), "senses" if found is None else "perceptron"
 
 
 def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> dict[int, Weighted]:
