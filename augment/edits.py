@@ -18,10 +18,11 @@ _TOKEN = r"""
     | (?P<dotted>(?:{alphabetic}\.){{2,}}(?:{alphabetic}(?!{letter}))?) # U.S., e.g., U.S.A
     | (?P<number>[$€£¥]?\d+(?:[.,:/]\d+)*(?:%|st|nd|rd|th\b)?)(?!{letter})  # 3.5%, $1,000, 10:30, 4th
     | (?P<word>{letter}+(?:[{joiners}]{letter}+)*)                      # don't, well-known, AT&T, example.org
-    | (?P<other>\S{extender}*(?:\u200d\S{extender}*)*)                  # punctuation, whole emoji
+    | (?P<other>{visible}{extender}*(?:\u200d{visible}{extender}*)*)     # punctuation, whole emoji
     """
 _ASCII = re.compile(
-    _TOKEN.format(alphabetic=r"[^\W\d_]", letter=r"[^\W_]", joiners=_JOINERS, extender=r"[^\s\S]"), re.VERBOSE
+    _TOKEN.format(alphabetic=r"[^\W\d_]", letter=r"[^\W_]", joiners=_JOINERS, visible=r"\S", extender=r"[^\s\S]"),
+    re.VERBOSE,
 )
 # Letters keep their accents, vowel signs and points; emoji their skin tones, the letters of regional flags and rare
 # variation selectors.
@@ -30,6 +31,7 @@ _UNICODE = regex.compile(
         alphabetic=r"[\p{L}\p{Nl}\p{No}]",
         letter=r"(?:[\p{L}\p{N}]\p{M}*)",
         joiners=_JOINERS,
+        visible=r"[^\s\x1c-\x1f]",
         extender=r"[\p{M}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef]",
     ),
     regex.VERBOSE,

@@ -126,7 +126,7 @@ def test_words_come_back_whole_and_in_the_script_of_their_place(filler: Callable
     texts = [*ENGLISH[:30], *RUSSIAN[:30], *FRENCH[:30], "He said (quietly) “welcome” — and left/went."]
     view = filler(fraction=0.5, top_k=50)
     made = view(texts, range(len(texts)))
-    tokenizer = view.model.tokenizer
+    tokenizer = view._model.tokenizer
     spelt = {folded(tokenizer.decode([number]).strip()) for number in tokenizer.get_vocab().values()}
     seen = set()
     for text, viewed in zip(texts, made, strict=True):
@@ -146,7 +146,7 @@ def test_words_come_back_whole_and_in_the_script_of_their_place(filler: Callable
 
 
 def test_accented_words_are_spelt_as_they_are_written(filler: Callable[..., MlmFill]) -> None:
-    model: FillModel = filler().model
+    model: FillModel = filler()._model
     if model.tokenizer("été", add_special_tokens=False)["input_ids"] == model.tokenizer("ete")["input_ids"][1:-1]:
         return  # an uncased BERT takes accents off
     known = {word for line in FRENCH for word in line.lower().rstrip(".").split() if not word.isascii()}
@@ -195,7 +195,7 @@ def test_neighbours_are_masked_only_where_there_is_no_other_way(encoder_folder: 
 def test_the_head_at_the_masked_places_gives_what_it_gives_everywhere(filler: Callable[..., MlmFill]) -> None:
     import torch
 
-    model: FillModel = filler().model
+    model: FillModel = filler()._model
     rows = []
     for number, text in enumerate(ENGLISH[:6]):
         ids, _ = model.encoded(text)

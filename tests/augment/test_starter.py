@@ -25,7 +25,7 @@ FRENCH = {"un", "une", "le", "la", "les", "est", "je", "avec", "elle", "ne", "da
 
 def translator(source: str, target: str, **options: object) -> MarianTranslator:
     model = resolve_models("starter", source, target)
-    return MarianTranslator(model.path, model.prefix, **{"precision": "fp32", "decode": "greedy", **options})  # type: ignore[arg-type]
+    return MarianTranslator(model.path, model.prefix, **{"precision": "fp32", **options})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("folder", ["en-xx", "xx-en"])

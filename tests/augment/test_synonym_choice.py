@@ -107,7 +107,7 @@ def test_a_word_that_the_model_does_not_see_has_no_best(folder: Path) -> None:
 @pytest.fixture(scope="module")
 def view() -> View:
     try:
-        return make_view(ViewSpec("synonym", {"choose": "mlm", "fraction": 0.6, "tagger": "senses"}), device="cpu")
+        return make_view(ViewSpec("synonym", {"choose": "mlm", "fraction": 0.6}), device="cpu")
     except InputError as error:
         if "not found" in str(error):
             pytest.skip(str(error))
@@ -126,7 +126,7 @@ def test_rows_are_the_same_whatever_the_batch(view: View) -> None:
 
 
 def test_edits_give_the_view_and_the_words_are_those_that_senses_would_change(view: View) -> None:
-    by_sense = make_view(ViewSpec("synonym", {"fraction": 0.6, "tagger": "senses"}))
+    by_sense = make_view(ViewSpec("synonym", {"fraction": 0.6}))
 
     def changed(viewed: Viewed) -> list[int]:
         return [edit.start for edit in viewed.edits if edit.old.lower() not in ("a", "an")]

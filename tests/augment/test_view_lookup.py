@@ -6,14 +6,15 @@ import sys
 import pytest
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-from augment.view import ViewSpec, check_params, make_view, row_seed, view_module, view_names
+from augment.view import View, ViewSpec, check_params, make_view, row_seed, view_class, view_names
 
 
 def test_every_file_of_the_views_folder_is_a_view() -> None:
     expected = {"backtranslate", "identity", "mlm-fill", "nlpaug", "repeat", "span-mask", "synonym", "translate"}
     assert expected <= set(view_names())
     for name in expected:
-        assert {"PARAMS", "build"} <= set(vars(view_module(name)))
+        assert issubclass(view_class(name), View)
+        assert view_class(name).name == name  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -77,8 +78,8 @@ def test_errors_carry_their_exit_codes() -> None:
 
 def test_parameters_of_all_views_need_no_heavy_import() -> None:
     code = (
-        "import sys\nfrom augment.view import view_module, view_names\n"
-        "[view_module(name).PARAMS for name in view_names()]\n"
+        "import sys\nfrom augment.view import view_class, view_names\n"
+        "[view_class(name).model_fields for name in view_names()]\n"
         "heavy = {'torch', 'transformers', 'nltk', 'datasets', 'huggingface_hub'} & set(sys.modules)\n"
         "print(*sorted(heavy))"
     )
