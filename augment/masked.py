@@ -81,7 +81,8 @@ class FillModel:
         import torch
         from transformers import AutoModelForMaskedLM
 
-        self._check_mask_token()
+        if self.tokenizer.mask_token_id is None:
+            raise InputError(f"--encoder {self.path}: its tokenizer has no mask token; give a masked language model")
         with quiet_transformers():
             try:
                 model, info = AutoModelForMaskedLM.from_pretrained(
@@ -94,9 +95,10 @@ class FillModel:
             raise InputError(f"--encoder {self.path}: an encoder without its masked-language head (no {missing})")
         return model.to(resolve_device(self._device)).eval()
 
-    def _check_mask_token(self) -> None:
-        if self.tokenizer.mask_token_id is None:
-            raise InputError(f"--encoder {self.path}: its tokenizer has no mask token; give a masked language model")
+    @property
+    def batch_tokens(self) -> int:
+        """Tokens in one batch, padding included."""
+        return self._batch_tokens or (CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS)
 
     @cached_property
     def limit(self) -> int:
@@ -130,9 +132,8 @@ class FillModel:
         """
         proposals: list[list[Proposals]] = [[] for _ in rows]
         wanted = [row for row, masked in enumerate(rows) if masked.places]
-        budget = self._batch_tokens or (CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS)
         widths = [self.width(len(rows[row].ids)) for row in wanted]
-        for batch in pack(widths, budget, widths):
+        for batch in pack(widths, self.batch_tokens, widths):
             batch_rows = [wanted[place] for place in batch]
             scores = self.logits([rows[row] for row in batch_rows])
             slots = [slot for row in batch_rows for slot in rows[row].slots or [PLAIN] * len(rows[row].places)]

@@ -91,9 +91,13 @@ def open_reader(multilingual: CorpusReader | None) -> WordNetCorpusReader:
     import nltk.data
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
+    class File(io.StringIO):
+        def discard_line(self) -> None:
+            self.readline()
+
     class Reader(WordNetCorpusReader):  # type: ignore[misc]
-        def open(self, file: str) -> io.StringIO:
-            return io.StringIO(_lexnames() if file == "lexnames" else _read(place, file))
+        def open(self, file: str) -> File:
+            return File(lexnames() if file == "lexnames" else _read(place, file))
 
         def map_wn(self, version: str = "wordnet") -> None:
             """No map from WordNet 3.0, in whose offsets OMW counts: this is it."""
@@ -172,5 +176,6 @@ def _read(place: Path, name: str) -> str:
         return archive.read(f"wordnet/{name}").decode()
 
 
-def _lexnames() -> str:
+def lexnames() -> str:
+    """WordNet's table of lexicographer files, which NLTK's reader asks for."""
     return "".join(f"{i:02d}\t{name}\t{_PART_NUMBERS[name.split('.')[0]]}\n" for i, name in enumerate(LEXNAMES))

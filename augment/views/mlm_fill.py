@@ -9,14 +9,13 @@ from typing import Literal, NamedTuple
 
 from pydantic import Field, PrivateAttr
 
-from augment.draws import rounded
 from augment.edits import Token, apply_edits, matching_case, tokens
 from augment.inflect import wants_an
 from augment.masked import FillModel, Masked, Proposals, folded, token_span
 from augment.view import Edit, Runtime, View, Viewed
 from augment.vocabulary import Slot
 from augment.weights import find_encoder
-from augment.words import NEGATIONS, replaceable
+from augment.words import NEGATIONS, replaceable, rounded
 
 ARTICLES = frozenset(["a", "an"])
 KEPT = NEGATIONS | ARTICLES

@@ -5,8 +5,6 @@ from __future__ import annotations
 import inspect
 import random
 import re
-import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
@@ -21,6 +19,7 @@ from augment.errors import InputError
 from augment.published import on_our_wordnet
 from augment.view import Runtime, View, Viewed
 from augment.wordnet import find
+from augment.words import special_tokens
 
 MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence", "nlpaug.flow")
 SOUND_MODULES = ("nlpaug.augmenter.audio", "nlpaug.augmenter.spectrogram")
@@ -31,11 +30,6 @@ WORDNET_USERS = frozenset(["SynonymAug", "AntonymAug"])
 NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 """What NLTK says where data is missing."""
 TRIAL = "A man is riding a horse down the street."
-SPECIAL = re.compile(
-    r"\[(?:MASK|UNK|PAD|CLS|SEP|BOS|EOS)\]|</?s>|<(?:mask|unk|pad|bos|eos|extra_id_\d+)>|<\|\w+\|>|>>\w+<<|[⁇▁]",
-    re.IGNORECASE,
-)
-"""Tokens of BERT, RoBERTa, XLM-R, T5, GPT and Marian that are no text."""
 
 
 class Nlpaug(View):
@@ -74,7 +68,7 @@ class Nlpaug(View):
         if self.revision not in (None, installed):
             raise InputError(f"nlpaug: version {installed} is installed, not {self.revision}; install that one")
         view = self.model_copy(update={"revision": installed})
-        with _quiet(), _random_state_kept():
+        with quiet_transformers(), _random_state_kept():
             view._augmenter = _built(self.augmenter, self.arguments, runtime.device)
             _seed(0)
             _tried(self.augmenter, lambda: view._augmenter.augment(TRIAL), "fails on a plain sentence")
@@ -82,7 +76,7 @@ class Nlpaug(View):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
-        with _quiet(), _random_state_kept():
+        with quiet_transformers(), _random_state_kept():
             return [self._view(text, seed) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, seed: int) -> Viewed:
@@ -96,15 +90,11 @@ class Nlpaug(View):
         view = made[0] if isinstance(made, list) and made else made
         if not isinstance(view, str) or not view.strip():
             return Viewed(None, "failed", "no-text")
-        if _special(view) - _special(text):
+        if special_tokens(view) - special_tokens(text):
             return Viewed(None, "rejected", "special-token")
         if view == text:
             return Viewed(text, "unchanged")
         return Viewed(view, edits=find_edits(text, view))
-
-
-def _special(text: str) -> Counter[str]:
-    return Counter(token.lower() for token in SPECIAL.findall(text))
 
 
 def _built(name: str, arguments: Mapping[str, JsonValue], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
@@ -118,7 +108,7 @@ def _built(name: str, arguments: Mapping[str, JsonValue], device: str) -> Any:  
     if "device" in known:
         given["device"] = str(resolve_device(device))
     if name in FLOWS:
-        given["flow"] = [_built(*_part(name, part), device) for part in _listed(name, given.get("flow"))]
+        given["flow"] = [_built(*part, device) for part in _parts(name, given.get("flow"))]
     if name in WORDNET_USERS and arguments.get("aug_src", "wordnet") == "wordnet":
         find()  # before nlpaug is built, which would say so in its own words
         kind = on_our_wordnet(kind)
@@ -130,16 +120,15 @@ def _built(name: str, arguments: Mapping[str, JsonValue], device: str) -> Any:  
     return augmenter
 
 
-def _listed(name: str, parts: Any) -> list[Any]:  # noqa: ANN401 - whatever YAML can say
-    if not isinstance(parts, list) or not parts:
+def _parts(name: str, flow: Any) -> Iterator[tuple[str, Mapping[str, JsonValue]]]:  # noqa: ANN401 - YAML
+    """The augmenters of a flow, each with its arguments; raises InputError where it is written otherwise."""
+    if not isinstance(flow, list) or not flow:
         raise InputError(f"nlpaug: {name} needs a list of augmenters: {{flow: [{{augmenter: SplitAug}}, ...]}}")
-    return parts
-
-
-def _part(name: str, part: Any) -> tuple[str, Mapping[str, JsonValue]]:  # noqa: ANN401 - whatever YAML can say
-    if not isinstance(part, dict) or "augmenter" not in part or part.keys() - {"augmenter", "arguments"}:
-        raise InputError(f"nlpaug: {name}: {part!r} is no augmenter: write {{augmenter: SplitAug, arguments: {{...}}}}")
-    return str(part["augmenter"]), part.get("arguments") or {}
+    for part in flow:
+        if not isinstance(part, dict) or "augmenter" not in part or part.keys() - {"augmenter", "arguments"}:
+            how = "write {augmenter: SplitAug, arguments: {...}}"
+            raise InputError(f"nlpaug: {name}: {part!r} is no augmenter: {how}")
+        yield str(part["augmenter"]), part.get("arguments") or {}
 
 
 def _class(name: str) -> type[Any]:
@@ -199,11 +188,3 @@ def _random_state_kept() -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(numpy)  # noqa: NPY002 - as above
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the warnings of nlpaug and what it builds on to ourselves."""
-    with warnings.catch_warnings(), quiet_transformers():
-        warnings.simplefilter("ignore")
-        yield

@@ -8,12 +8,12 @@ from typing import Literal
 
 from pydantic import Field, PrivateAttr
 
-from augment.draws import rounded
 from augment.edits import apply_edits, words
 from augment.errors import InputError
 from augment.masked import FillModel
 from augment.view import Edit, Runtime, View, Viewed, ViewSpec
 from augment.weights import find_encoder
+from augment.words import rounded
 
 MASK = "[MASK]"
 """How a mask is stored, whatever the encoder; trainers turn it into their tokenizer's own mask token."""

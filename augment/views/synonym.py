@@ -21,6 +21,7 @@ from augment.synonyms import Tiers, Weighted, thesaurus
 from augment.tagging import tagger
 from augment.view import Edit, Runtime, View, Viewed, ViewSpec
 from augment.weights import find_encoder
+from augment.words import rounded
 
 STARTER = "starter"
 
@@ -37,17 +38,20 @@ class Language(Protocol):
         ...
 
 
-class _Drawn(NamedTuple):
-    """A row whose words are drawn: its tokens, how many are eligible, the drawn ones' places, and a new word for each.
+class _Replacement(NamedTuple):
+    """A drawn word, by its place among the tokens: the new word, and all synonyms that it has, drawn from or not."""
 
-    `synonyms` has all that each drawn word has, whichever of them the new word was drawn from.
-    """
+    place: int
+    new: str
+    synonyms: Weighted
+
+
+class _Row(NamedTuple):
+    """A text whose words are drawn: its tokens, how many are eligible, and what becomes of the drawn ones."""
 
     found: list[Token]
     eligible: int
-    picked: list[int]
-    news: list[str]
-    synonyms: list[Weighted]
+    replaced: list[_Replacement]
 
 
 class Synonym(View):
@@ -105,7 +109,8 @@ class Synonym(View):
             held = (self.revision or "").split("+")
             weights = find_encoder(self.encoder, held[-1] if len(held) == len(revisions) + 1 else None)
             revisions.append(weights.revision)
-            view._ranking = Ranking(FillModel(weights.path, device=runtime.device), batch_tokens=runtime.batch_tokens)
+            model = FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens)
+            view._ranking = Ranking(model)
         view.revision = "+".join(revisions)
         if self.revision not in (None, view.revision):
             what = "WordNet here, and what is used beside it,"
@@ -123,45 +128,35 @@ class Synonym(View):
         """View every text by its own seed; a masked language model sees the words of all rows in shared batches."""
         if self._published is not None:
             return self._published(texts, seeds)
-        rows = [self._drawn(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        rows = [self._draw(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
         if self._ranking is not None:
-            slots = [
-                [
-                    Slot(row.found[index].start, row.found[index].end, synonyms)
-                    for index, synonyms in zip(row.picked, row.synonyms, strict=True)
-                ]
-                for row in rows
-            ]
-            best = self._ranking.best(texts, slots)
-            rows = [row._replace(news=_preferred(row.news, words)) for row, words in zip(rows, best, strict=True)]
-        return [self._viewed(text, row) for text, row in zip(texts, rows, strict=True)]
+            rows = _preferred(texts, rows, self._ranking)
+        return [self._replace(text, row) for text, row in zip(texts, rows, strict=True)]
 
-    def _drawn(self, text: str, draw: random.Random) -> _Drawn:
+    def _draw(self, text: str, draw: random.Random) -> _Row:
+        """Draw the words and their synonyms: `fraction` of the eligible on average, `at_least` so many."""
         found = tokens(text)
         choices = self._language.choices(found)
-        picked = _picked(choices, self._number(len(choices), draw), draw) if choices else {}
-        news = []
-        for weighted in picked.values():
+        if not choices:
+            return _Row(found, 0, [])
+        number = max(rounded(self.fraction * len(choices), draw), min(self.at_least, len(choices)))
+        replaced = []
+        for place, weighted in _picked(choices, number, draw).items():
             names, weights = zip(*weighted, strict=True)
-            news.append(draw.choices(names, weights)[0])
-        return _Drawn(found, len(choices), [*picked], news, [choices[index][-1] for index in picked])
+            replaced.append(_Replacement(place, draw.choices(names, weights)[0], choices[place][-1]))
+        return _Row(found, len(choices), replaced)
 
-    def _number(self, eligible: int, draw: random.Random) -> int:
-        """How many words to replace: `fraction` of the eligible on average, rounded up or down by chance."""
-        whole, rest = divmod(self.fraction * eligible, 1)
-        return max(int(whole) + (draw.random() < rest), min(self.at_least, eligible))
-
-    def _viewed(self, text: str, row: _Drawn) -> Viewed:
+    def _replace(self, text: str, row: _Row) -> Viewed:
         if not row.eligible:
             return Viewed(text, "unchanged", "no-eligible-word", target_fraction=self.fraction)
-        share = len(row.picked) / row.eligible
-        if not row.picked:
+        share = len(row.replaced) / row.eligible
+        if not row.replaced:
             return Viewed(text, "unchanged", "none-drawn", None, (), self.fraction, share)
         edits: list[Edit] = []
-        for index, form in zip(row.picked, row.news, strict=True):
-            word = row.found[index]
+        for place, form, _ in row.replaced:
+            word = row.found[place]
             new = matching_case(word.text, form)
-            edits += [*self._language.agreement(row.found, index, new), Edit(word.start, word.end, word.text, new)]
+            edits += [*self._language.agreement(row.found, place, new), Edit(word.start, word.end, word.text, new)]
         return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
     def _check(self) -> None:
@@ -195,6 +190,13 @@ def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> d
     return {index: picked[index] for index in sorted(picked)}
 
 
-def _preferred(drawn: Sequence[str], best: Sequence[str | None]) -> list[str]:
-    """The model's words; the drawn ones where it saw no whole word to replace."""
-    return [new if form is None else form for new, form in zip(drawn, best, strict=True)]
+def _preferred(texts: Sequence[str], rows: Sequence[_Row], ranking: Ranking) -> list[_Row]:
+    """The rows with the model's words; the drawn ones where it saw no whole word to replace."""
+    slots = [
+        [Slot(row.found[place].start, row.found[place].end, synonyms) for place, _, synonyms in row.replaced]
+        for row in rows
+    ]
+    return [
+        row._replace(replaced=[one._replace(new=new or one.new) for one, new in zip(row.replaced, best, strict=True)])
+        for row, best in zip(rows, ranking.best(texts, slots), strict=True)
+    ]

@@ -80,7 +80,12 @@ def _from_debian(scratch: Path) -> Path | None:
     packages = sorted(scratch.glob("wordnet-base_*.deb"))
     folder = scratch / "usr" / "share" / "wordnet"
     unpacked = fetched and packages and _run(["dpkg-deb", "-x", str(packages[0]), "."], scratch)
-    return folder if unpacked and folder.is_dir() else None
+    if not (unpacked and folder.is_dir()):
+        return None
+    # What Debian leaves out; with them NLTK itself can read the folder.
+    (folder / "lexnames").write_text(wordnet.lexnames(), encoding="utf-8")
+    (folder / "index.sense").touch()
+    return folder
 
 
 def _run(command: list[str], folder: Path) -> bool:

@@ -15,7 +15,7 @@ from augment.edits import apply_edits
 from augment.errors import InputError
 from augment.inflect import inflection_revision
 from augment.masked import FillModel
-from augment.ranking import FIT, LIKENESS, Ranking, Slot
+from augment.ranking import FIT, SIMILARITY, Ranking, Slot
 from augment.view import View, Viewed, ViewSpec, make_view
 from augment.weights import find_encoder, starter_encoder
 
@@ -89,12 +89,12 @@ def test_scores_are_those_of_the_model_run_plainly(folder: Path) -> None:
             logits = model(input_ids=torch.tensor([masked])).logits[0, head : head + len(pieces)].log_softmax(-1)
             cosine = torch.cosine_similarity(vectors[own].mean(0), vectors[pieces].mean(0), dim=0)
         fit = sum(float(row[piece]) for row, piece in zip(logits, pieces, strict=True))
-        scores[form] = math.log(weight) + FIT * fit + LIKENESS * float(cosine)
-    asked = Slot(4, 7, tuple(sorted(candidates.items())))
+        scores[form] = math.log(weight) + FIT * fit + SIMILARITY * float(cosine)
+    slots = Slot(4, 7, tuple(sorted(candidates.items())))
     ranking = Ranking(FillModel(folder, device="cpu"))
-    found = ranking.scores([text], [[asked]])[0][0]
+    found = ranking.scores([text], [[slots]])[0][0]
     assert found == pytest.approx(scores, abs=1e-3)
-    assert ranking.best([text], [[asked]]) == [[max(scores, key=lambda form: scores[form])]]
+    assert ranking.best([text], [[slots]]) == [[max(scores, key=lambda form: scores[form])]]
 
 
 def test_a_word_that_the_model_does_not_see_has_no_best(folder: Path) -> None:

@@ -82,7 +82,7 @@ def test_a_zip_of_the_nltk_downloader_is_read_as_its_folder(empty_machine: Path)
     assert wordnet.revision(archive) == wordnet.revision(source)
     with zipfile.ZipFile(archive, "w") as bundle:
         bundle.write(source / "data.noun", "wordnet/data.noun")
-    with pytest.raises(InputError, match=r"not a whole WordNet \(no wordnet/cntlist.rev\)"):
+    with pytest.raises(InputError, match=r"not a whole WordNet \(no wordnet/adj.exc\)"):
         wordnet.find()
 
 
