@@ -61,18 +61,18 @@ class FillModel:
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerFast:
-        """The tokenizer; raises InputError if it has no offsets or no mask token."""
+        """The tokenizer; raises InputError if it has no offsets or no vocabulary."""
         from transformers import AutoTokenizer
 
         with quiet_transformers():
             try:
                 tokenizer = AutoTokenizer.from_pretrained(self.path)
             except (OSError, ValueError, KeyError) as error:
-                raise InputError(f"--encoder {self.path}: no tokenizer could be read there ({_line(error)})") from None
+                raise self._mistake(f"no tokenizer could be read there ({_line(error)})") from None
         if not tokenizer.is_fast:
-            raise InputError(f"--encoder {self.path}: needs a fast tokenizer (tokenizer.json); this one has no offsets")
+            raise self._mistake("needs a fast tokenizer (tokenizer.json); this one has no offsets")
         if len(tokenizer) <= len(tokenizer.all_special_tokens):
-            raise InputError(f"--encoder {self.path}: no vocabulary, the tokenizer's files are missing")
+            raise self._mistake("no vocabulary, the tokenizer's files are missing")
         return tokenizer
 
     @cached_property
@@ -82,18 +82,21 @@ class FillModel:
         from transformers import AutoModelForMaskedLM
 
         if self.tokenizer.mask_token_id is None:
-            raise InputError(f"--encoder {self.path}: its tokenizer has no mask token; give a masked language model")
+            raise self._mistake("its tokenizer has no mask token; give a masked language model")
         with quiet_transformers():
             try:
                 model, info = AutoModelForMaskedLM.from_pretrained(
                     self.path, dtype=torch.float32, use_safetensors=True, output_loading_info=True
                 )
             except (OSError, ValueError, KeyError) as error:
-                raise InputError(f"--encoder {self.path}: no masked language model there ({_line(error)})") from None
+                raise self._mistake(f"no masked language model there ({_line(error)})") from None
         if info["missing_keys"]:
             missing = sorted(info["missing_keys"])[0]
-            raise InputError(f"--encoder {self.path}: an encoder without its masked-language head (no {missing})")
+            raise self._mistake(f"an encoder without its masked-language head (no {missing})")
         return model.to(resolve_device(self._device)).eval()
+
+    def _mistake(self, what: str) -> InputError:
+        return InputError(f"--encoder {self.path}: {what}")
 
     @property
     def batch_tokens(self) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from augment import wordnet
-from augment.inflect import inflect, is_plural_entry
+from augment.inflect import INFLECTED, inflect, is_plural_entry
 from augment.words import FUNCTION_WORDS
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _UNWANTED_GLOSS = re.compile(
 )
 _VOWEL = re.compile("[aeiou]|.y")
 """An entry without one is an abbreviation: "ft", "km", "yr"."""
-_INFLECTED = frozenset(["NNS", "VBZ", "VBD", "VBN", "VBG", "JJR", "JJS", "RBR", "RBS"])
 
 
 class Tier(NamedTuple):
@@ -87,9 +86,9 @@ class Thesaurus:
         if part is None:
             return None
         irregular = self._lemmas_of[part].get(word)
-        if tag in _INFLECTED and irregular:
+        if tag in INFLECTED and irregular:
             return max(irregular, key=lambda name: self._uses(name, part))
-        if tag in _INFLECTED and (fitting := self._lemmas_with_form(word, part, tag)):
+        if tag in INFLECTED and (fitting := self._lemmas_with_form(word, part, tag)):
             return max(sorted(fitting), key=lambda name: self._uses(name, part))
         found = self._reader.morphy(word, part)
         return str(found) if found else None

@@ -9,6 +9,7 @@ import pytest
 from fillmodels import ENGLISH, FRENCH, KINDS, RUSSIAN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from augment.edits import apply_edits, words
 from augment.errors import InputError
@@ -228,9 +229,8 @@ def test_a_vocabulary_that_marks_words_in_another_way_is_one_line() -> None:
 
     letters = {letter: number for number, letter in enumerate("abcdefgh")}
     ends = Tokenizer(models.BPE(letters | {"he</w>": 8}, [], end_of_word_suffix="</w>"))
-    with pytest.raises(InputError, match="marks words in no way known here") as caught:
+    with refused("marks words in no way known here"):
         WholeWords(PreTrainedTokenizerFast(tokenizer_object=ends))
-    assert "\n" not in str(caught.value)
 
 
 def test_low_temperature_takes_the_likeliest(encoder_folder: Path) -> None:
@@ -251,6 +251,5 @@ def test_an_encoder_without_its_head_is_one_line(encoder_folder: Path, tmp_path:
 
 
 def test_a_missing_encoder_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no model there") as caught:
+    with refused("no model there"):
         make_view(ViewSpec("mlm-fill", {"encoder": str(tmp_path)}))
-    assert "\n" not in str(caught.value)

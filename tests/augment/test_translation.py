@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from learnt import COPIED, DOGS, EMPTY, ENGLISH, FRENCH, GERMAN, GUITAR, LOOPING, MARIAN_POSITIONS, PARAPHRASE
+from refusals import refused
 
 from augment.errors import InputError
 from augment.translate.decoding import parse_decoding
@@ -160,10 +161,8 @@ def test_a_resolved_spec_builds_the_same_view(translation_models: Path) -> None:
 def test_models_that_are_not_there_are_one_line(
     translation_models: Path, models: str, pivot: str, expected: str
 ) -> None:
-    with pytest.raises(InputError) as caught:
+    with refused(expected):
         resolve_models(models.format(translation_models), "en", pivot)
-    assert expected in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_folders_named_by_their_languages_are_found(translation_models: Path, tmp_path: Path) -> None:
@@ -177,9 +176,8 @@ def test_folders_named_by_their_languages_are_found(translation_models: Path, tm
 def test_opus_models_without_a_network_are_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(InputError, match="opus-mt") as caught:
+    with refused("opus-mt"):
         resolve_models("opus-mt", "en", "de")
-    assert "\n" not in str(caught.value)
 
 
 def test_opus_models_come_from_the_hub_cache_with_their_commit(
@@ -223,10 +221,8 @@ def test_unknown_ways_to_decode_are_refused(decode: str) -> None:
 def test_ways_to_decode_that_do_not_go_together_are_refused(
     decode: str, temperature: float | None, hypotheses: int, expected: str
 ) -> None:
-    with pytest.raises(InputError) as caught:
+    with refused(expected):
         parse_decoding(decode, temperature, hypotheses)
-    assert expected in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_half_precision_on_a_cpu_is_refused() -> None:

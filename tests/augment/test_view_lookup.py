@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from refusals import refused
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.view import View, ViewSpec, check_params, make_view, row_seed, view_class, view_names
@@ -54,10 +55,8 @@ def test_row_seeds_are_fixed_for_good() -> None:
     ],
 )
 def test_a_wrong_parameter_is_one_line(name: str, params: dict[str, object], complaint: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with refused(complaint):
         make_view(ViewSpec(name, params))  # type: ignore[arg-type]
-    assert complaint in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_parameters_get_their_defaults() -> None:
