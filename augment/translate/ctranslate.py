@@ -58,13 +58,13 @@ class CTranslate2Engine:
     ) -> Callable[[], list[list[list[int]]]]:
         """The hypotheses of equally padded sources, made beside the caller and waited for when they are asked for."""
         width = self._vocabulary.width(len(sources[0]))
-        # CTranslate2 pads to the longest of a batch, and another length adds up in another order: one row fills it up.
-        filler = [*sources[0], *[self._vocabulary.pad] * (width - len(sources[0]))]
+        # CTranslate2 pads to the longest of a batch, and another length adds up in another order: one row fills it up,
+        # of end tokens, which the model soon ends.
+        filler = [self._vocabulary.end] * width
         results = self._translator.translate_batch(
             [[self._vocabulary.source[token] for token in source] for source in (*sources, filler)],
             asynchronous=True,
             beam_size=decoding.num_beams,
-            patience=decoding.patience if decoding.num_beams > 1 else 1,
             num_hypotheses=decoding.hypotheses,
             repetition_penalty=decoding.repetition_penalty,
             suppress_sequences=self._suppressed,

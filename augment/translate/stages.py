@@ -12,7 +12,7 @@ from augment.errors import InputError
 from augment.translate.decoding import parse_decoding
 from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import TranslationModel, resolve_models
-from augment.view import View, Viewed, row_seed
+from augment.view import View, Viewed, ViewSpec, row_seed
 
 HOP = "+"
 """Between the languages of a translation in several hops, and between the revisions of their models."""
@@ -50,6 +50,22 @@ class TranslationView(View):
     _translator: MarianTranslator = PrivateAttr()
     _leg: str = PrivateAttr()  # its languages, such as "en-de"
     _through: TranslationView | None = PrivateAttr(default=None)
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """How each of its legs is decoded."""
+        raise NotImplementedError
+
+    @property
+    def draws(self) -> bool:
+        """Whether seeds change the text."""
+        return any(parse_decoding(way).sampled for way in self.ways)
+
+    @property
+    def spec(self) -> ViewSpec:
+        """All parameters; beam searches are of version 2, as they once went on for longer."""
+        beams = any(parse_decoding(way).num_beams > 1 for way in self.ways)
+        return ViewSpec(self.name, self.model_dump(), version=2 if beams else 1)
 
     @property
     def through(self) -> TranslationView | None:
@@ -96,11 +112,6 @@ def find_models(models: str, languages: Sequence[str], revision: str | None) -> 
 def joined_revisions(models: Sequence[TranslationModel]) -> str:
     """The revisions of models in one word."""
     return HOP.join(model.revision for model in models)
-
-
-def is_sampled(decode: str) -> bool:
-    """Whether a way to decode draws by the seed."""
-    return parse_decoding(decode).sampled
 
 
 def _viewed(text: str, found: Translation, pivot: Viewed | None = None) -> Viewed:

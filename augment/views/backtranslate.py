@@ -8,6 +8,7 @@ from pydantic import Field
 
 from augment.errors import InputError
 from augment.translate import stages
+from augment.translate.decoding import parse_decoding
 from augment.view import Runtime
 from augment.views.translate import Translate
 
@@ -45,9 +46,9 @@ class Backtranslate(stages.TranslationView):
         return self.source
 
     @property
-    def draws(self) -> bool:
-        """Whether seeds change the text, on one way or the other."""
-        return stages.is_sampled(self.decode) or stages.is_sampled(self.return_decode or self.decode)
+    def ways(self) -> tuple[str, str]:
+        """How it decodes there and back."""
+        return self.decode, self.return_decode or self.decode
 
     def build(self, runtime: Runtime) -> Backtranslate:
         """The view with its models; raises InputError where one is missing or an option is wrong."""
@@ -91,4 +92,4 @@ class Backtranslate(stages.TranslationView):
 
     def _decoding(self, decode: str) -> dict[str, Any]:
         """One way's options of decoding; the temperature is for the one that draws."""
-        return {"decode": decode, "temperature": self.temperature if stages.is_sampled(decode) else None}
+        return {"decode": decode, "temperature": self.temperature if parse_decoding(decode).sampled else None}

@@ -35,9 +35,9 @@ class Translate(stages.TranslationView):
         return self.to.rpartition(stages.HOP)[2]
 
     @property
-    def draws(self) -> bool:
-        """Whether seeds change the text."""
-        return stages.is_sampled(self.decode)
+    def ways(self) -> tuple[str, ...]:
+        """How it decodes."""
+        return (self.decode,)
 
     def build(self, runtime: Runtime) -> Translate:
         """The view with its models; raises InputError where one is missing or an option is wrong."""
