@@ -1,53 +1,42 @@
-"""Words with their offsets, and edits applied to the original string: what is not edited stays byte-identical."""
+"""Words with their offsets, and edits of the original string: what is not edited stays byte-identical."""
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterable
-from functools import lru_cache
+from difflib import SequenceMatcher
 from typing import NamedTuple
+
+import regex
 
 from augment.view import Edit
 
-_IN_WORDS = "'’‘.&@/_\\-\u2010\u2011\u00ad\u00b7\u05f3\u05f4\u200c\u200d\u2060"
+_JOINERS = "'’‘.&@/_\\-\u2010\u2011\u00ad\u00b7\u05f3\u05f4\u200c\u200d\u2060"
 """What joins letters to one word: apostrophes, dots, hyphens; the Catalan dot, Hebrew and Persian joiners."""
 _TOKEN = r"""
     (?P<emoji>[0-9#*]\ufe0f?\u20e3 | [\U0001f1e6-\U0001f1ff]{{2}})      # keycaps, flags
-    | (?P<dotted>(?:[^\W\d_]\.){{2,}}(?:[^\W\d_](?!{letter}))?)         # U.S., e.g., U.S.A
+    | (?P<dotted>(?:{alphabetic}\.){{2,}}(?:{alphabetic}(?!{letter}))?) # U.S., e.g., U.S.A
     | (?P<number>[$€£¥]?\d+(?:[.,:/]\d+)*(?:%|st|nd|rd|th\b)?)(?!{letter})  # 3.5%, $1,000, 10:30, 4th
     | (?P<word>{letter}+(?:[{joiners}]{letter}+)*)                      # don't, well-known, AT&T, example.org
-    | (?P<other>\S{extended}*(?:\u200d\S{extended}*)*)                  # punctuation, whole emoji
+    | (?P<other>{visible}{extender}*(?:\u200d{visible}{extender}*)*)     # punctuation, whole emoji
     """
-_EXTENDERS = "\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef"
-"""Skin tones, the letters of regional flags, and rare variation selectors: part of the character before them."""
-
-
-def _compiled(marks: str) -> re.Pattern[str]:
-    """The pattern of tokens, where a letter may carry any of `marks` (the inside of a character class)."""
-    letter = f"(?:[^\\W_][{marks}]*)" if marks else r"[^\W_]"
-    return re.compile(_TOKEN.format(letter=letter, joiners=_IN_WORDS, extended=f"[{marks}{_EXTENDERS}]"), re.VERBOSE)
-
-
-_PLAIN = _compiled("")
-_KINDS = {None: "other", "emoji": "other", "other": "other", "dotted": "dotted", "number": "number", "word": "word"}
-
-
-@lru_cache(maxsize=1)
-def _with_marks() -> re.Pattern[str]:
-    """The pattern for texts with accents, vowel signs or points of their own: these belong to their letters."""
-    return _compiled(_all_marks())
-
-
-@lru_cache(maxsize=1)
-def _may_have_marks() -> re.Pattern[str]:
-    """What to look for before the slower pattern is taken: marks, and all that lies beyond the first plane."""
-    return re.compile(f"[{_all_marks(0x10000)}\U00010000-\U0010ffff]")
-
-
-def _all_marks(end: int = 0x1F000) -> str:
-    """The combining marks of all scripts below `end`, as the inside of a character class."""
-    return "".join(chr(code) for code in range(0x300, end) if unicodedata.category(chr(code)).startswith("M"))
+_ASCII = re.compile(
+    _TOKEN.format(alphabetic=r"[^\W\d_]", letter=r"[^\W_]", joiners=_JOINERS, visible=r"\S", extender=r"[^\s\S]"),
+    re.VERBOSE,
+)
+# Letters keep their accents, vowel signs and points; emoji their skin tones, the letters of regional flags and rare
+# variation selectors.
+_UNICODE = regex.compile(
+    _TOKEN.format(
+        alphabetic=r"[\p{L}\p{Nl}\p{No}]",
+        letter=r"(?:[\p{L}\p{N}]\p{M}*)",
+        joiners=_JOINERS,
+        visible=r"[^\s\x1c-\x1f]",
+        extender=r"[\p{M}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef]",
+    ),
+    regex.VERBOSE,
+)
+_KINDS = {"emoji": "other", "other": "other", "dotted": "dotted", "number": "number", "word": "word"}
 
 
 class Token(NamedTuple):
@@ -65,8 +54,9 @@ def tokens(text: str) -> list[Token]:
     Contractions and hyphenated words stay whole, and so do letters with their marks and emoji of several code points.
     White space belongs to no token.
     """
-    pattern = _PLAIN if text.isascii() or not _may_have_marks().search(text) else _with_marks()
-    return [Token(m.start(), m.end(), m.group(), _KINDS[m.lastgroup]) for m in pattern.finditer(text)]
+    pattern = _ASCII if text.isascii() else _UNICODE
+    found = pattern.finditer(text)
+    return [Token(each.start(), each.end(), each.group(), _KINDS[each.lastgroup or ""]) for each in found]
 
 
 def words(text: str) -> list[Token]:
@@ -97,6 +87,24 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     return text
 
 
+def find_edits(text: str, view: str) -> tuple[Edit, ...]:
+    """The edits, in whole tokens and the white space between them, that turn `text` into `view`; none if equal."""
+    before, after = _spaced_tokens(text), _spaced_tokens(view)
+    starts = [0]
+    for piece in before:
+        starts.append(starts[-1] + len(piece))
+    edits = []
+    # Punctuation is "junk": a comma alone is no place where two texts meet.
+    matcher = SequenceMatcher(lambda piece: not any(map(str.isalnum, piece)), before, after, autojunk=False)
+    for kind, i, j, k, m in matcher.get_opcodes():
+        if kind == "equal":
+            continue
+        while i < j and k < m and before[j - 1] == after[m - 1]:  # the full stop after a changed word
+            j, m = j - 1, m - 1
+        edits.append(_trimmed(starts[i], text[starts[i] : starts[j]], "".join(after[k:m])))
+    return tuple(edits)
+
+
 def matching_case(word: str, new: str) -> str:
     """Return `new` in the case of `word`: all capitals, a capital first, or as it is."""
     if len(word) > 1 and word.isupper():
@@ -104,3 +112,20 @@ def matching_case(word: str, new: str) -> str:
     if word[:1].isupper():
         return new[:1].upper() + new[1:]
     return new
+
+
+def _spaced_tokens(text: str) -> list[str]:
+    """Tokens, each with the white space before it, so that a space alone never counts as what both texts share."""
+    pieces, end = [], 0
+    for token in tokens(text):
+        pieces.append(text[end : token.end])
+        end = token.end
+    return [*pieces, text[end:]] if end < len(text) else pieces
+
+
+def _trimmed(start: int, old: str, new: str) -> Edit:
+    """An edit without the white space that both sides begin with."""
+    spaces = 0
+    while spaces < min(len(old), len(new)) and old[spaces] == new[spaces] and old[spaces].isspace():
+        spaces += 1
+    return Edit(start + spaces, start + len(old), old[spaces:], new[spaces:])

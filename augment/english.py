@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from augment.edits import Token, matching_case
-from augment.guessing import guess_tags
 from augment.inflect import wants_an
 from augment.synonyms import PARTS, Thesaurus, Tiers
 from augment.tagging import Tagger
@@ -21,10 +20,10 @@ _CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
 
 @dataclass(frozen=True)
 class English:
-    """English by one WordNet, and NLTK's tagger where `tagger` is one; else parts of speech are guessed."""
+    """English by one WordNet and NLTK's tagger."""
 
     thesaurus: Thesaurus
-    tagger: Tagger | None
+    tagger: Tagger
 
     def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
         """The eligible words by their place among the tokens, each with its synonyms.
@@ -37,7 +36,7 @@ class English:
         choices: dict[int, Tiers] = {}
         for index in replaceable(found):
             word, tag = found[index].text.lower(), tags[index]
-            if tag is None or tag[:1] not in PARTS or tag.startswith("NNP") or word in FUNCTION_WORDS or index in fixed:
+            if tag[:1] not in PARTS or tag.startswith("NNP") or word in FUNCTION_WORDS or index in fixed:
                 continue
             if found[index].text != word and self._may_be_name(found, index):
                 continue
@@ -62,10 +61,8 @@ class English:
         right = right.upper() if new.isupper() else matching_case(article.text, right)
         return [Edit(article.start, article.end, article.text, right)]
 
-    def _tags(self, found: Sequence[Token]) -> list[str | None]:
-        """A Penn tag for every token, None where there is none to give."""
-        if self.tagger is None:
-            return guess_tags(found, self.thesaurus)
+    def _tags(self, found: Sequence[Token]) -> list[str]:
+        """A Penn tag for every token."""
         # The tagger learnt contractions as two words: "dog" and "'s".
         parts = [match.groups() if (match := _CLITIC.match(token.text)) else (token.text,) for token in found]
         tags = self.tagger.tag([part for group in parts for part in group])
@@ -77,13 +74,11 @@ class English:
         following = found[index + 1].text if index + 1 < len(found) else ""
         return not starts_sentence(found, index) or following[:1].isupper() or self.thesaurus.is_name(found[index].text)
 
-    def _in_set_phrases(self, found: Sequence[Token], tags: Sequence[str | None]) -> set[int]:
+    def _in_set_phrases(self, found: Sequence[Token], tags: Sequence[str]) -> set[int]:
         """Places of words that WordNet knows only together: "ice cream", "of course", "picked up"."""
         source = self.thesaurus
         words = [token.text.lower() if token.kind == "word" else "" for token in found]
-        lemmas = [
-            source.lemma(word, tag) or word if tag and word else word for word, tag in zip(words, tags, strict=True)
-        ]
+        lemmas = [source.lemma(word, tag) or word if word else word for word, tag in zip(words, tags, strict=True)]
         fixed: set[int] = set()
         for first in range(len(found) - 1):
             for part in (words, lemmas):

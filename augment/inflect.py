@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from inflect import engine
 
 _PARTS = {"N": "NOUN", "V": "VERB", "J": "ADJ", "R": "ADV"}
-_INFLECTED = frozenset(["NNS", "VBZ", "VBG", "VBD", "VBN", "JJR", "JJS", "RBR", "RBS"])
+INFLECTED = frozenset(["NNS", "VBZ", "VBG", "VBD", "VBN", "JJR", "JJS", "RBR", "RBS"])
+"""Penn tags of forms that differ from the lemma."""
 
 _LIKE_THEIR_ENDS = """
 be-stride be-take be-think bottle-feed breast-feed bull-shit cheer-lead chicken-fight color-cast copy-read
@@ -59,7 +60,7 @@ def inflect(lemma: str, tag: str) -> str | None:
 
     Tags: NNS, VBZ, VBG, VBD, VBN, JJR, JJS, RBR, RBS; for any other the lemma itself is the form.
     """
-    if tag not in _INFLECTED:
+    if tag not in INFLECTED:
         return lemma
     if (lemma, tag) in _OWN:
         form = _OWN[lemma, tag]

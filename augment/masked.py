@@ -61,18 +61,18 @@ class FillModel:
 
     @cached_property
     def tokenizer(self) -> PreTrainedTokenizerFast:
-        """The tokenizer; raises InputError if it has no offsets or no mask token."""
+        """The tokenizer; raises InputError if it has no offsets or no vocabulary."""
         from transformers import AutoTokenizer
 
         with quiet_transformers():
             try:
                 tokenizer = AutoTokenizer.from_pretrained(self.path)
             except (OSError, ValueError, KeyError) as error:
-                raise InputError(f"--encoder {self.path}: no tokenizer could be read there ({_line(error)})") from None
+                raise self._mistake(f"no tokenizer could be read there ({_line(error)})") from None
         if not tokenizer.is_fast:
-            raise InputError(f"--encoder {self.path}: needs a fast tokenizer (tokenizer.json); this one has no offsets")
+            raise self._mistake("needs a fast tokenizer (tokenizer.json); this one has no offsets")
         if len(tokenizer) <= len(tokenizer.all_special_tokens):
-            raise InputError(f"--encoder {self.path}: no vocabulary, the tokenizer's files are missing")
+            raise self._mistake("no vocabulary, the tokenizer's files are missing")
         return tokenizer
 
     @cached_property
@@ -81,22 +81,27 @@ class FillModel:
         import torch
         from transformers import AutoModelForMaskedLM
 
-        self._check_mask_token()
+        if self.tokenizer.mask_token_id is None:
+            raise self._mistake("its tokenizer has no mask token; give a masked language model")
         with quiet_transformers():
             try:
                 model, info = AutoModelForMaskedLM.from_pretrained(
                     self.path, dtype=torch.float32, use_safetensors=True, output_loading_info=True
                 )
             except (OSError, ValueError, KeyError) as error:
-                raise InputError(f"--encoder {self.path}: no masked language model there ({_line(error)})") from None
+                raise self._mistake(f"no masked language model there ({_line(error)})") from None
         if info["missing_keys"]:
             missing = sorted(info["missing_keys"])[0]
-            raise InputError(f"--encoder {self.path}: an encoder without its masked-language head (no {missing})")
+            raise self._mistake(f"an encoder without its masked-language head (no {missing})")
         return model.to(resolve_device(self._device)).eval()
 
-    def _check_mask_token(self) -> None:
-        if self.tokenizer.mask_token_id is None:
-            raise InputError(f"--encoder {self.path}: its tokenizer has no mask token; give a masked language model")
+    def _mistake(self, what: str) -> InputError:
+        return InputError(f"--encoder {self.path}: {what}")
+
+    @property
+    def batch_tokens(self) -> int:
+        """Tokens in one batch, padding included."""
+        return self._batch_tokens or (CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS)
 
     @cached_property
     def limit(self) -> int:
@@ -130,9 +135,8 @@ class FillModel:
         """
         proposals: list[list[Proposals]] = [[] for _ in rows]
         wanted = [row for row, masked in enumerate(rows) if masked.places]
-        budget = self._batch_tokens or (CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS)
         widths = [self.width(len(rows[row].ids)) for row in wanted]
-        for batch in pack(widths, budget, widths):
+        for batch in pack(widths, self.batch_tokens, widths):
             batch_rows = [wanted[place] for place in batch]
             scores = self.logits([rows[row] for row in batch_rows])
             slots = [slot for row in batch_rows for slot in rows[row].slots or [PLAIN] * len(rows[row].places)]
@@ -206,6 +210,19 @@ def _only_at(model: PreTrainedModel, rows: torch.Tensor, places: torch.Tensor) -
 def folded(word: str) -> str:
     """A word without case and accents: what a word and its variants share."""
     return "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
+
+
+def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
+    """First and last token of a word, given each token's characters and the word's.
+
+    None if the tokens do not start and end where the word does, or were cut off.
+    """
+    inside = [place for place, (first, last) in enumerate(offsets) if first < last and first < end and last > start]
+    if not inside:
+        return None
+    # Byte-level tokenizers count the space before a word as part of its first token.
+    whole = offsets[inside[0]][0] in (start, start - 1) and offsets[inside[-1]][1] == end
+    return (inside[0], inside[-1]) if whole else None
 
 
 def _line(error: Exception) -> str:

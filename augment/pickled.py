@@ -32,6 +32,8 @@ def as_safetensors(folder: Path, key: str, flag: str) -> Path:
     Raises:
         InputError: The pickle holds anything but tensors or is damaged, or the cache cannot be written.
     """
+    from safetensors.torch import save_file
+
     target = cache_folder() / "weights" / key
     if (target / SAFETENSORS).is_file():
         return target
@@ -46,7 +48,7 @@ def as_safetensors(folder: Path, key: str, flag: str) -> Path:
                     copied = draft / path.relative_to(folder)
                     copied.parent.mkdir(exist_ok=True)
                     shutil.copyfile(path, copied)
-            _save(tensors, draft / SAFETENSORS)
+            save_file(tensors, draft / SAFETENSORS, metadata={"format": "pt"})
             try:
                 os.replace(draft, target)
             except OSError:
@@ -84,9 +86,3 @@ def _untied(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 def _tied_last(name: str) -> tuple[bool, bool, int]:
     """Sort key: the input embeddings first, which transformers ties heads to, then shorter names."""
     return not name.endswith("shared.weight"), "embed" not in name, len(name)
-
-
-def _save(tensors: dict[str, torch.Tensor], path: Path) -> None:
-    from safetensors.torch import save_file
-
-    save_file(tensors, path, metadata={"format": "pt"})

@@ -10,8 +10,12 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from types import ModuleType
+from typing import TYPE_CHECKING, cast
 
 from augment.errors import InputError, TwinviewsError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 logger = logging.getLogger(__name__)
 
@@ -35,6 +39,15 @@ def plugin_module(package: str, group: str, name: str) -> ModuleType:
     if name not in files:
         raise InputError(f"unknown {_kind(group)} {name!r}: choose one of {', '.join(plugin_names(package, group))}")
     return import_module(f"{package}.{files[name]}")
+
+
+def plugin_model(module: ModuleType) -> type[BaseModel] | None:
+    """The pydantic model with a plugin's options: one that has `build`, or `PARAMS` in a module that has `build`."""
+    for value in vars(module).values():
+        if hasattr(value, "model_fields") and hasattr(value, "build") and value.__module__ == module.__name__:
+            return cast("type[BaseModel]", value)
+    params = getattr(module, "PARAMS", None)
+    return params if hasattr(params, "model_fields") and callable(getattr(module, "build", None)) else None
 
 
 @contextmanager
@@ -73,7 +86,7 @@ def _loaded(point: EntryPoint) -> ModuleType | None:
     except (Exception, SystemExit) as error:  # an import may raise anything, and other plugins must still work
         logger.warning("%s is left out: %s", _label(point), _line(error))
         return None
-    if not hasattr(getattr(module, "PARAMS", None), "model_fields") or not callable(getattr(module, "build", None)):
+    if plugin_model(module) is None:
         logger.warning("%s is left out: it needs PARAMS, a pydantic model, and build", _label(point))
         return None
     return module

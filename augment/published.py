@@ -1,24 +1,19 @@
-"""Synonyms as nlpaug's SynonymAug makes them, whose output the BSL paper shows (Tables 5 and 11)."""
+"""nlpaug's synonyms on our WordNet and tagger; its output is what the BSL paper shows (Tables 5 and 11)."""
 
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from functools import cached_property
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from augment import wordnet
-from augment.tagging import require_tagger
-from augment.view import Edit, Viewed, ViewSpec
-
-if TYPE_CHECKING:
-    from nltk.corpus.reader.wordnet import WordNetCorpusReader
-
-_PARTS = re.compile(r"\w+|\s+|[^\w\s]")
+from augment.edits import find_edits
+from augment.omw import open_tables
+from augment.tagging import tagger
+from augment.view import Viewed
 
 
 def nlpaug_version() -> str:
@@ -26,11 +21,28 @@ def nlpaug_version() -> str:
     return f"nlpaug-{version('nlpaug')}"
 
 
+def on_our_wordnet(kind: type) -> type:
+    """Nlpaug's SynonymAug or AntonymAug on our WordNet and tagger: its own would be looked for on the network."""
+    from nlpaug.model.word_dict import WordNet
+
+    class Dictionary(WordNet):  # type: ignore[misc]
+        def read(self) -> object:
+            return wordnet.reader() if self.lang == "eng" else open_tables()
+
+        @classmethod
+        def pos_tag(cls, tokens: Sequence[str]) -> list[tuple[str, str]]:
+            return list(zip(tokens, tagger().tag(tokens), strict=True))
+
+    def get_model(_kind: type, _source: str, lang: str, *_: object) -> Dictionary:
+        return Dictionary(lang=lang, is_synonym=kind.__name__ == "SynonymAug")
+
+    return type(kind.__name__, (kind,), {"get_model": classmethod(get_model)})
+
+
 @dataclass(frozen=True)
 class PublishedSynonym:
     """`SynonymAug(aug_src="wordnet", aug_p=fraction)` with one seed a row; no global generator is touched."""
 
-    spec: ViewSpec
     fraction: float
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
@@ -41,56 +53,18 @@ class PublishedSynonym:
         if not text.strip():
             return Viewed(text, "unchanged", "no-eligible-word", None, (), self.fraction, None)
         augmenter = self._augmenter
-        draw = random.Random(seed)
-        augmenter.sample = lambda population, number: draw.sample(population, number)
+        augmenter.sample = random.Random(seed).sample
         made, changes = augmenter.augment(text)[0]
         share = len(changes) / len(augmenter.tokenizer(text.strip()))
         if made == text:
             return Viewed(text, "unchanged", "nothing-replaced", None, (), self.fraction, share)
         reason = None if changes else "spacing-only"
-        return Viewed(made, "ok", reason, None, differences(text, made), self.fraction, share)
+        return Viewed(made, "ok", reason, None, find_edits(text, made), self.fraction, share)
 
     @cached_property
     def _augmenter(self) -> Any:  # noqa: ANN401 - an nlpaug augmenter, which has no types
-        import nlpaug.augmenter.word as naw
+        from nlpaug.augmenter.word import SynonymAug
 
-        class Ours(naw.SynonymAug):  # type: ignore[misc]
-            """nlpaug's augmenter on our WordNet and tagger: its own would be looked for on the network."""
-
-            @classmethod
-            def get_model(cls, *_: object) -> _Dictionary:
-                return _Dictionary(wordnet.reader())
-
-        augmenter = Ours(aug_src="wordnet", aug_p=self.fraction)
+        augmenter = on_our_wordnet(SynonymAug)(aug_src="wordnet", aug_p=self.fraction)
         augmenter.include_detail = True
         return augmenter
-
-
-class _Dictionary:
-    """What nlpaug asks of its own WordNet class."""
-
-    def __init__(self, reader: WordNetCorpusReader) -> None:
-        self._reader = reader
-        self._tagger = require_tagger("compat").source
-
-    def predict(self, word: str, pos: str | None = None) -> list[str]:
-        """The words of all senses, in WordNet's order."""
-        return [lemma.name() for synset in self._reader.synsets(word, pos=pos) for lemma in synset.lemmas()]
-
-    def pos_tag(self, tokens: Sequence[str]) -> list[tuple[str, str]]:
-        """Penn tags by NLTK's tagger."""
-        return list(self._tagger.tag(tokens))
-
-
-def differences(text: str, other: str) -> tuple[Edit, ...]:
-    """Edits of words, spaces and punctuation that turn `text` into `other`."""
-    before, after = _PARTS.findall(text), _PARTS.findall(other)
-    starts = [0]
-    for part in before:
-        starts.append(starts[-1] + len(part))
-    matcher = SequenceMatcher(None, before, after, autojunk=False)
-    return tuple(
-        Edit(starts[i], starts[j], text[starts[i] : starts[j]], "".join(after[k:m]))
-        for what, i, j, k, m in matcher.get_opcodes()
-        if what != "equal"
-    )

@@ -1,4 +1,4 @@
-"""Candidates for words in their sentences, ranked by a masked language model: fit to the context, likeness to the word.
+"""Candidates for words in their sentences, ranked by a masked language model: fit to the context, similar meaning.
 
 Lexical substitution as in Melamud et al. 2015 and Zhou et al. 2019, with one forward pass a word and piece count.
 """
@@ -6,14 +6,14 @@ Lexical substitution as in Melamud et al. 2015 and Zhou et al. 2019, with one fo
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from augment.device import pack
 from augment.edits import matching_case
-from augment.masked import CPU_BATCH_TOKENS, CUDA_BATCH_TOKENS, FillModel, Masked
+from augment.masked import FillModel, Masked, token_span
 
 if TYPE_CHECKING:
     import torch
@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from augment.synonyms import Weighted
 
 FIT = 0.5
-LIKENESS = 20.0
+SIMILARITY = 20.0
 """How much the log-probability of a candidate's pieces and the cosine of its vector count beside the log of its sense
 weight. Chosen on captions and STS-B training sentences, by two encoders' similarity of sentence and view."""
+
+Scores = dict[str, float]
+"""The score of each candidate of a slot; empty where the model does not see the word whole."""
 
 
 class Slot(NamedTuple):
@@ -34,46 +37,35 @@ class Slot(NamedTuple):
     candidates: Weighted
 
 
-class _Question(NamedTuple):
-    """A row with masks for one word, and the pieces that may fill them."""
-
-    masked: Masked
-    answers: list[_Scored]
-
-
-@dataclass
-class _Scored:
-    """One candidate on its way: its log sense weight, its pieces, its likeness, and then its fit."""
+class _Candidate(NamedTuple):
+    """What is known of a candidate before the model sees it in the sentence, and where its score goes."""
 
     form: str
-    weight: float
     pieces: list[int]
-    likeness: float
-    fit: float = field(default=-math.inf)
+    log_weight: float
+    similarity: float
+    scores: Scores
 
-    @property
-    def score(self) -> float:
-        return self.weight + FIT * self.fit + LIKENESS * self.likeness
+
+class _Question(NamedTuple):
+    """A row with masks for one word, and the candidates of as many pieces."""
+
+    masked: Masked
+    candidates: list[_Candidate]
 
 
 class Ranking:
-    """Scores the candidates for words in their sentences.
+    """Scores the candidates for words in their sentences, by a masked language model."""
 
-    Args:
-        model: The masked language model.
-        batch_tokens: Tokens in one batch, padding included; None for the device's default.
-    """
-
-    def __init__(self, model: FillModel, *, batch_tokens: int | None = None) -> None:
+    def __init__(self, model: FillModel) -> None:
         self._fill = model
-        self._batch_tokens = batch_tokens
         self._pieces_of: dict[tuple[str, str], list[int]] = {}
 
     def best(self, texts: Sequence[str], slots: Sequence[Sequence[Slot]]) -> list[list[str | None]]:
         """The candidate that scores best for every slot of every text; None where the model does not see the word."""
         return [[_best(scores) for scores in row] for row in self.scores(texts, slots)]
 
-    def scores(self, texts: Sequence[str], slots: Sequence[Sequence[Slot]]) -> list[list[dict[str, float]]]:
+    def scores(self, texts: Sequence[str], slots: Sequence[Sequence[Slot]]) -> list[list[Scores]]:
         """The score of each candidate for every slot of every text.
 
         It is log w + f / 2 + 20 c: w the sense weight, f the log-probability of the candidate's pieces in as many
@@ -83,60 +75,52 @@ class Ranking:
             One dict a slot; empty where the model does not see the word whole (cut off, or joined with another).
         """
         questions: list[_Question] = []
-        found: list[list[list[_Scored]]] = []
-        for text, places in zip(texts, slots, strict=True):
-            ids, offsets = self._fill.encoded(text) if places else ([], [])
-            found.append([self._asked(text, ids, offsets, slot, questions) for slot in places])
+        found: list[list[Scores]] = [[{} for _ in row] for row in slots]
+        for text, row, row_scores in zip(texts, slots, found, strict=True):
+            encoded = self._fill.encoded(text) if row else ([], [])
+            for slot, scores in zip(row, row_scores, strict=True):
+                questions += self._questions(text, *encoded, slot, scores)
         self._answer(questions)
-        return [
-            [{one.form: one.score for one in candidates if one.fit > -math.inf} for candidates in row] for row in found
-        ]
+        return found
 
-    def _asked(
-        self,
-        text: str,
-        ids: list[int],
-        offsets: Sequence[tuple[int, int]],
-        slot: Slot,
-        questions: list[_Question],
-    ) -> list[_Scored]:
-        span = _pieces(offsets, slot)
+    def _questions(
+        self, text: str, ids: list[int], offsets: Sequence[tuple[int, int]], slot: Slot, scores: Scores
+    ) -> list[_Question]:
+        """A question for each number of pieces that candidates have; none where the word is not seen whole."""
+        span = token_span(offsets, slot.start, slot.end)
         if span is None:
             return []
         first, last = span
         word, lead = text[slot.start : slot.end], _lead(text, slot.start)
-        forms = [self._pieces(matching_case(word, form), lead) for form, _ in slot.candidates]
-        likeness = self._likeness(ids[first : last + 1], forms)
-        scored = [
-            _Scored(form, math.log(weight), pieces, cosine)
-            for (form, weight), pieces, cosine in zip(slot.candidates, forms, likeness, strict=True)
-        ]
-        mask = self._fill.tokenizer.mask_token_id
-        for size in sorted({len(one.pieces) for one in scored}):
-            answers = [one for one in scored if len(one.pieces) == size]
-            masked = Masked([*ids[:first], *[mask] * size, *ids[last + 1 :]], list(range(first, first + size)))
-            if size and len(masked.ids) <= self._fill.limit:
-                questions.append(_Question(masked, answers))
-        return scored
+        pieces = [self._pieces(matching_case(word, form), lead) for form, _ in slot.candidates]
+        similarities = self._similarities(ids[first : last + 1], pieces)
+        by_size: dict[int, list[_Candidate]] = defaultdict(list)
+        for (form, weight), own, similarity in zip(slot.candidates, pieces, similarities, strict=True):
+            by_size[len(own)].append(_Candidate(form, own, math.log(weight), similarity, scores))
+        questions = []
+        for size, candidates in by_size.items():
+            masked = [*ids[:first], *[self._fill.tokenizer.mask_token_id] * size, *ids[last + 1 :]]
+            if size and len(masked) <= self._fill.limit:
+                questions.append(_Question(Masked(masked, list(range(first, first + size))), candidates))
+        return questions
 
     def _answer(self, questions: Sequence[_Question]) -> None:
-        """Fill in the fit of all candidates, questions of equal width in one forward pass."""
+        """Score all candidates, questions of equal width in one forward pass."""
         if not questions:
             return
-        device = self._fill.model.device
-        budget = self._batch_tokens or (CUDA_BATCH_TOKENS if device.type == "cuda" else CPU_BATCH_TOKENS)
         widths = [self._fill.width(len(question.masked.ids)) for question in questions]
-        for batch in pack(widths, budget, widths):
+        for batch in pack(widths, self._fill.batch_tokens, widths):
             rows = [questions[number] for number in batch]
-            scores = self._fill.logits([row.masked for row in rows]).log_softmax(-1).cpu()
+            logits = self._fill.logits([row.masked for row in rows]).log_softmax(-1).cpu()
             first = 0
-            for row in rows:
-                places = range(first, first + len(row.masked.places))
-                for one in row.answers:
-                    one.fit = float(scores[places, one.pieces].sum())
+            for masked, candidates in rows:
+                places = range(first, first + len(masked.places))
+                for one in candidates:
+                    fit = float(logits[places, one.pieces].sum())
+                    one.scores[one.form] = one.log_weight + FIT * fit + SIMILARITY * one.similarity
                 first = places.stop
 
-    def _likeness(self, word: Sequence[int], forms: Sequence[Sequence[int]]) -> list[float]:
+    def _similarities(self, word: Sequence[int], forms: Sequence[Sequence[int]]) -> list[float]:
         """Cosines of the mean input embeddings of a word's pieces and those of each form."""
         import torch
 
@@ -169,16 +153,3 @@ def _lead(text: str, start: int) -> str:
     if start == 0:
         return ""
     return "a " if text[start - 1].isspace() else "("
-
-
-def _pieces(offsets: Sequence[tuple[int, int]], slot: Slot) -> tuple[int, int] | None:
-    """First and last token of a word; None if the tokens do not end where the word does, or were cut off."""
-    inside = [
-        place for place, (start, end) in enumerate(offsets) if start < end and start < slot.end > slot.start < end
-    ]
-    if not inside:
-        return None
-    first, last = inside[0], inside[-1]
-    # Byte-level tokenizers count the space before a word as part of its first token.
-    whole = offsets[first][0] in (slot.start, slot.start - 1) and offsets[last][1] == slot.end
-    return (first, last) if whole else None

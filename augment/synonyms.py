@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections import defaultdict
 from collections.abc import Mapping
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from augment import wordnet
-from augment.inflect import inflect, is_plural_entry
+from augment.inflect import INFLECTED, inflect, is_plural_entry
 from augment.words import FUNCTION_WORDS
 
 if TYPE_CHECKING:
@@ -32,7 +31,6 @@ _UNWANTED_GLOSS = re.compile(
 )
 _VOWEL = re.compile("[aeiou]|.y")
 """An entry without one is an abbreviation: "ft", "km", "yr"."""
-_INFLECTED = frozenset(["NNS", "VBZ", "VBD", "VBN", "VBG", "JJR", "JJS", "RBR", "RBS"])
 
 
 class Tier(NamedTuple):
@@ -71,7 +69,6 @@ class Thesaurus:
         self._openers = frozenset(entry.partition("_")[0] for entry in self._entries if "_" in entry)
         # Methods are cached per object, so that the cache dies with its WordNet.
         self.synonyms = lru_cache(maxsize=50_000)(self._synonyms)
-        self.part_scores = lru_cache(maxsize=50_000)(self._part_scores)
         self.lemma = lru_cache(maxsize=50_000)(self._lemma)
         self.is_name = lru_cache(maxsize=50_000)(self._is_name)
 
@@ -83,19 +80,15 @@ class Thesaurus:
         """Whether a phrase, its words joined by "_", stands in WordNet: "of_course", "ice_cream"."""
         return phrase in self._entries
 
-    def shaped_tag(self, word: str, part: str) -> str:
-        """The Penn tag of a lower-case word as this part of speech, by its shape."""
-        return _tag(part, word, self._lemma_of(word, part) or word)
-
     def _lemma(self, word: str, tag: str) -> str | None:
         """The dictionary form of a lower-case word under a Penn tag; None if WordNet does not have it."""
         part = PARTS.get(tag[:1])
         if part is None:
             return None
         irregular = self._lemmas_of[part].get(word)
-        if tag in _INFLECTED and irregular:
+        if tag in INFLECTED and irregular:
             return max(irregular, key=lambda name: self._uses(name, part))
-        if tag in _INFLECTED and (fitting := self._lemmas_with_form(word, part, tag)):
+        if tag in INFLECTED and (fitting := self._lemmas_with_form(word, part, tag)):
             return max(sorted(fitting), key=lambda name: self._uses(name, part))
         found = self._reader.morphy(word, part)
         return str(found) if found else None
@@ -157,21 +150,6 @@ class Thesaurus:
 
     def _pasts(self, verb: str) -> set[str | None]:
         return {inflect(verb, tag) for tag in ("VBD", "VBN")}
-
-    def _part_scores(self, word: str) -> Mapping[str, float]:
-        """The log of each part's share among the uses of a lower-case word; empty for words that are not there."""
-        uses = {}
-        for part in "nvar":
-            lemma = self._lemma_of(word, part)
-            senses = self._reader.synsets(lemma, part) if lemma else []
-            if lemma and senses:
-                uses[part] = self._uses(lemma, part) + 0.3 * math.sqrt(len(senses))
-        return {part: math.log(count / sum(uses.values())) for part, count in uses.items()}
-
-    def _lemma_of(self, word: str, part: str) -> str | None:
-        irregular = self._lemmas_of[part].get(word)
-        lemma = irregular[0] if irregular else self._reader.morphy(word, part)
-        return str(lemma) if lemma else None
 
     def _senses(self, lemma: str, part: str, word: str = "") -> list[tuple[Synset, Lemma, float]]:
         """The senses of a lemma, itself in each, and the share of its uses; unseen senses count a little.

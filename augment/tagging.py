@@ -1,39 +1,37 @@
-"""NLTK's perceptron tagger, its sums kept as vectors: the same tags several times faster."""
+"""Penn Treebank tags by the bundled weights of NLTK's perceptron tagger, summed as vectors: several times faster."""
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
-
-from augment.errors import InputError
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
-    from nltk.tag.perceptron import PerceptronTagger
     from numpy.typing import NDArray
 
     Scores = NDArray[np.int32]
 
-TAGGER = "averaged_perceptron_tagger_eng"
+FOLDER = Path(__file__).parent / "starter" / "tagger"
 _CACHED_WORDS = 20_000
 _STEP = 1000
 """NLTK rounds its weights to thousandths; in whole thousandths their sums are exact in any order."""
 
 
 class Tagger:
-    """Penn Treebank tags by the weights of NLTK's averaged perceptron (Honnibal 2013), greedy from left to right.
+    """NLTK's averaged perceptron (Honnibal 2013), greedy from left to right.
 
     What a word adds to the scores of the tags at its own place and at its neighbours' is summed once and kept.
     """
 
-    def __init__(self, source: PerceptronTagger) -> None:
-        self.source = source
-        self._known: Mapping[str, str] = source.tagdict
-        self._weights: Mapping[str, Mapping[str, float]] = source.model.weights
-        self._normalized = lru_cache(maxsize=_CACHED_WORDS)(source.normalize)
+    def __init__(self) -> None:
+        self._known: Mapping[str, str] = load_data("tagdict")
+        self._weights: Mapping[str, Mapping[str, float]] = load_data("weights")
         # NLTK gives a tie to the label that comes last in the alphabet; argmax takes the first.
-        self._labels = sorted(source.classes, reverse=True)
+        self._labels: list[str] = sorted(load_data("classes"), reverse=True)
         self._place = {label: place for place, label in enumerate(self._labels)}
         # Methods are cached per object, so that the cache dies with its weights.
         self._own = lru_cache(maxsize=_CACHED_WORDS)(self._own_scores)
@@ -43,7 +41,7 @@ class Tagger:
 
     def tag(self, words: Sequence[str]) -> list[str]:
         """One Penn tag a word, as `nltk.pos_tag` would give it."""
-        forms = ["-START-", "-START2-", *map(self._normalized, words), "-END-", "-END2-"]
+        forms = ["-START-", "-START2-", *map(_normalized, words), "-END-", "-END2-"]
         before, before2 = "-START-", "-START2-"
         tags = []
         for place, word in enumerate(words, start=2):
@@ -68,7 +66,7 @@ class Tagger:
         return scores
 
     def _own_scores(self, word: str) -> Scores:
-        return self._sum("bias", f"i suffix {word[-3:]}", f"i pref1 {word[:1]}", f"i word {self._normalized(word)}")
+        return self._sum("bias", f"i suffix {word[-3:]}", f"i pref1 {word[:1]}", f"i word {_normalized(word)}")
 
     def _beside_scores(self, offset: int, form: str) -> Scores:
         name = f"i{offset:+d}"
@@ -84,28 +82,22 @@ class Tagger:
 
 
 @lru_cache(maxsize=1)
-def tagger() -> Tagger | None:
-    """NLTK's English tagger, or None where its data is not installed."""
-    from nltk.tag.perceptron import PerceptronTagger
-
-    try:
-        return Tagger(PerceptronTagger())
-    except LookupError:
-        return None
+def tagger() -> Tagger:
+    """The bundled tagger; loaded once in a process (a fifth of a second)."""
+    return Tagger()
 
 
-def require_tagger(wanted_by: str, otherwise: str = "") -> Tagger:
-    """NLTK's English tagger.
+def load_data(name: str) -> Any:  # noqa: ANN401 - JSON
+    """One of the files of NLTK's tagger: "weights", "tagdict" or "classes"."""
+    with gzip.open(FOLDER / f"{name}.json.gz", "rt", encoding="utf-8") as file:
+        return json.load(file)
 
-    Args:
-        wanted_by: What needs it, as the user knows it: "tagger=perceptron".
-        otherwise: What else the user could do, for the end of the line.
 
-    Raises:
-        InputError: Its data is not installed.
-    """
-    found = tagger()
-    if found is None:
-        how = f"run `python -m nltk.downloader {TAGGER}`"
-        raise InputError(f"{wanted_by}: NLTK's {TAGGER} was not found; {how}{otherwise}")
-    return found
+@lru_cache(maxsize=_CACHED_WORDS)
+def _normalized(word: str) -> str:
+    """A word as the features know it: in lower case, digits and hyphens by their class."""
+    if "-" in word and word[0] != "-":
+        return "!HYPHEN"
+    if word.isdigit() and len(word) == 4:
+        return "!YEAR"
+    return "!DIGITS" if word[:1].isdigit() else word.lower()

@@ -6,16 +6,14 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
+from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 import xxhash
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from augment import __version__
 from augment.errors import InputError, TwinviewsError
-from augment.plugins import blamed, plugin_module, plugin_names
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+from augment.plugins import blamed, plugin_model, plugin_module, plugin_names
 
 JSON: TypeAlias = str | int | float | bool | Sequence["JSON"] | Mapping[str, "JSON"] | None
 Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
@@ -37,10 +35,14 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ViewSpec:
-    """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size."""
+    """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size.
+
+    `version` counts how often the view came to make other texts of the same parameters under one version of ours.
+    """
 
     name: str
     params: Mapping[str, JSON] = field(default_factory=dict)
+    version: int = 1
 
     def signature(self) -> str:
         """One line for papers and plans: `view:backtranslate|decode:beam:4|pivot:de|rev:9f3ab2c41d07|v:0.1.0`.
@@ -56,7 +58,8 @@ class ViewSpec:
         parts = [("view", self.name), *sorted(params.items())]
         if revision is not None:
             parts.append(("rev", revision))
-        return "|".join(f"{key}:{_shown(value)}" for key, value in [*parts, ("v", __version__)])
+        version = __version__ if self.version == 1 else f"{__version__}-{self.version}"
+        return "|".join(f"{key}:{_shown(value)}" for key, value in [*parts, ("v", version)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,39 +96,50 @@ class Runtime:
     batch_tokens: int | None = None
 
 
-@runtime_checkable
-class View(Protocol):
-    """Sentences and one seed each in, one Viewed each out, in order; `spec` holds all parameters, resolved.
+class View(BaseModel):
+    """A view of sentences; its fields are its options, from which the command line has its own.
 
-    A view whose text no seed changes may say so by an attribute `draws = False`. One that tokenises may have a method
-    `tokenise(texts, between=None)`, which a pipeline calls ahead of the view itself, in another thread.
+    `build` makes it ready to be called. A view may also have these, all of which follow from its options:
+
+    - `through`: the view that it is made out of, if that is worth keeping (back-translation and its pivot), and
+      `complete(texts, seeds, between)`, which goes on from what `through` made of the sentences;
+    - `tokenise(texts, between=None)`, which a pipeline calls ahead of the view itself, in another thread.
+
+    Attributes:
+        name: What the command line and signatures call it.
+        named_by: The option that its default folder is named by: `--pivot de` and `--pivot fr` lie side by side.
+        ends_in: The option with the language that its texts end in, of several hops the last.
+        keeps_masks: Whether `[MASK]` in its texts is wanted.
     """
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: ClassVar[str]
+    named_by: ClassVar[str | None] = None
+    ends_in: ClassVar[str] = "source"
+    keeps_masks: ClassVar[bool] = False
+
+    def build(self, runtime: Runtime) -> View:
+        """The view with its weights and word lists found and all parameters filled in; weights are loaded on first use.
+
+        Raises:
+            InputError: Options contradict, or models, word lists or an extra are missing or of another revision.
+        """
+        return self
 
     @property
     def spec(self) -> ViewSpec:
-        """The parameters as they are, defaults and revisions filled in."""
-        ...
+        """All parameters that decide a text; of a built view with defaults and revisions filled in."""
+        return ViewSpec(self.name, self.model_dump())
+
+    @property
+    def draws(self) -> bool:
+        """Whether seeds change the text."""
+        return True
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text; the same text and seed give the same view whatever else is in the batch."""
-        ...
-
-
-@runtime_checkable
-class StagedView(View, Protocol):
-    """A view made out of another view of the same sentences that is worth keeping: back-translation and its pivot.
-
-    Calling it makes both; a pipeline makes `through` first, keeps its rows, and hands them to `complete`.
-    """
-
-    @property
-    def through(self) -> View:
-        """The view that comes first."""
-        ...
-
-    def complete(self, texts: Sequence[str], seeds: Sequence[int], between: Sequence[Viewed]) -> list[Viewed]:
-        """View every text, given what `through` made of it."""
-        ...
+        raise NotImplementedError
 
 
 def row_seed(run_seed: int, row_id: str, signature: str) -> int:
@@ -138,23 +152,23 @@ def view_names() -> list[str]:
     return plugin_names(VIEWS_PACKAGE, ENTRY_POINT_GROUP)
 
 
-def view_module(name: str) -> ModuleType:
-    """The module of a view, with its `PARAMS` (a pydantic model) and `build`.
+def view_class(name: str) -> type[BaseModel]:
+    """The pydantic model whose fields are a view's options: the view itself, or `PARAMS` of a module with `build`.
 
     Raises:
         InputError: There is no such view.
     """
+    return cast("type[BaseModel]", plugin_model(view_module(name)))
+
+
+def view_module(name: str) -> ModuleType:
+    """The module of a view; raises InputError if there is no such view."""
     return plugin_module(VIEWS_PACKAGE, ENTRY_POINT_GROUP, name)
 
 
-def view_says(name: str, what: str, default: Any = None) -> Any:  # noqa: ANN401 - whatever a module says
-    """What a view's module says of its datasets, each line of which may be missing; `default` where nothing is said.
-
-    `NAMED_BY`: the parameter that a default folder's name carries, so that `--pivot de` and `--pivot fr` lie side by
-    side. `ENDS_IN`: the parameter with the language that its texts end in, of several hops the last.
-    `KEEPS_MASKS`: whether mask tokens belong in its texts.
-    """
-    return getattr(view_module(name), what, default) if name in view_names() else default
+def view_attribute(name: str, attribute: str, default: Any = None) -> Any:  # noqa: ANN401 - whatever a class has
+    """An attribute of a view's class (see `View`); `default` where there is no such view or attribute."""
+    return getattr(view_class(name), attribute, default) if name in view_names() else default
 
 
 def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
@@ -163,9 +177,7 @@ def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
     Raises:
         InputError: A parameter is unknown, of the wrong type or out of range; the line names it and its value.
     """
-    from pydantic import ValidationError
-
-    model = cast("type[BaseModel]", view_module(name).PARAMS)
+    model = view_class(name)
     try:
         with blamed(ENTRY_POINT_GROUP, name):
             return model(**params)
@@ -190,15 +202,17 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
         InputError: No such view, a wrong parameter, or models, word lists or an extra that are not there.
         TwinviewsError: Another package's view cannot be built.
     """
-    params = check_params(spec.name, spec.params)
+    options = check_params(spec.name, spec.params)
     runtime = Runtime(device=device, batch_tokens=batch_tokens)
     with blamed(ENTRY_POINT_GROUP, spec.name):
-        view = view_module(spec.name).build(params, runtime)
-    if not isinstance(view, View) or not isinstance(view.spec, ViewSpec):
+        if isinstance(options, View):
+            return options.build(runtime)
+        view = view_module(spec.name).build(options, runtime)
+    if not callable(view) or not isinstance(getattr(view, "spec", None), ViewSpec):
         raise TwinviewsError(
             f"view {spec.name!r}: build gave {type(view).__name__}, which is not a view: fix the plugin"
         )
-    return view
+    return cast(View, view)
 
 
 def _shown(value: JSON) -> str:

@@ -49,14 +49,11 @@ def find_encoder(name: str, revision: str | None = None) -> Weights:
     Raises:
         InputError: It is not there, has no weights or damaged ones, or is not of the `revision` asked for.
     """
-    if name == "starter":
-        folder = starter_encoder()
-        if not folder.is_dir():
-            raise InputError("encoder 'starter': the bundled model is not in this installation; use --encoder NAME")
-        return local_weights(folder, "--encoder", revision)
-    folder = Path(name).expanduser()
+    folder = starter_encoder() if name == "starter" else Path(name).expanduser()
     if folder.is_dir():
         return local_weights(folder, "--encoder", revision)
+    if name == "starter":
+        raise InputError("encoder 'starter': the bundled model is not in this installation; use --encoder NAME")
     return hub_weights(name, "--encoder", revision)
 
 
@@ -182,7 +179,7 @@ def _content(folder: Path) -> list[Path]:
 
 @lru_cache(maxsize=16)
 def _content_hash(folder: Path, status: tuple[tuple[str, int, int], ...]) -> str:
-    """A hash over the files of a model; `status`, in the cache's key, has a changed file hashed anew."""
+    """A hash over the files of a model; `status` is in the cache's key, so that a changed file is hashed anew."""
     digest = hashlib.sha256()
     for name, _, _ in status:
         with (folder / name).open("rb") as file:

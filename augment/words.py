@@ -1,7 +1,11 @@
-"""Which words of a text a view may replace: no function words, digits, single letters, acronyms or names."""
+"""Which words of a text a view may replace (no digits, single letters, acronyms or names), and how many."""
 
 from __future__ import annotations
 
+import math
+import random
+import re
+from collections import Counter
 from collections.abc import Sequence
 
 from augment.edits import Token
@@ -31,10 +35,30 @@ FUNCTION_WORDS = frozenset(_CLOSED_CLASS.split())
 _NEGATIONS = "no not never none nobody nothing neither nor nowhere without hardly scarcely barely"
 NEGATIONS = frozenset(_NEGATIONS.split())
 """Words that turn a sentence's meaning around when they come or go."""
+SPECIAL_TOKENS = re.compile(
+    r"\[(?:MASK|UNK|PAD|CLS|SEP|BOS|EOS)\]"  # BERT
+    r"|</?s>|<(?:mask|unk|pad|bos|eos|extra_id_\d+)>"  # RoBERTa, XLM-R, Marian, T5
+    r"|<\|\w+\|>"  # GPT
+    r"|>>\w+<<"  # Marian's target languages
+    r"|[⁇▁]",  # SentencePiece's unknown piece and word mark
+    re.IGNORECASE,
+)
+"""Tokens of language models that are no text."""
 _GLUE = frozenset("#@/\\=<>|~^&+")
 _GLUE_INSIDE = frozenset("-:.\u2010\u2011'’")
 """Characters that join what touches them on both sides."""
 _SENTENCE_ENDS = frozenset(".!?…:\"“”‘'«»([{*-–—•")
+
+
+def special_tokens(text: str) -> Counter[str]:
+    """How often a text has each special token, in lower case."""
+    return Counter(token.lower() for token in SPECIAL_TOKENS.findall(text))
+
+
+def rounded(number: float, draw: random.Random) -> int:
+    """A whole number next to `number`, drawn so that its mean is `number`: 1.2 is 2 in a fifth of the draws."""
+    whole = math.floor(number)
+    return whole + (draw.random() < number - whole)
 
 
 def replaceable(tokens: Sequence[Token]) -> list[int]:

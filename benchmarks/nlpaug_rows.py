@@ -34,8 +34,9 @@ def synonym(share: float) -> Callable[[Sequence[str]], Row]:
 
     def build() -> Any:  # noqa: ANN401 - an nlpaug augmenter
         import nlpaug.augmenter.word as naw
+        import nltk.data
 
-        wordnet.reader()
+        nltk.data.path.insert(0, str(wordnet.find().parent.parent))
         return naw.SynonymAug(aug_src="wordnet", aug_p=share)
 
     return lambda texts: run(build, texts)

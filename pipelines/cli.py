@@ -22,6 +22,7 @@ from pipelines.commands.view import (
     view_example,
     view_summary,
 )
+from pipelines.commands.wordnet import show_wordnet
 from pipelines.console import ConfigOption, show, show_json, table
 from pipelines.reading.lines import MAX_LINE_BYTES
 from pipelines.reading.sources import Format
@@ -47,7 +48,7 @@ def build_app() -> typer.Typer:
     add_pairs_command(app)
     add_look_commands(app)
     app.command("views", epilog="Example: augment views --json")(_views)
-    app.command("wordnet", epilog="Example: augment wordnet --provide")(_wordnet)
+    app.command("wordnet", epilog="Example: augment wordnet --provide")(show_wordnet)
     return app
 
 
@@ -130,17 +131,3 @@ def _views(json: JsonOption = False) -> None:
         show_json(views)
     else:
         table(("view", "what it does", "try"), [(name, *each.values()) for name, each in views.items()])
-
-
-def _wordnet(
-    provide: Annotated[bool, typer.Option("--provide", help="Get it where it is missing.")] = False,
-    json: JsonOption = False,
-) -> None:
-    """Say where WordNet was found; the synonym view needs it."""
-    from augment import wordnet
-
-    found = wordnet.provide() if provide else wordnet.locate()
-    if json:
-        show_json({"path": str(found.path), "origin": found.origin})
-    else:
-        show(f"WordNet: {found.path} ({found.origin})")

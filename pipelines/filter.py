@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_check
 from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed, plugin_module, plugin_names
 from augment.translate.stages import HOP
-from augment.view import WEIGHTS_PARAMS, Runtime, view_names, view_says
+from augment.view import WEIGHTS_PARAMS, Runtime, view_attribute, view_names
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -142,7 +142,7 @@ def about_name(name: str) -> About:
     for view in sorted(view_names(), key=len, reverse=True):
         if stem == view or stem.startswith(f"{view}-"):
             rest = stem.removeprefix(view).removeprefix("-")
-            is_language = rest and view_says(view, "NAMED_BY") == view_says(view, "ENDS_IN", "source")
+            is_language = rest and view_attribute(view, "named_by") == view_attribute(view, "ends_in", "source")
             return About(name, view, last_hop(rest) if is_language else None)
     return About(name)
 

@@ -44,7 +44,7 @@ class CTranslate2Engine:
         self.ahead = 2 * cores
         self._vocabulary = vocabulary
         self._ids = {token: number for number, token in enumerate(vocabulary.target)}
-        self._never = [[vocabulary.target[number]] for number in vocabulary.never]
+        self._suppressed = [[vocabulary.target[number]] for number in vocabulary.suppress_tokens]
         self._translator = ctranslate2.Translator(
             str(path),
             files=converted(path, vocabulary, revision or local_weights(path, "--models").revision),
@@ -58,19 +58,19 @@ class CTranslate2Engine:
     ) -> Callable[[], list[list[list[int]]]]:
         """The hypotheses of equally padded sources, made beside the caller and waited for when they are asked for."""
         width = self._vocabulary.width(len(sources[0]))
-        # CTranslate2 pads to the longest of a batch, and another length adds up in another order: one row fills it up.
-        filler = [*sources[0], *[self._vocabulary.pad] * (width - len(sources[0]))]
+        # CTranslate2 pads to the longest of a batch, and another length adds up in another order: one row fills it up,
+        # of end tokens, which the model soon ends.
+        filler = [self._vocabulary.end] * width
         results = self._translator.translate_batch(
             [[self._vocabulary.source[token] for token in source] for source in (*sources, filler)],
             asynchronous=True,
-            beam_size=decoding.beams,
-            patience=decoding.patience if decoding.beams > 1 else 1,
+            beam_size=decoding.num_beams,
             num_hypotheses=decoding.hypotheses,
             repetition_penalty=decoding.repetition_penalty,
-            suppress_sequences=self._never,
+            suppress_sequences=self._suppressed,
             max_input_length=0,
             min_decoding_length=0,
-            max_decoding_length=self._vocabulary.longest(width),
+            max_decoding_length=self._vocabulary.max_length(width),
             return_end_token=True,
         )
         return lambda: [

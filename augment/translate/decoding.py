@@ -21,41 +21,38 @@ class Decoding:
     """How texts are drawn from a translation model.
 
     Attributes:
-        beams: Beams of a beam search; 1 is greedy, or sampling.
+        num_beams: Beams of a beam search, which ends once as many texts are finished; 1 is greedy, or sampling.
         sampled: Whether tokens are drawn by the row's seed.
         top_k: Draw from so many most probable tokens; None for all.
         top_p: Draw from the most probable tokens that make up this share in (0, 1]; None for all (nucleus sampling,
             Holtzman et al. 2020).
         temperature: Logits are divided by it before drawing.
         hypotheses: Texts for each sentence: the best of the beams, or so many samples.
-        patience: A beam search ends once so many times its beams are finished (Kasai et al. 2022): with 1, short and
-            bad texts may end it before the best one is finished.
         repetition_penalty: Scores of tokens that were written are worsened by this factor (Keskar et al. 2019).
     """
 
-    beams: int = 1
+    num_beams: int = 1
     sampled: bool = False
     top_k: int | None = None
     top_p: float | None = None
     temperature: float = 1.0
     hypotheses: int = 1
-    patience: int = 2
     repetition_penalty: float = 1.0
 
     @property
-    def copies(self) -> int:
+    def rows_per_source(self) -> int:
         """Rows that the decoder works on for one sentence."""
-        return self.hypotheses if self.sampled else self.beams
+        return self.hypotheses if self.sampled else self.num_beams
 
     def retry(self) -> Decoding:
-        """What a sentence is tried with whose first text was no good: new samples, or a beam search with all its beams.
+        """How a sentence is decoded again whose first text was bad: new samples, or a beam search with all its beams.
 
-        Repetition is made dearer, not forbidden: a model that has lost the thread shall still be seen to repeat itself.
+        Repetition is penalised, not forbidden, so that a model that goes in circles is still seen to do so.
         """
         if self.sampled:
             return self
-        beams = max(RETRY_BEAMS, self.beams)
-        return replace(self, beams=beams, hypotheses=beams, patience=1, repetition_penalty=RETRY_PENALTY)
+        beams = max(RETRY_BEAMS, self.num_beams)
+        return replace(self, num_beams=beams, hypotheses=beams, repetition_penalty=RETRY_PENALTY)
 
 
 def parse_decoding(decode: str, temperature: float | None = None, hypotheses: int = 1) -> Decoding:
@@ -71,9 +68,9 @@ def parse_decoding(decode: str, temperature: float | None = None, hypotheses: in
         raise InputError(f"temperature {temperature}: must be above 0")
     if hypotheses < 1:
         raise InputError(f"hypotheses {hypotheses}: must be at least 1")
-    if not found.sampled and hypotheses > found.beams:
+    if not found.sampled and hypotheses > found.num_beams:
         raise InputError(
-            f"hypotheses {hypotheses}: {decode} gives {found.beams}; use beam:{hypotheses} or more, or sample"
+            f"hypotheses {hypotheses}: {decode} gives {found.num_beams}; use beam:{hypotheses} or more, or sample"
         )
     return replace(found, temperature=temperature or 1.0, hypotheses=hypotheses)
 
@@ -88,7 +85,7 @@ def _parse(decode: str) -> Decoding:
         if count[1] == "top-k":
             return Decoding(sampled=True, top_k=number)
         if number <= _MOST_BEAMS:
-            return Decoding(beams=number)
+            return Decoding(num_beams=number)
     if (share := _SHARE.fullmatch(decode)) and float(share[1]) > 0:
         return Decoding(sampled=True, top_p=float(share[1]))
     raise InputError(f"decode {decode!r}: not a way to decode; use {WAYS}, such as beam:4, top-k:50 or top-p:0.9")

@@ -98,9 +98,18 @@ def resolve_precision(precision: str, device: str) -> Precision:
 
 
 def load_engine(
-    engine: EngineName, path: Path, vocabulary: Vocabulary, precision: Precision, device: str, revision: str | None
+    wanted: tuple[str, str],
+    path: Path,
+    vocabulary: Vocabulary,
+    device: str,
+    decoding: Decoding,
+    revision: str | None,
 ) -> Engine:
-    """Load a model; `revision` says which weights they are, and None that nobody has looked."""
+    """Load a model in the engine and precision that are `wanted`; see `resolve_engine`.
+
+    `revision` says which weights they are; None where that is not known.
+    """
+    engine, precision = resolve_engine(*wanted, device, decoding)
     if engine == "ctranslate2":
         from augment.translate.ctranslate import CTranslate2Engine
 

@@ -46,7 +46,7 @@ def resolve_models(models: str, source: str, target: str, revision: str | None =
         raise InputError(f"language {target!r}: source and target are the same; choose another")
     if models == "opus-mt":
         weights = hub_weights(f"Helsinki-NLP/opus-mt-{source}-{target}", f"{FLAG} opus-mt:", revision)
-        _check(weights.path)
+        _check_files(weights.path)
     else:
         weights = _local(models, source, target, revision)
     return TranslationModel(weights.path, _prefix(weights.path, target), weights.revision)
@@ -58,26 +58,23 @@ def _local(models: str, source: str, target: str, revision: str | None) -> Weigh
         if models == "starter":
             raise InputError(f"{FLAG} starter: the bundled models are not in this installation; use {FLAG} opus-mt")
         raise InputError(f"{FLAG} {models}: no such folder; give starter, opus-mt or a folder of MarianMT models")
-    for name in (f"{source}-{target}", f"opus-mt-{source}-{target}"):
-        if name not in JOINT and (base / name).is_dir():
-            return _checked(base / name, revision)
+    own = [name for name in (f"{source}-{target}", f"opus-mt-{source}-{target}") if name not in JOINT]
     if source == "en" and target in _codes(base / "en-xx"):
-        return _checked(base / "en-xx", revision)
-    if target == "en" and (base / "xx-en").is_dir() and source in (_codes(base / "en-xx") or [source]):
-        return _checked(base / "xx-en", revision)
+        own.append("en-xx")
+    if target == "en" and source in (_codes(base / "en-xx") or [source]):
+        own.append("xx-en")
+    for name in own:
+        if (base / name).is_dir():
+            return local_weights(_check_files(base / name), FLAG, revision)
     has = ", ".join(_directions(base)) or "no models"
     raise InputError(f"{FLAG} {models}: nothing from {source} to {target} there ({has}); try {FLAG} opus-mt")
 
 
-def _checked(folder: Path, revision: str | None) -> Weights:
-    _check(folder)
-    return local_weights(folder, FLAG, revision)
-
-
-def _check(folder: Path) -> None:
+def _check_files(folder: Path) -> Path:
     missing = [name for name in _NEEDED if not (folder / name).is_file()]
     if missing:
         raise InputError(f"{FLAG}: {folder} is no MarianMT model: it lacks {', '.join(missing)}")
+    return folder
 
 
 def _directions(base: Path) -> list[str]:

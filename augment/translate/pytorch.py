@@ -12,7 +12,7 @@ import torch
 from augment.device import quiet_transformers, resolve_device
 from augment.errors import InputError
 from augment.translate.decoding import Decoding
-from augment.translate.faults import repeats
+from augment.translate.quality import repeats
 from augment.translate.search import search
 from augment.translate.vocabulary import Vocabulary
 
@@ -42,25 +42,24 @@ class TransformersEngine:
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
     ) -> Callable[[], list[list[list[int]]]]:
         """The hypotheses of equally padded sources, made when they are asked for."""
-        return lambda: self._search(sources, decoding, seeds)
 
-    def _search(
-        self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
-    ) -> list[list[list[int]]]:
-        width, pad = self._vocabulary.width(len(sources[0])), self._vocabulary.pad
-        ids = torch.tensor([[*source, *[pad] * (width - len(source))] for source in sources], device=self._device)
-        lengths = torch.tensor([len(source) for source in sources], device=self._device)
-        with torch.inference_mode(), self._autocast():
-            return search(
-                self._model,
-                ids,
-                (torch.arange(width, device=self._device)[None] < lengths[:, None]).long(),
-                decoding,
-                longest=self._vocabulary.longest(width),
-                never=self._vocabulary.never,
-                seeds=seeds,
-                lost=lambda row, tokens: repeats(tokens, sources[row]),
-            )
+        def run() -> list[list[list[int]]]:
+            width, pad = self._vocabulary.width(len(sources[0])), self._vocabulary.pad
+            ids = torch.tensor([[*source, *[pad] * (width - len(source))] for source in sources], device=self._device)
+            lengths = torch.tensor([len(source) for source in sources], device=self._device)
+            with torch.inference_mode(), self._autocast():
+                return search(
+                    self._model,
+                    ids,
+                    (torch.arange(width, device=self._device)[None] < lengths[:, None]).long(),
+                    decoding,
+                    max_length=self._vocabulary.max_length(width),
+                    suppress_tokens=self._vocabulary.suppress_tokens,
+                    seeds=seeds,
+                    is_hopeless=lambda row, tokens: repeats(tokens, sources[row]),
+                )
+
+        return run
 
     def _autocast(self) -> AbstractContextManager[object]:
         return torch.autocast("cpu", dtype=torch.bfloat16) if self._autocasts else nullcontext()

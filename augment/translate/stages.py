@@ -1,19 +1,18 @@
-"""Views made of translators: straight to a language, or onwards from what another view made of the sentences."""
+"""What the views `translate` and `backtranslate` share: their options, their models, and one hop after another."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
-from augment.translate import Translation
-from augment.translate.marian import MarianTranslator
+from augment.translate.decoding import parse_decoding
+from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import TranslationModel, resolve_models
-from augment.view import Runtime, View, Viewed, ViewSpec, row_seed
+from augment.view import View, Viewed, ViewSpec, row_seed
 
 HOP = "+"
 """Between the languages of a translation in several hops, and between the revisions of their models."""
@@ -45,61 +44,61 @@ Precision = Annotated[
 Revision = Annotated[str | None, Field(description="hold the models to these revisions, joined by + in their order")]
 
 
-@dataclass(frozen=True)
-class Directly:
-    """Translates the sentences themselves; `leg` is the two languages, such as "en-de"."""
+class TranslationView(View):
+    """A view whose last leg is one translator: of the sentences, or of what `through` made of them."""
 
-    spec: ViewSpec
-    translator: MarianTranslator = field(repr=False)
-    leg: str
+    _translator: MarianTranslator = PrivateAttr()
+    _leg: str = PrivateAttr()  # its languages, such as "en-de"
+    _through: TranslationView | None = PrivateAttr(default=None)
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """How each of its legs is decoded."""
+        raise NotImplementedError
 
     @property
     def draws(self) -> bool:
         """Whether seeds change the text."""
-        return self.translator.decoding.sampled
-
-    def tokenise(self, texts: Sequence[str], between: Sequence[Viewed] | None = None) -> None:
-        """Tokenise texts that the view will be called with."""
-        self.translator.tokenise(texts)
-
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
-        """Translate every text."""
-        translations = self.translator.translate(texts, _leg_seeds(seeds, self.leg))
-        return [_viewed(text, found) for text, found in zip(texts, translations, strict=True)]
-
-
-@dataclass(frozen=True)
-class Onwards:
-    """Translates what `through` made of the sentences: the way back of a back-translation, or the next hop."""
-
-    spec: ViewSpec
-    through: View = field(repr=False)
-    translator: MarianTranslator = field(repr=False)
-    leg: str
+        return any(parse_decoding(way).sampled for way in self.ways)
 
     @property
-    def draws(self) -> bool:
-        """Whether seeds change the text, here or before."""
-        return self.translator.decoding.sampled or bool(getattr(self.through, "draws", True))
+    def spec(self) -> ViewSpec:
+        """All parameters; beam searches are of version 2, as they once went on for longer."""
+        beams = any(parse_decoding(way).num_beams > 1 for way in self.ways)
+        return ViewSpec(self.name, self.model_dump(), version=2 if beams else 1)
+
+    @property
+    def through(self) -> TranslationView | None:
+        """The view that comes first; None for a translation in one hop."""
+        return self._through
 
     def tokenise(self, texts: Sequence[str], between: Sequence[Viewed] | None = None) -> None:
-        """Tokenise the pivots that `complete` will be called with."""
-        self.translator.tokenise([pivot.text for pivot in between or () if pivot.text is not None])
+        """Tokenise what the last leg translates: `between` where `through` came before, else the texts."""
+        if self._through is not None:
+            texts = [pivot.text for pivot in between or () if pivot.text is not None]
+        self._translator.tokenise(texts)
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
-        """View every text, all the way."""
-        return self.complete(texts, seeds, self.through(texts, seeds))
+        """Translate every text, all the way."""
+        if self._through is not None:
+            return self.complete(texts, seeds, self._through(texts, seeds))
+        translations = self._translator.translate(texts, self._leg_seeds(seeds))
+        return [_viewed(text, found) for text, found in zip(texts, translations, strict=True)]
 
     def complete(self, texts: Sequence[str], seeds: Sequence[int], between: Sequence[Viewed]) -> list[Viewed]:
         """Translate `between`; a sentence that failed there fails, as "pivot-" with the reason it had."""
         pivots = [(row, pivot.text) for row, pivot in enumerate(between) if pivot.text is not None]
-        own = _leg_seeds(seeds, self.leg)
-        translations = self.translator.translate([text for _, text in pivots], [own[row] for row, _ in pivots])
+        own = self._leg_seeds(seeds)
+        translations = self._translator.translate([text for _, text in pivots], [own[row] for row, _ in pivots])
         done = {row: found for (row, _), found in zip(pivots, translations, strict=True)}
         return [
-            _viewed(text, done[row], pivot) if row in done else Viewed(None, "failed", _before(pivot))
+            _viewed(text, done[row], pivot) if row in done else Viewed(None, "failed", _pivot_reason(pivot))
             for row, (text, pivot) in enumerate(zip(texts, between, strict=True))
         ]
+
+    def _leg_seeds(self, seeds: Sequence[int]) -> list[int]:
+        """Seeds of the last leg, so that the legs draw independently."""
+        return [row_seed(seed, self._leg, "") for seed in seeds]
 
 
 def find_models(models: str, languages: Sequence[str], revision: str | None) -> list[TranslationModel]:
@@ -121,51 +120,17 @@ def joined_revisions(models: Sequence[TranslationModel]) -> str:
     return HOP.join(model.revision for model in models)
 
 
-def make_translator(
-    model: TranslationModel,
-    runtime: Runtime,
-    *,
-    decode: str,
-    temperature: float | None,
-    hypotheses: int,
-    translator: str,
-    precision: str,
-    long: str,
-    retry: bool,
-) -> MarianTranslator:
-    """A translator with the parameters of a view; raises InputError where they do not go together."""
-    return MarianTranslator(
-        model.path,
-        model.prefix,
-        decode=decode,
-        temperature=temperature,
-        hypotheses=hypotheses,
-        engine=translator,
-        precision=precision,
-        splits=long == "split",
-        retries=retry,
-        device=runtime.device,
-        batch_tokens=runtime.batch_tokens,
-        revision=model.revision,
-    )
-
-
-def _leg_seeds(seeds: Sequence[int], leg: str) -> list[int]:
-    """Seeds of one leg of the way, so that the legs draw independently."""
-    return [row_seed(seed, leg, "") for seed in seeds]
-
-
 def _viewed(text: str, found: Translation, pivot: Viewed | None = None) -> Viewed:
     between = None if pivot is None else pivot.text
     if found.reason is not None:
         return Viewed(None, "failed", found.reason, between)
     reason = RETRIED if found.retried else None
     if reason is None and pivot is not None and pivot.reason is not None:
-        reason = _before(pivot)
+        reason = _pivot_reason(pivot)
     status = "unchanged" if found.text == text else "ok"
     return Viewed(found.text, status, reason, between, alternatives=found.others)  # type: ignore[arg-type]
 
 
-def _before(pivot: Viewed) -> str:
+def _pivot_reason(pivot: Viewed) -> str:
     """The reason of a sentence whose pivot had one."""
     return f"pivot-{(pivot.reason or 'missing').removeprefix('pivot-')}"

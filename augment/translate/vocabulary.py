@@ -26,7 +26,7 @@ class Vocabulary:
         source, target: The tokens that the model reads and writes, in the order of their ids; mostly the same.
         unknown: The token that stands for any other.
         pad, end: Ids of these tokens; the end token's is the same on both sides.
-        never: Ids that are never written: padding and language codes.
+        suppress_tokens: Ids that are never written: padding and language codes.
     """
 
     def __init__(self, path: Path) -> None:
@@ -44,7 +44,7 @@ class Vocabulary:
         self.end, self.pad = self._ids[end], self._ids[pad]
         self._silent = {written[token] for token in (end, self.unknown, pad) if token in written}
         codes = [number for token, number in written.items() if token.startswith(">>") and token.endswith("<<")]
-        self.never = sorted({*codes, *([written[pad]] if pad in written else [])})
+        self.suppress_tokens = sorted({*codes, *([written[pad]] if pad in written else [])})
         self.limit = int(
             min(config.get("max_position_embeddings", _POSITIONS), settings.get("model_max_length", _LONGEST))
         )
@@ -65,7 +65,7 @@ class Vocabulary:
         """The padded length of a source of `length` tokens."""
         return min(-(-length // LENGTH_STEP) * LENGTH_STEP, self.limit)
 
-    def longest(self, width: int) -> int:
+    def max_length(self, width: int) -> int:
         """The most tokens of an output, its end included, for sources of this padded length."""
         return min(2 * width + LENGTH_STEP, self.limit - 1)
 

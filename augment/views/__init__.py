@@ -1,1 +1,1 @@
-"""One file a view: its `PARAMS`, and `build(params, runtime)`; the file's name is the view's name."""
+"""One file a view: a subclass of `augment.view.View`, whose name is the file's."""

@@ -2,108 +2,89 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any
+
+from pydantic import Field
 
 from augment.errors import InputError
+from augment.translate import stages
 from augment.translate.decoding import parse_decoding
-from augment.translate.engines import resolve_engine
-from augment.translate.stages import (
-    HOP,
-    Decode,
-    Hypotheses,
-    Long,
-    Models,
-    Onwards,
-    Precision,
-    Retry,
-    Revision,
-    Source,
-    Temperature,
-    Translator,
-    find_models,
-    joined_revisions,
-    make_translator,
-)
-from augment.view import Runtime, ViewSpec
-from augment.views import translate
-
-NAMED_BY = "pivot"
-ENDS_IN = "source"
+from augment.view import Runtime
+from augment.views.translate import Translate
 
 
-class PARAMS(BaseModel):
-    """Parameters of back-translation."""
+class Backtranslate(stages.TranslationView):
+    """The view; `through` is the translation to the pivot."""
 
-    model_config = ConfigDict(extra="forbid")
+    name = "backtranslate"
+    named_by = "pivot"
 
     pivot: str = Field(description="language to go through, such as de; de+fr goes through German, then French")
-    source: Source = "en"
-    models: Models = "starter"
-    decode: Decode = "greedy"
+    source: stages.Source = "en"
+    models: stages.Models = "starter"
+    decode: stages.Decode = "greedy"
     return_decode: str | None = Field(
         default=None, description="how to decode on the way back, if not as on the way there"
     )
-    temperature: Temperature = None
-    hypotheses: Hypotheses = 1
-    long: Long = "split"
-    retry: Retry = True
-    translator: Translator = "auto"
-    return_translator: Translator | None = Field(
+    temperature: stages.Temperature = None
+    hypotheses: stages.Hypotheses = 1
+    long: stages.Long = "split"
+    retry: stages.Retry = True
+    translator: stages.Translator = "auto"
+    return_translator: stages.Translator | None = Field(
         default=None, description="what translates on the way back, if not the same as on the way there"
     )
-    precision: Precision = "auto"
-    return_precision: Precision | None = Field(
+    precision: stages.Precision = "auto"
+    return_precision: stages.Precision | None = Field(
         default=None, description="arithmetic on the way back, if not as on the way there"
     )
-    revision: Revision = None
+    revision: stages.Revision = None
 
+    @property
+    def ways(self) -> tuple[str, str]:
+        """How it decodes there and back."""
+        return self.decode, self.return_decode or self.decode
 
-def build(params: PARAMS, runtime: Runtime) -> Onwards:
-    """The view for `params`; raises InputError where a model is missing or a parameter is wrong."""
-    there, back = parse_decoding(params.decode), parse_decoding(params.return_decode or params.decode)
-    if params.temperature is not None and not (there.sampled or back.sampled):
-        raise InputError(
-            f"temperature {params.temperature}: nothing is drawn; use it with --decode top-k:50 or the like"
+    def build(self, runtime: Runtime) -> Backtranslate:
+        """The view with its models; raises InputError where one is missing or an option is wrong."""
+        if self.temperature is not None and not self.draws:
+            raise InputError(
+                f"temperature {self.temperature}: nothing is drawn; use it with --decode top-k:50 or the like"
+            )
+        pivots = self.pivot.split(stages.HOP)
+        models = stages.find_models(self.models, [self.source, *pivots, self.source], self.revision)
+        shared = self.model_dump(include={"models", "long", "retry"})
+        there = Translate(
+            **shared,
+            **self._decoding(self.decode),
+            source=self.source,
+            to=self.pivot,
+            translator=self.translator,
+            precision=self.precision,
+            revision=stages.joined_revisions(models[:-1]),
+        ).build(runtime)
+        back = Translate(
+            **shared,
+            **self._decoding(self.return_decode or self.decode),
+            source=pivots[-1],
+            to=self.source,
+            hypotheses=self.hypotheses,
+            translator=self.return_translator or self.translator,
+            precision=self.return_precision or self.precision,
+            revision=models[-1].revision,
+        ).build(runtime)
+        view = self.model_copy(
+            update={
+                "translator": there.translator,
+                "return_translator": back.translator if back.translator != there.translator else None,
+                "precision": there.precision,
+                "return_precision": back.precision if back.precision != there.precision else None,
+                "revision": stages.joined_revisions(models),
+            }
         )
-    pivots = params.pivot.split(HOP)
-    models = find_models(params.models, [params.source, *pivots, params.source], params.revision)
-    engine, precision = resolve_engine(params.translator, params.precision, runtime.device, there)
-    return_engine, return_precision = resolve_engine(
-        params.return_translator or params.translator,
-        params.return_precision or params.precision,
-        runtime.device,
-        back,
-    )
-    resolved = {
-        **params.model_dump(),
-        "translator": engine,
-        "return_translator": return_engine if return_engine != engine else None,
-        "precision": precision,
-        "return_precision": return_precision if return_precision != precision else None,
-        "revision": joined_revisions(models),
-    }
-    through = translate.PARAMS(
-        to=params.pivot,
-        source=params.source,
-        models=params.models,
-        decode=params.decode,
-        temperature=params.temperature if there.sampled else None,
-        revision=joined_revisions(models[:-1]),
-        translator=engine,
-        precision=precision,
-        long=params.long,
-        retry=params.retry,
-    )
-    translator = make_translator(
-        models[-1],
-        runtime,
-        decode=params.return_decode or params.decode,
-        temperature=params.temperature if back.sampled else None,
-        hypotheses=params.hypotheses,
-        translator=return_engine,
-        precision=return_precision,
-        long=params.long,
-        retry=params.retry,
-    )
-    leg = f"{pivots[-1]}-{params.source}"
-    return Onwards(ViewSpec("backtranslate", resolved), translate.build(through, runtime), translator, leg)
+        view._translator, view._leg, view._through = back._translator, back._leg, there
+        return view
+
+    def _decoding(self, decode: str) -> dict[str, Any]:
+        """One way's options of decoding; the temperature is for the one that draws."""
+        return {"decode": decode, "temperature": self.temperature if parse_decoding(decode).sampled else None}

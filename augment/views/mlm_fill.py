@@ -5,19 +5,17 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, PrivateAttr
 
-from augment.draws import rounded
 from augment.edits import Token, apply_edits, matching_case, tokens
 from augment.inflect import wants_an
-from augment.masked import FillModel, Masked, Proposals, folded
-from augment.view import Edit, Runtime, Viewed, ViewSpec
+from augment.masked import FillModel, Masked, Proposals, folded, token_span
+from augment.view import Edit, Runtime, View, Viewed
 from augment.vocabulary import Slot
 from augment.weights import find_encoder
-from augment.words import NEGATIONS, replaceable
+from augment.words import NEGATIONS, replaceable, rounded
 
 ARTICLES = frozenset(["a", "an"])
 KEPT = NEGATIONS | ARTICLES
@@ -26,10 +24,28 @@ SPARE = 16
 """Proposals that are asked for beyond the top k, as some do not fit where they go."""
 
 
-class PARAMS(BaseModel):
-    """Parameters of the MLM-fill view."""
+class _MaskedRow(NamedTuple):
+    """A row with its masked words: what goes to the model, the words by their place, and how many words count."""
 
-    model_config = ConfigDict(extra="forbid")
+    masked: Masked
+    found: list[Token]
+    picked: list[int]
+    eligible: int
+    counted: int
+
+
+class MlmFill(View):
+    """The view.
+
+    Eligible is a word that `augment.words.replaceable` leaves (no digits, single letters, acronyms or names), that is
+    no negation and no article, that the model sees whole (neither cut off nor in one token with a neighbour), and in
+    whose script the model's vocabulary has words. `fraction` is of all words of the sentence, numbers and names among
+    them, so that 0.2 masks as many words as the paper does; with `of="eligible"` it is of the eligible words.
+    `achieved_fraction` counts the same way. The number of words is rounded up or down by the row's own draw, so that
+    the mean over sentences meets the fraction; a row that draws none is "unchanged" with the reason "none-drawn".
+    """
+
+    name = "mlm-fill"
 
     fraction: float = Field(default=0.2, gt=0, le=1, description="share of the words to mask")
     of: Literal["words", "eligible"] = Field(
@@ -43,57 +59,39 @@ class PARAMS(BaseModel):
     )
     revision: str | None = Field(default=None, description="hold the model to this revision")
 
+    _model: FillModel = PrivateAttr()
 
-class _Chosen(NamedTuple):
-    """A row with its masked words: what goes to the model, the words by their place, and how many words count."""
-
-    masked: Masked
-    found: list[Token]
-    picked: list[int]
-    eligible: int
-    counted: int
-
-
-@dataclass(frozen=True)
-class MlmFill:
-    """The view.
-
-    Eligible is a word that `augment.words.replaceable` leaves (no digits, single letters, acronyms or names), that is
-    no negation and no article, that the model sees whole (neither cut off nor in one token with a neighbour), and in
-    whose script the model's vocabulary has words. `fraction` is of all words of the sentence, numbers and names among
-    them, so that 0.2 masks as many words as the paper does; with `of="eligible"` it is of the eligible words.
-    `achieved_fraction` counts the same way. The number of words is rounded up or down by the row's own draw, so that
-    the mean over sentences meets the fraction; a row that draws none is "unchanged" with the reason "none-drawn".
-    """
-
-    spec: ViewSpec
-    params: PARAMS
-    model: FillModel = field(repr=False)
+    def build(self, runtime: Runtime) -> MlmFill:
+        """The view with its model; raises InputError where that is missing or has no mask token."""
+        weights = find_encoder(self.encoder, self.revision)
+        view = self.model_copy(update={"revision": weights.revision})
+        view._model = FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens)
+        return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed; all masked words of all rows are filled by one pass over the batches."""
         draws = [random.Random(seed) for seed in seeds]
-        rows = [self._chosen(text, draw) for text, draw in zip(texts, draws, strict=True)]
+        rows = [self._mask(text, draw) for text, draw in zip(texts, draws, strict=True)]
         banned = [[row.found[index].text for index in row.picked] for row in rows]
-        proposals = self.model.propose([row.masked for row in rows], banned, self.params.top_k + SPARE)
-        return [self._filled(*row) for row in zip(texts, rows, proposals, draws, strict=True)]
+        proposals = self._model.propose([row.masked for row in rows], banned, self.top_k + SPARE)
+        return [self._fill(*row) for row in zip(texts, rows, proposals, draws, strict=True)]
 
-    def _chosen(self, text: str, draw: random.Random) -> _Chosen:
-        ids, offsets = self.model.encoded(text)
+    def _mask(self, text: str, draw: random.Random) -> _MaskedRow:
+        ids, offsets = self._model.encoded(text)
         found = tokens(text)
         spans = self._eligible(ids, offsets, found)
-        counted = len(spans) if self.params.of == "eligible" else sum(token.kind != "other" for token in found)
-        wanted = max(self.params.at_least, rounded(self.params.fraction * counted, draw))
+        counted = len(spans) if self.of == "eligible" else sum(token.kind != "other" for token in found)
+        wanted = max(self.at_least, rounded(self.fraction * counted, draw))
         picked = _apart(sorted(spans), wanted, draw)
         masked, places, copied = [], [], 0
         for index in picked:
             first, last, _ = spans[index]
             masked += ids[copied:first]
             places.append(len(masked))
-            masked.append(self.model.tokenizer.mask_token_id)
+            masked.append(self._model.tokenizer.mask_token_id)
             copied = last + 1
         slots = [spans[index][2] for index in picked]
-        return _Chosen(Masked(masked + ids[copied:], places, slots), found, picked, len(spans), counted)
+        return _MaskedRow(Masked(masked + ids[copied:], places, slots), found, picked, len(spans), counted)
 
     def _eligible(
         self, ids: Sequence[int], offsets: Sequence[tuple[int, int]], found: Sequence[Token]
@@ -101,41 +99,33 @@ class MlmFill:
         """Places of the eligible words among `found`, each with its first and last token and the kind of its place."""
         spans = {}
         for index in replaceable(found):
-            span = _pieces(offsets, found[index])
+            span = token_span(offsets, found[index].start, found[index].end)
             if span is None or found[index].text.lower() in KEPT:
                 continue
-            first = str(self.model.tokenizer.convert_ids_to_tokens(ids[span[0]]))
-            slot = self.model.words.slot(found[index].text, first)
-            if self.model.words.serves(slot):
+            first = str(self._model.tokenizer.convert_ids_to_tokens(ids[span[0]]))
+            slot = self._model.words.slot(found[index].text, first)
+            if self._model.words.serves(slot):
                 spans[index] = (*span, slot)
         return spans
 
-    def _filled(self, text: str, row: _Chosen, proposals: Sequence[Proposals], draw: random.Random) -> Viewed:
-        target = self.params.fraction
+    def _fill(self, text: str, row: _MaskedRow, proposals: Sequence[Proposals], draw: random.Random) -> Viewed:
+        target = self.fraction
         if not row.picked:
             reason = "none-drawn" if row.eligible else "no-eligible-word"
             return Viewed(text, "unchanged", reason, None, (), target, 0.0)
         edits: list[Edit] = []
         now = [token.text for token in row.found]
         for index, proposed in zip(row.picked, proposals, strict=True):
-            words = _fitting(proposed, now, index)[: self.params.top_k]
+            words = _fitting(proposed, now, index)[: self.top_k]
             if words:
                 best = max(logit for _, logit in words)
-                weights = [math.exp((logit - best) / self.params.temperature) for _, logit in words]
+                weights = [math.exp((logit - best) / self.temperature) for _, logit in words]
                 word = row.found[index]
                 now[index] = matching_case(word.text, draw.choices(words, weights)[0][0])
                 edits.append(Edit(word.start, word.end, word.text, now[index]))
         if not edits:
             return Viewed(text, "unchanged", "no-proposal", None, (), target, 0.0)
         return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), target, len(edits) / row.counted)
-
-
-def build(params: PARAMS, runtime: Runtime) -> MlmFill:
-    """The view for `params`; raises InputError where the model is missing or has no mask token."""
-    weights = find_encoder(params.encoder, params.revision)
-    resolved = {**params.model_dump(), "revision": weights.revision}
-    model = FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens)
-    return MlmFill(ViewSpec("mlm-fill", resolved), params, model)
 
 
 def _apart(eligible: Sequence[int], wanted: int, draw: random.Random) -> list[int]:
@@ -166,16 +156,3 @@ def _fitting(proposed: Proposals, now: Sequence[str], index: int) -> list[tuple[
         and folded(word) not in beside
         and (before not in ARTICLES or wants_an(word) == (before == "an"))
     ]
-
-
-def _pieces(offsets: Sequence[tuple[int, int]], word: Token) -> tuple[int, int] | None:
-    """First and last token of a word; None if the tokens do not end where the word does, or were cut off."""
-    inside = [
-        place for place, (start, end) in enumerate(offsets) if end > start and start < word.end and end > word.start
-    ]
-    if not inside:
-        return None
-    first, last = inside[0], inside[-1]
-    # Byte-level tokenizers count the space before a word as part of its first token.
-    starts = (word.start, word.start - 1)
-    return (first, last) if offsets[first][0] in starts and offsets[last][1] == word.end else None

@@ -5,45 +5,43 @@ from __future__ import annotations
 import inspect
 import random
 import re
-import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue, PrivateAttr
 
-from augment import wordnet
 from augment.device import quiet_transformers, resolve_device
-from augment.differences import word_edits
+from augment.edits import find_edits
 from augment.errors import InputError
-from augment.view import Runtime, Viewed, ViewSpec
+from augment.published import on_our_wordnet
+from augment.view import Runtime, View, Viewed
+from augment.wordnet import find
+from augment.words import special_tokens
 
-NAMED_BY = "augmenter"
 MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence", "nlpaug.flow")
 SOUND_MODULES = ("nlpaug.augmenter.audio", "nlpaug.augmenter.spectrogram")
 FLOWS = ("Sequential", "Sometimes")
 FUNCTIONS = frozenset(["tokenizer", "reverse_tokenizer"])
 """Arguments that are Python functions, which no command line or recipe can hold."""
 WORDNET_USERS = frozenset(["SynonymAug", "AntonymAug"])
-TAGGER = "averaged_perceptron_tagger_eng"
 NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 """What NLTK says where data is missing."""
 TRIAL = "A man is riding a horse down the street."
-SPECIAL = re.compile(
-    r"\[(?:MASK|UNK|PAD|CLS|SEP|BOS|EOS)\]|</?s>|<(?:mask|unk|pad|bos|eos|extra_id_\d+)>|<\|\w+\|>|>>\w+<<|[⁇▁]",
-    re.IGNORECASE,
-)
-"""Tokens of BERT, RoBERTa, XLM-R, T5, GPT and Marian that are no text."""
 
 
-class PARAMS(BaseModel):
-    """Parameters of the nlpaug view."""
+class Nlpaug(View):
+    """The view; one text goes to the augmenter at a time, so that no row can change another.
 
-    model_config = ConfigDict(extra="forbid")
+    A text of more than `longest` characters is "failed" with "too-long". What an augmenter raises makes a row "failed"
+    with the exception's name as the reason; what is no text, "failed" with "no-text"; a special token that the sentence
+    does not hold, "rejected" with "special-token". Random state of Python, NumPy and torch is as before each call.
+    """
+
+    name = "nlpaug"
+    named_by = "augmenter"
 
     augmenter: str = Field(default="SynonymAug", description="class name of an augmenter for text, such as KeyboardAug")
     arguments: dict[str, JsonValue] = Field(
@@ -57,23 +55,28 @@ class PARAMS(BaseModel):
     )
     revision: str | None = Field(default=None, description="hold nlpaug to this version")
 
+    _augmenter: Any = PrivateAttr()
 
-@dataclass(frozen=True)
-class Nlpaug:
-    """The view; one text goes to the augmenter at a time, so that no row can change another.
+    def build(self, runtime: Runtime) -> Nlpaug:
+        """The view, its augmenter built and tried on one sentence.
 
-    A text of more than `longest` characters is "failed" with "too-long". What an augmenter raises makes a row "failed"
-    with the exception's name as the reason; what is no text, "failed" with "no-text"; a special token that the sentence
-    does not hold, "rejected" with "special-token". Random state of Python, NumPy and torch is as before each call.
-    """
-
-    spec: ViewSpec
-    augmenter: Any = field(repr=False)
-    longest: int = 10_000
+        Raises:
+            InputError: No such augmenter or argument, another version of nlpaug, models or NLTK data that are missing,
+                or an augmenter that fails on a plain sentence.
+        """
+        installed = version("nlpaug")
+        if self.revision not in (None, installed):
+            raise InputError(f"nlpaug: version {installed} is installed, not {self.revision}; install that one")
+        view = self.model_copy(update={"revision": installed})
+        with quiet_transformers(), _random_state_kept():
+            view._augmenter = _built(self.augmenter, self.arguments, runtime.device)
+            _seed(0)
+            _tried(self.augmenter, lambda: view._augmenter.augment(TRIAL), "fails on a plain sentence")
+        return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
-        with _quiet(), _random_state_kept():
+        with quiet_transformers(), _random_state_kept():
             return [self._view(text, seed) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, seed: int) -> Viewed:
@@ -81,38 +84,17 @@ class Nlpaug:
             return Viewed(None, "failed", "too-long")
         _seed(seed)
         try:
-            made = self.augmenter.augment(text)
+            made = self._augmenter.augment(text)
         except Exception as error:  # whatever an augmenter may raise is the row's failure, not the run's
             return Viewed(None, "failed", type(error).__name__)
         view = made[0] if isinstance(made, list) and made else made
         if not isinstance(view, str) or not view.strip():
             return Viewed(None, "failed", "no-text")
-        if _special(view) - _special(text):
+        if special_tokens(view) - special_tokens(text):
             return Viewed(None, "rejected", "special-token")
         if view == text:
             return Viewed(text, "unchanged")
-        return Viewed(view, edits=word_edits(text, view))
-
-
-def build(params: PARAMS, runtime: Runtime) -> Nlpaug:
-    """The view for `params`, its augmenter built and tried on one sentence.
-
-    Raises:
-        InputError: No such augmenter or argument, another version of nlpaug, models or NLTK data that are missing, or
-            an augmenter that fails on a plain sentence.
-    """
-    installed = version("nlpaug")
-    if params.revision not in (None, installed):
-        raise InputError(f"nlpaug: version {installed} is installed, not {params.revision}; install that one")
-    with _quiet(), _random_state_kept():
-        augmenter = _built(params.augmenter, params.arguments, runtime.device)
-        _seed(0)
-        _tried(params.augmenter, lambda: augmenter.augment(TRIAL), "fails on a plain sentence")
-    return Nlpaug(ViewSpec("nlpaug", {**params.model_dump(), "revision": installed}), augmenter, params.longest)
-
-
-def _special(text: str) -> Counter[str]:
-    return Counter(token.lower() for token in SPECIAL.findall(text))
+        return Viewed(view, edits=find_edits(text, view))
 
 
 def _built(name: str, arguments: Mapping[str, JsonValue], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
@@ -126,9 +108,10 @@ def _built(name: str, arguments: Mapping[str, JsonValue], device: str) -> Any:  
     if "device" in known:
         given["device"] = str(resolve_device(device))
     if name in FLOWS:
-        given["flow"] = [_built(*_part(name, part), device) for part in _listed(name, given.get("flow"))]
+        given["flow"] = [_built(*part, device) for part in _parts(name, given.get("flow"))]
     if name in WORDNET_USERS and arguments.get("aug_src", "wordnet") == "wordnet":
-        _require_wordnet(name)
+        find()  # before nlpaug is built, which would say so in its own words
+        kind = on_our_wordnet(kind)
     augmenter = _tried(name, lambda: kind(**given), "cannot be built")
     if name == "SpellingAug":
         # nlpaug keeps them in the order of a set, which differs from process to process.
@@ -137,19 +120,18 @@ def _built(name: str, arguments: Mapping[str, JsonValue], device: str) -> Any:  
     return augmenter
 
 
-def _listed(name: str, parts: Any) -> list[Any]:  # noqa: ANN401 - whatever YAML can say
-    if not isinstance(parts, list) or not parts:
+def _parts(name: str, flow: Any) -> Iterator[tuple[str, Mapping[str, JsonValue]]]:  # noqa: ANN401 - YAML
+    """The augmenters of a flow, each with its arguments; raises InputError where it is written otherwise."""
+    if not isinstance(flow, list) or not flow:
         raise InputError(f"nlpaug: {name} needs a list of augmenters: {{flow: [{{augmenter: SplitAug}}, ...]}}")
-    return parts
+    for part in flow:
+        if not isinstance(part, dict) or "augmenter" not in part or part.keys() - {"augmenter", "arguments"}:
+            how = "write {augmenter: SplitAug, arguments: {...}}"
+            raise InputError(f"nlpaug: {name}: {part!r} is no augmenter: {how}")
+        yield str(part["augmenter"]), part.get("arguments") or {}
 
 
-def _part(name: str, part: Any) -> tuple[str, Mapping[str, JsonValue]]:  # noqa: ANN401 - whatever YAML can say
-    if not isinstance(part, dict) or "augmenter" not in part or part.keys() - {"augmenter", "arguments"}:
-        raise InputError(f"nlpaug: {name}: {part!r} is no augmenter: write {{augmenter: SplitAug, arguments: {{...}}}}")
-    return str(part["augmenter"]), part.get("arguments") or {}
-
-
-def _class(name: str) -> Callable[..., Any]:
+def _class(name: str) -> type[Any]:
     """The augmenter's class; raises InputError for other names, with those that there are."""
     found = _classes(MODULES)
     if name in found:
@@ -159,7 +141,7 @@ def _class(name: str) -> Callable[..., Any]:
     raise InputError(f"nlpaug: unknown augmenter {name!r}: choose one of {', '.join(sorted(found))}")
 
 
-def _classes(modules: Sequence[str]) -> dict[str, Callable[..., Any]]:
+def _classes(modules: Sequence[str]) -> dict[str, type[Any]]:
     """The augmenters that nlpaug's modules hold, by name."""
     return {
         name: kind
@@ -167,17 +149,6 @@ def _classes(modules: Sequence[str]) -> dict[str, Callable[..., Any]]:
         for name, kind in vars(import_module(module)).items()
         if inspect.isclass(kind) and (name.endswith("Aug") or name in FLOWS)
     }
-
-
-def _require_wordnet(name: str) -> None:
-    """Show nlpaug our WordNet; raises InputError where it or the tagger is missing, before nlpaug asks the network."""
-    wordnet.reader()
-    import nltk.data
-
-    try:
-        nltk.data.find(f"taggers/{TAGGER}/")
-    except LookupError:
-        raise InputError(f"nlpaug: {name} needs NLTK's tagger: run `python -m nltk.downloader {TAGGER}`") from None
 
 
 def _tried(name: str, attempt: Callable[[], Any], what: str) -> Any:  # noqa: ANN401 - whatever nlpaug returns
@@ -217,11 +188,3 @@ def _random_state_kept() -> Iterator[None]:
     finally:
         random.setstate(python)
         np.random.set_state(numpy)  # noqa: NPY002 - as above
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep the warnings of nlpaug and what it builds on to ourselves."""
-    with warnings.catch_warnings(), quiet_transformers():
-        warnings.simplefilter("ignore")
-        yield

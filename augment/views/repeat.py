@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from augment.edits import apply_edits, words
-from augment.view import Edit, Runtime, Viewed, ViewSpec
+from augment.view import Edit, View, Viewed
 
 LEAST = 2
 """What the bound on the number of words is at least, so that short sentences change too."""
 
 
-class PARAMS(BaseModel):
-    """Parameters of word repetition."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    rate: float = Field(
-        default=0.32, ge=0, le=1, description=f"repeat at most this share of the words, or {LEAST} where that is more"
-    )
-
-
-@dataclass(frozen=True)
-class Repeat:
+class Repeat(View):
     """The view: of N words, `k ~ U{0, ..., max(2, int(rate N))}` different ones are written twice.
 
     A row that draws k = 0 is "unchanged" with the reason "none-drawn".
     """
 
-    spec: ViewSpec
-    params: PARAMS
+    name = "repeat"
+
+    rate: float = Field(
+        default=0.32, ge=0, le=1, description=f"repeat at most this share of the words, or {LEAST} where that is more"
+    )
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
@@ -43,14 +34,9 @@ class Repeat:
         found = words(text)
         if not found:
             return Viewed(text, "unchanged", "no-eligible-word")
-        count = min(draw.randint(0, max(LEAST, int(self.params.rate * len(found)))), len(found))
+        count = min(draw.randint(0, max(LEAST, int(self.rate * len(found)))), len(found))
         if count == 0:
             return Viewed(text, "unchanged", "none-drawn", achieved_fraction=0.0)
         chosen = sorted(draw.sample(found, count))
         edits = tuple(Edit(word.end, word.end, "", f" {word.text}") for word in chosen)
         return Viewed(apply_edits(text, edits), edits=edits, achieved_fraction=count / len(found))
-
-
-def build(params: PARAMS, runtime: Runtime) -> Repeat:
-    """The view for `params`."""
-    return Repeat(ViewSpec("repeat", params.model_dump()), params)

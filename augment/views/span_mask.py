@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, PrivateAttr
 
-from augment.draws import rounded
 from augment.edits import apply_edits, words
 from augment.errors import InputError
 from augment.masked import FillModel
-from augment.view import Edit, Runtime, Viewed, ViewSpec
+from augment.view import Edit, Runtime, View, Viewed, ViewSpec
 from augment.weights import find_encoder
+from augment.words import rounded
 
-KEEPS_MASKS = True
 MASK = "[MASK]"
 """How a mask is stored, whatever the encoder; trainers turn it into their tokenizer's own mask token."""
 LENGTH = 5
@@ -25,10 +23,16 @@ COMPAT_LEAST_CHARACTERS = 30
 """Mirror-BERT's published code masks no shorter strings."""
 
 
-class PARAMS(BaseModel):
-    """Parameters of the span mask."""
+class SpanMask(View):
+    """The view. A text without a span to spare is "unchanged", with the reason "too-short".
 
-    model_config = ConfigDict(extra="forbid")
+    Characters are what a reader takes for one: letters with their accents, an emoji of several code points. `compat`
+    counts code points, as the published code did. A rate is rounded up or down by the row's own draw, so that the mean
+    over sentences meets it.
+    """
+
+    name = "span-mask"
+    keeps_masks = True
 
     length: int | None = Field(
         default=None, ge=1, description=f"length of the masked span, in units; {LENGTH} without --rate"
@@ -49,23 +53,37 @@ class PARAMS(BaseModel):
     )
     revision: str | None = Field(default=None, description="hold the encoder's tokenizer to this revision")
 
+    _encoder: FillModel | None = PrivateAttr(default=None)
 
-@dataclass(frozen=True)
-class SpanMask:
-    """The view. A text without a span to spare is "unchanged", with the reason "too-short".
+    def build(self, runtime: Runtime) -> SpanMask:
+        """The view; unit "token" needs the encoder's tokenizer.
 
-    Characters are what a reader takes for one: letters with their accents, an emoji of several code points. `compat`
-    counts code points, as the published code did. A rate is rounded up or down by the row's own draw, so that the mean
-    over sentences meets it.
-    """
+        Raises:
+            InputError: No such encoder, a length and a rate, or compat with a rate or another unit than characters.
+        """
+        if self.length is not None and self.rate is not None:
+            raise InputError(f"span-mask: length={self.length} and rate={self.rate}: give one of them")
+        if self.compat and self.rate is not None:
+            raise InputError(f"span-mask: compat with rate={self.rate}: the published code masks a length")
+        if self.compat and self.unit != "character":
+            raise InputError(f"span-mask: compat with unit={self.unit}: the published code masks characters only")
+        length = LENGTH if self.length is None and self.rate is None else self.length
+        if self.unit != "token":
+            return self.model_copy(update={"length": length})
+        weights = find_encoder(self.encoder, self.revision)
+        view = self.model_copy(update={"length": length, "revision": weights.revision})
+        view._encoder = FillModel(weights.path)
+        return view
 
-    spec: ViewSpec
-    params: PARAMS
-    encoder: FillModel | None = field(default=None, repr=False)
+    @property
+    def spec(self) -> ViewSpec:
+        """All parameters; the encoder is one of them where its tokens are counted."""
+        unused = set() if self.unit == "token" else {"encoder", "revision"}
+        return ViewSpec(self.name, self.model_dump(exclude=unused))
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
-        one = self._published if self.params.compat else self._view
+        one = self._published if self.compat else self._view
         return [one(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, draw: random.Random) -> Viewed:
@@ -80,13 +98,13 @@ class SpanMask:
 
     def _length(self, units: int, draw: random.Random) -> tuple[int, float | None]:
         """How many units to mask, and the share that was asked for."""
-        rate = self.params.rate
+        rate = self.rate
         if rate is None:
-            return self.params.length or LENGTH, None
+            return self.length or LENGTH, None
         return max(1, min(rounded(rate * units, draw), units - 1)), rate
 
     def _published(self, text: str, draw: random.Random) -> Viewed:
-        length = self.params.length or LENGTH
+        length = self.length or LENGTH
         if len(text) < max(COMPAT_LEAST_CHARACTERS, length + 1):
             return _unchanged(text)
         drawn = draw.randrange(len(text) - length)
@@ -96,36 +114,14 @@ class SpanMask:
         return _masked(text, Edit(start, start + length, old, f" {MASK} "), share, share)
 
     def _units(self, text: str) -> Sequence[tuple[int, int]]:
-        if self.params.unit == "character":
+        if self.unit == "character":
             return _characters(text)
-        if self.params.unit == "word":
+        if self.unit == "word":
             return [(word.start, word.end) for word in words(text)]
-        if self.encoder is None:
+        if self._encoder is None:
             raise ValueError("unit token without an encoder")
-        offsets = self.encoder.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        offsets = self._encoder.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
         return _whole(text, [(start, end) for start, end in offsets if end > start])
-
-
-def build(params: PARAMS, runtime: Runtime) -> SpanMask:
-    """The view for `params`; unit "token" needs the encoder's tokenizer.
-
-    Raises:
-        InputError: No such encoder, a length and a rate, or compat with a rate or another unit than characters.
-    """
-    if params.length is not None and params.rate is not None:
-        raise InputError(f"span-mask: length={params.length} and rate={params.rate}: give one of them")
-    if params.compat and params.rate is not None:
-        raise InputError(f"span-mask: compat with rate={params.rate}: the published code masks a length")
-    if params.compat and params.unit != "character":
-        raise InputError(f"span-mask: compat with unit={params.unit}: the published code masks characters only")
-    length = LENGTH if params.length is None and params.rate is None else params.length
-    params = params.model_copy(update={"length": length})
-    resolved = params.model_dump(exclude={"encoder", "revision"})
-    if params.unit != "token":
-        return SpanMask(ViewSpec("span-mask", resolved), params)
-    weights = find_encoder(params.encoder, params.revision)
-    spec = ViewSpec("span-mask", {**resolved, "encoder": params.encoder, "revision": weights.revision})
-    return SpanMask(spec, params, FillModel(weights.path))
 
 
 def _characters(text: str) -> list[tuple[int, int]]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field, PrivateAttr
 
 from augment import wordnet
 from augment.edits import Token, apply_edits, matching_case, tokens
@@ -19,43 +18,12 @@ from augment.omw import Multilingual
 from augment.published import PublishedSynonym, nlpaug_version
 from augment.ranking import Ranking, Slot
 from augment.synonyms import Tiers, Weighted, thesaurus
-from augment.tagging import require_tagger, tagger
-from augment.view import JSON, Edit, Runtime, View, Viewed, ViewSpec
+from augment.tagging import tagger
+from augment.view import Edit, Runtime, View, Viewed, ViewSpec
 from augment.weights import find_encoder
+from augment.words import rounded
 
 STARTER = "starter"
-
-
-class PARAMS(BaseModel):
-    """Parameters of the synonym view."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    fraction: float = Field(default=0.3, gt=0, le=1, description="share of the eligible words to replace, on average")
-    at_least: int = Field(default=0, ge=0, description="words to replace at least in a sentence that has so many")
-    choose: Literal["sense", "mlm"] = Field(
-        default="sense",
-        description="among a word's synonyms choose by chance and sense counts, or the best one in its sentence by a "
-        "masked language model",
-    )
-    encoder: str = Field(
-        default=STARTER,
-        description="masked language model, for choose mlm only: starter, a folder, or a name on the Hub",
-    )
-    tagger: Literal["auto", "perceptron", "senses"] = Field(
-        default="auto",
-        description="parts of speech from NLTK's tagger or from sense counts and the words beside; auto: the tagger "
-        "where it is installed",
-    )
-    language: str = Field(
-        default="en", description="other languages (fr, es, ...) by NLTK's Open Multilingual WordNet, not inflected"
-    )
-    compat: bool = Field(
-        default=False, description="do what nlpaug's SynonymAug does, phrases and function words included"
-    )
-    revision: str | None = Field(
-        default=None, description="hold WordNet, and what else is used beside it, to this revision"
-    )
 
 
 class Language(Protocol):
@@ -70,137 +38,143 @@ class Language(Protocol):
         ...
 
 
-class _Drawn(NamedTuple):
-    """A row whose words are drawn: its tokens, how many are eligible, the drawn ones' places, and a new word for each.
+class _Replacement(NamedTuple):
+    """A drawn word, by its place among the tokens: the new word, and all synonyms that it has, drawn from or not."""
 
-    `synonyms` has all that each drawn word has, whichever of them the new word was drawn from.
-    """
+    place: int
+    new: str
+    synonyms: Weighted
+
+
+class _Row(NamedTuple):
+    """A text whose words are drawn: its tokens, how many are eligible, and what becomes of the drawn ones."""
 
     found: list[Token]
     eligible: int
-    picked: list[int]
-    news: list[str]
-    synonyms: list[Weighted]
+    replaced: list[_Replacement]
 
 
-@dataclass(frozen=True)
-class Synonym:
+class Synonym(View):
     """The view; `spec` names the tagger that is used and the revisions of WordNet and of what stands beside it."""
 
-    spec: ViewSpec
-    fraction: float
-    at_least: int
-    language: Language = field(repr=False)
-    ranking: Ranking | None = field(default=None, repr=False)
+    name = "synonym"
+
+    fraction: float = Field(default=0.3, gt=0, le=1, description="share of the eligible words to replace, on average")
+    at_least: int = Field(default=0, ge=0, description="words to replace at least in a sentence that has so many")
+    choose: Literal["sense", "mlm"] = Field(
+        default="sense",
+        description="among a word's synonyms choose by chance and sense counts, or the best one in its sentence by a "
+        "masked language model",
+    )
+    encoder: str = Field(
+        default=STARTER,
+        description="masked language model, for choose mlm only: starter, a folder, or a name on the Hub",
+    )
+    tagger: Literal["auto", "perceptron"] = Field(
+        default="auto", description="parts of speech of English by NLTK's perceptron tagger, which is bundled"
+    )
+    language: str = Field(
+        default="en", description="other languages (fr, es, ...) by NLTK's Open Multilingual WordNet, not inflected"
+    )
+    compat: bool = Field(
+        default=False, description="do what nlpaug's SynonymAug does, phrases and function words included"
+    )
+    revision: str | None = Field(
+        default=None, description="hold WordNet, and what else is used beside it, to this revision"
+    )
+
+    _language: Language = PrivateAttr()
+    _ranking: Ranking | None = PrivateAttr(default=None)
+    _published: PublishedSynonym | None = PrivateAttr(default=None)
+
+    def build(self, runtime: Runtime) -> Synonym:
+        """The view with its word lists and models.
+
+        Raises:
+            InputError: WordNet or what else is asked for is missing or of another revision, or options contradict.
+        """
+        self._check()
+        revisions = [wordnet.revision(wordnet.find())]
+        view = self.model_copy()
+        if self.compat:
+            view._published, view.tagger = PublishedSynonym(self.fraction), "perceptron"
+            revisions.append(nlpaug_version())
+        elif self.language == "en":
+            view._language, view.tagger = English(thesaurus(), tagger()), "perceptron"
+            revisions.append(inflection_revision())
+        else:
+            view._language = language = Multilingual(self.language)
+            revisions.append(language.revision)
+        if self.choose == "mlm":
+            held = (self.revision or "").split("+")
+            weights = find_encoder(self.encoder, held[-1] if len(held) == len(revisions) + 1 else None)
+            revisions.append(weights.revision)
+            model = FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens)
+            view._ranking = Ranking(model)
+        view.revision = "+".join(revisions)
+        if self.revision not in (None, view.revision):
+            what = "WordNet here, and what is used beside it,"
+            raise InputError(f"synonym: {what} has revision {view.revision}, not {self.revision}; install that one")
+        return view
+
+    @property
+    def spec(self) -> ViewSpec:
+        """All parameters; the encoder is one of them where it chooses."""
+        params = self.model_dump(exclude={"encoder", "revision"})
+        encoder = {"encoder": self.encoder} if self.choose == "mlm" else {}
+        return ViewSpec(self.name, {**params, **encoder, "revision": self.revision})
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed; a masked language model sees the words of all rows in shared batches."""
-        rows = [self._drawn(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
-        if self.ranking is not None:
-            slots = [
-                [
-                    Slot(row.found[index].start, row.found[index].end, synonyms)
-                    for index, synonyms in zip(row.picked, row.synonyms, strict=True)
-                ]
-                for row in rows
-            ]
-            best = self.ranking.best(texts, slots)
-            rows = [row._replace(news=_preferred(row.news, words)) for row, words in zip(rows, best, strict=True)]
-        return [self._viewed(text, row) for text, row in zip(texts, rows, strict=True)]
+        if self._published is not None:
+            return self._published(texts, seeds)
+        rows = [self._draw(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        if self._ranking is not None:
+            rows = _preferred(texts, rows, self._ranking)
+        return [self._replace(text, row) for text, row in zip(texts, rows, strict=True)]
 
-    def _drawn(self, text: str, draw: random.Random) -> _Drawn:
+    def _draw(self, text: str, draw: random.Random) -> _Row:
+        """Draw the words and their synonyms: `fraction` of the eligible on average, `at_least` so many."""
         found = tokens(text)
-        choices = self.language.choices(found)
-        picked = _picked(choices, self._number(len(choices), draw), draw) if choices else {}
-        news = []
-        for weighted in picked.values():
+        choices = self._language.choices(found)
+        if not choices:
+            return _Row(found, 0, [])
+        number = max(rounded(self.fraction * len(choices), draw), min(self.at_least, len(choices)))
+        replaced = []
+        for place, weighted in _picked(choices, number, draw).items():
             names, weights = zip(*weighted, strict=True)
-            news.append(draw.choices(names, weights)[0])
-        return _Drawn(found, len(choices), [*picked], news, [choices[index][-1] for index in picked])
+            replaced.append(_Replacement(place, draw.choices(names, weights)[0], choices[place][-1]))
+        return _Row(found, len(choices), replaced)
 
-    def _number(self, eligible: int, draw: random.Random) -> int:
-        """How many words to replace: `fraction` of the eligible on average, rounded up or down by chance."""
-        whole, rest = divmod(self.fraction * eligible, 1)
-        return max(int(whole) + (draw.random() < rest), min(self.at_least, eligible))
-
-    def _viewed(self, text: str, row: _Drawn) -> Viewed:
+    def _replace(self, text: str, row: _Row) -> Viewed:
         if not row.eligible:
             return Viewed(text, "unchanged", "no-eligible-word", target_fraction=self.fraction)
-        share = len(row.picked) / row.eligible
-        if not row.picked:
+        share = len(row.replaced) / row.eligible
+        if not row.replaced:
             return Viewed(text, "unchanged", "none-drawn", None, (), self.fraction, share)
         edits: list[Edit] = []
-        for index, form in zip(row.picked, row.news, strict=True):
-            word = row.found[index]
+        for place, form, _ in row.replaced:
+            word = row.found[place]
             new = matching_case(word.text, form)
-            edits += [*self.language.agreement(row.found, index, new), Edit(word.start, word.end, word.text, new)]
+            edits += [*self._language.agreement(row.found, place, new), Edit(word.start, word.end, word.text, new)]
         return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
-
-def build(params: PARAMS, runtime: Runtime) -> View:
-    """The view for `params`.
-
-    Raises:
-        InputError: WordNet or what else is asked for is missing or of another revision, or parameters contradict.
-    """
-    _check(params)
-    revisions = [wordnet.revision(wordnet.find())]
-    resolved: dict[str, JSON] = params.model_dump(exclude={"encoder", "revision"})
-    if params.compat:
-        require_tagger("compat")
-        revisions.append(nlpaug_version())
-        return PublishedSynonym(_spec(params, resolved | {"tagger": "perceptron"}, revisions), params.fraction)
-    language: Language
-    if params.language == "en":
-        language, resolved["tagger"] = _english(params.tagger)
-        revisions.append(inflection_revision())
-    else:
-        language = Multilingual(params.language)
-        revisions.append(language.revision)
-    ranking = None
-    if params.choose == "mlm":
-        asked = (params.revision or "").split("+")
-        weights = find_encoder(params.encoder, asked[-1] if len(asked) == len(revisions) + 1 else None)
-        revisions.append(weights.revision)
-        resolved["encoder"] = params.encoder
-        ranking = Ranking(FillModel(weights.path, device=runtime.device), batch_tokens=runtime.batch_tokens)
-    return Synonym(_spec(params, resolved, revisions), params.fraction, params.at_least, language, ranking)
-
-
-def _check(params: PARAMS) -> None:
-    """Refuse parameters that would be ignored."""
-    others = {name: getattr(params, name) for name in ("at_least", "choose", "language", "tagger")}
-    defaults = {name: PARAMS.model_fields[name].default for name in others}
-    if params.compat:
-        for name, value in others.items():
-            if value != defaults[name] and (name, value) != ("tagger", "perceptron"):
-                raise InputError(
-                    f"synonym: compat with {name}={value}: nlpaug has no such thing; leave one of them out"
-                )
-    if params.choose != "mlm" and params.encoder != STARTER:
-        raise InputError(f"synonym: encoder={params.encoder} is for choose=mlm; give that too, or leave it out")
-    if params.language != "en":
-        if params.tagger != "auto":
-            raise InputError(f"synonym: tagger={params.tagger} is for language=en, not {params.language}; leave it out")
-        if params.choose == "mlm" and params.encoder == STARTER:
-            raise InputError(f"synonym: the starter encoder knows English only; name one for {params.language}")
-
-
-def _english(wanted: str) -> tuple[English, str]:
-    """English with the tagger that is wanted and there, and that tagger's name."""
-    if wanted == "perceptron":
-        require_tagger("tagger=perceptron", ", or use tagger=senses")
-    found = None if wanted == "senses" else tagger()
-    return English(thesaurus(), found), "senses" if found is None else "perceptron"
-
-
-def _spec(params: PARAMS, resolved: Mapping[str, JSON], revisions: Sequence[str]) -> ViewSpec:
-    """The spec with its revisions joined: WordNet's, then those of LemmInflect, nlpaug, a language, the encoder."""
-    revision = "+".join(revisions)
-    if params.revision not in (None, revision):
-        what = "WordNet here, and what is used beside it,"
-        raise InputError(f"synonym: {what} has revision {revision}, not {params.revision}; install that one")
-    return ViewSpec("synonym", {**resolved, "revision": revision})
+    def _check(self) -> None:
+        """Refuse options that would be ignored."""
+        if self.compat:
+            for name in ("at_least", "choose", "language", "tagger"):
+                value = getattr(self, name)
+                if value != type(self).model_fields[name].default and (name, value) != ("tagger", "perceptron"):
+                    raise InputError(
+                        f"synonym: compat with {name}={value}: nlpaug has no such thing; leave one of them out"
+                    )
+        if self.choose != "mlm" and self.encoder != STARTER:
+            raise InputError(f"synonym: encoder={self.encoder} is for choose=mlm; give that too, or leave it out")
+        if self.language != "en":
+            if self.tagger != "auto":
+                raise InputError(f"synonym: tagger={self.tagger} is for language=en, not {self.language}; leave it out")
+            if self.choose == "mlm" and self.encoder == STARTER:
+                raise InputError(f"synonym: the starter encoder knows English only; name one for {self.language}")
 
 
 def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> dict[int, Weighted]:
@@ -216,6 +190,13 @@ def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> d
     return {index: picked[index] for index in sorted(picked)}
 
 
-def _preferred(drawn: Sequence[str], best: Sequence[str | None]) -> list[str]:
-    """The model's words; the drawn ones where it saw no whole word to replace."""
-    return [new if form is None else form for new, form in zip(drawn, best, strict=True)]
+def _preferred(texts: Sequence[str], rows: Sequence[_Row], ranking: Ranking) -> list[_Row]:
+    """The rows with the model's words; the drawn ones where it saw no whole word to replace."""
+    slots = [
+        [Slot(row.found[place].start, row.found[place].end, synonyms) for place, _, synonyms in row.replaced]
+        for row in rows
+    ]
+    return [
+        row._replace(replaced=[one._replace(new=new or one.new) for one, new in zip(row.replaced, best, strict=True)])
+        for row, best in zip(rows, ranking.best(texts, slots), strict=True)
+    ]

@@ -2,66 +2,60 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from augment.translate import stages
 from augment.translate.decoding import parse_decoding
 from augment.translate.engines import resolve_engine
-from augment.translate.stages import (
-    HOP,
-    Decode,
-    Directly,
-    Hypotheses,
-    Long,
-    Models,
-    Onwards,
-    Precision,
-    Retry,
-    Revision,
-    Source,
-    Temperature,
-    Translator,
-    find_models,
-    joined_revisions,
-    make_translator,
-)
-from augment.view import Runtime, ViewSpec
-
-NAMED_BY = ENDS_IN = "to"
+from augment.translate.marian import MarianTranslator
+from augment.view import Runtime
 
 
-class PARAMS(BaseModel):
-    """Parameters of the translate view."""
+class Translate(stages.TranslationView):
+    """The view; of several hops the last one is its own, and `through` makes those before."""
 
-    model_config = ConfigDict(extra="forbid")
+    name = "translate"
+    named_by = ends_in = "to"
 
     to: str = Field(description="language to translate to, such as fr; de+fr goes there through German")
-    source: Source = "en"
-    models: Models = "starter"
-    decode: Decode = "greedy"
-    temperature: Temperature = None
-    hypotheses: Hypotheses = 1
-    long: Long = "split"
-    retry: Retry = True
-    translator: Translator = "auto"
-    precision: Precision = "auto"
-    revision: Revision = None
+    source: stages.Source = "en"
+    models: stages.Models = "starter"
+    decode: stages.Decode = "greedy"
+    temperature: stages.Temperature = None
+    hypotheses: stages.Hypotheses = 1
+    long: stages.Long = "split"
+    retry: stages.Retry = True
+    translator: stages.Translator = "auto"
+    precision: stages.Precision = "auto"
+    revision: stages.Revision = None
 
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """How it decodes."""
+        return (self.decode,)
 
-def build(params: PARAMS, runtime: Runtime) -> Directly | Onwards:
-    """The view for `params`; raises InputError where a model is missing or a parameter is wrong."""
-    languages = [params.source, *params.to.split(HOP)]
-    models = find_models(params.models, languages, params.revision)
-    decoding = parse_decoding(params.decode, params.temperature, params.hypotheses)
-    engine, precision = resolve_engine(params.translator, params.precision, runtime.device, decoding)
-    resolved = params.model_copy(
-        update={"translator": engine, "precision": precision, "revision": joined_revisions(models)}
-    )
-    spec = ViewSpec("translate", resolved.model_dump())
-    translator = make_translator(
-        models[-1], runtime, **resolved.model_dump(exclude={"to", "source", "models", "revision"})
-    )
-    leg = "-".join(languages[-2:])
-    if len(models) == 1:
-        return Directly(spec, translator, leg)
-    before = {"to": HOP.join(languages[1:-1]), "hypotheses": 1, "revision": joined_revisions(models[:-1])}
-    return Onwards(spec, build(resolved.model_copy(update=before), runtime), translator, leg)
+    def build(self, runtime: Runtime) -> Translate:
+        """The view with its models; raises InputError where one is missing or an option is wrong."""
+        languages = [self.source, *self.to.split(stages.HOP)]
+        models = stages.find_models(self.models, languages, self.revision)
+        decoding = parse_decoding(self.decode, self.temperature, self.hypotheses)
+        engine, precision = resolve_engine(self.translator, self.precision, runtime.device, decoding)
+        revision = stages.joined_revisions(models)
+        view = self.model_copy(update={"translator": engine, "precision": precision, "revision": revision})
+        if len(models) > 1:
+            before = {"to": stages.HOP.join(languages[1:-1]), "revision": stages.joined_revisions(models[:-1])}
+            view._through = view.model_copy(update={**before, "hypotheses": 1}).build(runtime)
+        view._leg = "-".join(languages[-2:])
+        view._translator = MarianTranslator(
+            models[-1].path,
+            models[-1].prefix,
+            decoding,
+            engine=engine,
+            precision=precision,
+            splits=self.long == "split",
+            retries=self.retry,
+            device=runtime.device,
+            batch_tokens=runtime.batch_tokens,
+            revision=models[-1].revision,
+        )
+        return view

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import Runtime, ViewSpec, check_params, view_module, view_says
+from augment.view import Runtime, ViewSpec, check_params, view_attribute, view_class, view_module
 from pipelines.console import ConfigOption, show_json, table
 from pipelines.files import locate
 from pipelines.offline import offline
@@ -93,10 +93,10 @@ def view_summary(name: str) -> str:
 
 def view_example(name: str) -> str:
     """A command line for the view that can be pasted."""
-    key = view_says(name, "NAMED_BY")
+    key = view_attribute(name, "named_by")
     if key is None:
         return f"augment {name}"
-    field = view_module(name).PARAMS.model_fields[key]
+    field = view_class(name).model_fields[key]
     return f"augment {name} --{key} {'de' if field.is_required() else field.default or 'de'}"
 
 
@@ -106,7 +106,7 @@ def add_view_command(app: typer.Typer, name: str) -> None:
     Raises:
         TwinviewsError: A parameter of the view has the name of an option that every view command has.
     """
-    fields = view_module(name).PARAMS.model_fields
+    fields = view_class(name).model_fields
     params = {key: _option(key, field) for key, field in fields.items()}
     complex_keys = [key for key, field in fields.items() if not _is_simple(field.annotation)]
     shared = {
@@ -124,7 +124,7 @@ def add_view_command(app: typer.Typer, name: str) -> None:
             ViewSpec(
                 name, check_params(name, {key: value for key, value in one.items() if value is not None}).model_dump()
             )
-            for one in _each(given, view_says(name, "NAMED_BY"))
+            for one in _each(given, view_attribute(name, "named_by"))
         ]
         run_view_command(specs, ViewOptions(**values))
 

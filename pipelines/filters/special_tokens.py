@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel, ConfigDict
 
-from augment.view import Runtime, view_says
+from augment.view import Runtime, view_attribute
 from pipelines.filter import FilterSpec, PairColumns, Verdicts
 
 MASKS = frozenset({"[mask]", "<mask>"})
@@ -39,7 +39,9 @@ class SpecialTokens:
         for side in ("view_b", "view_a"):  # in this order, so that the first one's reason stays
             columns = zip(pairs.strings("text"), pairs.strings(side), pairs.about(side), strict=True)
             for row, (text, view, about) in enumerate(columns):
-                found = _tokens(view) - (MASKS if about.view and view_says(about.view, "KEEPS_MASKS") else frozenset())
+                found = _tokens(view) - (
+                    MASKS if about.view and view_attribute(about.view, "keeps_masks") else frozenset()
+                )
                 if found and not found <= _tokens(text):
                     reasons[row] = f"special token in {side}"
         return Verdicts(reasons)

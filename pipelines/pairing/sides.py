@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from augment.errors import InputError
-from augment.view import view_says
+from augment.view import view_attribute
 from pipelines.filter import About, last_hop
 from pipelines.folder import Dataset
 from pipelines.pairing.candidates import Rows, ViewPolicy, candidates
@@ -35,7 +35,7 @@ class Side:
         if self.dataset is None:
             return About(self.name, "identity")
         params = self.dataset.plan.params
-        language = params.get(view_says(self.dataset.plan.name, "ENDS_IN", "source"))
+        language = params.get(view_attribute(self.dataset.plan.name, "ends_in", "source"))
         return About(self.name, self.dataset.plan.name, None if language is None else last_hop(language))
 
     def rows(self) -> Rows | None:

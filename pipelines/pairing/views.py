@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from augment.errors import InputError
-from augment.view import ViewSpec, view_names, view_says
+from augment.view import ViewSpec, view_attribute, view_names
 from pipelines.console import note
 from pipelines.files import locate
 from pipelines.folder import Dataset, finished_dataset
@@ -74,7 +74,7 @@ def _check_view(policy: ViewPolicy, choice: Choice) -> None:
                 f"--view {choice.name}: {view_folder(choice.folder)} is not there, and its defaults give one "
                 f"hypothesis: make it with several first, see `augment {spec.name} --help`"
             )
-    ends_in = view_says(plan.name if plan is not None else spec.name, "ENDS_IN", "source")
+    ends_in = view_attribute(plan.name if plan is not None else spec.name, "ends_in", "source")
     if policy == "multilingual" and ends_in == "source":
         raise InputError(f"--view {choice.name} is no translation: take translate-de or the like, or --pairs original")
 
@@ -93,7 +93,7 @@ def spec_of(name: str) -> ViewSpec:
     for view in sorted(view_names(), key=len, reverse=True):
         if name == view:
             return ViewSpec(view)
-        key = view_says(view, "NAMED_BY")
+        key = view_attribute(view, "named_by")
         if key is not None and name.startswith(f"{view}-"):
             return ViewSpec(view, {key: name.removeprefix(f"{view}-")})
     raise InputError(f"no view dataset {name!r} in {VIEWS}/ and no view of that name: see `augment views`")

@@ -6,7 +6,7 @@ from typing import Any
 
 from augment.errors import TwinviewsError
 from augment.plugins import blamed
-from augment.view import ENTRY_POINT_GROUP, StagedView, View, Viewed, row_seed
+from augment.view import ENTRY_POINT_GROUP, View, Viewed, row_seed
 from pipelines.folder import view_schema
 from pipelines.plan import Plan
 from pipelines.views.stored import StoredRows
@@ -78,8 +78,10 @@ def view_sentences(plan: Plan, view: View, sentences: Sentences) -> Sequence[Vie
     if not sentences.texts:
         return []
     with blamed(ENTRY_POINT_GROUP, plan.name):
-        if sentences.between is not None and isinstance(view, StagedView):
-            viewed = view.complete(sentences.texts, sentences.seeds, sentences.between)
+        if sentences.between is not None:
+            viewed: Sequence[Viewed] = view.complete(  # type: ignore[attr-defined]
+                sentences.texts, sentences.seeds, sentences.between
+            )
         else:
             viewed = view(sentences.texts, sentences.seeds)
         if not isinstance(viewed, Sequence) or not all(isinstance(one, Viewed) for one in viewed):

@@ -11,7 +11,7 @@ import xxhash
 
 from augment.errors import TwinviewsError
 from augment.seconds import Stage
-from augment.view import Runtime, StagedView, View, ViewSpec, view_says
+from augment.view import Runtime, View, ViewSpec, view_attribute
 from pipelines.card import view_card
 from pipelines.claim import claim, remove_dataset, remove_leftovers
 from pipelines.console import note, progress
@@ -84,7 +84,7 @@ def note_starter(spec: ViewSpec) -> None:
 
 def view_label(spec: ViewSpec) -> str:
     """What a view's folder is called: `backtranslate-de`."""
-    value = spec.params.get(view_says(spec.name, "NAMED_BY", ""))
+    value = spec.params.get(view_attribute(spec.name, "named_by", ""))
     return (spec.name if value is None else f"{spec.name}-{value}").replace("/", "-")
 
 
@@ -121,12 +121,13 @@ def plan_run(
     """Plan a view of sentences into `out` or its default folder, and the view that it is made through."""
     plan = plan_view(view, source, seed=seed, limit=limit, shard_size=shard_size)
     run = ViewRun(plan, source, out or VIEWS / view_label(view.spec), runtime, view, names)
-    if not isinstance(view, StagedView):
+    before: View | None = getattr(view, "through", None)
+    if before is None:
         return run
-    through = plan_run(view.through, source, runtime, seed=seed, limit=limit, shard_size=shard_size, names=names)
+    through = plan_run(before, source, runtime, seed=seed, limit=limit, shard_size=shard_size, names=names)
     # Workers on other machines find them where they find the view.
     pivots = run.out.parent / PIVOTS.name if is_remote(run.out) else PIVOTS
-    place = pivots / _pivot_label(view.through.spec, through.plan)
+    place = pivots / _pivot_label(before.spec, through.plan)
     stored = tuple(folder for folder in folders_like(through.plan, (pivots, VIEWS)) if folder != place)
     return replace(run, through=replace(through, out=place, stored=stored))
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from augment.translate.decoding import Decoding, parse_decoding
-from augment.translate.faults import copies, repeats
+from augment.translate.quality import copies, repeats
 from augment.translate.splitting import split
 from augment.weights import starter_translation
 
@@ -71,7 +71,7 @@ def batch(model: MarianMTModel, rows: int, width: int, seed: int = 0) -> tuple[A
     return ids, (ids != pad).long()
 
 
-def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, longest: int) -> list[list[list[int]]]:  # noqa: ANN401
+def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, max_length: int) -> list[list[list[int]]]:  # noqa: ANN401
     """The same from transformers' own `generate`."""
     import torch
     from transformers import GenerationConfig
@@ -79,10 +79,10 @@ def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, lon
     from augment.translate.search import cut
 
     config = GenerationConfig(
-        num_beams=decoding.beams,
+        num_beams=decoding.num_beams,
         num_return_sequences=decoding.hypotheses,
         do_sample=False,
-        max_new_tokens=longest,
+        max_new_tokens=max_length,
         pad_token_id=model.config.pad_token_id,
         eos_token_id=END,
         decoder_start_token_id=model.config.decoder_start_token_id,
@@ -99,9 +99,9 @@ def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, lon
 
 DECODINGS = [
     Decoding(),
-    Decoding(beams=2, patience=1),
-    Decoding(beams=4, hypotheses=4, patience=1),
-    Decoding(beams=5, hypotheses=3, patience=1),
+    Decoding(num_beams=2),
+    Decoding(num_beams=4, hypotheses=4),
+    Decoding(num_beams=5, hypotheses=3),
     Decoding(repetition_penalty=1.1),
 ]
 
@@ -116,7 +116,7 @@ def test_the_search_finds_what_generate_finds(kind: str, decoding: Decoding) -> 
     model = starter_model() if kind == "starter" else random_model(kind == "separate")
     ids, mask = batch(model, 24, 16)
     with torch.inference_mode():
-        found = search(model, ids, mask, decoding, longest=24, never=NEVER)
+        found = search(model, ids, mask, decoding, max_length=24, suppress_tokens=NEVER)
     expected = generated(model, ids, mask, decoding, 24)
     stripped = [[[token for token in text if token != model.config.pad_token_id] for text in row] for row in expected]
     assert found == stripped
@@ -127,7 +127,7 @@ def test_the_search_finds_what_generate_finds(kind: str, decoding: Decoding) -> 
 def test_draws_follow_the_softmax_and_differ_by_seed_and_position() -> None:
     import torch
 
-    from augment.translate.draws import draw
+    from augment.translate.search import draw
 
     logits = torch.tensor([2.0, 1.0, 0.0, -1.0])
     rows = 20_000
@@ -144,7 +144,7 @@ def test_draws_follow_the_softmax_and_differ_by_seed_and_position() -> None:
 def test_uniform_numbers_are_uniform_and_the_published_generators() -> None:
     import torch
 
-    from augment.translate.draws import _mix, uniform
+    from augment.translate.search import _mix, uniform
 
     # The first outputs of SplitMix64 for seed 1234567, from the reference code (prng.di.unimi.it/splitmix64.c).
     steps = torch.tensor(1234567) + torch.arange(1, 4) * -7046029254386353131
@@ -164,7 +164,7 @@ def test_uniform_numbers_are_uniform_and_the_published_generators() -> None:
 def test_draws_stay_among_the_tokens_that_are_left(decode: str, allowed: set[int]) -> None:
     import torch
 
-    from augment.translate.draws import draw
+    from augment.translate.search import draw
 
     logits = torch.tensor([0.6, 0.2, 0.15, 0.05]).log()[[2, 0, 3, 1]]
     places = [2, 0, 3, 1]

@@ -14,13 +14,13 @@ from typing import Any
 
 import pytest
 from learnt import DOGS, GERMAN, GUITAR
+from refusals import refused
 
 from augment.device import usable_cores
 from augment.errors import InputError
-from augment.translate import Translation
 from augment.translate.decoding import Decoding, parse_decoding
-from augment.translate.engines import EngineName, load_engine, resolve_engine
-from augment.translate.marian import MarianTranslator
+from augment.translate.engines import load_engine, resolve_engine
+from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import resolve_models
 from augment.translate.vocabulary import Vocabulary
 from augment.view import ViewSpec, make_view
@@ -45,8 +45,8 @@ ODD = ["", "  ", "我喜欢狗。", "a\0b", "naïve café ☕ 🙂", ">>fr<< Whe
 @cache
 def starter(engine: str, decode: str = "greedy", hypotheses: int = 1, precision: str = "fp32") -> MarianTranslator:
     model = resolve_models("starter", "en", "de")
-    settings = {"decode": decode, "hypotheses": hypotheses, "engine": engine, "precision": precision}
-    return MarianTranslator(model.path, model.prefix, retries=False, **settings)  # type: ignore[arg-type]
+    decoding = parse_decoding(decode, None, hypotheses)
+    return MarianTranslator(model.path, model.prefix, decoding, retries=False, engine=engine, precision=precision)
 
 
 def comparable(found: Translation) -> Translation:
@@ -65,7 +65,7 @@ def test_both_engines_write_the_same_texts(decode: str, hypotheses: int) -> None
 
 
 @pytest.mark.parametrize(
-    "decoding", [Decoding(), Decoding(beams=4, hypotheses=4), Decoding(repetition_penalty=1.3), Decoding().retry()]
+    "decoding", [Decoding(), Decoding(num_beams=4, hypotheses=4), Decoding(repetition_penalty=1.3), Decoding().retry()]
 )
 def test_both_engines_search_alike(decoding: Decoding) -> None:
     model = resolve_models("starter", "en", "de")
@@ -74,8 +74,10 @@ def test_both_engines_search_alike(decoding: Decoding) -> None:
     width = vocabulary.width(len(sources[0]))
     equal = sorted((ids for ids in sources if vocabulary.width(len(ids)) == width), key=len, reverse=True)
     assert len(equal) > 4
-    names: tuple[EngineName, ...] = ("ctranslate2", "transformers")
-    engines = [load_engine(name, model.path, vocabulary, "fp32", "cpu", model.revision) for name in names]
+    engines = [
+        load_engine((name, "fp32"), model.path, vocabulary, "cpu", decoding, model.revision)
+        for name in ("ctranslate2", "transformers")
+    ]
     ours, theirs = (engine.search(equal, decoding, [])() for engine in engines)
     assert ours == theirs
 
@@ -128,12 +130,12 @@ def test_language_codes_and_padding_are_never_written(translation_models: Path, 
     state = weights(tmp_path / "en-xx")
     vocabulary = Vocabulary(tmp_path / "en-xx")
     bias = torch.zeros(1, len(vocabulary.source))
-    bias[0, vocabulary.never] = 100.0
+    bias[0, vocabulary.suppress_tokens] = 100.0
     save_file({**state, "final_logits_bias": bias}, tmp_path / "en-xx" / "model.safetensors", {"format": "pt"})
     for engine in ("ctranslate2", "transformers"):
         for decode in ("greedy", "beam:3"):
             translator = MarianTranslator(
-                tmp_path / "en-xx", ">>de<<", engine=engine, decode=decode, precision="fp32", retries=False
+                tmp_path / "en-xx", ">>de<<", parse_decoding(decode), engine=engine, precision="fp32", retries=False
             )
             (found,) = translator.translate([DOGS])
             assert found.text == GERMAN[DOGS]
@@ -177,7 +179,7 @@ def test_token_ids_and_texts_are_those_of_the_tokenizer() -> None:
     assert vocabulary.decode(ids) == [tokenizer.decode(row, skip_special_tokens=True).strip() for row in ids]
     assert (vocabulary.end, vocabulary.pad) == (tokenizer.eos_token_id, tokenizer.pad_token_id)
     codes = tokenizer.convert_tokens_to_ids([">>de<<", ">>fr<<"])
-    assert vocabulary.never == sorted([*codes, vocabulary.pad])
+    assert vocabulary.suppress_tokens == sorted([*codes, vocabulary.pad])
 
 
 @pytest.mark.parametrize(
@@ -206,10 +208,8 @@ def test_the_engine_is_what_the_search_needs(
     ],
 )
 def test_what_no_engine_does_is_one_line(engine: str, precision: str, decode: str, expected: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with refused(expected):
         resolve_engine(engine, precision, "cpu", parse_decoding(decode))
-    assert expected in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_each_way_has_the_engine_that_it_needs(translation_models: Path) -> None:
@@ -284,7 +284,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from ctranslate2.specs import TransformerSpec
-from augment.translate.marian import MarianTranslator
+from augment.translate.marian import MarianTranslator, Translation
 save = TransformerSpec.save
 def cut(self, folder):
     save(self, folder)

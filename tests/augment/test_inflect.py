@@ -24,51 +24,27 @@ def test_every_irregular_verb_has_an_accepted_past_and_participle() -> None:
 
 
 VERBS = """
-    address addresses addressing addressed addressed
-    acquit acquits acquitting acquitted acquitted
-    be is being was been
-    begin begins beginning began begun
-    blend blends blending blended blended
-    blog blogs blogging blogged blogged
-    can cans canning canned canned
-    carry carries carrying carried carried
-    channel channels channeling channeled channeled
-    coordinate coordinates coordinating coordinated coordinated
-    cry cries crying cried cried
-    drag drags dragging dragged dragged
-    dare dares daring dared dared
-    embed embeds embedding embedded embedded
-    fix fixes fixing fixed fixed
-    joyride joyrides joyriding joyrode joyridden
-    gown gowns gowning gowned gowned
-    lean leans leaning leaned leaned
-    lie lies lying lay lain
-    mimic mimics mimicking mimicked mimicked
-    miss misses missing missed missed
-    need needs needing needed needed
-    offset offsets offsetting offset offset
-    okay okays okaying okayed okayed
-    picnic picnics picnicking picnicked picnicked
-    play plays playing played played
-    program programs programming programmed programmed
-    quiz quizzes quizzing quizzed quizzed
-    refer refers referring referred referred
-    sidestep sidesteps sidestepping sidestepped sidestepped
-    singe singes singeing singed singed
-    ski skis skiing skied skied
-    smell smells smelling smelled smelled
-    stop stops stopping stopped stopped
-    tar tars tarring tarred tarred
-    visit visits visiting visited visited
-    work works working worked worked
+    address addresses addressing addressed addressed, acquit acquits acquitting acquitted acquitted, be is being was
+    been, begin begins beginning began begun, blend blends blending blended blended, blog blogs blogging blogged
+    blogged, can cans canning canned canned, carry carries carrying carried carried, channel channels channeling
+    channeled channeled, coordinate coordinates coordinating coordinated coordinated, cry cries crying cried cried,
+    drag drags dragging dragged dragged, dare dares daring dared dared, embed embeds embedding embedded embedded, fix
+    fixes fixing fixed fixed, joyride joyrides joyriding joyrode joyridden, gown gowns gowning gowned gowned, lean
+    leans leaning leaned leaned, lie lies lying lay lain, mimic mimics mimicking mimicked mimicked, miss misses
+    missing missed missed, need needs needing needed needed, offset offsets offsetting offset offset, okay okays
+    okaying okayed okayed, picnic picnics picnicking picnicked picnicked, play plays playing played played, program
+    programs programming programmed programmed, quiz quizzes quizzing quizzed quizzed, refer refers referring referred
+    referred, sidestep sidesteps sidestepping sidestepped sidestepped, singe singes singeing singed singed, ski skis
+    skiing skied skied, smell smells smelling smelled smelled, stop stops stopping stopped stopped, tar tars tarring
+    tarred tarred, visit visits visiting visited visited, work works working worked worked
 """
 """Lemma, third person, present participle, past, past participle."""
 
 
-@pytest.mark.parametrize("forms", [row.strip() for row in VERBS.strip().splitlines()])
-def test_other_verbs(forms: str) -> None:
-    lemma, *expected = forms.split()
-    assert [inflect(lemma, tag) for tag in TAGS["v"]] == expected
+def test_other_verbs() -> None:
+    for row in " ".join(VERBS.split()).split(", "):
+        lemma, *expected = row.split()
+        assert [inflect(lemma, tag) for tag in TAGS["v"]] == expected
 
 
 PLURALS = """
@@ -102,25 +78,18 @@ def test_entries_that_are_plurals_as_they_stand(lemma: str, plural: bool) -> Non
     assert is_plural_entry(lemma) is plural
 
 
-@pytest.mark.parametrize(
-    ("lemma", "comparative", "superlative"),
-    [
-        ("big", "bigger", "biggest"),
-        ("nice", "nicer", "nicest"),
-        ("happy", "happier", "happiest"),
-        ("good", "better", "best"),
-        ("bad", "worse", "worst"),
-        ("simple", "simpler", "simplest"),
-        ("true", "truer", "truest"),
-        ("free", "freer", "freest"),
-        ("wooden", None, None),
-        ("elder", None, None),
-        ("wrong", None, None),
-        ("beautiful", None, None),
-    ],
-)
-def test_comparison(lemma: str, comparative: str | None, superlative: str | None) -> None:
-    assert (inflect(lemma, "JJR"), inflect(lemma, "JJS")) == (comparative, superlative)
+COMPARISON = """
+    lemma comparative superlative, big bigger biggest, nice nicer nicest, happy happier happiest, good better best,
+    bad worse worst, simple simpler simplest, true truer truest, free freer freest, wooden - -, elder - -, wrong - -,
+    beautiful - -
+"""
+"""Adjective, comparative, superlative; "-" where English has none."""
+
+
+def test_comparison() -> None:
+    for row in " ".join(COMPARISON.split()).split(", "):
+        lemma, *expected = row.split()
+        assert [inflect(lemma, tag) or "-" for tag in ("JJR", "JJS")] == expected
 
 
 def test_few_forms_differ_from_lemminflects_dictionary() -> None:
@@ -147,30 +116,11 @@ def test_few_forms_differ_from_lemminflects_dictionary() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "expected"),
+    ("words", "expected"),
     [
-        ("apple", True),
-        ("hour", True),
-        ("honest", True),
-        ("uncle", True),
-        ("unimportant", True),
-        ("university", False),
-        ("user", False),
-        ("European", False),
-        ("one", False),
-        ("onetime", False),
-        ("house", False),
-        ("unit", False),
-        ("uninteresting", True),
-        ("unanimous", False),
-        ("utopia", False),
-        ("ukulele", False),
-        ("UNIT", False),
-        ("urgent", True),
-        ("urine", False),
-        ("usher", True),
-        ("x", True),
+        ("apple hour honest uncle unimportant uninteresting urgent usher x", True),
+        ("university user European one onetime house unit unanimous utopia ukulele UNIT urine", False),
     ],
 )
-def test_articles_follow_the_sound(word: str, expected: bool) -> None:
-    assert wants_an(word) is expected
+def test_articles_follow_the_sound(words: str, expected: bool) -> None:
+    assert [word for word in words.split() if wants_an(word) is not expected] == []

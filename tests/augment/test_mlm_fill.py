@@ -9,6 +9,7 @@ import pytest
 from fillmodels import ENGLISH, FRENCH, KINDS, RUSSIAN
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from refusals import refused
 
 from augment.edits import apply_edits, words
 from augment.errors import InputError
@@ -126,7 +127,7 @@ def test_words_come_back_whole_and_in_the_script_of_their_place(filler: Callable
     texts = [*ENGLISH[:30], *RUSSIAN[:30], *FRENCH[:30], "He said (quietly) “welcome” — and left/went."]
     view = filler(fraction=0.5, top_k=50)
     made = view(texts, range(len(texts)))
-    tokenizer = view.model.tokenizer
+    tokenizer = view._model.tokenizer
     spelt = {folded(tokenizer.decode([number]).strip()) for number in tokenizer.get_vocab().values()}
     seen = set()
     for text, viewed in zip(texts, made, strict=True):
@@ -146,7 +147,7 @@ def test_words_come_back_whole_and_in_the_script_of_their_place(filler: Callable
 
 
 def test_accented_words_are_spelt_as_they_are_written(filler: Callable[..., MlmFill]) -> None:
-    model: FillModel = filler().model
+    model: FillModel = filler()._model
     if model.tokenizer("été", add_special_tokens=False)["input_ids"] == model.tokenizer("ete")["input_ids"][1:-1]:
         return  # an uncased BERT takes accents off
     known = {word for line in FRENCH for word in line.lower().rstrip(".").split() if not word.isascii()}
@@ -195,7 +196,7 @@ def test_neighbours_are_masked_only_where_there_is_no_other_way(encoder_folder: 
 def test_the_head_at_the_masked_places_gives_what_it_gives_everywhere(filler: Callable[..., MlmFill]) -> None:
     import torch
 
-    model: FillModel = filler().model
+    model: FillModel = filler()._model
     rows = []
     for number, text in enumerate(ENGLISH[:6]):
         ids, _ = model.encoded(text)
@@ -228,9 +229,8 @@ def test_a_vocabulary_that_marks_words_in_another_way_is_one_line() -> None:
 
     letters = {letter: number for number, letter in enumerate("abcdefgh")}
     ends = Tokenizer(models.BPE(letters | {"he</w>": 8}, [], end_of_word_suffix="</w>"))
-    with pytest.raises(InputError, match="marks words in no way known here") as caught:
+    with refused("marks words in no way known here"):
         WholeWords(PreTrainedTokenizerFast(tokenizer_object=ends))
-    assert "\n" not in str(caught.value)
 
 
 def test_low_temperature_takes_the_likeliest(encoder_folder: Path) -> None:
@@ -251,6 +251,5 @@ def test_an_encoder_without_its_head_is_one_line(encoder_folder: Path, tmp_path:
 
 
 def test_a_missing_encoder_is_one_line(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no model there") as caught:
+    with refused("no model there"):
         make_view(ViewSpec("mlm-fill", {"encoder": str(tmp_path)}))
-    assert "\n" not in str(caught.value)

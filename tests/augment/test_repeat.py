@@ -7,14 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augment.edits import apply_edits, words
-from augment.view import Runtime, Viewed
-from augment.views.repeat import PARAMS, build
+from augment.view import Viewed
+from augment.views.repeat import Repeat
 
 SENTENCE = "Two dogs don't sleep; run!"
 
 
 def viewed(text: str, seed: int, **params: float) -> Viewed:
-    return build(PARAMS(**params), Runtime())([text], [seed])[0]
+    return Repeat(**params)([text], [seed])[0]
 
 
 @given(st.text(max_size=60), st.integers(0, 2**63 - 1), st.floats(0, 1))

@@ -10,9 +10,9 @@ import regex
 from fillmodels import KINDS
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 
 from augment.edits import apply_edits, words
-from augment.errors import InputError
 from augment.view import ViewSpec, make_view
 
 SENTENCE = "A man is playing a guitar on a stage, and nobody listens to him."
@@ -150,10 +150,8 @@ def test_a_rate_is_met_over_sentences_and_spares_a_unit() -> None:
     ],
 )
 def test_a_wrong_length_or_rate_is_one_line(params: dict[str, float | bool], complaint: str) -> None:
-    with pytest.raises(InputError) as caught:
+    with refused(complaint):
         make_view(ViewSpec("span-mask", params))
-    assert complaint in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_the_signature_has_the_length_or_the_rate_that_counts() -> None:
@@ -191,7 +189,6 @@ def test_tokens_of_an_encoder_can_be_masked(encoder_folder: Path) -> None:
     assert "|rev:" in view.spec.signature()
 
 
-@pytest.mark.parametrize("name", ["identity"])
-def test_identity_is_the_text_itself(name: str) -> None:
-    (viewed,) = make_view(ViewSpec(name))(["  two  spaces "], [1])
+def test_identity_is_the_text_itself() -> None:
+    (viewed,) = make_view(ViewSpec("identity"))(["  two  spaces "], [1])
     assert (viewed.text, viewed.status, viewed.edits) == ("  two  spaces ", "ok", ())

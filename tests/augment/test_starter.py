@@ -25,7 +25,7 @@ FRENCH = {"un", "une", "le", "la", "les", "est", "je", "avec", "elle", "ne", "da
 
 def translator(source: str, target: str, **options: object) -> MarianTranslator:
     model = resolve_models("starter", source, target)
-    return MarianTranslator(model.path, model.prefix, **{"precision": "fp32", "decode": "greedy", **options})  # type: ignore[arg-type]
+    return MarianTranslator(model.path, model.prefix, **{"precision": "fp32", **options})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("folder", ["en-xx", "xx-en"])
@@ -75,16 +75,9 @@ def test_masks_are_filled_with_words_that_fit() -> None:
 
     fill = pipeline("fill-mask", model=str(starter_encoder()), top_k=20)
     expected = {
-        "A man is riding a [MASK] down the street.": {
-            "bike",
-            "bicycle",
-            "motorcycle",
-            "skateboard",
-            "horse",
-            "scooter",
-        },
-        "She drank a cup of [MASK] before work.": {"coffee", "tea", "milk", "water"},
-        "Two dogs are [MASK] in the snow.": {"playing", "running", "walking", "fighting"},
+        "A man is riding a [MASK] down the street.": "bike bicycle motorcycle skateboard horse scooter",
+        "She drank a cup of [MASK] before work.": "coffee tea milk water",
+        "Two dogs are [MASK] in the snow.": "playing running walking fighting",
     }
     for sentence, words in expected.items():
-        assert words & {found["token_str"] for found in fill(sentence)}
+        assert set(words.split()) & {found["token_str"] for found in fill(sentence)}

@@ -29,7 +29,7 @@ SENTENCES = [
 
 
 def synonym(**params: object) -> View:
-    """The view, or a skip where WordNet or the tagger is not installed."""
+    """The view, or a skip where WordNet is not installed."""
     try:
         return make_view(ViewSpec("synonym", params))  # type: ignore[arg-type]
     except InputError as error:
@@ -46,14 +46,14 @@ def words() -> Thesaurus:
         pytest.skip(str(error))
 
 
-@pytest.fixture(scope="module", params=["senses", "perceptron"])
-def view(request: pytest.FixtureRequest) -> View:
-    return synonym(tagger=request.param, at_least=1)
+@pytest.fixture(scope="module")
+def view() -> View:
+    return synonym(at_least=1)
 
 
 @pytest.fixture(scope="module")
 def drawing() -> View:
-    return synonym(tagger="senses")
+    return synonym()
 
 
 def replaced(viewed: Viewed) -> list[tuple[str, str]]:
@@ -134,7 +134,7 @@ def test_names_numbers_acronyms_and_set_phrases_stay(view: View) -> None:
     ],
 )
 def test_names_at_the_beginning_and_parts_of_longer_things_stay(text: str, kept: str) -> None:
-    for viewed in synonym(tagger="senses", fraction=1.0)([text] * 20, range(20)):
+    for viewed in synonym(fraction=1.0)([text] * 20, range(20)):
         assert kept not in [old for old, _ in replaced(viewed)]
         assert "#big @large" in (viewed.text or "") or "#" not in text
 
@@ -161,7 +161,7 @@ def test_articles_agree_with_the_new_word(view: View) -> None:
     ],
 )
 def test_the_article_before_a_changed_word_follows_its_sound(text: str, expected: str) -> None:
-    everything = synonym(tagger="senses", fraction=1.0)
+    everything = synonym(fraction=1.0)
     assert expected in {viewed.text for viewed in everything([text] * 60, range(60))}
 
 
@@ -222,7 +222,7 @@ def test_rarer_senses_are_opened_only_when_dominant_ones_do_not_suffice(words: T
     assert words.synonyms("car", "NN")[1]
     assert not any(words.synonyms("man", "NN")[:3])
     assert words.synonyms("man", "NN")[-1]
-    some, all_of_it = synonym(tagger="senses", fraction=2 / 3), synonym(tagger="senses", fraction=1.0)
+    some, all_of_it = synonym(fraction=2 / 3), synonym(fraction=1.0)
     olds = [{old for old, _ in replaced(viewed)} for viewed in some([text] * 40, range(40))]
     assert all(old <= {"big", "car"} for old in olds)
     (viewed,) = all_of_it([text], [0])
@@ -240,7 +240,7 @@ def test_the_mean_fraction_is_what_was_asked_for_however_it_is_averaged() -> Non
 
 
 def test_a_row_says_why_it_is_unchanged() -> None:
-    few = synonym(tagger="senses", fraction=0.05)
+    few = synonym(fraction=0.05)
     reasons = {viewed.reason for viewed in few(["The big car."] * 50, range(50))}
     assert reasons == {None, "none-drawn"}
     (nothing,) = few(["Of course it is."], [0])
@@ -248,7 +248,7 @@ def test_a_row_says_why_it_is_unchanged() -> None:
 
 
 def test_at_least_so_many_words_are_changed_where_there_are_so_many() -> None:
-    many = synonym(tagger="senses", fraction=0.01, at_least=2)
+    many = synonym(fraction=0.01, at_least=2)
     for viewed in many(["The big car and the little boat.", "Of course."] * 20, range(40)):
         assert len(replaced(viewed)) == (0 if viewed.text == "Of course." else 2)
 
@@ -269,12 +269,6 @@ def test_a_seed_decides_whatever_the_batch(view: View) -> None:
     assert made[0] == made[1] == made[2] == made[3]
 
 
-def test_all_words_are_changed_where_all_are_asked_for() -> None:
-    (viewed,) = synonym(fraction=1.0, tagger="senses")([SENTENCES[0]], [0])
-    assert viewed.achieved_fraction == 1.0
-    assert len(viewed.edits) >= 3
-
-
 def test_the_resolved_parameters_build_the_same_view(view: View) -> None:
     assert make_view(view.spec).spec == view.spec
     assert view.spec.params["revision"] == f"{wordnet.revision(wordnet.find())}+lemminflect-{version('lemminflect')}"
@@ -287,8 +281,8 @@ def test_the_resolved_parameters_build_the_same_view(view: View) -> None:
         ({"encoder": "somewhere"}, "is for choose=mlm"),
         ({"compat": True, "choose": "mlm"}, "compat with choose=mlm"),
         ({"compat": True, "at_least": 1}, "compat with at_least=1"),
-        ({"compat": True, "tagger": "senses"}, "compat with tagger=senses"),
-        ({"language": "fr", "tagger": "senses"}, "is for language=en"),
+        ({"tagger": "senses"}, "tagger='senses': input should be 'auto' or 'perceptron'"),
+        ({"language": "fr", "tagger": "perceptron"}, "is for language=en"),
         ({"language": "fr", "choose": "mlm"}, "knows English only"),
     ],
 )
@@ -301,7 +295,9 @@ def test_parameters_that_would_be_ignored_are_refused(
 
 
 def test_every_eligible_word_is_a_plain_content_word(words: Thesaurus) -> None:
-    everything = synonym(tagger="senses", fraction=1.0)
+    everything = synonym(fraction=1.0)
+    (viewed,) = everything(SENTENCES[:1], [0])
+    assert (viewed.achieved_fraction, len(viewed.edits) >= 3) == (1.0, True)
     for text, viewed in zip(SENTENCES, everything(SENTENCES, range(5)), strict=True):
         found = tokens(text)
         plain = {found[index].start for index in replaceable(found)}

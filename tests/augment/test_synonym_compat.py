@@ -15,10 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from realtext import real_sentences
 
-from augment import tagging, wordnet
+from augment import wordnet
 from augment.edits import apply_edits
 from augment.errors import InputError
-from augment.published import differences
 from augment.view import View, ViewSpec, make_view
 
 DIRECTLY = """
@@ -109,20 +108,8 @@ def test_the_signature_names_nlpaug_and_builds_the_same_view(compat: View) -> No
     assert make_view(compat.spec).spec == compat.spec
 
 
-def test_a_missing_tagger_is_one_line(compat: View, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tagging, "tagger", lambda: None)
-    with pytest.raises(InputError, match=r"compat: NLTK's averaged_perceptron_tagger_eng was not found; run"):
-        make_view(compat.spec)
-
-
 @settings(deadline=None)
 @given(st.text())
 def test_any_text_goes_through(compat: View, text: str) -> None:
     (viewed,) = compat([text], [1])
     assert apply_edits(text, viewed.edits) == viewed.text
-
-
-@given(st.text("ab .,é"), st.text("ab .,é"))
-def test_differences_turn_one_text_into_the_other(text: str, other: str) -> None:
-    assert apply_edits(text, differences(text, other)) == other
-    assert differences(text, text) == ()

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from learnt import ENGLISH
+from refusals import refused
 from safetensors.numpy import save
 
 from augment.errors import InputError
@@ -223,9 +224,8 @@ def test_a_pickle_that_would_run_code_is_refused(tmp_path: Path, user_cache: Pat
 
     (tmp_path / "config.json").write_bytes(b"{}")
     torch.save({"weight": Malicious(tmp_path / "made")}, tmp_path / "pytorch_model.bin")
-    with pytest.raises(InputError, match="more than weights; nothing in it was run") as caught:
+    with refused("more than weights; nothing in it was run"):
         find_encoder(str(tmp_path))
-    assert "\n" not in str(caught.value)
     assert not (tmp_path / "made").exists()
     assert not user_cache.exists()
 
@@ -240,9 +240,8 @@ def test_damaged_weights_are_one_line(name: str, length: int, tmp_path: Path, us
     data = whole.read_bytes() if name.endswith(".bin") else SAFETENSORS
     (tmp_path / "config.json").write_bytes(b"{}")
     (tmp_path / name).write_bytes(data[:length])
-    with pytest.raises(InputError, match="damaged") as caught:
+    with refused("damaged"):
         find_encoder(str(tmp_path))
-    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [["a", "list"], {"epoch": 3}, {"model": {}}])

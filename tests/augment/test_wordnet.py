@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from refusals import refused
 
 from augment import wordnet
 from augment.errors import InputError, TwinviewsError
+from pipelines.commands.wordnet import provide_wordnet
 
 
 @pytest.fixture
@@ -35,73 +37,76 @@ def real_wordnet() -> Path:
         pytest.skip(str(error))
 
 
-def lay_out(folder: Path, names: tuple[str, ...] = wordnet.NEEDED) -> Path:
+def lay_out(folder: Path) -> Path:
     """A folder with the file names of WordNet, one harmless line in each."""
     folder.mkdir(parents=True)
-    for name in names:
+    for name in wordnet.NEEDED:
         (folder / name).write_text(f"mice mouse {name}\n", encoding="utf-8")
     return folder
 
 
 def test_its_absence_is_one_line_that_says_how_to_get_it(empty_machine: Path) -> None:
-    with pytest.raises(InputError, match="augment wordnet --provide") as caught:
+    with refused("augment wordnet --provide"):
         wordnet.find()
-    assert "\n" not in str(caught.value)
 
 
-def test_a_debian_folder_is_copied_once_and_completed(empty_machine: Path) -> None:
-    lay_out(empty_machine / "usr-share-wordnet")
-    first = wordnet.locate()
-    cached = empty_machine / "cache" / "twinviews" / "corpora" / "wordnet"
-    assert (first.path, first.origin) == (cached, "Debian wordnet-base, copied to the user cache")
-    assert (cached / "index.sense").read_bytes() == b""
-    lexnames = (cached / "lexnames").read_text(encoding="utf-8").splitlines()
-    assert lexnames[0] == "00\tadj.all\t3"
-    assert lexnames[3] == "03\tnoun.Tops\t1"
-    assert lexnames[44] == "44\tadj.ppl\t3"
-    assert len(lexnames) == 45
-    assert wordnet.locate() == wordnet.WordNetLocation(cached, "user cache")
-    assert sorted(path.name for path in cached.parent.iterdir()) == ["wordnet"]
+@pytest.mark.parametrize(
+    ("place", "origin"),
+    [
+        ("usr-share-wordnet", "Debian wordnet-base"),
+        ("cache/twinviews/corpora/wordnet", "user cache"),
+        ("nltk_data/corpora/wordnet", "NLTK data in {}/nltk_data"),
+    ],
+)
+@pytest.mark.parametrize("kind", ["files", "links"])
+def test_it_is_used_where_it_lies(empty_machine: Path, place: str, origin: str, kind: str) -> None:
+    folder = lay_out(empty_machine / ("real" if kind == "links" else place))
+    if kind == "links":
+        (empty_machine / place).mkdir(parents=True)
+        for path in folder.iterdir():
+            (empty_machine / place / path.name).symlink_to(path)
+    found = wordnet.locate()
+    assert (found.path, found.origin) == (empty_machine / place, origin.format(empty_machine))
+    assert wordnet.exceptions(found.path, "noun") == {"mice": ["mouse", "noun.exc"]}
 
 
-def test_links_are_copied_as_nltk_refuses_them(empty_machine: Path) -> None:
-    real = lay_out(empty_machine / "real", wordnet.COMPLETE)
-    linked = empty_machine / "nltk_data" / "corpora" / "wordnet"
-    linked.mkdir(parents=True)
-    for path in real.iterdir():
-        (linked / path.name).symlink_to(path)
-    found = wordnet.locate().path
-    assert found.is_relative_to(empty_machine / "cache")
-    assert not any(path.is_symlink() for path in found.iterdir())
-
-
-def test_a_complete_nltk_folder_is_used_where_it_lies(empty_machine: Path) -> None:
-    folder = lay_out(empty_machine / "nltk_data" / "corpora" / "wordnet", wordnet.COMPLETE)
-    assert wordnet.find() == folder
-    assert not (empty_machine / "cache").exists()
-
-
-def test_a_zip_of_the_nltk_downloader_is_unpacked(empty_machine: Path) -> None:
+def test_a_zip_of_the_nltk_downloader_is_read_as_its_folder(empty_machine: Path) -> None:
     source = lay_out(empty_machine / "wordnet")
     archive = empty_machine / "nltk_data" / "corpora" / "wordnet.zip"
     archive.parent.mkdir(parents=True)
     with zipfile.ZipFile(archive, "w") as bundle:
         for path in source.iterdir():
             bundle.write(path, f"wordnet/{path.name}")
-    assert wordnet.exceptions(wordnet.find(), "noun") == {"mice": ["mouse", "noun.exc"]}
+    assert wordnet.find() == archive
+    assert wordnet.exceptions(archive, "noun") == {"mice": ["mouse", "noun.exc"]}
+    assert wordnet.revision(archive) == wordnet.revision(source)
+    with zipfile.ZipFile(archive, "w") as bundle:
+        bundle.write(source / "data.noun", "wordnet/data.noun")
+    with pytest.raises(InputError, match=r"not a whole WordNet \(no wordnet/adj.exc\)"):
+        wordnet.find()
+
+
+def test_the_table_of_lexicographer_files_is_supplied(real_wordnet: Path) -> None:
+    lexnames = wordnet.reader().open("lexnames").read().splitlines()
+    assert (lexnames[0], lexnames[3], lexnames[44], len(lexnames)) == (
+        "00\tadj.all\t3",
+        "03\tnoun.Tops\t1",
+        "44\tadj.ppl\t3",
+        45,
+    )
 
 
 @pytest.mark.parametrize("below", [".", "corpora/wordnet"])
 def test_the_environment_comes_first(empty_machine: Path, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
     lay_out(empty_machine / "usr-share-wordnet")
-    folder = lay_out(empty_machine / "mine" / below, wordnet.COMPLETE)
+    folder = lay_out(empty_machine / "mine" / below)
     monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "mine"))
     assert wordnet.locate() == wordnet.WordNetLocation(folder.resolve(), wordnet.ENVIRONMENT)
     monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "nowhere"))
     with pytest.raises(InputError, match="nowhere: no WordNet there"):
         wordnet.find()
     with pytest.raises(InputError, match="nowhere: no WordNet there"):
-        wordnet.provide()
+        provide_wordnet()
 
 
 def test_a_broken_zip_is_one_line(empty_machine: Path) -> None:

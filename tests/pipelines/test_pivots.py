@@ -22,6 +22,7 @@ VIEWS = '''"""There (capitals) and back (reversed); every text that goes there i
 
 import os
 import time
+from typing import ClassVar
 
 from pydantic import BaseModel
 
@@ -29,11 +30,13 @@ from augment.view import Viewed, ViewSpec
 
 
 class PARAMS(BaseModel):
+    named_by: ClassVar[str] = "to"
     to: str = "xx"
     nap: float = 0.0
 
 
 class BACK_PARAMS(BaseModel):
+    named_by: ClassVar[str] = "pivot"
     pivot: str
     cut: int = 0
     nap: float = 0.0
@@ -77,8 +80,8 @@ class Back:
 BUILD = "\n\ndef build(params, runtime):\n    return View(params)\n"
 PLUGINS = {
     "staged_views": VIEWS,
-    "view_there": "from staged_views import PARAMS, There as View\n\nNAMED_BY = 'to'\n" + BUILD,
-    "view_back": "from staged_views import BACK_PARAMS as PARAMS, Back as View\n\nNAMED_BY = 'pivot'\n" + BUILD,
+    "view_there": "from staged_views import PARAMS, There as View\n" + BUILD,
+    "view_back": "from staged_views import BACK_PARAMS as PARAMS, Back as View\n" + BUILD,
 }
 COMMAND = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.cli import main; main()"

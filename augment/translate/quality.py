@@ -1,4 +1,4 @@
-"""What tells that a translation went wrong: loops, and sources that were copied instead of translated."""
+"""Signs of a bad translation: loops, and sources that were copied instead of translated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ REPEATS = 4
 """The same three tokens so many times make a repetition, unless the source repeats itself as well."""
 COPY_LEAST_WORDS = 3
 """A translation like its source was not translated; shorter texts may be names, the same everywhere."""
-COPY_LIKENESS = 0.9
+COPY_SIMILARITY = 0.9
 """Share of letters and digits in common, in order, from which on a text is a copy: a retry may misspell one."""
 
 
@@ -28,7 +28,7 @@ def copies(text: str, source: str) -> bool:
         return True
     match = SequenceMatcher(None, first, second, autojunk=False)
     # The three are dearer in turn, and each is at most the one before.
-    return all(share() >= COPY_LIKENESS for share in (match.real_quick_ratio, match.quick_ratio, match.ratio))
+    return all(share() >= COPY_SIMILARITY for share in (match.real_quick_ratio, match.quick_ratio, match.ratio))
 
 
 def _most_repeated(tokens: Sequence[int]) -> int:

@@ -1,0 +1,95 @@
+"""`augment wordnet`: where WordNet lies; with `--provide` it is fetched into the user's cache."""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from augment import wordnet
+from augment.errors import InputError, TwinviewsError
+from pipelines.console import show, show_json
+
+
+def show_wordnet(
+    provide: Annotated[bool, typer.Option("--provide", help="Get it where it is missing.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Results as JSON.")] = False,
+) -> None:
+    """Say where WordNet was found; the synonym view needs it."""
+    found = provide_wordnet() if provide else wordnet.locate()
+    if json:
+        show_json({"path": str(found.path), "origin": found.origin})
+    else:
+        show(f"WordNet: {found.path} ({found.origin})")
+
+
+def provide_wordnet() -> wordnet.WordNetLocation:
+    """Find WordNet or fetch it into the user's cache: from Debian's archive without root, else by NLTK's downloader.
+
+    Both check what they fetch: apt by Debian's signature, NLTK by the checksum of its index.
+
+    Raises:
+        InputError: TWINVIEWS_WORDNET names a folder without it, or the cache cannot be written.
+        TwinviewsError: Neither way worked, usually for want of a network.
+    """
+    try:
+        return wordnet.locate()
+    except InputError:
+        if os.environ.get(wordnet.ENVIRONMENT):
+            raise
+    target = wordnet.cached_wordnet()
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".wordnet-", dir=target.parent) as scratch:
+            fetched = _from_debian(Path(scratch)) or _from_nltk(Path(scratch))
+            if fetched is not None:
+                fetched.replace(target.with_suffix(fetched.suffix))
+                return wordnet.locate()
+    except OSError as error:
+        raise InputError(f"{target}: WordNet cannot be stored there ({error.strerror}); set XDG_CACHE_HOME") from None
+    raise TwinviewsError(f"WordNet could not be fetched, from Debian or NLTK; {wordnet.HOW_TO_GET_IT}")
+
+
+def _from_nltk(scratch: Path) -> Path | None:
+    """NLTK's archive, fetched by its downloader; None if the network does not answer."""
+    import nltk.downloader
+
+    try:
+        done = nltk.downloader.Downloader().download("wordnet", download_dir=str(scratch), quiet=True)
+    except (OSError, ValueError):
+        return None
+    archive = scratch / "corpora" / "wordnet.zip"
+    return archive if done and archive.is_file() else None
+
+
+def _from_debian(scratch: Path) -> Path | None:
+    """The folder of Debian's wordnet-base, fetched and unpacked without root; None if apt is missing or finds none."""
+    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
+        return None
+    lists, cache = scratch / "lists", scratch / "cache"
+    for folder in (lists / "partial", cache / "archives" / "partial"):
+        folder.mkdir(parents=True)
+    own = ["apt-get", "-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={cache}"]
+    # The machine's own package lists serve if there are any; else a copy of our own, which needs no root.
+    fetched = _run(["apt-get", "download", "wordnet-base"], scratch) or (
+        _run([*own, "update"], scratch) and _run([*own, "download", "wordnet-base"], scratch)
+    )
+    packages = sorted(scratch.glob("wordnet-base_*.deb"))
+    folder = scratch / "usr" / "share" / "wordnet"
+    unpacked = fetched and packages and _run(["dpkg-deb", "-x", str(packages[0]), "."], scratch)
+    if not (unpacked and folder.is_dir()):
+        return None
+    # What Debian leaves out; with them NLTK itself can read the folder.
+    (folder / "lexnames").write_text(wordnet.lexnames(), encoding="utf-8")
+    (folder / "index.sense").touch()
+    return folder
+
+
+def _run(command: list[str], folder: Path) -> bool:
+    try:
+        return subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
