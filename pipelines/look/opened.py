@@ -46,7 +46,7 @@ class Opened:
         for file in self.files:
             table = _read(file)
             self._rows[file.path] = table.num_rows
-            for start in range(0, table.num_rows, CHUNK_ROWS):
+            for start in range(0, max(1, table.num_rows), CHUNK_ROWS):  # without rows too: a file has its columns
                 yield table.slice(start, CHUNK_ROWS)
 
     def some_chunks(self, numbers: Collection[int]) -> Iterator[tuple[int, Any]]:
@@ -56,7 +56,7 @@ class Opened:
         """
         first = 0
         for file in self.files:
-            count = -(-self._rows[file.path] // CHUNK_ROWS)
+            count = max(1, -(-self._rows[file.path] // CHUNK_ROWS))
             inside = [number for number in range(first, first + count) if number in numbers]
             table = read_table(file.path) if inside else None
             yield from ((number, table.slice((number - first) * CHUNK_ROWS, CHUNK_ROWS)) for number in inside if table)

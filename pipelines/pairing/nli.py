@@ -151,13 +151,12 @@ class Entailment(PairSource):
         with TemporaryDirectory() as spool:
             seen = Seen(Path(spool))
             for source in self.sources:
-                for columns in source.batches():
-                    premises, hypotheses, labels = (column[:left] for column in columns)
-                    if not premises:
+                part = source.source.name if len(self.sources) > 1 else None
+                for premises, hypotheses, labels in source.batches():
+                    if left == 0:
                         return
-                    left = None if left is None else left - len(premises)
-                    part = source.source.name if len(self.sources) > 1 else None
-                    yield _candidates(premises, hypotheses, labels, part, seen)
+                    yield _candidates(premises[:left], hypotheses[:left], labels[:left], part, seen)
+                    left = None if left is None else max(0, left - len(premises))
 
 
 def entailment(sources: Sequence[NliSource], limit: int | None = None) -> Entailment:
