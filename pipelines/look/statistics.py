@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from pipelines.look.distribution import Summary
-from pipelines.look.opened import Opened
+from pipelines.look.opened import Opened, check_text
 from pipelines.look.sample import Drawing
 from pipelines.look.similarity import Bleu, SelfBleu, chrf, chrf_signature, tokenizer_for
 from pipelines.look.tally import Tally, tally_pairs, tally_sentences, tally_view, words_changed
@@ -113,6 +113,7 @@ def statistics(
     texts = TEXTS.get(opened.kind, ())
     drawing = Drawing(lambda table: _have_all(table, texts))
     for table in opened.chunks():
+        check_text(opened.path, table.schema)
         for look in (*also, drawing.count):
             look(table)
         for tally, rows in _split(table, opened.kind, whole, parts):
