@@ -143,8 +143,14 @@ def _build(source: PairSource, filters: Sequence[str], runtime: Runtime) -> Any:
 
 
 def _slice(whole: Candidates, start: int) -> Candidates:
-    pairs, reasons, parts = (each.slice(start, BATCH_ROWS) for each in whole[:3])
-    return Candidates(pairs, reasons, parts, [each.slice(start, BATCH_ROWS) for each in whole.notes])
+    """A batch of candidates as copies, as a slice would be sent between processes with all that it was cut from."""
+    import pyarrow as pa
+
+    def cut(column: Any) -> Any:  # noqa: ANN401 - a pyarrow array
+        return pa.concat_arrays([column.slice(start, BATCH_ROWS)])
+
+    pairs = pa.concat_batches([whole.pairs.slice(start, BATCH_ROWS)])
+    return Candidates(pairs, cut(whole.reasons), cut(whole.parts), [cut(each) for each in whole.notes])
 
 
 def _scored(pairs: Any, name: str, mask: Any, scores: Any) -> Any:  # noqa: ANN401 - pyarrow values
