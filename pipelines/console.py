@@ -14,27 +14,11 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 import typer
 
-from augment.errors import InputError, MissingExtraError, TwinviewsError
+from augment.errors import InputError as InputError
+from augment.errors import MissingExtraError as MissingExtraError
+from augment.errors import TwinviewsError as TwinviewsError
 from pipelines import interrupt
-from pipelines.recipe import ConfigOption
-
-__all__ = [
-    "Color",
-    "ConfigOption",
-    "InputError",
-    "MissingExtraError",
-    "TwinviewsError",
-    "call",
-    "harmless",
-    "in_color",
-    "note",
-    "progress",
-    "run",
-    "show",
-    "show_json",
-    "show_styled",
-    "table",
-]
+from pipelines.recipe import ConfigOption as ConfigOption
 
 Color: TypeAlias = Literal["auto", "always", "never"]
 

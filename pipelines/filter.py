@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast, runtime_checkable
+from typing import Any, ClassVar, NamedTuple, Protocol, Self, cast, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed, plugin_module, plugin_names
 from augment.translate.stages import HOP
 from augment.view import WEIGHTS_PARAMS, Runtime, view_attribute, view_names
 
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
 FILTERS_PACKAGE = "pipelines.filters"
 ENTRY_POINT_GROUP = "twinviews.filters"
+SIDES = ("view_a", "view_b")
 
 
 class About(NamedTuple):
@@ -78,7 +78,7 @@ class Verdicts(NamedTuple):
         """Both as Arrow arrays, of strings and of floats.
 
         Raises:
-            TwinviewsError: They have not as many `rows` as were judged.
+            TwinviewsError: There are not as many as the `rows` that were judged.
         """
         import pyarrow as pa
 
@@ -102,20 +102,29 @@ def _array(values: Any, kind: Any) -> Any:  # noqa: ANN401 - pyarrow values and 
 
 @dataclass(frozen=True, slots=True)
 class FilterSpec:
-    """A filter's name, its parameters, and the name of the column that its scores make, if it gives scores."""
+    """What a filter is called and what decides its verdicts.
+
+    Attributes:
+        name: Its name.
+        params: Its parameters, as `--filter` takes them.
+        score: The column that its scores make, if it gives scores.
+        versions: Versions of libraries that its verdicts depend on.
+    """
 
     name: str
     params: Mapping[str, Any] = field(default_factory=dict)
     score: str | None = None
+    versions: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
         """The filter as `--filter` takes it: `chrf:max=90.0,min=20.0`."""
         return _written(self.name, self.params)
 
     def signature(self) -> str:
-        """What decides its verdicts: as `text`, without the place of weights whose revision is known."""
+        """What decides its verdicts: `text` and versions, without the place of weights whose revision is known."""
         known = self.params.get("revision") is not None
-        return _written(self.name, {k: v for k, v in self.params.items() if not (known and k in WEIGHTS_PARAMS)})
+        params = {key: value for key, value in self.params.items() if not (known and key in WEIGHTS_PARAMS)}
+        return _written(self.name, {**params, **self.versions})
 
 
 @runtime_checkable
@@ -123,7 +132,11 @@ class Filter(Protocol):
     """Columns of pairs in, columns of verdicts out.
 
     It is called with one batch after another, in the order of the pairs, and may remember those it saw; it does not see
-    what was dropped before it.
+    what was dropped before it. Two optional members let worker processes help:
+
+    - `by_row = True`: each pair is judged by itself, so that any process may judge it.
+    - `prepare(pairs)` and `settle(prepared)`, which together are the call: `prepare` gives a numpy array with a row
+      for each pair, made from that pair alone; `settle` gives the verdicts, batch after batch in one process.
     """
 
     @property
@@ -134,6 +147,50 @@ class Filter(Protocol):
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge every pair."""
         ...
+
+
+class Options(BaseModel):
+    """The parameters of a filter of ours; others than its fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Bounds(Options):
+    """The lowest and the highest score that is kept; a bound that is not given drops nothing."""
+
+    min: float | None = None
+    max: float | None = None
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.min is not None and self.max is not None and self.min > self.max:
+            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
+        return self
+
+    def verdicts(self, what: str, scores: Sequence[float]) -> Verdicts:
+        """Drop scores out of bounds: `what` is too low, or too high."""
+        low = float("-inf") if self.min is None else self.min
+        high = float("inf") if self.max is None else self.max
+        reasons = [f"{what} too low" if x < low else f"{what} too high" if x > high else None for x in scores]
+        return Verdicts(reasons, scores)
+
+
+@dataclass(frozen=True)
+class RowFilter:
+    """A filter that judges each pair by itself: what it is, and the function that judges."""
+
+    spec: FilterSpec
+    judge: Callable[[PairColumns], Verdicts] = field(repr=False, compare=False)
+    by_row: ClassVar[bool] = True
+
+    def __call__(self, pairs: PairColumns) -> Verdicts:
+        """Judge every pair."""
+        return self.judge(pairs)
+
+
+def first_reasons(pairs: PairColumns, reasons: Callable[[str], Iterable[str | None]]) -> Verdicts:
+    """Drop a pair for its first side that has a reason; `reasons` gives those of `view_a` or `view_b`."""
+    return Verdicts([one or two for one, two in zip(*map(reasons, SIDES), strict=True)])
 
 
 def about_name(name: str) -> About:
@@ -207,8 +264,6 @@ def _parse(written: str) -> tuple[str, dict[str, str]]:
 
 
 def _checked(written: str, model: type[BaseModel], params: Mapping[str, str]) -> BaseModel:
-    from pydantic import ValidationError
-
     try:
         return model(**params)
     except ValidationError as error:
@@ -222,9 +277,6 @@ def _checked(written: str, model: type[BaseModel], params: Mapping[str, str]) ->
 
 
 def _written(name: str, params: Mapping[str, Any]) -> str:
-    parts = (f"{key}={_value(value)}" for key, value in sorted(params.items()) if value is not None)
-    return ":".join(filter(None, (name, ",".join(parts))))
-
-
-def _value(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+    values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in params.items()}
+    parts = ",".join(f"{key}={value}" for key, value in sorted(values.items()) if value is not None)
+    return f"{name}:{parts}" if parts else name

@@ -4,14 +4,15 @@ import shutil
 import tempfile
 import unicodedata
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from itertools import chain, compress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import xxhash
 
-from augment.errors import InputError, TwinviewsError
+from augment.errors import InputError
 from pipelines.card import sentences_card
 from pipelines.claim import ADVICE, STAGED, claim, remove_dataset, remove_leftovers
 from pipelines.files import sync_folder, temporary_of, write_whole
@@ -28,7 +29,7 @@ from pipelines.folder import (
 from pipelines.lock import locked_folder
 from pipelines.plan import PLAN_FILE, Input, Plan
 from pipelines.reading.lines import MAX_LINE_BYTES
-from pipelines.reading.rows import Columns, Row
+from pipelines.reading.rows import Columns
 from pipelines.reading.sources import Format, Source, check_source, read_rows
 from pipelines.recipe import recipe_text
 from pipelines.seen import Seen
@@ -36,15 +37,11 @@ from pipelines.shards import Receipt, commit_shard, read_table
 
 SHARD_ROWS = 50_000
 OPTIONAL = ("label", "pair")
-BATCH_ROWS = 65_536
-"""Rows that are looked at together for duplicates."""
-LEAST_ROWS = 1_000
-"""So many are, however few are wanted."""
 
 
 def normalise(text: str) -> str:
     """NFC, without outer white space; normalising twice changes nothing."""
-    return unicodedata.normalize("NFC", text).strip()
+    return (text if text.isascii() else unicodedata.normalize("NFC", text)).strip()
 
 
 def row_id(text: str) -> str:
@@ -103,16 +100,13 @@ def ingest(job: Ingest, out: Path, *, overwrite: bool = False, advice: str = ADV
     Raises:
         InputError: A bad source, no sentences in it, or a folder that belongs to another recipe.
     """
-    with tempfile.TemporaryDirectory() as spool:
-        sources = [check_source(name, Path(spool), job.format) for name in job.names]
+    with _checked_sources(job) as (sources, _), locked_folder(out):
         plan = job.plan(sources)
-        with locked_folder(out):
-            standing = None if overwrite else claim(out, plan, overwrite=False, advice=advice)
-            remove_leftovers(out)
-            finished = finished_dataset(out, standing) if standing is not None else None
-            if finished is not None:
-                return finished, False
-            return _stage(job, sources, plan, out, overwrite=overwrite), True
+        finished = _finished(out, plan, overwrite, advice)
+        remove_leftovers(out)
+        if finished is not None:
+            return finished, False
+        return _stage(job, sources, plan, out, overwrite=overwrite), True
 
 
 def count_sentences(job: Ingest, out: Path, *, overwrite: bool = False, advice: str = ADVICE) -> Dataset:
@@ -121,18 +115,29 @@ def count_sentences(job: Ingest, out: Path, *, overwrite: bool = False, advice: 
     Raises:
         InputError: As for `ingest`.
     """
-    with tempfile.TemporaryDirectory() as spool:
-        sources = [check_source(name, Path(spool), job.format) for name in job.names]
+    with _checked_sources(job) as (sources, spool):
         plan = job.plan(sources)
-        standing = None if overwrite else claim(out, plan, overwrite=False, advice=advice)
-        finished = finished_dataset(out, standing) if standing is not None else None
+        finished = _finished(out, plan, overwrite, advice)
         if finished is not None:
             return finished
         counts = Counts()
-        for _ in _sentences(job, sources, Path(spool), counts):
+        for _ in _sentences(job, sources, spool, counts):
             pass
         _check_any(sources, counts)
         return CountedDataset(out, plan, (), asdict(counts))
+
+
+@contextmanager
+def _checked_sources(job: Ingest) -> Iterator[tuple[list[Source], Path]]:
+    """The sources, looked at, and a temporary folder, which holds those that can be read only once."""
+    with tempfile.TemporaryDirectory() as spool:
+        yield [check_source(name, Path(spool), job.format) for name in job.names], Path(spool)
+
+
+def _finished(out: Path, plan: Plan, overwrite: bool, advice: str) -> Dataset | None:
+    """The dataset that is there under this plan, if it is to stay."""
+    standing = None if overwrite else claim(out, plan, overwrite=False, advice=advice)
+    return finished_dataset(out, standing) if standing is not None else None
 
 
 def _check_any(sources: Sequence[Source], counts: Counts) -> None:
@@ -212,68 +217,35 @@ def _cut(batches: Iterator[Sequence[list[Any]]], rows: int) -> Iterator[Any]:
 def _sentences(
     job: Ingest, sources: Sequence[Source], folder: Path, counts: Counts
 ) -> Iterator[Sequence[list[str | None]]]:
-    """Ids, texts, labels and pairs of the sentences that are kept; `folder` takes the hashes that memory does not."""
+    """Ids, texts, labels and pairs of the sentences that are kept; `folder` takes the hashes that memory does not.
+
+    Nothing is read, counted or complained of behind the last sentence that is wanted.
+    """
+    import numpy as np
+
     seen = Seen(folder)
-    rows = chain.from_iterable(read_rows(source, job.columns, job.max_line_bytes) for source in sources)
-    batch = _Batch()
-    while not batch.is_last and (job.limit is None or counts.kept < job.limit):
-        left = BATCH_ROWS if job.limit is None else job.limit - counts.kept
-        batch = _Batch()
-        batch.fill(rows, min(BATCH_ROWS, max(left, LEAST_ROWS)))
-        yield batch.keep(seen, left, counts)
-        if batch.error is not None and (job.limit is None or counts.kept < job.limit):
-            raise batch.error
-
-
-@dataclass(slots=True)
-class _Batch:
-    """Rows with a text, their columns as lists; for each, the lines that were read up to it, and the empty ones."""
-
-    texts: list[str] = field(default_factory=list)
-    labels: list[str | None] = field(default_factory=list)
-    pairs: list[str | None] = field(default_factory=list)
-    hashes: list[int] = field(default_factory=list)
-    read: list[int] = field(default_factory=list)
-    empty: list[int] = field(default_factory=list)
-    is_last: bool = False
-    error: TwinviewsError | None = None
-    """What is wrong with the row after these; it does not matter if they are enough."""
-
-    def fill(self, rows: Iterator[Row], most: int) -> None:
-        """Read on until there are `most` rows, or no more."""
-        read = empty = 0
-        try:
-            for row in rows:
-                read += row.repeats
-                text = normalise(row.text)
-                if not text:
-                    empty += row.repeats
-                    continue
-                self.texts.append(text)
-                self.hashes.append(xxhash.xxh64_intdigest(text.encode()))
-                self.labels.append(row.label)
-                self.pairs.append((normalise(row.pair) or None) if row.pair else None)
-                self.read.append(read)
-                self.empty.append(empty)
-                if len(self.texts) == most:
-                    return
-        except TwinviewsError as error:
-            self.error = error
-        self.is_last = True
-        self.read.append(read)
-        self.empty.append(empty)
-
-    def keep(self, seen: Seen, most: int, counts: Counts) -> Sequence[list[str | None]]:
-        """The first `most` of the rows that were not seen before, by columns; counts what was read up to the last."""
-        import numpy as np
-
-        fresh = seen.add(np.array(self.hashes, dtype=np.uint64))
-        kept = np.flatnonzero(fresh)[:most]
-        end = len(self.read) if len(kept) < most else int(kept[-1]) + 1
-        fresh = fresh[:end]
-        counts.read += self.read[end - 1]
-        counts.empty += self.empty[end - 1]
+    for rows in chain.from_iterable(read_rows(source, job.columns, job.max_line_bytes) for source in sources):
+        texts = [normalise(text) for text in rows.texts]
+        full = np.flatnonzero([bool(text) for text in texts])
+        hashes = np.array([xxhash.xxh64_intdigest(text.encode()) for text in texts if text], dtype=np.uint64)
+        kept = full[seen.add(hashes)]
+        end = len(texts)
+        if job.limit is not None and counts.kept + len(kept) >= job.limit:
+            kept = kept[: job.limit - counts.kept]
+            end = int(kept[-1]) + 1
+        looked_at = int(np.searchsorted(full, end))
+        counts.read += end
+        counts.empty += end - looked_at
+        counts.duplicate += looked_at - len(kept)
         counts.kept += len(kept)
-        counts.duplicate += len(fresh) - len(kept)
-        ids: list[str | None] = [f"{hashed:016x}" for hashed in compress(self.hashes, fresh)]
-        return [ids, *(list(compress(column, fresh)) for column in (self.texts, self.labels, self.pairs))]
+        places = kept.tolist()
+        ids: list[str | None] = [row_id(texts[place]) for place in places]
+        pairs = [rows.pairs[place] for place in places]
+        yield [
+            ids,
+            [texts[place] for place in places],
+            [rows.labels[place] for place in places],
+            [(normalise(pair) or None) if pair else None for pair in pairs],
+        ]
+        if counts.kept == job.limit:
+            return

@@ -106,12 +106,12 @@ def _export(
     config: ConfigOption = None,
 ) -> None:
     """Write a dataset as one Parquet, JSONL or CSV file."""
-    from pipelines.export import export, export_files
+    from pipelines.export import export, open_finished
     from pipelines.files import beside
 
     target = out or beside(path, to)
     if dry_run:
-        table(("", "would be"), [("out", target), ("shards to read", len(export_files(path)))])
+        table(("", "would be"), [("out", target), ("shards to read", len(open_finished(path).files))])
         return
     rows = export(path, to, target, limit=limit, overwrite=overwrite)
     if json:

@@ -17,7 +17,7 @@ from pipelines.commands.view import (
     WorkersOption,
 )
 from pipelines.console import ConfigOption, show_json, table
-from pipelines.pairing.candidates import Policy
+from pipelines.pairing.source import Policy
 
 SourcesArgument = Annotated[
     list[str] | None,

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from augment.view import Runtime
-from pipelines.filter import FilterSpec, PairColumns, Verdicts
+from pipelines.filter import SIDES, FilterSpec, Options, PairColumns, RowFilter, Verdicts
 
 REASON = "length ratio too high"
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """Parameters of the length ratio."""
-
-    model_config = ConfigDict(extra="forbid")
 
     max: float = Field(default=3.0, ge=1, description="the highest ratio, longer to shorter, that is kept")
     unit: Literal["word", "character"] = Field(
@@ -25,28 +21,17 @@ class PARAMS(BaseModel):
     )
 
 
-@dataclass(frozen=True)
-class LengthRatio:
+def build(params: PARAMS, runtime: Runtime) -> RowFilter:
     """The filter. A side without words (or characters) is dropped."""
 
-    spec: FilterSpec
-    most: float
-    unit: str
+    def judge(pairs: PairColumns) -> Verdicts:
+        cut = str.split if params.unit == "word" else str
+        one, two = ([len(cut(text)) for text in pairs.strings(side)] for side in SIDES)
+        return Verdicts([REASON if _ratio(*lengths) > params.max else None for lengths in zip(one, two, strict=True)])
 
-    def __call__(self, pairs: PairColumns) -> Verdicts:
-        """Drop a pair of too different lengths."""
-        lengths = (self._lengths(pairs.strings(side)) for side in ("view_a", "view_b"))
-        return Verdicts([REASON if _ratio(one, two) > self.most else None for one, two in zip(*lengths, strict=True)])
-
-    def _lengths(self, texts: Sequence[str]) -> list[int]:
-        return [len(text.split()) for text in texts] if self.unit == "word" else list(map(len, texts))
+    return RowFilter(FilterSpec("length-ratio", params.model_dump()), judge)
 
 
 def _ratio(one: int, two: int) -> float:
     short, long = (one, two) if one < two else (two, one)
     return long / short if short else float("inf")
-
-
-def build(params: PARAMS, runtime: Runtime) -> LengthRatio:
-    """The filter for `params`."""
-    return LengthRatio(FilterSpec("length-ratio", params.model_dump()), params.max, params.unit)

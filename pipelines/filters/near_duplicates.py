@@ -5,14 +5,15 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 import xxhash
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from augment.errors import InputError
 from augment.view import Runtime
-from pipelines.filter import FilterSpec, PairColumns, Verdicts
+from pipelines.filter import FilterSpec, Options, PairColumns, Verdicts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,10 +26,8 @@ RECALL = 0.98
 """The least probability that two pairs whose similarity is the threshold meet in a band."""
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """Parameters of the search for near-duplicates."""
-
-    model_config = ConfigDict(extra="forbid")
 
     threshold: float = Field(default=0.8, ge=0.3, le=1, description="Jaccard similarity from which a pair is dropped")
     n: int = Field(default=5, ge=1, le=50, description="characters in an n-gram")
@@ -54,16 +53,30 @@ class NearDuplicates:
 
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Drop a pair that is nearly the same as one that was kept before."""
+        return self.settle(self.prepare(pairs))
+
+    def prepare(self, pairs: PairColumns) -> NDArray[np.uint32]:
+        """The signature of each pair and then its origin: (pairs, HASHES + 4)."""
         import numpy as np
 
         signatures = sign(list(zip(pairs.strings("view_a"), pairs.strings("view_b"), strict=True)), self.n)
-        sentences = map(_hash, pairs.strings("text"))
         views = map("\0".join, zip(pairs.strings("view_a_name"), pairs.strings("view_b_name"), strict=True))
-        origins = np.array(list(zip(sentences, map(_hash, views), strict=True)), dtype=np.uint64).reshape(-1, 2)
-        reasons: list[str | None] = [None] * len(pairs)
+        hashes = zip(map(_hash, pairs.strings("text")), map(_hash, views), strict=True)
+        origins = np.array(list(hashes), dtype=np.uint64).reshape(-1, 2)
+        return np.hstack([signatures, origins.view(np.uint32)])
+
+    def settle(self, prepared: NDArray[np.uint32]) -> Verdicts:
+        """Say which of successive pairs are dropped, by what was prepared of them."""
+        import numpy as np
+
+        signatures = prepared[:, :HASHES]
+        origins = np.ascontiguousarray(prepared[:, HASHES:]).view(np.uint64)
         # Only those are looked at one by one that are like a pair before this batch, or may be like one in it.
+        like = self.index.most_similar(signatures, origins) >= self.threshold
+        suspects: list[int] = np.flatnonzero(like | self.index.meet(signatures)).tolist()
+        reasons: list[str | None] = [None] * len(signatures)
         done = 0
-        for row in self._suspects(signatures, origins):
+        for row in suspects:
             self.index.add(signatures[done:row], origins[done:row])
             done = row
             if self.index.most_similar(signatures[row : row + 1], origins[row : row + 1])[0] >= self.threshold:
@@ -71,13 +84,6 @@ class NearDuplicates:
                 done += 1
         self.index.add(signatures[done:], origins[done:])
         return Verdicts(reasons)
-
-    def _suspects(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> list[int]:
-        import numpy as np
-
-        like = self.index.most_similar(signatures, origins) >= self.threshold
-        suspects: list[int] = np.flatnonzero(like | self.index.meet(signatures)).tolist()
-        return suspects
 
 
 def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
@@ -96,9 +102,8 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     folded = [[_folded(text).ljust(n) for text in dict.fromkeys(texts)] for texts in pairs]
     grams = _grams("".join(text for texts in folded for text in texts), n)
     lengths = np.array([len(text) for texts in folded for text in texts], dtype=np.int64)
-    ends = lengths.cumsum()
     whole = np.ones(len(grams), dtype=bool)
-    whole[(ends[:-1, None] - np.arange(1, n)).ravel()] = False  # those of two texts
+    whole[(lengths.cumsum()[:-1, None] - np.arange(1, n)).ravel()] = False  # those of two texts
     sizes = [sum(len(text) - n + 1 for text in texts) for texts in folded]
     starts = np.array([0, *sizes], dtype=np.uint64).cumsum(dtype=np.uint64)
     digests = RMinHash.digest_matrix_from_flat_token_hashes(grams[whole], starts, HASHES, SEED)
@@ -117,7 +122,8 @@ def _grams(text: str, n: int) -> NDArray[np.uint64]:
 
 
 def _folded(text: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    folded = text.lower() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
+    return " ".join(folded.split())
 
 
 class Index:
@@ -200,8 +206,7 @@ class Index:
 
 def rows_per_band(threshold: float) -> int:
     """The most rows a band may have so that pairs of that similarity meet in one with a probability of `RECALL`."""
-    rows = [r for r in range(1, HASHES // 2) if 1 - (1 - threshold**r) ** (HASHES // r) >= RECALL]
-    return max(rows)
+    return max(r for r in range(1, HASHES // 2) if 1 - (1 - threshold**r) ** (HASHES // r) >= RECALL)
 
 
 def _odd(name: str) -> int:
@@ -214,7 +219,7 @@ def _hash(text: str) -> int:
 
 def build(params: PARAMS, runtime: Runtime) -> NearDuplicates:
     """The filter for `params`."""
-    spec = FilterSpec("near-duplicates", params.model_dump())
+    spec = FilterSpec("near-duplicates", params.model_dump(), versions={"rensa": version("rensa")})
     try:
         index = Index(params.window, rows_per_band(params.threshold))
     except MemoryError:

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from augment.view import Runtime
-from pipelines.filter import FilterSpec, PairColumns, Verdicts
+from pipelines.filter import FilterSpec, Options, PairColumns, RowFilter, Verdicts, first_reasons
 
 WORDS = re.compile(r"\w+(?:['’-]\w+)*")
 BREAKS = bytes(code if chr(code).isalnum() or chr(code) == "_" else 32 for code in range(128)).lower().ljust(256)
 """ASCII to lower case, with a space for all that is no part of a word."""
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """Parameters of the repetition check."""
-
-    model_config = ConfigDict(extra="forbid")
 
     n: int = Field(default=3, ge=2, description="length of the n-gram, in units")
     times: int = Field(default=2, ge=2, description="how often it must occur")
@@ -29,26 +26,10 @@ class PARAMS(BaseModel):
         default="word", description="what an n-gram is made of; characters for languages without spaces"
     )
 
-
-@dataclass(frozen=True)
-class Repetition:
-    """The filter, as decoders fall into loops: "a man and a man and a man"."""
-
-    spec: FilterSpec
-    n: int
-    times: int
-    unit: str
-
-    def __call__(self, pairs: PairColumns) -> Verdicts:
-        """Drop a pair for its first side that repeats itself."""
-        reasons: list[str | None] = [None] * len(pairs)
-        for side in ("view_b", "view_a"):  # in this order, so that the first one's reason stays
-            for row, (text, view) in enumerate(zip(pairs.strings("text"), pairs.strings(side), strict=True)):
-                if view != text and self._repeats(view, text):
-                    reasons[row] = f"repetition in {side}"
-        return Verdicts(reasons)
-
-    def _repeats(self, view: str, text: str) -> bool:
+    def repeats(self, view: str, text: str) -> bool:
+        """Whether a view repeats itself more than its sentence does."""
+        if view == text:
+            return False
         # Most texts have too few words twice, and ASCII is cut (finer than into words, if differently) in no time.
         if self.unit == "word" and view.isascii() and not self._may_repeat(view.encode().translate(BREAKS).split()):
             return False
@@ -69,6 +50,14 @@ class Repetition:
         return max(Counter(zip(*(units[start:] for start in range(self.n)), strict=False)).values(), default=0)
 
 
-def build(params: PARAMS, runtime: Runtime) -> Repetition:
-    """The filter for `params`."""
-    return Repetition(FilterSpec("repetition", params.model_dump()), params.n, params.times, params.unit)
+def build(params: PARAMS, runtime: Runtime) -> RowFilter:
+    """The filter, as decoders fall into loops: "a man and a man and a man"."""
+
+    def judge(pairs: PairColumns) -> Verdicts:
+        def reasons(side: str) -> Iterator[str | None]:
+            both = zip(pairs.strings(side), pairs.strings("text"), strict=True)
+            return (f"repetition in {side}" if params.repeats(view, text) else None for view, text in both)
+
+        return first_reasons(pairs, reasons)
+
+    return RowFilter(FilterSpec("repetition", params.model_dump()), judge)

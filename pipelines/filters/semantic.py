@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 
 from augment.device import quiet_transformers, resolve_device
 from augment.errors import InputError
 from augment.view import Runtime
 from augment.weights import find_encoder
-from pipelines.filter import FilterSpec, PairColumns, Verdicts
+from pipelines.filter import SIDES, Bounds, FilterSpec, PairColumns, RowFilter, Verdicts
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -22,10 +21,8 @@ if TYPE_CHECKING:
 BATCH_TEXTS = 64
 
 
-class PARAMS(BaseModel):
+class PARAMS(Bounds):
     """Parameters of the semantic similarity; with neither bound it only scores."""
-
-    model_config = ConfigDict(extra="forbid")
 
     min: float | None = Field(default=None, ge=-1, le=1, description="the lowest cosine that is kept")
     max: float | None = Field(default=None, ge=-1, le=1, description="the highest cosine that is kept")
@@ -35,68 +32,52 @@ class PARAMS(BaseModel):
     )
     revision: str | None = Field(default=None, description="hold the encoder to this revision")
 
-    @model_validator(mode="after")
-    def _ordered(self) -> PARAMS:
-        if self.min is not None and self.max is not None and self.min > self.max:
-            raise ValueError(f"min {self.min:g} is above max {self.max:g}")
-        return self
 
+def build(params: PARAMS, runtime: Runtime) -> RowFilter:
+    """The filter. A plain transformers encoder is pooled by the mean over its tokens, padding left out.
 
-@dataclass(frozen=True)
-class Semantic:
-    """The filter. A plain transformers encoder is pooled by the mean over its tokens, padding left out."""
-
-    spec: FilterSpec
-    path: Path
-    device: str
-    least: float
-    most: float
-
-    def __call__(self, pairs: PairColumns) -> Verdicts:
-        """Score every pair to four decimals; each distinct text of the batch is encoded once."""
-        sides = pairs.strings("view_a"), pairs.strings("view_b")
-        texts = list(dict.fromkeys(text for pair in zip(*sides, strict=True) for text in pair))
-        vectors = self._model.encode(texts, batch_size=BATCH_TEXTS, normalize_embeddings=True, show_progress_bar=False)
-        rows = {text: row for row, text in enumerate(texts)}
-        one, two = (vectors[[rows[text] for text in side]] for side in sides)
-        scores = [round(float(score), 4) for score in (one * two).sum(axis=1)]
-        return Verdicts([self._reason(score) for score in scores], scores)
-
-    def _reason(self, score: float) -> str | None:
-        low, high = score < self.least, score > self.most
-        return "semantic similarity too low" if low else "semantic similarity too high" if high else None
-
-    @cached_property
-    def _model(self) -> SentenceTransformer:
-        from safetensors import SafetensorError
-        from sentence_transformers import SentenceTransformer
-
-        log = logging.getLogger("sentence_transformers")
-        level = log.level
-        log.setLevel(logging.ERROR)  # that a plain model is pooled by the mean is what we want
-        try:
-            with quiet_transformers():
-                model = SentenceTransformer(
-                    str(self.path),
-                    device=str(resolve_device(self.device)),
-                    trust_remote_code=False,
-                    local_files_only=True,
-                    model_kwargs={"use_safetensors": True},
-                )
-        except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
-            why = " ".join(str(error).split())[:120]
-            raise InputError(f"--filter semantic: encoder {self.path} cannot be loaded ({why})") from None
-        finally:
-            log.setLevel(level)
-        return model.float().eval()
-
-
-def build(params: PARAMS, runtime: Runtime) -> Semantic:
-    """The filter for `params`; raises InputError where the encoder is not there or has no safetensors."""
+    Raises:
+        InputError: The encoder is not there or has no safetensors.
+    """
     try:
         weights = find_encoder(params.encoder, params.revision)
     except InputError as error:
         raise InputError(str(error).replace("--encoder", "--filter semantic: encoder")) from None
+
+    def judge(pairs: PairColumns) -> Verdicts:
+        """Score every pair to four decimals; each distinct text of the batch is encoded once."""
+        sides = [pairs.strings(side) for side in SIDES]
+        texts = list(dict.fromkeys(text for pair in zip(*sides, strict=True) for text in pair))
+        model = _model(weights.path, runtime.device)
+        vectors = model.encode(texts, batch_size=BATCH_TEXTS, normalize_embeddings=True, show_progress_bar=False)
+        rows = {text: row for row, text in enumerate(texts)}
+        one, two = (vectors[[rows[text] for text in side]] for side in sides)
+        return params.verdicts("semantic similarity", [round(float(score), 4) for score in (one * two).sum(axis=1)])
+
     spec = FilterSpec("semantic", {**params.model_dump(), "revision": weights.revision}, score="semantic")
-    least, most = -1.0 if params.min is None else params.min, 1.0 if params.max is None else params.max
-    return Semantic(spec, weights.path, runtime.device, least, most)
+    return RowFilter(spec, judge)
+
+
+@cache
+def _model(path: Path, device: str) -> SentenceTransformer:
+    from safetensors import SafetensorError
+    from sentence_transformers import SentenceTransformer
+
+    log = logging.getLogger("sentence_transformers")
+    level = log.level
+    log.setLevel(logging.ERROR)  # that a plain model is pooled by the mean is what we want
+    try:
+        with quiet_transformers():
+            model = SentenceTransformer(
+                str(path),
+                device=str(resolve_device(device)),
+                trust_remote_code=False,
+                local_files_only=True,
+                model_kwargs={"use_safetensors": True},
+            )
+    except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
+        why = " ".join(str(error).split())[:120]
+        raise InputError(f"--filter semantic: encoder {path} cannot be loaded ({why})") from None
+    finally:
+        log.setLevel(level)
+    return model.float().eval()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-
-from pydantic import BaseModel, ConfigDict
+from collections.abc import Iterator
 
 from augment.view import Runtime, view_attribute
-from pipelines.filter import FilterSpec, PairColumns, Verdicts
+from pipelines.filter import FilterSpec, Options, PairColumns, RowFilter, Verdicts, first_reasons
 
 MASKS = frozenset({"[mask]", "<mask>"})
 TOKENS = re.compile(
@@ -21,36 +19,24 @@ TOKENS = re.compile(
 )
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """It has no parameters."""
 
-    model_config = ConfigDict(extra="forbid")
 
-
-@dataclass(frozen=True)
-class SpecialTokens:
+def build(params: PARAMS, runtime: Runtime) -> RowFilter:
     """The filter. What the sentence itself holds, its views may hold as well."""
 
-    spec: FilterSpec
+    def judge(pairs: PairColumns) -> Verdicts:
+        def reasons(side: str) -> Iterator[str | None]:
+            for text, view, about in zip(pairs.strings("text"), pairs.strings(side), pairs.about(side), strict=True):
+                masked = about.view and view_attribute(about.view, "keeps_masks")
+                found = _tokens(view) - (MASKS if masked else frozenset())
+                yield f"special token in {side}" if found and not found <= _tokens(text) else None
 
-    def __call__(self, pairs: PairColumns) -> Verdicts:
-        """Drop a pair for its first side with a special token."""
-        reasons: list[str | None] = [None] * len(pairs)
-        for side in ("view_b", "view_a"):  # in this order, so that the first one's reason stays
-            columns = zip(pairs.strings("text"), pairs.strings(side), pairs.about(side), strict=True)
-            for row, (text, view, about) in enumerate(columns):
-                found = _tokens(view) - (
-                    MASKS if about.view and view_attribute(about.view, "keeps_masks") else frozenset()
-                )
-                if found and not found <= _tokens(text):
-                    reasons[row] = f"special token in {side}"
-        return Verdicts(reasons)
+        return first_reasons(pairs, reasons)
+
+    return RowFilter(FilterSpec("special-tokens", params.model_dump()), judge)
 
 
 def _tokens(text: str) -> set[str]:
     return {token.lower() for token in TOKENS.findall(text)}
-
-
-def build(params: PARAMS, runtime: Runtime) -> SpecialTokens:
-    """The filter."""
-    return SpecialTokens(FilterSpec("special-tokens", params.model_dump()))

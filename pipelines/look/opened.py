@@ -46,7 +46,7 @@ class Opened:
         for file in self.files:
             table = _read(file)
             self._rows[file.path] = table.num_rows
-            for start in range(0, table.num_rows, CHUNK_ROWS):
+            for start in range(0, max(1, table.num_rows), CHUNK_ROWS):  # without rows too: a file has its columns
                 yield table.slice(start, CHUNK_ROWS)
 
     def some_chunks(self, numbers: Collection[int]) -> Iterator[tuple[int, Any]]:
@@ -56,7 +56,7 @@ class Opened:
         """
         first = 0
         for file in self.files:
-            count = -(-self._rows[file.path] // CHUNK_ROWS)
+            count = max(1, -(-self._rows[file.path] // CHUNK_ROWS))
             inside = [number for number in range(first, first + count) if number in numbers]
             table = read_table(file.path) if inside else None
             yield from ((number, table.slice((number - first) * CHUNK_ROWS, CHUNK_ROWS)) for number in inside if table)
@@ -126,15 +126,20 @@ def _open_pairs(path: Path) -> Opened:
 
 
 def _read(file: PairFile) -> Any:  # noqa: ANN401 - a pyarrow table
-    table = read_table(file.path, file.sha256)
-    _check_text(file.path, table.schema, [name for name in PAIR_COLUMNS if name in table.schema.names])
-    return table
+    return read_table(file.path, file.sha256)
 
 
-def _check_text(file: Path, schema: Any, names: Sequence[str]) -> None:  # noqa: ANN401 - a pyarrow schema
+def check_text(path: Path, schema: Any) -> None:  # noqa: ANN401 - a pyarrow schema
+    """Make sure that the columns of pairs, where they are, hold text.
+
+    Raises:
+        InputError: One holds something else.
+    """
     import pyarrow as pa
 
-    for name in names:
-        kind = schema.field(name).type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-            raise InputError(f"{file}: column {name!r} holds {kind}, text is wanted: it holds no pairs of ours")
+    for column in schema:
+        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        if column.name in PAIR_COLUMNS and not is_text:
+            raise InputError(
+                f"{path}: column {column.name!r} holds {column.type}, text is wanted: it holds no pairs of ours"
+            )

@@ -8,7 +8,7 @@ from typing import Any
 from augment import __version__
 from augment.errors import InputError
 from pipelines.console import harmless
-from pipelines.files import beside, remove_temporaries, write_whole
+from pipelines.files import UNSEALED, beside, remove_temporaries, seal, write_whole
 from pipelines.lock import locked_file
 from pipelines.look.figures import (
     QUANTILE_NAMES,
@@ -30,7 +30,7 @@ ROWS_PER_REASON = 3
 MOST_REASONS = 8
 LONGEST = 1_000
 GENERATOR = "Twinviews"
-MARK = f'<meta name="generator" content="{GENERATOR} '
+MARK = f'<meta name="generator" content="{GENERATOR} '.encode()
 KINDS = {"sentences": "Sentences", "view": "View of sentences", "pairs": "Pairs of views"}
 DEFINITIONS = (
     "Lengths are in characters. Quantiles are given to four digits. chrF is the sentence-level chrF2 of sacrebleu, "
@@ -94,10 +94,7 @@ def check_report(path: Path, out: Path, *, overwrite: bool) -> Opened:
 def _check_free(out: Path, *, overwrite: bool) -> None:
     if not out.exists():
         return
-    ours = False
-    if out.is_file():
-        with out.open("rb") as stream:
-            ours = MARK.encode() in stream.read(1_000)
+    ours = out.is_file() and MARK in out.read_bytes()[:1_000]
     if not (ours and overwrite):
         raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if ours else ""))
 
@@ -119,7 +116,8 @@ def report_html(opened: Opened, page: Page) -> str:
     samplings = {title: Sampling(opened, wanted) for title, wanted in _wanted(opened, page).items()}
     found = statistics(opened, sample=page.sample, seed=page.seed, also=[each.count for each in samplings.values()])
     groups = [_group(opened.kind, title, each.sample()) for title, each in samplings.items()]
-    return environment.get_template("report.html").render(_content(opened, found, page, groups))
+    html = environment.get_template("report.html").render(_content(opened, found, page, groups))
+    return seal(f"{html}<!-- checksum {UNSEALED} -->\n")
 
 
 def _shown(value: Any) -> Any:  # noqa: ANN401 - whatever a template puts out

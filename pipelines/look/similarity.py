@@ -47,32 +47,33 @@ class SelfBleu:
     """
 
     def __init__(self, tokenize: str = "13a") -> None:
+        self.tokenize = tokenize
         self._metric = _bleu(tokenize)
         self._rows = 0
-        self._counted: list[list[int]] = []
+        self._counted: list[int] = []
 
     def add(self, view_a: Sequence[str], view_b: Sequence[str]) -> None:
         """Count the n-grams of more rows."""
-        if not view_a:
-            return
-        part = self._metric.corpus_score(list(view_a), [list(view_b)])
-        self._count([[*part.counts], [*part.totals], [part.sys_len, part.ref_len]], len(view_a))
+        if view_a:
+            part = self._metric.corpus_score(list(view_a), [list(view_b)])
+            self._count([*part.counts, *part.totals, part.sys_len, part.ref_len], len(view_a))
 
     def absorb(self, other: "SelfBleu") -> None:
         """Count in what another one counted, under the same tokenizer."""
         if other._rows:
             self._count(other._counted, other._rows)
 
-    def _count(self, counted: Sequence[Sequence[int]], rows: int) -> None:
-        before = self._counted or [[0] * len(each) for each in counted]
-        self._counted = [[a + b for a, b in zip(*both, strict=True)] for both in zip(before, counted, strict=True)]
+    def _count(self, counted: Sequence[int], rows: int) -> None:
+        before = self._counted or [0] * len(counted)
+        self._counted = [one + two for one, two in zip(before, counted, strict=True)]
         self._rows += rows
 
     def score(self) -> Bleu | None:
         """The BLEU of all rows; None if there are none."""
         if not self._rows:
             return None
-        correct, total, (here, there) = self._counted
+        *counts, here, there = self._counted
+        correct, total = counts[: len(counts) // 2], counts[len(counts) // 2 :]
         metric = self._metric
         score = metric.compute_bleu(correct, total, here, there, smooth_method=metric.smooth_method).score
         return Bleu(score, _signature(metric), self._rows)

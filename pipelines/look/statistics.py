@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 from pipelines.look.distribution import Summary
-from pipelines.look.opened import Opened
+from pipelines.look.opened import Opened, check_text
 from pipelines.look.sample import Drawing
 from pipelines.look.similarity import Bleu, SelfBleu, chrf, chrf_signature, tokenizer_for
 from pipelines.look.tally import Tally, tally_pairs, tally_sentences, tally_view, words_changed
@@ -109,20 +109,24 @@ def statistics(
     Raises:
         InputError: A file of it cannot be read.
     """
-    counted = _Counted(opened)
+    whole, parts = Tally(), dict[str, Tally]()
     texts = TEXTS.get(opened.kind, ())
     drawing = Drawing(lambda table: _have_all(table, texts))
     for table in opened.chunks():
+        check_text(opened.path, table.schema)
         for look in (*also, drawing.count):
             look(table)
-        for part, rows in counted.split(table):
-            TALLIES[opened.kind](part.tally, rows)
+        for tally, rows in _split(table, opened.kind, whole, parts):
+            TALLIES[opened.kind](tally, rows)
     if texts:
         every = range(drawing.total)
         places = every if sample == 0 or sample >= len(every) else sorted(Random(seed).sample(every, sample))
         for table in drawing.fetch(opened, places):
-            counted.compare(_compared(table, opened.kind))
-    return counted.statistics(seed)
+            for tally, rows in _split(_compared(table, opened.kind), opened.kind, whole, parts):
+                _compare(tally, rows)
+            _count_ngrams(table, opened.kind, whole, parts)
+    several = sorted(parts.items(), key=lambda each: (-each[1].rows, each[0])) if len(parts) > 1 else []
+    return _summed_up(whole, seed, {name: _summed_up(part, seed, {}) for name, part in several})
 
 
 def _compared(table: Any, kind: str) -> Any:  # noqa: ANN401 - pyarrow tables
@@ -137,85 +141,63 @@ def _compared(table: Any, kind: str) -> Any:  # noqa: ANN401 - pyarrow tables
     return compared
 
 
-class _Part:
-    """One combination of views, or all rows."""
+def _split(table: Any, kind: str, whole: Tally, parts: dict[str, Tally]) -> Iterator[tuple[Tally, Any]]:  # noqa: ANN401
+    """The rows with their tally, and of pairs those of each combination of views with theirs."""
+    import pyarrow.compute as pc
 
-    def __init__(self) -> None:
-        self.tally = Tally()
-        self.bleu: SelfBleu | None = None
-        self.sampled = 0
-
-    def compare(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow table
-        """Take compared rows of the sample in."""
-        self.sampled += table.num_rows
-        for name in CHRF:
-            if name in table.schema.names:
-                self.tally.measure(name, table.column(name).to_numpy())
-        if "edits" in table.schema.names:
-            self.tally.share("words_changed", *words_changed(table.select(["text", "edits"]).to_pylist()))
-
-    def statistics(self, seed: int, parts: Mapping[str, Statistics]) -> Statistics:
-        """What was found out."""
-        tally = self.tally
-        blank = {name for name in ("edits", "alternatives") if name in tally.measures and tally.measures[name].is_blank}
-        left_out = blank | ({"words_changed"} if "edits" in blank else set())
-        measures = {name: each.summary() for name, each in tally.measures.items() if name not in left_out}
-        scores = {name: each.summary() for name, each in tally.scores.items()}
-        return Statistics(
-            rows=tally.rows,
-            shares={name: Share(*share) for name, share in tally.shares.items() if name not in left_out},
-            measures={name: each for name, each in measures.items() if each is not None},
-            scores={name: each for name, each in scores.items() if each is not None},
-            values={name: dict(_most_common(counts)) for name, counts in tally.values.items()},
-            sampled=self.sampled,
-            seed=seed,
-            chrf_signature=chrf_signature() if self.sampled else None,
-            self_bleu=self.bleu.score() if self.bleu else None,
-            parts=parts,
-        )
+    yield whole, table
+    if kind != "pairs" or not table.num_rows:
+        return
+    names = [pc.fill_null(table.column(f"{side}_name"), "?") for side in ("view_a", "view_b")]
+    joined = pc.binary_join_element_wise(*names, " x ")
+    for name in pc.unique(joined).to_pylist():
+        known = name if name in parts or len(parts) < MOST_PARTS else OTHERS
+        yield parts.setdefault(known, Tally()), table.filter(pc.equal(joined, name))
 
 
-class _Counted:
-    """All rows, and for pairs each combination of views for itself."""
+def _compare(tally: Tally, table: Any) -> None:  # noqa: ANN401 - a pyarrow table
+    """Take compared rows of the sample in."""
+    tally.sampled += table.num_rows
+    for name in CHRF:
+        if name in table.schema.names:
+            tally.measure(name, table.column(name).to_numpy())
+    if "edits" in table.schema.names:
+        tally.share("words_changed", *words_changed(table.select(["text", "edits"]).to_pylist()))
 
-    def __init__(self, opened: Opened) -> None:
-        self._whole = _Part()
-        self._parts: dict[str, _Part] = {}
-        self._is_pairs = opened.kind == "pairs"
-        self._tokenize: str | None = None
 
-    def compare(self, table: Any) -> None:  # noqa: ANN401 - a pyarrow table
-        """Take compared rows of the sample in; n-grams are counted once, for the combination that a row belongs to."""
-        for part, rows in self.split(table):
-            part.compare(rows)
-            if self._is_pairs and part is not self._whole:
-                one, two = (rows.column(name).to_pylist() for name in ("view_a", "view_b"))
-                self._tokenize = self._tokenize or tokenizer_for(one)
-                part.bleu = part.bleu or SelfBleu(self._tokenize)
-                part.bleu.add(one, two)
+def _count_ngrams(table: Any, kind: str, whole: Tally, parts: dict[str, Tally]) -> None:  # noqa: ANN401 - as above
+    """Count n-grams of pairs for BLEU, once: all rows have what their combinations have together."""
+    for tally, rows in _split(table, kind, whole, parts):
+        if tally is whole:
+            continue
+        one, two = (rows.column(name).to_pylist() for name in ("view_a", "view_b"))
+        if whole.bleu is None:
+            whole.bleu = SelfBleu(tokenizer_for(one))
+        part = SelfBleu(whole.bleu.tokenize)
+        part.add(one, two)
+        whole.bleu.absorb(part)
+        tally.bleu = tally.bleu or SelfBleu(whole.bleu.tokenize)
+        tally.bleu.absorb(part)
 
-    def split(self, table: Any) -> Iterator[tuple[_Part, Any]]:  # noqa: ANN401 - a pyarrow table
-        """The rows, and those of each combination of views."""
-        import pyarrow.compute as pc
 
-        yield self._whole, table
-        if not self._is_pairs or not table.num_rows:
-            return
-        names = [pc.fill_null(table.column(f"{side}_name"), "?") for side in ("view_a", "view_b")]
-        joined = pc.binary_join_element_wise(*names, " x ")
-        for name in pc.unique(joined).to_pylist():
-            known = name if name in self._parts or len(self._parts) < MOST_PARTS else OTHERS
-            yield self._parts.setdefault(known, _Part()), table.filter(pc.equal(joined, name))
-
-    def statistics(self, seed: int) -> Statistics:
-        """What was found out, by combination where there are several."""
-        for part in self._parts.values():
-            if part.bleu is not None:
-                self._whole.bleu = self._whole.bleu or SelfBleu(self._tokenize or "13a")
-                self._whole.bleu.absorb(part.bleu)
-        parts = sorted(self._parts.items(), key=lambda each: (-each[1].tally.rows, each[0]))
-        several = parts if len(parts) > 1 else []
-        return self._whole.statistics(seed, {name: part.statistics(seed, {}) for name, part in several})
+def _summed_up(tally: Tally, seed: int, parts: Mapping[str, Statistics]) -> Statistics:
+    """What was counted, without what there is nothing of."""
+    blank = {name for name in ("edits", "alternatives") if name in tally.measures and tally.measures[name].is_blank}
+    left_out = blank | ({"words_changed"} if "edits" in blank else set())
+    measures = {name: each.summary() for name, each in tally.measures.items() if name not in left_out}
+    scores = {name: each.summary() for name, each in tally.scores.items()}
+    return Statistics(
+        rows=tally.rows,
+        shares={name: Share(*share) for name, share in tally.shares.items() if name not in left_out},
+        measures={name: each for name, each in measures.items() if each is not None},
+        scores={name: each for name, each in scores.items() if each is not None},
+        values={name: dict(_most_common(counts)) for name, counts in tally.values.items()},
+        sampled=tally.sampled,
+        seed=seed,
+        chrf_signature=chrf_signature() if tally.sampled else None,
+        self_bleu=tally.bleu.score() if tally.bleu else None,
+        parts=parts,
+    )
 
 
 def _have_all(table: Any, names: Sequence[str]) -> "NDArray[np.bool_]":  # noqa: ANN401 - a pyarrow table

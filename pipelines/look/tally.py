@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.filters.special_tokens import TOKENS
 from pipelines.look.distribution import Distribution
+from pipelines.look.similarity import SelfBleu
 from pipelines.pairs import PAIR_COLUMNS
 
 if TYPE_CHECKING:
@@ -25,10 +26,15 @@ RANGES: Mapping[str, tuple[float, float]] = {
 
 
 class Tally:
-    """What was counted so far: shares as (rows, of how many), distributions, values by column."""
+    """What was counted so far: shares as (rows, of how many), distributions, values by column.
+
+    Of `sampled` rows there are slow measures as well, and of pairs the BLEU of their views.
+    """
 
     def __init__(self) -> None:
         self.rows = 0
+        self.sampled = 0
+        self.bleu: SelfBleu | None = None
         self.shares: dict[str, tuple[int, int]] = {}
         self.measures: dict[str, Distribution] = {}
         self.scores: dict[str, Distribution] = {}

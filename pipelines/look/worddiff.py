@@ -1,12 +1,13 @@
 """What became of a text, word by word: from the edits that a view recorded, or by comparing the two."""
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any, Literal, NamedTuple, TypeAlias
+
+import regex
 
 Change: TypeAlias = Literal["same", "removed", "added"]
 
@@ -15,11 +16,13 @@ UNSPACED = re.compile(
     "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff]"
 )
 """Characters of scripts without spaces between words (Thai, Lao, Burmese, Khmer, Japanese, Chinese)."""
-JOINERS = "\u200c\u200d"
-APOSTROPHES = "'’‘-\u2010\u2011"
-REGIONAL = ("\U0001f1e6", "\U0001f1ff")
-SKIN_TONES = ("\U0001f3fb", "\U0001f3ff")
-TAGS = ("\U000e0020", "\U000e007f")
+WORD = regex.compile(
+    r"(?P<space>\s*+)(?P<word>{letter}+(?:['’‘\-‐‑]{letter}+)*|(?!\s)\X|\Z)".format(
+        letter=rf"(?:(?!{UNSPACED.pattern})[\p{{L}}\p{{N}}_]\p{{M}}*[\u200c\u200d]*\p{{M}}*)"
+    )
+)
+"""A word with its accents and apostrophes, or one sign (an emoji with all its parts, a letter of an unspaced script),
+and the white space before it; the last one is empty and has the white space at the end."""
 MOST_COMPARISONS = 1_000_000
 """Pairs of equal words beyond which two texts are not compared in full: it would take minutes."""
 AROUND = 120
@@ -95,41 +98,7 @@ def split(text: str) -> list[Word]:
 
     Combining marks, emoji sequences and contractions stay whole.
     """
-    found = []
-    at = 0
-    while at < len(text):
-        start = at
-        while start < len(text) and text[start].isspace():
-            start += 1
-        end = start
-        while end < len(text) and not text[end].isspace() and (end == start or _belongs(text, start, end)):
-            end += 1
-        found.append(Word(text[at:start], text[start:end]))
-        at = end
-    if not found or found[-1].text:
-        found.append(Word("", ""))
-    return found
-
-
-def _belongs(text: str, start: int, at: int) -> bool:
-    """Whether the character at `at` belongs to the word that began at `start`."""
-    char, before = text[at], text[at - 1]
-    if char in JOINERS or unicodedata.category(char).startswith("M") or _within(char, SKIN_TONES, TAGS):
-        return True
-    if before in JOINERS or (_within(char, REGIONAL) and _within(before, REGIONAL)):
-        return before in JOINERS or (at - start) % 2 == 1
-    if char in APOSTROPHES:
-        return _is_letter(text[start]) and before not in APOSTROPHES and _is_letter(text[at + 1 : at + 2])
-    return _is_letter(text[start]) and _is_letter(char)
-
-
-def _within(char: str, *ranges: tuple[str, str]) -> bool:
-    return any(first <= char <= last for first, last in ranges)
-
-
-def _is_letter(char: str) -> bool:
-    """Whether a character makes words with those beside it."""
-    return (char.isalnum() or char == "_") and not UNSPACED.match(char)
+    return [Word(*found.group("space", "word")) for found in WORD.finditer(text)]
 
 
 def _compared(before: Sequence[Word], after: Sequence[Word]) -> Iterator[Piece]:

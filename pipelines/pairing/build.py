@@ -9,11 +9,11 @@ from typing import Any, cast
 from augment.errors import InputError, TwinviewsError
 from pipelines.console import note, show, show_json, table
 from pipelines.filter import Filter, make_filter
-from pipelines.pairing.candidates import VIEW_POLICIES, PairSource, Policy, ViewPolicy
-from pipelines.pairing.mixture import Mixture, ingredients
-from pipelines.pairing.nli import Entailment, nli_sources
+from pipelines.pairing.mixture import ingredients, mixture
+from pipelines.pairing.nli import entailment, nli_sources
+from pipelines.pairing.source import VIEW_POLICIES, PairSource, Policy, ViewPolicy
 from pipelines.pairing.views import check_views, pair_views, preview_views
-from pipelines.pairing.writing import Pairs, PairsJob, write_pairs
+from pipelines.pairing.write import Pairs, PairsJob, write_pairs
 from pipelines.views.run import REAL_WEIGHTS, STARTER, Execution
 from pipelines.views.sentences import sentences_for
 
@@ -86,8 +86,18 @@ def build_pairs(
             )
     with ExitStack() as held:
         source = _source(options, running, held)
-        job = PairsJob(source, filters, _recipe_options(options, source, filters), options.shards)
-        pairs = write_pairs(job, out, rejects=rejects, overwrite=overwrite)
+        job = PairsJob(
+            source,
+            filters,
+            out,
+            rejects,
+            options.shards,
+            _recipe_options(options, source, filters),
+            overwrite,
+            running.runtime,
+            running.workers,
+        )
+        pairs = write_pairs(job)
     _report(pairs)
     return pairs
 
@@ -106,21 +116,17 @@ def _report(pairs: Pairs) -> None:
 def _source(options: PairsOptions, running: Execution, held: ExitStack) -> PairSource:
     """Where the policy's candidates come from, open as long as `held` is."""
     if options.policy == "mixture":
-        return _mixture(options)
+        return mixture(ingredients(options.mix), options.seed or 0, options.limit, repeat=options.repeat)
     if options.policy == "entailment":
-        return Entailment(held.enter_context(nli_sources(options.sources)), options.limit)
+        return entailment(held.enter_context(nli_sources(options.sources)), options.limit)
     sentences = sentences_for(options.sources)
     return pair_views(options.policy, options.views, sentences, options.seed, options.limit, running)
-
-
-def _mixture(options: PairsOptions) -> Mixture:
-    return Mixture(ingredients(options.mix), options.seed or 0, options.limit, options.repeat)
 
 
 def _recipe_options(options: PairsOptions, source: PairSource, filters: Sequence[Filter]) -> dict[str, Any]:
     """The options as `--config` takes them, filters resolved."""
     written = [each.spec.text() for each in filters][int(options.drop_identical) :]
-    views = [*options.views] or (source.params().get("view") if options.policy in VIEW_POLICIES else None)
+    views = [*options.views] or (source.params.get("view") if options.policy in VIEW_POLICIES else None)
     return {
         "sources": list(options.sources) or None,
         "pairs": options.policy,
@@ -143,9 +149,8 @@ def preview_pairs(options: PairsOptions, running: Execution, out: Path, rejects:
     filters = [each.spec.text() for each in make_filters(options, running)]
     preview: dict[str, Any] = {"out": str(out), "pairs": options.policy}
     if options.policy == "mixture":
-        mixture = _mixture(options)
-        parts = zip(mixture.parts, mixture.shares, strict=True)
-        preview["draw"] = {part.name: count for part, count in parts}
+        mixed = mixture(ingredients(options.mix), options.seed or 0, options.limit, repeat=options.repeat)
+        preview["draw"] = {part.name: count for part, count in zip(mixed.parts, mixed.counts, strict=True)}
     elif options.policy == "entailment":
         with nli_sources(options.sources) as sources:
             preview["sources"] = {each.source.name: f"{each.columns.text} and {each.columns.pair}" for each in sources}

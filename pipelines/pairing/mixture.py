@@ -2,18 +2,18 @@
 
 import hashlib
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
-from typing import Any, Literal
+from typing import Any
 
 import xxhash
 
 from augment.errors import InputError
 from pipelines.files import sha256_of
 from pipelines.filter import About, about_name
-from pipelines.pairing.candidates import Rows, candidates
+from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource
 from pipelines.pairs import PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Input
 from pipelines.shards import BATCH_ROWS, read_table
@@ -91,81 +91,52 @@ def shares(parts: Sequence[Ingredient], limit: int | None, *, repeat: bool) -> l
     return counts
 
 
-@dataclass(frozen=True, slots=True)
-class Mixture:
-    """A mixture: pairs of every part, drawn and interleaved by a seed; each part keeps its own order.
+@dataclass(frozen=True)
+class Mixture(PairSource):
+    """Pairs of every part, drawn and interleaved by a seed; each part keeps its own order.
 
-    Nothing is held in memory but a batch of each part.
+    Nothing is held in memory but some batches of each part.
     """
 
-    parts: Sequence[Ingredient]
-    seed: int = 0
-    limit: int | None = None
-    repeat: bool = False
-    policy: Literal["mixture"] = "mixture"
-    unit: str = "drawn"
-    ways: int = 1
-
-    @property
-    def shares(self) -> list[int]:
-        """How many pairs of each part are drawn."""
-        return shares(self.parts, self.limit, repeat=self.repeat)
-
-    def params(self) -> Mapping[str, Any]:
-        """The parts' names, which stand in the rows, their weights, and whether pairs are repeated."""
-        return {"mix": {part.name: str(part.weight) for part in self.parts}, "repeat": self.repeat}
-
-    def inputs(self) -> list[Input]:
-        """The files of pairs."""
-        return [Input(name=part.name, sha256=part.sha256, rows=part.rows) for part in self.parts]
-
-    def made_by(self) -> dict[str, str]:
-        """The parts, their weights, and how much of each is drawn."""
-        return {
-            part.name: f"weight {part.weight}, {count:,} drawn of {part.rows:,}"
-            for part, count in zip(self.parts, self.shares, strict=True)
-        }
-
-    def columns(self) -> Mapping[str, Any]:
-        """`source`, the name of the part, and what all parts have beyond the columns of pairs."""
-        import pyarrow as pa
-
-        schemas = [read_table(file.path, file.sha256).schema for part in self.parts for file in part.files]
-        common = {field.name: field.type for field in schemas[0] if all(_has(schema, field) for schema in schemas)}
-        extra = {name: kind for name, kind in common.items() if name not in (*PAIR_COLUMNS, SOURCE)}
-        return {SOURCE: pa.string(), **extra}
+    parts: Sequence[Ingredient] = ()
+    counts: Sequence[int] = ()
 
     def about(self, name: str) -> About:
         """What the name of a side says of it."""
         return about_name(name)
 
-    def candidates(self) -> Iterator[Any]:
-        """A candidate a pair that is drawn; which part comes next is drawn by what is left of each."""
+    def tasks(self) -> Iterator[Candidates]:
+        """The pairs that are drawn; which part comes next is drawn by what is left of each."""
         import numpy as np
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        schema = pa.schema([*((name, pa.string()) for name in PAIR_COLUMNS), *self.columns().items()])
-        schema = schema.remove(schema.get_field_index(SOURCE))
+        more = [(name, kind) for name, kind in self.columns.items() if name != SOURCE]
+        schema = pa.schema([*((name, pa.string()) for name in PAIR_COLUMNS), *more])
         drawn = [
-            Rows(_drawn(part, count, schema, _generator(self.seed, str(number))))
-            for number, (part, count) in enumerate(zip(self.parts, self.shares, strict=True))
+            _drawn(part, count, schema, _generator(self.seed, str(number)))
+            for number, (part, count) in enumerate(zip(self.parts, self.counts, strict=True))
         ]
         order = self._order()
-        while numbers := list(islice(order, BATCH_ROWS)):
-            counts = np.bincount(numbers, minlength=len(drawn))
-            taken = [rows.take(count) for rows, count in zip(drawn, counts.tolist(), strict=True) if count]
+        waiting = [schema.empty_table() for _ in drawn]
+        while numbers := list(islice(order, TASK_ROWS)):
+            taken = []
+            for number, count in enumerate(np.bincount(numbers, minlength=len(drawn)).tolist()):
+                while len(waiting[number]) < count:
+                    waiting[number] = pa.concat_tables([waiting[number], next(drawn[number])])
+                taken.append(waiting[number].slice(0, count))
+                waiting[number] = waiting[number].slice(count)
             # Row k of a part goes where its number stands for the k-th time.
             places = np.argsort(np.argsort(numbers, kind="stable"))
-            pairs = pa.concat_batches(taken).take(pa.array(places))
+            pairs = pa.concat_batches([pa.concat_tables(taken).take(places).combine_chunks().to_batches()[0]])
             source = pa.array([self.parts[number].name for number in numbers])
             whole = pc.and_(pairs["view_a"].is_valid(), pairs["view_b"].is_valid())
-            reason = pc.if_else(whole, None, "a view is missing")
-            yield candidates(dict(zip(schema.names, pairs.columns, strict=True)) | {SOURCE: source}, reason, source)
+            reasons = pc.if_else(whole, pa.scalar(None, pa.string()), "a view is missing")
+            yield Candidates(pairs.append_column(SOURCE, source), reasons, source)
 
     def _order(self) -> Iterator[int]:
         """The number of the part that each pair comes from."""
-        left = self.shares
+        left = list(self.counts)
         draw = _generator(self.seed, "order")
         for total in range(sum(left), 0, -1):
             place, number = int(draw.random() * total), 0
@@ -176,7 +147,30 @@ class Mixture:
             yield number
 
 
-def _generator(seed: int, name: str) -> random.Random:
+def mixture(parts: Sequence[Ingredient], seed: int = 0, limit: int | None = None, *, repeat: bool = False) -> Mixture:
+    """Mix pairs: their columns, `source`, which names the part, and what all parts have beyond these."""
+    import pyarrow as pa
+
+    schemas = [read_table(file.path, file.sha256).schema for part in parts for file in part.files]
+    common = [field for field in schemas[0] if all(_has(schema, field) for schema in schemas)]
+    counts = shares(parts, limit, repeat=repeat)
+    drawn = zip(parts, counts, strict=True)
+    return Mixture(
+        policy="mixture",
+        unit="drawn",
+        inputs=[Input(name=part.name, sha256=part.sha256, rows=part.rows) for part in parts],
+        params={"mix": {part.name: str(part.weight) for part in parts}, "repeat": repeat},
+        made_by={part.name: f"weight {part.weight}, {count:,} drawn of {part.rows:,}" for part, count in drawn},
+        columns={SOURCE: pa.string()}
+        | {field.name: field.type for field in common if field.name not in (*PAIR_COLUMNS, SOURCE)},
+        seed=seed,
+        limit=limit,
+        parts=parts,
+        counts=counts,
+    )
+
+
+def _generator(seed: int | None, name: str) -> random.Random:
     return random.Random(xxhash.xxh64_intdigest(f"{seed}|{name}".encode()))
 
 
@@ -185,26 +179,27 @@ def _drawn(part: Ingredient, count: int, schema: Any, draw: random.Random) -> It
     import pyarrow as pa
 
     while count >= part.rows:
-        yield from _batches(part, schema)
+        yield from _tables(part, schema)
         count -= part.rows
     unseen = part.rows
-    for batch in _batches(part, schema) if count else ():
+    for table in _tables(part, schema) if count else ():
         taken = []
-        for row in range(batch.num_rows):
+        for row in range(table.num_rows):
             # random() alone draws the same numbers under every version of Python.
             if count and draw.random() * unseen < count:
                 taken.append(row)
                 count -= 1
             unseen -= 1
-        yield batch.take(pa.array(taken, pa.int64()))
+        yield table.take(pa.array(taken, pa.int64()))
         if not count:
             return
 
 
-def _batches(part: Ingredient, schema: Any) -> Iterator[Any]:  # noqa: ANN401 - a pyarrow schema, and record batches
+def _tables(part: Ingredient, schema: Any) -> Iterator[Any]:  # noqa: ANN401 - a pyarrow schema, and tables
     for file in part.files:
-        for batch in read_table(file.path, file.sha256).select(schema.names).to_batches(max_chunksize=BATCH_ROWS):
-            yield batch.cast(schema)
+        table = read_table(file.path, file.sha256).select(schema.names)
+        for start in range(0, table.num_rows, BATCH_ROWS):
+            yield table.slice(start, BATCH_ROWS).cast(schema)
 
 
 def _has(schema: Any, field: Any) -> bool:  # noqa: ANN401 - a pyarrow schema and field

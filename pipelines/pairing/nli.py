@@ -2,26 +2,26 @@
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice, repeat
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import xxhash
 
 from augment.errors import InputError
-from pipelines.filter import About
 from pipelines.ingest import normalise
-from pipelines.pairing.candidates import candidates
+from pipelines.pairing.source import Candidates, PairSource
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import Input
+from pipelines.reading.columnar import opened_arrow
 from pipelines.reading.lines import read_lines
 from pipelines.reading.rows import Columns, listed
 from pipelines.reading.sources import Source, check_source, load_hub, read_rows
-from pipelines.shards import BATCH_ROWS
+from pipelines.seen import Seen
 
 PREMISES = ("sentence1", "premise", "ori_sentence")
 HYPOTHESES = ("sentence2", "hypothesis", "new_sentence")
@@ -33,14 +33,6 @@ SIDES = ("premise", "hypothesis")
 EXAMPLE = "give e.g. snli_1.0_train.jsonl, multinli_1.0_train.txt or hf:snli"
 
 
-class NliRow(NamedTuple):
-    """One row of an NLI corpus; the label is lower case, None where annotators did not agree on one."""
-
-    premise: str
-    hypothesis: str
-    label: str | None
-
-
 @dataclass(frozen=True, slots=True)
 class NliSource:
     """An NLI source that was looked at: which columns it has, and the names of its labels where it numbers them."""
@@ -49,15 +41,15 @@ class NliSource:
     columns: Columns
     label_names: Sequence[str] | None = None
 
-    def rows(self) -> Iterator[NliRow]:
-        """Stream the rows, texts in NFC and without outer white space.
+    def batches(self) -> Iterator[tuple[list[str], list[str], list[str | None]]]:
+        """Premises, hypotheses (both normalised) and labels in lower case, None where annotators did not agree on one.
 
         Raises:
             InputError: A row that cannot be read, or labels that are numbers without names.
         """
-        for row in read_rows(self.source, self.columns):
-            premise, hypothesis = normalise(row.text), normalise(row.pair or "")
-            yield from repeat(NliRow(premise, hypothesis, self._label(row.label)), row.repeats)
+        for rows in read_rows(self.source, self.columns):
+            texts = [normalise(text) for text in rows.texts]
+            yield texts, [normalise(pair or "") for pair in rows.pairs], [self._label(each) for each in rows.labels]
 
     def _label(self, label: str | None) -> str | None:
         text = (label or "").strip().lower()
@@ -109,7 +101,8 @@ def _columns_of(source: Source) -> tuple[list[str], Sequence[str] | None]:
     if source.format in ("hub", "parquet", "arrow"):
         schema = _schema_of(source)
         return list(schema.names), _label_names(schema)
-    line = next((line.text for line in read_lines(source.path, source.name) if line.text.strip()), "")
+    lines = chain.from_iterable(read_lines(source.path, source.name))
+    line = next((line for line in lines if line.strip()), "")
     if source.format == "jsonl":
         try:
             first = json.loads(line)
@@ -129,10 +122,8 @@ def _schema_of(source: Source) -> Any:  # noqa: ANN401 - a pyarrow schema
     try:
         if source.format == "parquet":
             return pq.read_schema(source.path)
-        with pa.memory_map(str(source.path)) as mapped:
-            is_file = mapped.read(6) == b"ARROW1"
-            mapped.seek(0)
-            return (pa.ipc.open_file if is_file else pa.ipc.open_stream)(mapped).schema
+        with opened_arrow(source.path) as reader:
+            return reader.schema
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(
             f"{source.name} is no {source.format.title()} file, or damaged ({error}): get it again"
@@ -148,60 +139,57 @@ def _label_names(schema: Any) -> Sequence[str] | None:  # noqa: ANN401 - a pyarr
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Entailment:
+@dataclass(frozen=True)
+class Entailment(PairSource):
     """The entailed pairs of NLI sources (of their first `limit` rows), each once."""
 
-    sources: Sequence[NliSource]
-    limit: int | None = None
-    policy: Literal["entailment"] = "entailment"
-    unit: str = "rows"
-    ways: int = 1
-    seed: int | None = None
+    sources: Sequence[NliSource] = ()
 
-    def params(self) -> Mapping[str, Any]:
-        """Nothing beside the inputs."""
-        return {}
-
-    def inputs(self) -> list[Input]:
-        """The sources."""
-        return [Input(name=each.source.name, sha256=each.source.sha256) for each in self.sources]
-
-    def made_by(self) -> dict[str, str]:
-        """The columns of each source."""
-        return {each.source.name: f"{each.columns.text} and {each.columns.pair}" for each in self.sources}
-
-    def columns(self) -> Mapping[str, Any]:
-        """Nothing beyond what all pairs have: the label of all of them is the same."""
-        return {}
-
-    def about(self, name: str) -> About:
-        """Its name alone."""
-        return About(name)
-
-    def candidates(self) -> Iterator[Any]:
+    def tasks(self) -> Iterator[Candidates]:
         """A candidate a row: those that are not entailed or were there already come with that reason."""
-        import pyarrow as pa
+        left = self.limit
+        with TemporaryDirectory() as spool:
+            seen = Seen(Path(spool))
+            for source in self.sources:
+                part = source.source.name if len(self.sources) > 1 else None
+                for premises, hypotheses, labels in source.batches():
+                    if left == 0:
+                        return
+                    yield _candidates(premises[:left], hypotheses[:left], labels[:left], part, seen)
+                    left = None if left is None else max(0, left - len(premises))
 
-        # One 64-bit integer a pair, as ingest keeps of a sentence.
-        seen: set[int] = set()
-        rows = islice(((each, row) for each in self.sources for row in each.rows()), self.limit)
-        while batch := list(islice(rows, BATCH_ROWS)):
-            ids, reasons = [], []
-            for _, (premise, hypothesis, label) in batch:
-                number = xxhash.xxh64_intdigest(f"{premise}\t{hypothesis}".encode())
-                reason = _reason(premise, hypothesis, label)
-                if reason is None and number in seen:
-                    reason = "exact duplicate"
-                elif reason is None:
-                    seen.add(number)
-                ids.append(f"{number:016x}")
-                reasons.append(reason)
-            premises, hypotheses = ([row[column] for _, row in batch] for column in (0, 1))
-            names = (pa.repeat(side, len(batch)) for side in SIDES)
-            columns = zip(PAIR_COLUMNS, (ids, premises, premises, hypotheses, *names), strict=True)
-            part = [each.source.name for each, _ in batch] if len(self.sources) > 1 else [None] * len(batch)
-            yield candidates(dict(columns), pa.array(reasons, pa.string()), pa.array(part, pa.string()))
+
+def entailment(sources: Sequence[NliSource], limit: int | None = None) -> Entailment:
+    """The pairs of NLI sources; the label of all of them is the same, so there is no column of it."""
+    return Entailment(
+        policy="entailment",
+        unit="rows",
+        inputs=[Input(name=each.source.name, sha256=each.source.sha256) for each in sources],
+        made_by={each.source.name: f"{each.columns.text} and {each.columns.pair}" for each in sources},
+        limit=limit,
+        sources=sources,
+    )
+
+
+def _candidates(
+    premises: Sequence[str], hypotheses: Sequence[str], labels: Sequence[str | None], part: str | None, seen: Seen
+) -> Candidates:
+    """Candidates of some rows; of pairs that are the same only the first that was `seen` has no reason."""
+    import numpy as np
+    import pyarrow as pa
+
+    rows = list(zip(premises, hypotheses, labels, strict=True))
+    numbers = [xxhash.xxh64_intdigest(f"{premise}\t{hypothesis}".encode()) for premise, hypothesis, _ in rows]
+    reasons = [_reason(*row) for row in rows]
+    entailed = [place for place, reason in enumerate(reasons) if reason is None]
+    fresh = seen.add(np.array([numbers[place] for place in entailed], dtype=np.uint64))
+    for place, is_new in zip(entailed, fresh.tolist(), strict=True):
+        reasons[place] = None if is_new else "exact duplicate"
+    names = (pa.repeat(side, len(rows)) for side in SIDES)
+    ids = [f"{number:016x}" for number in numbers]
+    columns = dict(zip(PAIR_COLUMNS, (ids, premises, premises, hypotheses, *names), strict=True))
+    parts = pa.array([part] * len(rows), pa.string())
+    return Candidates(pa.RecordBatch.from_pydict(columns), pa.array(reasons, pa.string()), parts)
 
 
 def _reason(premise: str, hypothesis: str, label: str | None) -> str | None:

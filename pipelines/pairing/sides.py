@@ -1,33 +1,29 @@
 """Views as candidates for pairs: their columns laid beside those of the sentences, row by row."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from augment.errors import InputError
 from augment.view import view_attribute
 from pipelines.filter import About, last_hop
 from pipelines.folder import Dataset
-from pipelines.pairing.candidates import Rows, ViewPolicy, candidates
+from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource, ViewPolicy
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import Input
-from pipelines.shards import BATCH_ROWS, iterate_tables
+from pipelines.shards import read_table
 
 ORIGINAL = "original"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Side:
     """One side of a pair: a hypothesis of a view dataset (1 is the view itself), or with None the sentence itself."""
 
     name: str
     dataset: Dataset | None = None
     hypothesis: int = 1
-
-    @property
-    def signature(self) -> str:
-        """What made it."""
-        return self.dataset.plan.signature or self.name if self.dataset else "the sentence itself"
+    columns: Sequence[str] = ()
 
     @property
     def about(self) -> About:
@@ -37,13 +33,6 @@ class Side:
         params = self.dataset.plan.params
         language = params.get(view_attribute(self.dataset.plan.name, "ends_in", "source"))
         return About(self.name, self.dataset.plan.name, None if language is None else last_hop(language))
-
-    def rows(self) -> Rows | None:
-        """What its dataset says of the sentences; None for the sentence itself."""
-        if self.dataset is None:
-            return None
-        more = ["alternatives"] if self.hypothesis > 1 and "alternatives" in _names(self.dataset) else []
-        return _rows(self.dataset, ["id", "view", "status", "reason", *more])
 
 
 class SideColumns(NamedTuple):
@@ -57,8 +46,42 @@ class SideColumns(NamedTuple):
     notes: Any
 
 
-def lay_beside(sentences: Any, side: Side, rows: Rows | None) -> SideColumns:  # noqa: ANN401 - a record batch
-    """A side of a batch of sentences: as many of its `rows` as there are sentences.
+def make_side(name: str, dataset: Dataset, hypothesis: int = 1) -> Side:
+    """A side of a view dataset."""
+    more = ["alternatives"] if hypothesis > 1 and "alternatives" in column_names(dataset) else []
+    return Side(name, dataset, hypothesis, ("id", "view", "status", "reason", *more))
+
+
+def column_names(dataset: Dataset) -> list[str]:
+    """The names of a dataset's columns."""
+    receipt = dataset.receipts[0]
+    return list(read_table(dataset.path / receipt.file, receipt.sha256).schema.names)
+
+
+def _read(dataset: Dataset, columns: Sequence[str], start: int, stop: int) -> Any:  # noqa: ANN401 - a pyarrow table
+    """Some columns of rows start to stop, nulls where there are no more rows; each column is one array."""
+    import pyarrow as pa
+
+    last = min(stop, dataset.rows)
+    if start >= last:
+        first = dataset.receipts[0]
+        table = read_table(dataset.path / first.file, first.sha256).select(columns).slice(0, 0)
+    else:
+        table = dataset.read(start, last).select(columns)
+    none = pa.nulls(stop - start - table.num_rows, pa.null())
+    lacking = pa.table({field.name: none.cast(field.type) for field in table.schema}, schema=table.schema)
+    return pa.concat_tables([table, lacking]).combine_chunks()
+
+
+def _column(table: Any, name: str) -> Any:  # noqa: ANN401 - a pyarrow table and array
+    import pyarrow as pa
+
+    chunks = table.column(name).chunks
+    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
+
+
+def lay_beside(sentences: Any, side: Side, start: int) -> SideColumns:  # noqa: ANN401 - a record batch
+    """A side of the sentences from row `start` on.
 
     Where a view failed, was rejected, was not made or has too few hypotheses, the text is null and a reason is given.
 
@@ -68,11 +91,11 @@ def lay_beside(sentences: Any, side: Side, rows: Rows | None) -> SideColumns:  #
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    none = pa.nulls(sentences.num_rows, pa.string())
-    if rows is None:
+    if side.dataset is None:
+        none = pa.nulls(sentences.num_rows, pa.string())
         return SideColumns(sentences["text"], none, none)
-    parts = rows.take_parts(sentences.num_rows)
-    ids, views, statuses, reasons = (_joined(parts, name, none) for name in ("id", "view", "status", "reason"))
+    table = _read(side.dataset, side.columns, start, start + sentences.num_rows)
+    ids, views, statuses, reasons = (_column(table, name) for name in ("id", "view", "status", "reason"))
     other = pc.index(pc.equal(ids, sentences["id"]), False).as_py()
     if other >= 0:
         there, here = ids[other], sentences["id"][other]
@@ -84,74 +107,36 @@ def lay_beside(sentences: Any, side: Side, rows: Rows | None) -> SideColumns:  #
     )
     unchanged = pc.equal(statuses, "unchanged")
     if side.hypothesis > 1:
-        lists = [each for part in parts for each in _alternatives(part)]
         place = side.hypothesis - 2
+        lists = _column(table, "alternatives").to_pylist() if "alternatives" in side.columns else [None] * len(ids)
         chosen = [each[place] if each is not None and len(each) > place else None for each in lists]
-        views = pc.if_else(views.is_valid(), _joined([{"chosen": pa.array(chosen, pa.string())}], "chosen", none), None)
+        views = pc.if_else(views.is_valid(), pa.array(chosen, pa.string()), None)
         missing = pc.if_else(views.is_valid(), None, pc.coalesce(missing, f"{side.name}: no such hypothesis"))
         unchanged = pc.equal(views, sentences["text"])
     return SideColumns(views, missing, pc.if_else(unchanged, f"{side.name} left it unchanged", None))
 
 
-def _joined(parts: Sequence[Any], name: str, none: Any) -> Any:  # noqa: ANN401 - pyarrow arrays
-    """One column of the parts, with nulls at its end to be as long as `none`."""
-    import pyarrow as pa
-
-    columns = [part[name] for part in parts]
-    lacking = len(none) - sum(map(len, columns))
-    return columns[0] if len(columns) == 1 and not lacking else pa.concat_arrays([*columns, none.slice(0, lacking)])
-
-
-def _alternatives(part: Any) -> list[list[str] | None]:  # noqa: ANN401 - a record batch
-    names = part.schema.names
-    return part["alternatives"].to_pylist() if "alternatives" in names else [None] * part.num_rows
-
-
-@dataclass(frozen=True, slots=True)
-class Pairing:
+@dataclass(frozen=True)
+class Pairing(PairSource):
     """Sentences (the first `limit`) and the sides that are paired; several couples make a pair each a sentence."""
 
-    policy: ViewPolicy
-    sentences: Dataset
-    couples: tuple[tuple[Side, Side], ...]
-    limit: int | None = None
-    unit: str = "sentences"
-    seed: int | None = None
-
-    @property
-    def ways(self) -> int:
-        """A candidate a couple for every sentence."""
-        return len(self.couples)
-
-    def params(self) -> Mapping[str, Any]:
-        """The sides' names, which stand in the rows."""
-        return {"view": [side.name for side in self._sides() if side.dataset is not None]}
-
-    def inputs(self) -> list[Input]:
-        """The sentences and every view dataset, once."""
-        datasets = {str(self.sentences.path): self.sentences}
-        datasets |= {str(side.dataset.path): side.dataset for side in self._sides() if side.dataset is not None}
-        return [Input(name=name, sha256=each.digest, rows=each.rows) for name, each in datasets.items()]
-
-    def made_by(self) -> dict[str, str]:
-        """The sides and their signatures."""
-        return {side.name: side.signature for side in self._sides()}
-
-    def columns(self) -> Mapping[str, Any]:
-        """A label, where the sentences have one."""
-        import pyarrow as pa
-
-        return {"label": pa.string()} if "label" in _names(self.sentences) else {}
+    couples: Sequence[tuple[Side, Side]] = ()
+    sides: Sequence[Side] = ()
+    sentences: Dataset = field(kw_only=True)
 
     def about(self, name: str) -> About:
         """What a side is; a view that does not say its language has that of the sentences."""
-        sides = self._sides()
-        about = next(side.about for side in sides if side.name == name)
-        spoken = next((side.dataset.plan.params.get("source") for side in sides if side.dataset is not None), None)
+        about = next(side.about for side in self.sides if side.name == name)
+        spoken = next((side.dataset.plan.params.get("source") for side in self.sides if side.dataset is not None), None)
         return about if about.language else about._replace(language=spoken)
 
-    def candidates(self) -> Iterator[Any]:
-        """The candidates of a batch of sentences, those of one sentence next to each other.
+    def tasks(self) -> Iterator[tuple[int, int]]:
+        """Ranges of sentences."""
+        rows = self.sentences.rows if self.limit is None else min(self.limit, self.sentences.rows)
+        return ((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS))
+
+    def candidates(self, task: tuple[int, int]) -> Candidates:
+        """The candidates of some sentences, those of one sentence next to each other.
 
         Raises:
             InputError: A view was not made from these sentences.
@@ -159,45 +144,49 @@ class Pairing:
         import numpy as np
         import pyarrow as pa
 
-        sides = [(side, side.rows()) for side in self._sides()]
-        rows = _rows(self.sentences, ["id", "text", *self.columns()])
-        left = self.sentences.rows if self.limit is None else min(self.limit, self.sentences.rows)
-        while left and (sentences := rows.take(min(left, BATCH_ROWS))) is not None:
-            left -= sentences.num_rows
-            laid = {side.name: lay_beside(sentences, side, views) for side, views in sides}
-            couples = pa.concat_batches([self._couple(sentences, laid, one, two) for one, two in self.couples])
-            order = np.arange(couples.num_rows).reshape(self.ways, -1).T.ravel()
-            yield couples if self.ways == 1 else couples.take(pa.array(order))
+        table = _read(self.sentences, ["id", "text", *self.columns], *task)
+        sentences = pa.record_batch([_column(table, name) for name in table.schema.names], schema=table.schema)
+        laid = {side.name: lay_beside(sentences, side, task[0]) for side in self.sides}
+        found = [self._couple(sentences, one.name, two.name, laid) for one, two in self.couples]
+        if self.ways == 1:
+            return found[0]
+        order = pa.array(np.arange(len(sentences) * self.ways).reshape(self.ways, -1).T.ravel())
+        pairs, reasons, parts, notes = zip(*found, strict=True)
+        joined = [pa.concat_arrays(each).take(order) for each in (reasons, parts, *zip(*notes, strict=True))]
+        return Candidates(pa.concat_batches(pairs).take(order), joined[0], joined[1], joined[2:])
 
-    def _couple(
-        self,
-        sentences: Any,  # noqa: ANN401 - a record batch
-        laid: Mapping[str, SideColumns],
-        one: Side,
-        two: Side,
-    ) -> Any:  # noqa: ANN401 - a record batch
+    def _couple(self, sentences: Any, one: str, two: str, laid: dict[str, SideColumns]) -> Candidates:  # noqa: ANN401
         """The candidates of two sides."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        a, b = laid[one.name], laid[two.name]
-        names = (pa.repeat(name, sentences.num_rows) for name in (one.name, two.name))
+        a, b = laid[one], laid[two]
+        names = (pa.repeat(name, len(sentences)) for name in (one, two))
         columns = (sentences["id"], sentences["text"], a.texts, b.texts, *names)
-        pairs = dict(zip(PAIR_COLUMNS, columns, strict=True))
-        pairs |= {name: sentences[name] for name in self.columns()}
-        part = pa.repeat(f"{one.name} x {two.name}", sentences.num_rows) if self.ways > 1 else None
-        return candidates(pairs, pc.coalesce(a.missing, b.missing), part, (a.notes, b.notes))
-
-    def _sides(self) -> list[Side]:
-        return list({side.name: side for couple in self.couples for side in couple}.values())
+        pairs = dict(zip(PAIR_COLUMNS, columns, strict=True)) | {name: sentences[name] for name in self.columns}
+        part = pa.scalar(f"{one} x {two}" if self.ways > 1 else None, pa.string())
+        rows = pa.RecordBatch.from_pydict(pairs)
+        return Candidates(rows, pc.coalesce(a.missing, b.missing), pa.repeat(part, len(sentences)), (a.notes, b.notes))
 
 
-def _rows(dataset: Dataset, names: Sequence[str]) -> Rows:
-    tables = iterate_tables(dataset.path, dataset.receipts)
-    return Rows(batch for table in tables for batch in table.select(list(names)).to_batches())
+def pairing(policy: ViewPolicy, sentences: Dataset, couples: Sequence[tuple[Side, Side]], limit: int | None) -> Pairing:
+    """Pair the sides of each couple; a label of the sentences comes along."""
+    import pyarrow as pa
 
-
-def _names(dataset: Dataset) -> list[str]:
-    """The names of its columns."""
-    table = next(iterate_tables(dataset.path, dataset.receipts[:1]))
-    return list(table.schema.names)
+    sides = list({side.name: side for couple in couples for side in couple}.values())
+    views = {side.name: side.dataset for side in sides if side.dataset is not None}
+    datasets = {str(each.path): each for each in (sentences, *views.values())}
+    made_by = {name: each.plan.signature or name for name, each in views.items()}
+    return Pairing(
+        policy=policy,
+        unit="sentences",
+        inputs=[Input(name=name, sha256=each.digest, rows=each.rows) for name, each in datasets.items()],
+        params={"view": list(views)},
+        made_by={side.name: made_by.get(side.name, "the sentence itself") for side in sides},
+        columns={"label": pa.string()} if "label" in column_names(sentences) else {},
+        limit=limit,
+        ways=len(couples),
+        couples=couples,
+        sides=sides,
+        sentences=sentences,
+    )

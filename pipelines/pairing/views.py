@@ -11,8 +11,8 @@ from augment.view import ViewSpec, view_attribute, view_names
 from pipelines.console import note
 from pipelines.files import locate
 from pipelines.folder import Dataset, finished_dataset
-from pipelines.pairing.candidates import ViewPolicy
-from pipelines.pairing.sides import ORIGINAL, Pairing, Side
+from pipelines.pairing.sides import ORIGINAL, Pairing, Side, make_side, pairing
+from pipelines.pairing.source import ViewPolicy
 from pipelines.plan import Plan, read_plan
 from pipelines.views.run import VIEWS, Execution, make_run, note_starter, plan_run, preview_run
 from pipelines.views.work import ViewRun, build_view
@@ -172,10 +172,10 @@ def pair_views(
             datasets[name] = make_run(view, execution).dataset
         else:
             datasets[name] = view
-    sides = [Side(choice.name, datasets[choice.folder], choice.hypothesis) for choice in choices]
+    sides = [make_side(choice.name, datasets[choice.folder], choice.hypothesis) for choice in choices]
     sentence = Side(ORIGINAL)
     couples = ((sides[0], sides[1]),) if policy == "bsl" else tuple((sentence, side) for side in sides or [sentence])
-    return Pairing(policy, source, couples, limit)
+    return pairing(policy, source, couples, limit)
 
 
 def preview_views(

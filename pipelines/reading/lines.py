@@ -1,11 +1,10 @@
 """Lines of text out of plain, gzip and Zstandard files, with a precise word on what is wrong with one."""
 
 import gzip
-import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO
 
 from augment.errors import InputError, MissingExtraError
 
@@ -14,84 +13,90 @@ CHUNK_BYTES = 1 << 20
 ZSTD_CHUNK_BYTES = 1 << 11
 MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-_LINE = re.compile(rb"([^\r\n]*+)([\r\n]++)")
 
 
-class Line(NamedTuple):
-    """A line without its line end, and its number in the file, from 1; empty lines in a row are one that repeats."""
+def read_lines(path: Path, name: str, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[list[str]]:
+    r"""Stream the lines of a UTF-8 file, many at a time and without their ends; errors call it `name`.
 
-    number: int
-    text: str
-    repeats: int = 1
-
-
-def read_lines(path: Path, name: str, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line]:
-    r"""Stream the lines of a UTF-8 file, which ends in `.gz` or `.zst` when it is compressed; errors call it `name`.
-
-    A line ends with \n, \r\n or \r.
+    A line ends with \n, \r\n or \r. A file whose name ends in `.gz` or `.zst` is compressed. The lines before a bad
+    one are handed over before its error is raised.
 
     Raises:
         InputError: Binary content, invalid UTF-8 (with line number and byte offset), a line of more than
             `max_line_bytes`, a damaged or truncated archive.
         MissingExtraError: A `.zst` file without the package `zstandard`.
     """
-    number = 0
+    number = offset = 0  # lines and bytes that were read before
     try:
-        for number, offset, body, repeats in _cut_lines(_read_chunks(path), max_line_bytes):
-            if len(body) > max_line_bytes:
-                raise InputError(
-                    f"{name}: line {number} is longer than {max_line_bytes:,} bytes: give one sentence a line, "
-                    "or raise --max-line-bytes of `augment ingest`"
-                )
-            mark = len(BYTE_ORDER_MARK) if number == 1 and body.startswith(BYTE_ORDER_MARK) else 0
-            yield Line(number, _decode(body[mark:], name, number, offset + mark), repeats)
+        for data in _whole_lines(_read_chunks(path), max_line_bytes):
+            mark = len(BYTE_ORDER_MARK) if not offset and data.startswith(BYTE_ORDER_MARK) else 0
+            lines = data[mark:].splitlines()
+            try:
+                texts = b"\n".join(lines).decode().split("\n") if lines else []
+            except UnicodeDecodeError:
+                texts = None
+            if texts is None or b"\0" in data or max(map(len, lines), default=0) > max_line_bytes:
+                yield from _until_fault(data[mark:], name, number, offset + mark, max_line_bytes)
+            else:
+                yield texts
+            number, offset = number + len(lines), offset + len(data)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None
 
 
-def _decode(raw: bytes, name: str, number: int, offset: int) -> str:
-    """`raw` as text; `offset` is where it starts in the (unpacked) file, in bytes."""
-    at = raw.find(b"\0")
+def _until_fault(data: bytes, name: str, number: int, offset: int, most: int) -> Iterator[list[str]]:
+    """The lines of `data` before the first bad one, then what is wrong with that as an InputError."""
+    texts: list[str] = []
+    for line in data.splitlines(keepends=True):
+        body = line.rstrip(b"\r\n")
+        try:
+            texts.append(_text(body, name, number + len(texts) + 1, offset, most))
+        except InputError:
+            if texts:
+                yield texts
+            raise
+        offset += len(line)
+
+
+def _text(body: bytes, name: str, number: int, offset: int, most: int) -> str:
+    """A line as text; `offset` is where it starts in the (unpacked) file, in bytes."""
+    if len(body) > most:
+        raise InputError(
+            f"{name}: line {number} is longer than {most:,} bytes: give one sentence a line, "
+            "or raise --max-line-bytes of `augment ingest`"
+        )
+    at = body.find(b"\0")
     if at >= 0:
         raise InputError(
             f"{name} is binary (NUL byte in line {number}, byte {offset + at}): give UTF-8 text, or a "
             ".gz, .zst, .csv, .tsv, .jsonl, .parquet or .arrow file named so"
         )
     try:
-        return raw.decode("utf-8")
+        return body.decode()
     except UnicodeDecodeError as error:
         raise InputError(
             f"{name}: invalid UTF-8 in line {number}, byte {offset + error.start} "
-            f"(0x{raw[error.start]:02x}): convert it, e.g. iconv -f latin1 -t utf-8"
+            f"(0x{body[error.start]:02x}): convert it, e.g. iconv -f latin1 -t utf-8"
         ) from None
 
 
-def _cut_lines(chunks: Iterator[bytes], most: int) -> Iterator[tuple[int, int, bytes, int]]:
-    """Cut bytes into lines: number, offset, bytes without the line end, and how often the line, if empty, repeats.
-
-    No chunk is empty. A line that has grown longer than `most` comes unfinished.
-    """
-    number, offset, after_return = 1, 0, False
+def _whole_lines(chunks: Iterator[bytes], most: int) -> Iterator[bytes]:
+    """The same bytes cut behind line ends; what comes after a line that is longer than `most` is left out."""
     rest: list[bytes] = []
     for chunk in chunks:
-        if after_return and chunk.startswith(b"\n"):
-            chunk, offset = chunk[1:], offset + 1
-        after_return = chunk.endswith(b"\r")
-        end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r")) + 1
-        whole, rest = (b"".join([*rest, chunk[:end]]), [chunk[end:]]) if end else (b"", [*rest, chunk])
-        for match in _LINE.finditer(whole):
-            body, ends = match.groups()
-            breaks = 1 if len(ends) == 1 else ends.count(b"\n") + ends.count(b"\r") - ends.count(b"\r\n")
-            if body:
-                yield number, offset + match.start(), body, 1
-            if blank := breaks - bool(body):
-                yield number + bool(body), offset + match.start(2), b"", blank
-            number += breaks
-        offset += len(whole)
-        if sum(map(len, rest)) > most:
+        # A carriage return at the end of a chunk is a line end, or the first half of one.
+        if rest and rest[-1].endswith(b"\r") and not chunk.startswith(b"\n"):
+            yield b"".join(rest)
+            rest = []
+        end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r", 0, -1)) + 1
+        if end:
+            yield b"".join([*rest, chunk[:end]])
+            rest = []
+        rest.append(chunk[end:])
+        if sum(map(len, rest)) > most + 1:
             break
     if final := b"".join(rest):
-        yield number, offset, final, 1
+        yield final
 
 
 def _read_chunks(path: Path) -> Iterator[bytes]:

@@ -1,6 +1,6 @@
-"""One row of a source, and which columns make it."""
+"""Rows of a source, many at a time, and which columns make them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,15 +9,23 @@ from augment.errors import InputError
 TEXT_COLUMNS = ("text", "sentence")
 ID = "id"
 """A column that is not taken for the text, even where it is the only one."""
+BATCH_ROWS = 10_000
 
 
 class Row(NamedTuple):
-    """One row of a source as it stands there; None where the source has no such value; empty lines in a row are one."""
+    """One row of a source as it stands there; None where the source has no such value."""
 
     text: str
     label: str | None = None
     pair: str | None = None
-    repeats: int = 1
+
+
+class Rows(NamedTuple):
+    """The columns of successive rows, of one length."""
+
+    texts: Sequence[str]
+    labels: Sequence[str | None]
+    pairs: Sequence[str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +35,23 @@ class Columns:
     text: str | None = None
     label: str = "label"
     pair: str = "pair"
+
+
+def collect(rows: Iterator[Row]) -> Iterator[Rows]:
+    """Rows in batches; those before a bad row are handed over before its error is raised, as they may be enough."""
+    batch: list[Row] = []
+    try:
+        for row in rows:
+            batch.append(row)
+            if len(batch) == BATCH_ROWS:
+                yield Rows(*zip(*batch, strict=True))
+                batch = []
+    except Exception:
+        if batch:
+            yield Rows(*zip(*batch, strict=True))
+        raise
+    if batch:
+        yield Rows(*zip(*batch, strict=True))
 
 
 def text_column(where: str, columns: Columns, names: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Where sentences come from: text, CSV/TSV, JSONL, Parquet, Arrow, Hub datasets and stdin, one row at a time.
+"""Where sentences come from: text, CSV/TSV, JSONL, Parquet, Arrow, Hub datasets and stdin, many rows at a time.
 
 Formats go by the name's ending (`.txt` or anything unknown is text; `.gz` or `.zst` may follow) unless one is given.
 """
@@ -11,15 +11,16 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from augment.errors import InputError
 from pipelines.files import is_remote, locate
-from pipelines.reading.cells import read_csv, read_tsv
-from pipelines.reading.columnar import BATCH_ROWS, batch_rows, read_arrow, read_parquet, wanted_columns
-from pipelines.reading.lines import CHUNK_BYTES, MAX_LINE_BYTES, Line, read_lines
-from pipelines.reading.rows import TEXT_COLUMNS, Columns, Row, listed, text_column
+from pipelines.reading.cells import read_cells
+from pipelines.reading.columnar import read_columns, rows_of
+from pipelines.reading.lines import CHUNK_BYTES, MAX_LINE_BYTES, read_lines
+from pipelines.reading.rows import TEXT_COLUMNS, Columns, Row, Rows, collect, listed, text_column
 
 Format: TypeAlias = Literal["text", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
@@ -98,53 +99,58 @@ def format_of(name: str) -> Format:
     return ENDINGS.get(ending.lower(), "text")
 
 
-def read_rows(source: Source, columns: Columns, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Row]:
+def read_rows(source: Source, columns: Columns, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Rows]:
     """Stream a source's rows, empty ones included; of a format of lines none may be longer than `max_line_bytes`.
+
+    The rows before a bad one are handed over before its error is raised.
 
     Raises:
         InputError: The content is not what the format says, or a column is missing.
     """
     import pyarrow as pa
 
-    tables = {"parquet": read_parquet, "arrow": read_arrow, "hub": _read_hub}
-    lines = {"text": _read_text, "csv": read_csv, "tsv": read_tsv, "jsonl": _read_jsonl}
-    path, name, form = source.path, source.name, source.format
     # A quote that is never closed makes one cell of all lines after it.
     csv.field_size_limit(max(MAX_LINE_BYTES, max_line_bytes))
     read = 0
     try:
-        rows = (
-            tables[form](path, name, columns)
-            if form in tables
-            else lines[form](read_lines(path, name, max_line_bytes), name, columns)
-        )
-        for row in rows:
-            yield row
-            read += row.repeats
+        for rows in _read(source, columns, max_line_bytes):
+            yield rows
+            read += len(rows.texts)
     except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
         raise InputError(
-            f"{name} cannot be read as {form}, or is damaged after row {read:,} ({error}): get it again, "
-            "or give --format"
+            f"{source.name} cannot be read as {source.format}, or is damaged after row {read:,} ({error}): "
+            "get it again, or give --format"
         ) from None
 
 
-def _read_text(lines: Iterator[Line], _name: str, _columns: Columns) -> Iterator[Row]:
-    return (Row(line.text, repeats=line.repeats) for line in lines)
+def _read(source: Source, columns: Columns, max_line_bytes: int) -> Iterator[Rows]:
+    form, name = source.format, source.name
+    if form == "hub":
+        table = load_hub(name).with_format("arrow")
+        schema = table.features.arrow_schema
+        return rows_of(lambda batch_size, columns: table.iter(batch_size=batch_size), schema, name, columns)
+    if form in ("parquet", "arrow"):
+        return read_columns(form, source.path, name, columns)
+    lines = read_lines(source.path, name, max_line_bytes)
+    if form == "text":
+        return (Rows(texts, nothing, nothing) for texts in lines for nothing in [[None] * len(texts)])
+    each = chain.from_iterable(lines)
+    return collect(_read_jsonl(each, name, columns) if form == "jsonl" else read_cells(form, each, name, columns))
 
 
-def _read_jsonl(lines: Iterator[Line], name: str, columns: Columns) -> Iterator[Row]:
+def _read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Row]:
     """One JSON object a line, or one string a line; null and a blank line count as empty.
 
     The first object says which column holds the text; every other one must have it too.
     """
     only = False
-    for line in lines:
-        where = f"{name}: line {line.number}"
-        if not line.text.strip():
-            yield Row("", repeats=line.repeats)
+    for number, line in enumerate(lines, start=1):
+        where = f"{name}: line {number}"
+        if not line.strip():
+            yield Row("")
             continue
         try:
-            value = json.loads(line.text)
+            value = json.loads(line)
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where} is no JSON ({error}): one object a line") from None
         if isinstance(value, dict) and columns.text is None:
@@ -153,7 +159,7 @@ def _read_jsonl(lines: Iterator[Line], name: str, columns: Columns) -> Iterator[
         if only and isinstance(value, dict) and len(value) > 1:
             raise InputError(f"{where} has the columns {listed(list(value))}, those before it one: give --column NAME")
         row = _json_row(where, columns, value)
-        half = next(filter(None, (HALF.search(cell) for cell in row[:3] if cell)), None)
+        half = next(filter(None, (HALF.search(cell) for cell in row if cell)), None)
         if half is not None:
             raise InputError(f"{where} holds half a surrogate pair (\\u{ord(half[0]):04x}): fix the line")
         yield row
@@ -173,13 +179,6 @@ def _json_row(where: str, columns: Columns, value: object) -> Row:
         texts.append(text)
     label = value.get(columns.label)
     return Row(texts[0] or "", None if label is None else str(label), texts[1])
-
-
-def _read_hub(_path: Path, name: str, columns: Columns) -> Iterator[Row]:
-    table = load_hub(name).with_format("arrow")
-    wanted = wanted_columns(name, columns, table.features.arrow_schema)
-    for batch in table.iter(batch_size=BATCH_ROWS):
-        yield from batch_rows(batch, wanted)
 
 
 def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset

@@ -168,7 +168,7 @@ def test_a_full_disk_leaves_no_pairs(augment: Augment, lines: Path, monkeypatch:
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("pipelines.pairing.writing.write_whole", full)
+    monkeypatch.setattr("pipelines.pairing.write.write_whole", full)
     failed = augment("build-pairs", "--pairs", "self", "--rejects", "r.arrow")
     assert failed.code == 1
     assert "No space left on device" in failed.err

@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import itertools
 import json
 import subprocess
 import unicodedata
@@ -21,7 +20,8 @@ from hypothesis import strategies as st
 
 from pipelines import ingest as ingest_module
 from pipelines.ingest import normalise, row_id
-from pipelines.reading.lines import MAX_LINE_BYTES, _cut_lines
+from pipelines.reading import rows as rows_module
+from pipelines.reading.lines import MAX_LINE_BYTES, _whole_lines
 
 TEXTS = ['A cat, "sleeping".', "Zwei Bäume", "A dog."]
 
@@ -79,15 +79,9 @@ def test_every_line_end_gives_the_same_rows(
 def test_lines_do_not_depend_on_how_the_file_is_cut_into_chunks(parts: list[str]) -> None:
     whole = "".join(parts)
     expected = io.StringIO(whole, newline=None).read().removesuffix("\n").split("\n") if whole else []
-    cut = [
-        (number, body.decode(), whole[offset : offset + len(body)], count)
-        for number, offset, body, count in _cut_lines((part.encode() for part in parts), most=100)
-    ]
-    assert [text for _, text, _, count in cut for _ in range(count)] == expected
-    assert all(text == there for _, text, there, _ in cut)
-    assert [number for number, *_ in cut] == list(itertools.accumulate((count for *_, count in cut[:-1]), initial=1))[
-        : len(cut)
-    ]
+    cut = list(_whole_lines((part.encode() for part in parts), most=100))
+    assert [line.decode() for data in cut for line in data.splitlines()] == expected
+    assert b"".join(cut) == whole.encode()
 
 
 def test_empty_lines_between_quotes_of_a_csv_are_text(augment: Callable[..., Any], folder: Path) -> None:
@@ -255,7 +249,7 @@ def test_shards_have_a_column_that_comes_late_and_no_empty_one(
 def test_nothing_behind_the_limit_counts(
     augment: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch, limit: int | None
 ) -> None:
-    monkeypatch.setattr(ingest_module, "LEAST_ROWS", 3)
+    monkeypatch.setattr(rows_module, "BATCH_ROWS", 3)
     (folder / "a.jsonl").write_text('"a"\n"a"\n\n"b"\n\n"c"\n"b"\n"d"\n\nnonsense\n')
     more = [] if limit is None else ["--limit", limit]
     for dry in (["--dry-run"], []):

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines import files
+from pipelines import export, files
 from pipelines.console import harmless
 from pipelines.look import opened
 from pipelines.pairs import PAIR_COLUMNS
@@ -292,6 +292,18 @@ def test_pairs_without_rows_can_be_exported(augment: Augment, to: str) -> None:
     assert (done.code, done.out) == (0, f"0 rows written to other.{to}\n")
     if to == "parquet":
         assert pq.read_schema("other.parquet").names == list(PAIR_COLUMNS)
+
+
+def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "GROUP_BYTES", 2_000)
+    monkeypatch.setattr(opened, "CHUNK_ROWS", 5)
+    assert made("export", "data/sentences", "--to", "parquet").out.startswith("60 rows")
+    metadata = pq.read_metadata("data/sentences.parquet")
+    sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    assert len(sizes) > 1
+    assert min(sizes[:-1]) > 5
+    assert sum(sizes) == 60
+    assert pq.read_table("data/sentences.parquet").to_pylist() == datasets.load_from_disk("data/sentences").to_list()
 
 
 def test_an_exported_dataset_can_be_ingested_again(made: Augment) -> None:

@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import datasets
 import pyarrow as pa
@@ -13,10 +13,22 @@ import pyarrow.parquet as pq
 import pytest
 import xxhash
 
-from pipelines.pairing.nli import NliRow, nli_sources
+from pipelines.pairing.nli import NliSource, nli_sources
 from pipelines.pairs import read_pairs
 
 Augment = Callable[..., Any]
+
+
+class NliRow(NamedTuple):
+    premise: str
+    hypothesis: str
+    label: str | None
+
+
+def rows_of(source: NliSource) -> list[NliRow]:
+    return [NliRow(*row) for batch in source.batches() for row in zip(*batch, strict=True)]
+
+
 ROWS = [
     NliRow("A man plays.", "Someone plays.", "entailment"),
     NliRow("A man plays.", "A woman sleeps.", "contradiction"),
@@ -98,14 +110,14 @@ WRITERS: list[tuple[str, Callable[[Path], None]]] = [
 def test_formats_read_alike(folder: Path, name: str, write: Callable[[Path], None]) -> None:
     write(folder / name)
     with nli_sources([name]) as (source,):
-        assert list(source.rows()) == ROWS
+        assert rows_of(source) == ROWS
 
 
 def test_a_hub_dataset_names_its_labels(folder: Path) -> None:
     (folder / "snli").mkdir()
     parquet(folder / "snli" / "train.parquet")
     with nli_sources(["hf:./snli"]) as (source,):
-        assert list(source.rows()) == ROWS
+        assert rows_of(source) == ROWS
 
 
 def test_entailed_pairs_and_why_the_others_are_none(augment: Augment, folder: Path) -> None:

@@ -1,0 +1,89 @@
+"""Filters that judge each pair by itself, filters that remember, and any number of workers: the same pairs."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from augment.view import Runtime
+from pipelines.filter import FilterSpec, PairColumns, RowFilter, Verdicts
+from pipelines.pairing import sides
+from pipelines.pairing.judge import judged_batches
+from pipelines.pairing.pool import in_order
+from pipelines.pairing.source import Candidates, PairSource
+from pipelines.pairs import PAIR_COLUMNS
+
+Augment = Callable[..., Any]
+
+
+@dataclass
+class Once:
+    """A filter that remembers the texts that it was shown."""
+
+    spec: FilterSpec = field(default_factory=lambda: FilterSpec("once"))
+    shown: list[str] = field(default_factory=list)
+
+    def __call__(self, pairs: PairColumns) -> Verdicts:
+        reasons = []
+        for text in pairs.strings("text"):
+            reasons.append("again" if text in self.shown else None)
+            self.shown.append(text)
+        return Verdicts(reasons)
+
+
+class Texts(PairSource):
+    def tasks(self) -> Iterator[Candidates]:
+        for texts in (["a", "b", "a", "bad"], ["b", "late", "c", "c"]):
+            rows = pa.RecordBatch.from_pydict(dict.fromkeys(PAIR_COLUMNS, pa.array(texts)))
+            none = pa.nulls(len(texts), pa.string())
+            reasons = pa.array(["no view" if text == "bad" else None for text in texts], pa.string())
+            yield Candidates(rows, reasons, none)
+
+
+def drop(name: str, unwanted: str) -> RowFilter:
+    def judge(pairs: PairColumns) -> Verdicts:
+        texts = pairs.strings("text")
+        return Verdicts([name if text == unwanted else None for text in texts], [float(len(text)) for text in texts])
+
+    return RowFilter(FilterSpec(name, score=name), judge)
+
+
+def test_what_a_filter_drops_the_next_does_not_see() -> None:
+    once = Once()
+    filters = [drop("first", "b"), once, drop("last", "late")]
+    batches = list(judged_batches(Texts("self", "rows", []), filters, Runtime("cpu"), workers=1))
+    assert [reason for _, reasons, _ in batches for reason in reasons.to_pylist()] == [
+        *(None, "first", "again", "no view"),
+        *("first", "last", None, "again"),
+    ]
+    assert once.shown == ["a", "a", "late", "c", "c"]
+    scores = pa.Table.from_batches([pairs for pairs, _, _ in batches]).select(["first", "last"]).to_pydict()
+    assert scores == {"first": [1, 1, 1, None, 1, 4, 1, 1], "last": [1, None, None, None, None, 4, 1, None]}
+
+
+def test_any_number_of_workers_makes_the_same_bytes(
+    augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sides, "TASK_ROWS", 16)
+    augment("span-mask", lines)
+    filters = ["--filter", "length-ratio:unit=character,max=2", "--filter", "near-duplicates:n=2,threshold=0.5"]
+    run = ["build-pairs", "--pairs", "original", "--view", "span-mask", *filters, "--filter", "chrf:max=95"]
+    for workers in (1, 2):
+        more = ["--workers", workers, "--out", f"{workers}.arrow", "--rejects", f"rejects-{workers}.arrow"]
+        assert augment(*run, *more).code == 0
+    assert Path("1.arrow").read_bytes() == Path("2.arrow").read_bytes()
+    assert Path("rejects-1.arrow").read_bytes() == Path("rejects-2.arrow").read_bytes()
+    assert "near-duplicates:n=2,rensa=" in Path("1.card.md").read_text()
+
+
+def build() -> Callable[[int], int]:
+    return abs
+
+
+def test_results_come_in_the_order_of_the_tasks() -> None:
+    assert list(in_order(build, range(-9, 0), workers=2)) == list(range(9, 0, -1))
+    assert list(in_order(build, [-3], workers=2)) == [3]
+    assert list(in_order(build, [], workers=2)) == []
