@@ -15,11 +15,11 @@ import xxhash
 
 from pipelines.console import InputError, note, progress
 from trainers.encoders.encoder import MASK
-from trainers.evaluation.cache import cached
+from trainers.embedding.cache import cached
 from trainers.evaluation.encoder import Encoder, load_encoder
 from trainers.evaluation.location import locate
 from trainers.evaluation.pooling import PoolingMode
-from trainers.evaluation.vectors import checked
+from trainers.embedding.vectors import checked
 from trainers.processes import is_first, of_first, process_rank, processes
 
 if TYPE_CHECKING:

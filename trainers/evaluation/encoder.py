@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pipelines.console import InputError, note
+from trainers.embedding.vectors import Advance, check, still
 from trainers.encoders.pretrained import UNREADABLE, pickled
-from trainers.evaluation.hub import first_line
 from trainers.evaluation.identity import fingerprint, revision_of, weights_of
 from trainers.evaluation.location import check_directory, check_vocabulary, locate, usable
 from trainers.evaluation.pooling import PADDED, POOLINGS, PaddedMean, cut, repooled
 from trainers.evaluation.pooling import PoolingMode as PoolingMode
-from trainers.evaluation.vectors import Advance, check, still
+from trainers.evaluation.reading import first_line
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from trainers.encoders.pretrained import PICKLE, pickled
-from trainers.evaluation.graded import file_sha256
+from trainers.files import file_sha256
 
 LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")
 """Their versions can change a vector."""

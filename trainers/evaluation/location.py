@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.console import InputError
 from trainers.encoders.pretrained import PICKLE, STARTER, starter_folder
-from trainers.evaluation.hub import first_line
+from trainers.evaluation.reading import first_line
 
 
 def usable(device: str) -> str | None:

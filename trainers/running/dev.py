@@ -13,11 +13,10 @@ import xxhash
 
 from pipelines.console import InputError, TwinviewsError
 from trainers.data.labelled import read_graded
-from trainers.evaluation.benchmarks import STS
-from trainers.evaluation.hub import HUB, read_hub
-from trainers.evaluation.local import read_local
 from trainers.evaluation.metrics import spearman
-from trainers.evaluation.task import Missing
+from trainers.evaluation.pairs import read_pairs
+from trainers.evaluation.suites.sts import BENCHMARKS
+from trainers.evaluation.task import HUB, Missing
 from trainers.running.randomness import undisturbed
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def read_dev(name: str, data: str | None) -> DevSet:
     Raises:
         InputError: No such file or benchmark, or one that cannot be read.
     """
-    known = {benchmark.name: benchmark for benchmark in STS}
+    known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
     if name not in known:
         if not Path(name).is_file():
             raise InputError(f"--dev {name}: no such file, and no benchmark; benchmarks are {', '.join(known)}")
@@ -98,12 +97,9 @@ def read_dev(name: str, data: str | None) -> DevSet:
     data = data or os.environ.get(DATA)
     if data is None:
         raise InputError(f"--dev {name} needs its data: give --dev-data DIR (or hf:mteb), or set {DATA}")
-    if data.startswith(HUB):
-        found = read_hub(known[name], data.removeprefix(HUB))
-    elif Path(data).expanduser().is_dir():
-        found = read_local(known[name], Path(data).expanduser())
-    else:
+    if not data.startswith(HUB) and not Path(data).expanduser().is_dir():
         raise InputError(f"no data folder {data!r}: give --dev-data a folder that exists, or hf:mteb")
+    found = read_pairs(known[name], data)
     if isinstance(found, Missing):
         raise InputError(f"--dev {name}: {found}")
     pairs = [pair for subset in found.subsets.values() for pair in subset]

@@ -11,7 +11,7 @@ import numpy as np
 from pipelines.console import call
 from trainers.cli import app
 from trainers.evaluation.metrics import auc, spearman
-from trainers.evaluation.task import Items
+from trainers.evaluation.task import Predictions as Items
 
 
 class WriteRun(Protocol):

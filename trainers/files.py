@@ -1,7 +1,8 @@
-"""Files that evaluations leave: written whole or not at all, and arrays that are read back or refused."""
+"""Files that evaluations leave: written whole or not at all, read back or refused, and their checksums."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import re
@@ -71,6 +72,12 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     # A bit that flipped in the archive's own records can be taken for an unknown compression or for encryption.
     except (OSError, LookupError, EOFError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(str(error) or type(error).__name__) from error
+
+
+def file_sha256(path: Path) -> str:
+    """Return a file's sha256 in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _runs(process: int) -> bool:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from sklearn.linear_model import LogisticRegression
 
-    from trainers.evaluation.vectors import Matrix
+    from trainers.embedding.vectors import Matrix
 
 Classes: TypeAlias = "NDArray[np.int64]"
 Split: TypeAlias = "tuple[NDArray[np.int64], NDArray[np.int64]]"

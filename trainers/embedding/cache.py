@@ -15,8 +15,8 @@ import numpy as np
 import xxhash
 
 from pipelines.console import note
-from trainers.evaluation.files import clear_drafts, read_arrays, whole_file
-from trainers.evaluation.vectors import Advance, Matrix, TextEncoder, check, still
+from trainers.embedding.vectors import Advance, Matrix, TextEncoder, check, still
+from trainers.files import clear_drafts, read_arrays, whole_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
