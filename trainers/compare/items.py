@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast, get_args
 
 from pipelines.console import InputError
 from trainers.files import read_arrays
-from trainers.evaluation.task import Predictions as Items, Statistic
+from trainers.evaluation.task import Items, Statistic
 
 if TYPE_CHECKING:
     import numpy as np

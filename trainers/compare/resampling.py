@@ -12,7 +12,7 @@ from trainers.evaluation.metrics import ranks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trainers.evaluation.task import Predictions as Items
+    from trainers.evaluation.task import Items
 
 Floats: TypeAlias = "NDArray[np.float64]"
 Counts: TypeAlias = "NDArray[np.int64]"

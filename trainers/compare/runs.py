@@ -15,7 +15,7 @@ from pipelines.console import InputError
 from trainers.compare.items import read_items
 
 if TYPE_CHECKING:
-    from trainers.evaluation.task import Predictions as Items
+    from trainers.evaluation.task import Items
 
 FOLDER = "evaluation"
 STUDIES = ("seeds.json", "sweep.json")

@@ -24,7 +24,7 @@ from trainers.compare.statistics import (
 from trainers.compare.statistics import statistic as score_of
 
 if TYPE_CHECKING:
-    from trainers.evaluation.task import Predictions as Items
+    from trainers.evaluation.task import Items
 
 ROUNDING = 0.01
 """How far the score of the items may be from the figure beside them."""

@@ -13,7 +13,7 @@ from trainers.compare.resampling import draws, scorer, swaps
 
 if TYPE_CHECKING:
     from trainers.compare.resampling import Floats
-    from trainers.evaluation.task import Predictions as Items
+    from trainers.evaluation.task import Items
 
 RESAMPLES = 2000
 LEVEL = 0.95

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from made_items import WriteRun
 
-from trainers.evaluation.task import Predictions as Items
+from trainers.evaluation.task import Items
 
 SIZES = {"sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927}
 SIZES |= dict.fromkeys(("afs-gun-control", "afs-gay-marriage", "afs-death-penalty"), 2000)

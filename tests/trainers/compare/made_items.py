@@ -11,7 +11,7 @@ import numpy as np
 from pipelines.console import call
 from trainers.cli import app
 from trainers.evaluation.metrics import auc, spearman
-from trainers.evaluation.task import Predictions as Items
+from trainers.evaluation.task import Items
 
 
 class WriteRun(Protocol):

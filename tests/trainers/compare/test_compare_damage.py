@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from made_items import WriteRun, compare, figure, figures, similar
 
-from trainers.evaluation.task import Predictions as Items
+from trainers.evaluation.task import Items
 
 DAMAGED = "is damaged, or of another version of Twinviews: run `train evaluate` again"
 

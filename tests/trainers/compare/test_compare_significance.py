@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from made_items import WriteRun, cells, compare, figure, figures, lines, similar
 
-from trainers.evaluation.task import Predictions as Items
+from trainers.evaluation.task import Items
 
 
 def test_intervals_are_printed_for_every_set_and_the_average(

@@ -23,7 +23,7 @@ from trainers.compare.statistics import (
     replicates,
     statistic,
 )
-from trainers.evaluation.task import Predictions as Items
+from trainers.evaluation.task import Items
 
 
 def outcomes(seed: int, right: float, size: int = 300) -> Items:

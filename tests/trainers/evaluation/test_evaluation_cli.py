@@ -13,8 +13,8 @@ import pytest
 import typer
 
 from pipelines.console import call
-from trainers.evaluation.benchmarks import SAMPLE
 from trainers.evaluation.cli import evaluate
+from trainers.evaluation.suites.sample import SAMPLE
 
 
 @pytest.fixture
@@ -145,12 +145,16 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(
 
 
 def test_results_of_a_model_that_is_no_folder_go_below_runs(app: typer.Typer, model: Path, tmp_path: Path) -> None:
-    from trainers.evaluation.place import beside
+    from trainers.evaluation.record import results_folder
 
-    assert beside("org/name", None) == Path("runs/org--name/evaluation")
-    assert beside("starter", model) == Path("runs/starter/evaluation")
-    assert beside(str(model), model) == model / "evaluation"
-    assert beside(str(model), model, ["cls", "whitened-4"]) == model / "evaluation" / "cls-whitened-4"
+    for name, directory, parts, expected in (
+        ("org/name", None, [], Path("runs/org--name/evaluation")),
+        ("starter", model, [], Path("runs/starter/evaluation")),
+        (str(model), model, [], model / "evaluation"),
+        (str(model), model, ["cls", "whitened-4"], model / "evaluation" / "cls-whitened-4"),
+    ):
+        assert results_folder(name, directory, None, parts, ["sts"], {}) == expected
+        assert expected.is_dir()
 
 
 def test_results_of_other_settings_are_kept_where_they_are(

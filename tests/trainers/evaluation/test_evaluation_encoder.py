@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from pipelines.console import InputError, TwinviewsError
+from trainers.embedding.vectors import Vectors
 from trainers.evaluation.encoder import Encoder, load_encoder, pack
 from trainers.evaluation.pooling import PADDED
-from trainers.evaluation.vectors import Vectors
 
 
 def vectors_of(encoder: Encoder, texts: list[str]) -> dict[str, np.ndarray]:

@@ -18,10 +18,10 @@ import pytest
 from pipelines.console import TwinviewsError
 from trainers.baselines.function import as_encoder
 from trainers.baselines.tfidf import Tfidf
-from trainers.evaluation import cache
-from trainers.evaluation.cache import CachedEncoder, cache_folder, cached
+from trainers.embedding import cache
+from trainers.embedding.cache import CachedEncoder, cache_folder, cached
+from trainers.embedding.vectors import Advance, still
 from trainers.evaluation.encoder import load_encoder
-from trainers.evaluation.vectors import Advance, still
 
 TEXTS = ["a cat", "the dog runs", "the old man", "a"]
 NAME = "0123456789abcdef0123456789abcdef"
@@ -184,7 +184,7 @@ def test_processes_that_write_at_once_leave_whole_shards(tmp_path: Path) -> None
     script = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
         "from tests.trainers.evaluation.test_vector_cache import Counting;"
-        "from trainers.evaluation.cache import cached;"
+        "from trainers.embedding.cache import cached;"
         "[cached(Counting(), Path(sys.argv[2])).encode([f'{sys.argv[3]} {i} {j}' for j in range(50)] + ['both'])"
         " for i in range(20)]"
     )

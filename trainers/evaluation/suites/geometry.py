@@ -49,14 +49,19 @@ class TextSet(Task):
     Attributes:
         contents: Every text; one that is repeated counts once.
         items: What the checksum is of.
-        size: The number of pairs, or of texts of one's own.
+        count: How many pairs these are, or texts of one's own.
         positive: Two texts each.
     """
 
     contents: tuple[str, ...]
     items: tuple[str, ...]
-    size: int
+    count: int
     positive: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def size(self) -> int:
+        """The number of pairs, or of texts of one's own."""
+        return self.count
 
     def texts(self) -> Iterable[str]:
         """Yield every text."""
@@ -169,7 +174,7 @@ def of_pairs(pairs: Pairs) -> TextSet:
     every = [pair for subset in pairs.subsets.values() for pair in subset]
     return TextSet(
         name=pairs.name, title=pairs.title, source=pairs.source, files=pairs.files, note=UNITS, counted=False,
-        contents=tuple(pairs.texts()), items=tuple(pairs.lines()), size=pairs.size,
+        contents=tuple(pairs.texts()), items=tuple(pairs.lines()), count=pairs.size,
         positive=tuple((pair.first, pair.second) for pair in every if pair.gold >= POSITIVE),
     )  # fmt: skip
 
@@ -182,5 +187,5 @@ def _read(path: Path) -> TextSet:
         raise InputError(f"{path}: {path.stem} is the name of a known set: give the file another one")
     return TextSet(
         name=path.stem, title=path.stem, source=str(path), files={path.name: file_sha256(path)}, note=UNITS,
-        counted=False, contents=lines, items=("\n".join(lines),), size=len(lines),
+        counted=False, contents=lines, items=("\n".join(lines),), count=len(lines),
     )  # fmt: skip

@@ -223,17 +223,18 @@ def _percent(right: NDArray[np.bool_]) -> float:
 
 def find(data: str) -> tuple[list[LabelledSet], list[Missing]]:
     """Read the sets from a folder or the Hub; raises InputError for a malformed file or a wrong count."""
-    found, missing = [], []
-    for corpus in CORPORA:
-        read = read_corpus(corpus, data)
-        if isinstance(read, Missing):
-            missing.append(read)
-            continue
-        protocol = next(text for part, text in PROTOCOLS.items() if part in read.parts)
-        note = "; ".join(filter(None, (protocol, DIFFERS, read.remark)))
-        found.append(
-            LabelledSet(
-                name=corpus.name, title=corpus.title, source=read.source, files=read.files, note=note, parts=read.parts
-            )
-        )
-    return found, missing
+    read = [read_set(corpus, data) for corpus in CORPORA]
+    found = [item for item in read if isinstance(item, LabelledSet)]
+    return found, [item for item in read if isinstance(item, Missing)]
+
+
+def read_set(corpus: Corpus, data: str) -> LabelledSet | Missing:
+    """Read one set, with the protocol that its parts decide; raises as `find`."""
+    read = read_corpus(corpus, data)
+    if isinstance(read, Missing):
+        return read
+    protocol = next(text for part, text in PROTOCOLS.items() if part in read.parts)
+    note = "; ".join(filter(None, (protocol, DIFFERS, read.remark)))
+    return LabelledSet(
+        name=corpus.name, title=corpus.title, source=read.source, files=read.files, note=note, parts=read.parts
+    )

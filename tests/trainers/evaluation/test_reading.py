@@ -12,11 +12,11 @@ import typer
 
 from pipelines.console import InputError, call
 from trainers.evaluation.cli import evaluate
-from trainers.evaluation.layouts import read_afs, read_translated
-from trainers.evaluation.lexical import read_multi_simlex
-from trainers.evaluation.lines import csv_columns, csv_rows, file_lines
-from trainers.evaluation.linking.mentions import read_cometa
-from trainers.evaluation.linking.names import lower
+from trainers.evaluation.names import lower, read_cometa
+from trainers.evaluation.reading import columns, csv_rows, file_lines
+from trainers.evaluation.suites.afs import read_afs
+from trainers.evaluation.suites.lexical import read_multi_simlex
+from trainers.evaluation.suites.sts_multilingual import read_translated
 
 AFS = "regression_label,sentence_1,sentence_2\n"
 COMETA = "Term\tGeneral SNOMED ID\n"
@@ -51,11 +51,12 @@ def test_an_error_behind_a_line_end_between_quotes_names_the_true_line(tmp_path:
 
 def test_columns_are_picked_by_name_in_the_order_asked_for(tmp_path: Path) -> None:
     path = write(tmp_path / "x.tsv", 'b\ta\tc\n1\t"x\ty"\t3\n')
-    assert csv_columns(path, ("a", "b"), delimiter="\t") == [(2, ["x\ty", "1"])]
+    rows = csv_rows(path, delimiter="\t")
+    assert list(columns(path, rows, ("a", "b"))) == [(2, ["x\ty", "1"])]
     with pytest.raises(InputError, match="has no column d: its first line is 'b,a,c'"):
-        csv_columns(path, ("a", "d"), delimiter="\t")
+        list(columns(path, rows, ("a", "d")))
     with pytest.raises(InputError, match="has no column a"):
-        csv_columns(write(tmp_path / "empty.csv", ""), ("a",))
+        list(columns(path, csv_rows(write(tmp_path / "empty.csv", "")), ("a",)))
 
 
 @pytest.mark.parametrize("length", [100_000, 200_000])
