@@ -29,13 +29,13 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from torch.nn import functional
+from trainers.encoders.location import locate
 from transformers import AutoModel, AutoTokenizer
 
 from trainers.data.examples import Examples, from_text
-from trainers.encoders.pretrained import locate
 from trainers.objectives import mirror
-from trainers.running.fit import Rows, fit
 from trainers.settings import Training, resolve
+from trainers.training.fit import Rows, fit
 
 TEMPERATURE = 0.04
 

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pipelines.console import InputError, note
-from trainers.encoders.pretrained import UNREADABLE, pickled
+from trainers.encoders.loading import UNREADABLE
+from trainers.encoders.location import pickled
+from trainers.encoders.modules import pooling_of
 from trainers.evaluation.hub import first_line
 from trainers.evaluation.identity import fingerprint, revision_of, weights_of
 from trainers.evaluation.location import check_directory, check_vocabulary, locate, usable
@@ -226,7 +228,7 @@ def load_encoder(
         cut(model, max_tokens)
     model.float()
     weights = revision_of(model) if directory is None else weights_of(directory)
-    pooled = (_pooled_by_parts(directory) if pooling is None else None) or _pooling_name(model)
+    pooled = _pooling_name(model) if pooling is not None else pooling_of(model)
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
     return Encoder(model, name, pooled, precision, directory, weights, batch_size, tokens)
 
@@ -234,17 +236,6 @@ def load_encoder(
 def _pooling_name(model: SentenceTransformer) -> str:
     modes = [module.pooling_mode for module in model if hasattr(module, "pooling_mode")]
     return "+".join(mode if isinstance(mode, str) else "+".join(mode) for mode in modes) or "none"
-
-
-def _pooled_by_parts(directory: Path | None) -> str | None:
-    """Return the name of a pooling of ours that a directory puts together from other modules, if it does."""
-    from trainers.encoders.layout import read_layout
-
-    try:
-        pooled = read_layout(directory).pooled if directory is not None else None
-    except InputError:  # it cannot be trained here, which is nothing to an evaluation
-        return None
-    return pooled if pooled in ("first-last", "padded-mean") else None
 
 
 @contextmanager

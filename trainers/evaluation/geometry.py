@@ -128,7 +128,7 @@ def geometry(vectors: Vectors, texts: Iterable[str], pairs: Sequence[tuple[str, 
     """Return the figures of the distinct texts, and as `parts` how many cosines lie where, if any.
 
     `isotropy`: `min Z(c) / max Z(c)` over the eigenvectors of V'V, 1 is perfect (Eq. 2 of Liu et al. 2021), V the
-        unit vectors; see `trainers.running.watch.isotropy`. None of more than 4,096 dimensions.
+        unit vectors; see `trainers.training.watch.isotropy`. None of more than 4,096 dimensions.
     `mean-norm`: length of the mean vector, of the vectors as they are (Eq. 3 of the same).
     `spread`: `sqrt(1 - |mean unit vector|^2)`, 0 to 1.
     `uniformity`: log of the mean of exp(-2 |u - v|^2) over two texts, -8 to 0 (Wang & Isola 2020).
@@ -190,8 +190,7 @@ def _alone(vectors: NDArray[np.float32]) -> dict[str, float | None]:
     """Return what the sentences' vectors (n, d) give without pairs."""
     import torch
 
-    from trainers.objective import spread
-    from trainers.running.watch import isotropy
+    from trainers.losses.geometry import isotropy, spread
 
     rows = torch.from_numpy(vectors)
     return {

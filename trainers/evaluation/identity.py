@@ -9,7 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from trainers.encoders.pretrained import PICKLE, pickled
+from trainers.encoders.location import PICKLE, pickled
 from trainers.evaluation.graded import file_sha256
 
 LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.console import InputError
-from trainers.encoders.pretrained import PICKLE, STARTER, starter_folder
+from trainers.encoders.location import PICKLE, STARTER, starter_folder
 from trainers.evaluation.hub import first_line
 
 

@@ -7,10 +7,17 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from torch import Tensor, nn
 
 from pipelines.console import InputError, note
-from trainers.encoders.encoder import masked_mean, position_limit
+from trainers.encoders.loading import position_limit
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+
+
+def masked_mean(tokens: Tensor, attention_mask: Tensor) -> Tensor:
+    """Return the mean (sentences, d) of the token vectors (sentences, tokens, d) that the mask keeps."""
+    weights = attention_mask.unsqueeze(-1).to(tokens.dtype)
+    return (tokens * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)
+
 
 PoolingMode = Literal["mean", "cls", "first-last", "padded-mean"]
 POOLINGS: tuple[PoolingMode, ...] = get_args(PoolingMode)
@@ -93,7 +100,7 @@ def cut(model: SentenceTransformer, max_tokens: int | None) -> None:
     transformer = getattr(model[0], "model", None)
     if not hasattr(transformer, "config"):
         raise InputError(f"--max-tokens {max_tokens}: {type(model[0]).__name__} has no positions: leave it out")
-    limit = position_limit(transformer)
+    limit = position_limit(model)
     if max_tokens is not None and max_tokens > limit:
         raise InputError(f"--max-tokens {max_tokens} is more than the encoder's {limit} positions: ask for fewer")
     model.max_seq_length = min(max_tokens or PADDED, limit)

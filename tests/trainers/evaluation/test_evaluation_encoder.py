@@ -152,7 +152,6 @@ def test_what_was_trained_is_evaluated_with_the_vectors_of_its_training(
     tiny_mlm: Path, sentences: list[str], tmp_path: Path, pooling: str
 ) -> None:
     import torch
-
     from trainers.encoders.convolution import Convolutions
     from trainers.encoders.encoder import Encoder as Trained
     from trainers.encoders.pretrained import load_encoder as load_for_training
@@ -175,10 +174,9 @@ def test_a_run_that_was_trained_at_fewer_tokens_is_evaluated_at_as_many_as_are_a
     tmp_path: Path, sentences: list[str], words: list[str]
 ) -> None:
     import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
     from trainers.encoders.pretrained import load_encoder as load_for_training
     from trainers.encoders.pretrained import locate, save_encoder
+    from transformers import BertConfig, BertModel, BertTokenizerFast
 
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
     torch.manual_seed(0)

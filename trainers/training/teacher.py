@@ -14,7 +14,7 @@ import numpy as np
 import xxhash
 
 from pipelines.console import InputError, note, progress
-from trainers.encoders.encoder import MASK
+from trainers.encoders.batches import MASK
 from trainers.evaluation.cache import cached
 from trainers.evaluation.encoder import Encoder, load_encoder
 from trainers.evaluation.location import locate
