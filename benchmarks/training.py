@@ -32,10 +32,10 @@ from torch.nn import functional
 from transformers import AutoModel, AutoTokenizer
 
 from trainers.data.examples import Examples, from_text
-from trainers.encoders.pretrained import locate
+from trainers.encoders.location import locate
 from trainers.objectives import mirror
-from trainers.running.fit import Rows, fit
 from trainers.settings import Training, resolve
+from trainers.training.fit import Rows, fit
 
 TEMPERATURE = 0.04
 

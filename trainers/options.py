@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from trainers.catalogue import ObjectiveModule
-    from trainers.running.run import Request
+    from trainers.training.run import Request
 
 Sections = Mapping[str, Mapping[str, Flag]]
 """Flags by key, by the heading that `--help` lists them under."""
@@ -78,7 +78,7 @@ def _option_type(annotation: Any) -> Any:  # noqa: ANN401 - a type
 
 def request_of(name: str, module: ObjectiveModule, values: Mapping[str, Any]) -> Request:
     """Return what `run_training` is asked for; `values` by key, whatever else is among them is left alone."""
-    from trainers.running.run import Request
+    from trainers.training.run import Request
 
     wanted = Wanted(**{key: values[key] for key in data_flags(module.READS)})
     shared = {field.name for field in fields(Request)} - {"objective", "data"}

@@ -12,10 +12,10 @@ from scipy.stats import spearmanr
 from pipelines.console import InputError
 from trainers.catalogue import load_objective
 from trainers.objective import Objective
-from trainers.running.checkpoints import CHECKPOINTS
-from trainers.running.dev import DevSet, read_dev
-from trainers.running.fit import Fitted, fit
-from trainers.running.selection import Scores
+from trainers.training.checkpoints import CHECKPOINTS
+from trainers.training.dev import DevSet, read_dev
+from trainers.training.fit import Fitted, fit
+from trainers.training.selection import Scores
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_scoring_does_not_change_the_training(
 def as_it_was(dev: DevSet, tiny_bert: Path, sentences: list[str]) -> DevSet:
     """Grades of the untrained encoder's own: it scores 100, and every training that changes it makes it worse."""
     objective, _, _ = prepared("mirror", tiny_bert, sentences)
-    vectors = [torch.nn.functional.normalize(objective.encoder.encode(list(side))) for side in (dev.first, dev.second)]
+    vectors = [torch.nn.functional.normalize(objective.encode(list(side))) for side in (dev.first, dev.second)]
     return DevSet(dev.first, dev.second, (vectors[0] * vectors[1]).sum(dim=-1).tolist())
 
 
@@ -174,8 +174,8 @@ def test_first_of_equal_scores_is_the_best() -> None:
 def test_encoder_of_one_direction_scores_zero(dev: DevSet, tiny_bert: Path, sentences: list[str]) -> None:
     objective, _, _ = prepared("mirror", tiny_bert, sentences)
     with torch.no_grad():
-        objective.encoder.model.encoder.layer[-1].output.LayerNorm.weight.zero_()
-        objective.encoder.model.encoder.layer[-1].output.LayerNorm.bias.fill_(1)
+        objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.weight.zero_()
+        objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.bias.fill_(1)
     assert dev.score(objective.encoder) == 0
 
 

@@ -10,11 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
+from trainers.encoders.encoder import Encoder, Pooling
 
 from pipelines.console import InputError
 from trainers.encoders.dropout import head_weights, same_masks, set_drophead, set_dropout
-from trainers.encoders.encoder import Encoder, Pooling
-from trainers.encoders.pretrained import load_encoder, locate, save_encoder
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import locate, save_encoder
 
 SIZES = {
     "vocab_size": 40,
@@ -210,13 +211,13 @@ def test_unknown_attention_is_refused_in_one_line() -> None:
 
 
 def test_saved_encoder_knows_nothing_of_what_was_dropped(tiny_bert: Path, tmp_path: Path) -> None:
-    encoder = load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24)
+    encoder = load_for_training(locate(str(tiny_bert)), "mean", 24)
     names = set(encoder.state_dict())
     set_dropout(encoder.model, 0.4)
     set_drophead(encoder.model, 0.5)
     assert set(encoder.state_dict()) == names
     save_encoder(encoder, tmp_path / "saved", "card")
-    found = load_encoder(locate(str(tmp_path / "saved")), pooling="mean", max_tokens=24)
+    found = load_for_training(locate(str(tmp_path / "saved")), "mean", 24)
     assert {m.p for m in found.modules() if isinstance(m, nn.Dropout)} == {0.1}
     torch.testing.assert_close(found.encode(["a man"]), encoder.encode(["a man"]))
 
@@ -232,7 +233,7 @@ def uneven(encoder: Encoder, rows: int, *, equal: bool) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize("rows", [3, 60, 400])
 def test_equal_sides_get_equal_vectors_under_the_same_masks(tiny_bert: Path, rows: int) -> None:
-    encoder = load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24).train()
+    encoder = load_for_training(locate(str(tiny_bert)), "mean", 24).train()
     set_drophead(encoder.model, 0.3)
     batch = uneven(encoder, rows, equal=True)
     first, second = same_masks(encoder, **batch).chunk(2)
@@ -244,7 +245,7 @@ def test_equal_sides_get_equal_vectors_under_the_same_masks(tiny_bert: Path, row
 
 
 def test_masks_are_the_same_position_by_position_where_lengths_differ(tiny_bert: Path) -> None:
-    encoder = load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24).train()
+    encoder = load_for_training(locate(str(tiny_bert)), "mean", 24).train()
     batch = uneven(encoder, 90, equal=False)
     with Dropouts() as seen:
         same_masks(encoder, **batch)
@@ -259,6 +260,6 @@ def test_masks_are_the_same_position_by_position_where_lengths_differ(tiny_bert:
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "padded-mean"])
 def test_order_of_the_rows_is_kept(tiny_bert: Path, pooling: Pooling) -> None:
-    encoder = load_encoder(locate(str(tiny_bert)), pooling=pooling, max_tokens=24).eval()
+    encoder = load_for_training(locate(str(tiny_bert)), pooling, 24).eval()
     batch = uneven(encoder, 130, equal=False)
     torch.testing.assert_close(same_masks(encoder, **batch), encoder(**batch), rtol=1e-4, atol=1e-5)

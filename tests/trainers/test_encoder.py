@@ -8,19 +8,19 @@ import pytest
 import torch
 from objective_cases import prepared
 from safetensors.torch import save_file
+from trainers.encoders.encoder import Encoder, Pooling, by_length, masked_mean
+from trainers.encoders.pretrained import load_masked_lm, locate, save_encoder
 
 from pipelines.console import InputError
 from trainers.catalogue import objective_names
-from trainers.encoders.encoder import Encoder, Pooling, by_length, masked_mean
-from trainers.encoders.pretrained import load_encoder, load_masked_lm, locate, save_encoder
 from trainers.objective import spread
 from trainers.objectives.isbert import set_convolutions
 
 POOLINGS = get_args(Pooling)
 
 
-def encoder_of(path: Path, pooling: str = "mean", max_tokens: int = 24) -> Encoder:
-    return load_encoder(locate(str(path)), pooling=pooling, max_tokens=max_tokens)
+def encoder_of(path: Path, pooling: str = "mean", max_tokens: int = 24) -> Objective:
+    return Objective(load_for_training(locate(str(path)), pooling, max_tokens), max_tokens)
 
 
 def by_hand(encoder: Encoder, text: str) -> np.ndarray:

@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from trainers.encoders.convolution import Convolutions
 
 from pipelines.console import InputError
 from trainers.data.examples import from_strings
-from trainers.encoders.convolution import Convolutions
-from trainers.encoders.pretrained import load_encoder, locate
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import locate
 from trainers.objectives.isbert import PARAMS, PRESETS, EncodeAndDot, IsBert, build, score_sums
 from trainers.settings import resolve
 
@@ -166,8 +167,8 @@ def test_trained_directory_is_trained_further_with_its_own_cnn(
     objective = objective_of(tiny_bert, "paper")
     objective.save(tmp_path / "run", "# card")
     again = objective_of(tmp_path / "run", "paper")
-    torch.testing.assert_close(again.encoder.encode(sentences[:9]), objective.encoder.encode(sentences[:9]))
-    assert load_encoder(locate(str(tmp_path / "run")), pooling="mean", max_tokens=24).dimension == 12
+    torch.testing.assert_close(again.encode(sentences[:9]), objective.encode(sentences[:9]))
+    assert load_for_training(locate(str(tmp_path / "run")), "mean", 24).dimension == 12
     with pytest.raises(InputError, match=r"has a CNN of widths 1, 3, 5 with 4 filters each, with ReLU, and .* 3, 5, 7"):
         objective_of(tmp_path / "run", "afs")
     with pytest.raises(InputError, match="4 filters each, without ReLU is asked for"):

@@ -10,18 +10,17 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch import nn
+from trainers.encoders.pretrained import load_encoder, load_masked_lm, locate, save_encoder
 
 from pipelines.console import InputError
-from trainers.encoders.encoder import Encoder
-from trainers.encoders.pretrained import load_encoder, load_masked_lm, locate, save_encoder
 from trainers.objectives.isbert import set_convolutions
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 MODULES = "sentence_transformers.models."
 
 
-def encoder_of(path: Path | str, pooling: str = "mean") -> Encoder:
-    return load_encoder(locate(str(path)), pooling=pooling, max_tokens=24)
+def encoder_of(path: Path | str, pooling: str = "mean") -> Objective:
+    return Objective(load_for_training(locate(str(path)), pooling, 24), 24)
 
 
 def write_modules(folder: Path, *modules: tuple[str, str]) -> None:

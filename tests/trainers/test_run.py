@@ -11,10 +11,10 @@ from sentence_transformers import SentenceTransformer
 from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import load_objective
 from trainers.data.kinds import Wanted
-from trainers.running.card import model_card
-from trainers.running.claim import DONE, FREE
-from trainers.running.run import Request, run_training
 from trainers.settings import Training
+from trainers.training.card import model_card
+from trainers.training.claim import DONE, FREE
+from trainers.training.run import Request, run_training
 
 GIVEN = {"batch_size": 8, "max_tokens": 24, "lr": 1e-2, "precision": "fp32"}
 
@@ -110,7 +110,7 @@ def test_trainings_of_one_process_do_not_touch_each_other(text_file: Path, tiny_
 def test_collapse_that_ends_a_run_leaves_it_to_be_resumed(
     text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainers.running.watch.COLLAPSED", 1.0)
+    monkeypatch.setattr("trainers.losses.geometry.COLLAPSED", 1.0)
     out = tmp_path / "run"
     with pytest.raises(TwinviewsError, match="the encoder collapses: spread"):
         train(text_file, tiny_bert, out, stop_on_collapse=True)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from trainers.losses.geometry import MOST, collapse, geometry, isotropy
 from trainers.objective import spread
-from trainers.running.watch import MOST, collapse, geometry, isotropy
 
 
 def plain(vectors: np.ndarray, *, paired: bool) -> dict[str, float]:

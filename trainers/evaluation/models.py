@@ -10,16 +10,16 @@ from pipelines.console import InputError
 
 if TYPE_CHECKING:
     from trainers.baselines.fitting import Adaptation, FitText
+    from trainers.embedding.model import Precision
     from trainers.embedding.vectors import TextEncoder
-    from trainers.evaluation.encoder import Precision
-    from trainers.evaluation.pooling import PoolingMode
+    from trainers.encoders.modules import Pooling
 
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
     """How a model is to encode; what is None or at its default was not asked for."""
 
-    pooling: PoolingMode | None = None
+    pooling: Pooling | None = None
     precision: Precision = "fp32"
     device: str = "auto"
     batch_size: int = 256
@@ -43,9 +43,9 @@ def open_encoder(name: str, encoding: Encoding, fit: FitText | None = None) -> T
     kind, colon, file = name.partition(":")
     static = bool(colon) and kind in KINDS
     if Path(name).expanduser().is_dir() or not (name == NAME or static or DOTTED.fullmatch(name)):
-        from trainers.evaluation.encoder import load_encoder
+        from trainers.embedding.model import load_model
 
-        return load_encoder(name, **{field.name: getattr(encoding, field.name) for field in fields(encoding)})
+        return load_model(name, **{field.name: getattr(encoding, field.name) for field in fields(encoding)})
     for option in ("pooling", "max_tokens", "precision", "device"):
         value = getattr(encoding, option)
         if value != getattr(Encoding(), option):

@@ -17,8 +17,6 @@ from pipelines.console import InputError, TwinviewsError, note
 from trainers.data.kinds import Wanted, read_examples
 from trainers.options import request_of, settings_of
 from trainers.processes import is_first, join_processes, of_first, processes
-from trainers.running.claim import DONE, FREE, RECIPE
-from trainers.running.run import run_training
 from trainers.settings import Training, resolve
 from trainers.studies.cells import Axis, Cell, cells
 from trainers.studies.results import Baseline, CellResult, Results, Run, payload
@@ -31,6 +29,8 @@ from trainers.studies.scores import (
     score_metrics,
     training_figures,
 )
+from trainers.training.claim import DONE, FREE, RECIPE
+from trainers.training.run import run_training
 
 if TYPE_CHECKING:
     from trainers.catalogue import ObjectiveModule
@@ -101,7 +101,7 @@ def plan(study: Study) -> list[Planned]:
     Raises:
         InputError: A setting or data that cannot be used, or a folder that belongs to something else.
     """
-    from trainers.encoders.pretrained import locate
+    from trainers.encoders.location import locate
 
     _check_folder(study)
     for name in dict.fromkeys(options["encoder"] for _, _, options in study.runs()):
@@ -226,7 +226,7 @@ def _baselines(study: Study) -> tuple[Baseline, ...]:
     """Score the encoders that the runs start from, each under every pooling that they are trained with."""
     if not study.baseline or study.scoring is None or not is_first():
         return ()
-    from trainers.encoders.pretrained import STARTER
+    from trainers.encoders.location import STARTER
 
     starts: dict[tuple[str, str], None] = {}
     for _, _, options in study.runs():

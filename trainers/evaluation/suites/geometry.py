@@ -124,8 +124,7 @@ def _directions(vectors: NDArray[np.float32]) -> dict[str, float | None]:
     """Return what the vectors (n, d) give without pairs."""
     import torch
 
-    from trainers.objective import spread
-    from trainers.running.watch import isotropy
+    from trainers.losses.geometry import isotropy, spread
 
     rows = torch.from_numpy(vectors)
     return {

@@ -15,10 +15,11 @@ from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState,
 
 from pipelines.console import TwinviewsError, note
 from trainers.data.grouping import Shuffled
+from trainers.losses.geometry import geometry
 from trainers.objective import Objective
 from trainers.processes import is_first, of_first, process_seed, processes, summed
-from trainers.running.selection import DEV, Scores
-from trainers.running.watch import collapse, geometry
+from trainers.training.collapse import collapse
+from trainers.training.selection import DEV, Scores
 
 
 class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped here

@@ -1,20 +1,10 @@
-"""The geometry of a batch's sentence vectors, computed when something is logged, and what is said of a collapse."""
+"""How sentence vectors lie: spread, alignment, uniformity and isotropy."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
 
 import torch
 from torch import Tensor
 from torch.nn import functional
-
-from trainers.objective import spread
-
-COLLAPSED = 0.05
-"""Below this spread the mean cosine between sentences is above 0.997."""
-
-FALLEN = 5.0
-"""So many points of Spearman below the untrained start, a score on the development set is no noise any more."""
 
 MOST = 128
 """Pairs (or vectors that are no pairs) that are looked at for all but the spread: more eigenvectors would be felt."""
@@ -79,15 +69,10 @@ def isotropy(vectors: Tensor) -> Tensor:
     return (sums.min() / sums.max()).float()
 
 
-def collapse(entry: Mapping[str, float], start: float | None) -> str | None:
-    """Say what a log's entry shows of a collapse, None where it shows none.
+def spread(vectors: Tensor) -> Tensor:
+    """Return how far apart the directions of `vectors` (n, d) are: `sqrt(1 - |mean unit vector|^2)`, in [0, 1].
 
-    Args:
-        entry: With `spread`, or with `dev`, a Spearman x 100.
-        start: The development score before the training, where there is one.
+    0 means that all vectors point the same way (collapse), 1 that their directions cancel out.
     """
-    if entry.get("spread", 1.0) < COLLAPSED:
-        return f"spread {entry['spread']:.3f} (0 = all sentences have one direction)"
-    if start is not None and entry.get("dev", start) < start - FALLEN:
-        return f"dev score {entry['dev']:.2f}, untrained it was {start:.2f}"
-    return None
+    mean = functional.normalize(vectors.detach().float(), dim=-1).mean(dim=0)
+    return (1 - mean.square().sum()).clamp(min=0).sqrt()

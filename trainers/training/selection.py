@@ -14,7 +14,7 @@ from transformers import TrainerCallback, TrainerControl, TrainerState, Training
 
 from pipelines.console import TwinviewsError
 from trainers.processes import is_first
-from trainers.running.checkpoints import checkpoints, history_of
+from trainers.training.checkpoints import checkpoints, history_of
 
 if TYPE_CHECKING:
     from trainers.objective import Objective

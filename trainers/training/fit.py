@@ -11,24 +11,25 @@ from typing import Any, cast
 
 import torch
 from safetensors.torch import load_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
 from torch.utils.data import Dataset
 from transformers import PrinterCallback, TrainerCallback, TrainingArguments
 
-from pipelines.console import TwinviewsError, note, progress
+from pipelines.console import InputError, TwinviewsError, note, progress
 from trainers.data.examples import row_seed
 from trainers.data.grouping import LengthGrouped, Shuffled
 from trainers.data.ragged import Ragged
-from trainers.encoders.encoder import Encoder
 from trainers.objective import Objective, Row
 from trainers.processes import is_first, process_rank, processes, summed
-from trainers.running.checkpoints import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint, step_of
-from trainers.running.checks import ROWS, Findings, check
-from trainers.running.dev import DevSet
-from trainers.running.precision import DTYPES, check_compiler, resolve_precision
-from trainers.running.reporting import PROJECT, reporting
-from trainers.running.selection import Scores, Selection
-from trainers.running.trainer import Course, ObjectiveTrainer, entries
 from trainers.settings import Training
+from trainers.training.checkpoints import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint, step_of
+from trainers.training.checks import ROWS, Findings, check
+from trainers.training.dev import DevSet
+from trainers.training.precision import DTYPES, check_compiler, resolve_precision
+from trainers.training.reporting import PROJECT, reporting
+from trainers.training.selection import Scores, Selection
+from trainers.training.trainer import Course, ObjectiveTrainer, entries
 
 LOG = "log.jsonl"
 
@@ -139,7 +140,7 @@ def _trainer(
     dtype = DTYPES[resolve_precision(training.precision)]
 
     def scorer() -> float:
-        return dev.score(objective.encoder, dtype, training.dev_similarity) if dev is not None else 0.0
+        return dev.score(objective, dtype, training.dev_similarity) if dev is not None else 0.0
 
     trainer = ObjectiveTrainer(
         order,
@@ -182,11 +183,28 @@ def _prepare(objective: Objective, rows: Rows, training: Training, arguments: Tr
         check_compiler()
         logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
     for module in objective.modules():
-        if isinstance(module, Encoder) and training.compile:
+        if isinstance(module, Transformer) and training.compile:
             # In place: the names in the state dict stay what they are. Batches differ in width and number.
             module.model.compile(dynamic=True)
     if training.gradient_checkpointing:
-        objective.encoder.checkpointing()
+        enable_checkpointing(objective.encoder)
+
+
+def enable_checkpointing(encoder: SentenceTransformer) -> None:
+    """Compute activations again in the backward pass: less memory, about a third more time.
+
+    Raises:
+        InputError: The architecture cannot.
+    """
+    model = encoder[0].model
+    # Its older name goes away.
+    enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+    try:
+        enable({"use_reentrant": False})
+    except (ValueError, NotImplementedError):
+        raise InputError(
+            f"{type(model).__name__} has no gradient checkpointing: leave --gradient-checkpointing out"
+        ) from None
 
 
 def _first_look(objective: Objective, rows: Rows, batch: int, total: int) -> Findings:

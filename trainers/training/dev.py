@@ -17,10 +17,10 @@ from trainers.evaluation.metrics import spearman
 from trainers.evaluation.pairs import read_pairs
 from trainers.evaluation.suites.sts import BENCHMARKS
 from trainers.evaluation.task import HUB, Missing
-from trainers.running.randomness import undisturbed
+from trainers.training.randomness import undisturbed
 
 if TYPE_CHECKING:
-    from trainers.encoders.encoder import Encoder
+    from trainers.objective import Objective
 
 DATA = "TWINVIEWS_DATA"
 ANY_SCALE = (-1e6, 1e6)
@@ -46,14 +46,14 @@ class DevSet:
         return state.hexdigest()
 
     def score(
-        self, encoder: Encoder, dtype: torch.dtype | None = None, similarity: Literal["cosine", "best"] = "cosine"
+        self, objective: Objective, dtype: torch.dtype | None = None, similarity: Literal["cosine", "best"] = "cosine"
     ) -> float:
         """Return Spearman's rho x 100 of the similarities with the grades; 0 where all similarities are the same.
 
         Dropout is off, and the random numbers of the training stay as they were.
 
         Args:
-            encoder: On any device; its mode is kept.
+            objective: Its encoder is scored, on any device; its mode is kept.
             dtype: Autocast to it, None for none.
             similarity: The cosine, or whichever of `SIMILARITIES` agrees best with the grades.
 
@@ -62,12 +62,12 @@ class DevSet:
         """
         from sentence_transformers import SimilarityFunction
 
-        device = next(encoder.parameters()).device
+        device = next(objective.encoder.parameters()).device
         # Sentences of like length together: little padding.
         texts = sorted(dict.fromkeys([*self.first, *self.second]), key=len)
         autocast = torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
         with undisturbed(device), torch.no_grad(), autocast:
-            vectors = encoder.encode(texts, batch_size=128).double()
+            vectors = objective.encode(texts, batch_size=128).double()
         if not torch.isfinite(vectors).all():
             raise TwinviewsError("the encoder gives NaN or infinity on the --dev pairs: lower --lr, or set --clip 1")
         row = {text: number for number, text in enumerate(texts)}

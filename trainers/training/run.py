@@ -13,17 +13,17 @@ from pipelines.console import InputError, note, show, table
 from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
 from trainers.data.kinds import Wanted, read_examples
-from trainers.running.card import model_card
-from trainers.running.claim import LEFTOVERS, claimed, is_finished, remove
-from trainers.running.full_disk import resumable
 from trainers.settings import Training, resolve
+from trainers.training.card import model_card
+from trainers.training.claim import LEFTOVERS, claimed, is_finished, remove
+from trainers.training.full_disk import resumable
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from trainers.encoders.pretrained import Source
-    from trainers.running.dev import DevSet
-    from trainers.running.fit import Fitted
+    from trainers.encoders.location import Source
+    from trainers.training.dev import DevSet
+    from trainers.training.fit import Fitted
 
 SEEDS = 1 << 32
 """NumPy's global generator, which other libraries draw from, knows so many."""
@@ -77,7 +77,7 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
         InputError: Data, encoder or options that cannot be used, or an output that belongs to another recipe.
         TwinviewsError: The training failed: its loss is no number, or it was to end at a collapse.
     """
-    from trainers.encoders.pretrained import locate
+    from trainers.encoders.location import locate
     from trainers.processes import is_first, join_processes, of_first
 
     join_processes()
@@ -98,10 +98,10 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
 def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source) -> None:
     from transformers import set_seed
 
-    from trainers.encoders.pretrained import describe_starter
+    from trainers.encoders.loading import describe_starter
     from trainers.processes import is_first, of_first
-    from trainers.running.checkpoints import newest_checkpoint, step_of
-    from trainers.running.fit import Rows, fit
+    from trainers.training.checkpoints import newest_checkpoint, step_of
+    from trainers.training.fit import Rows, fit
 
     set_seed(request.seed)
     objective = module.build(plan.params, plan.training, source)
@@ -121,7 +121,7 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source
             # The encoder is there; what cannot be removed now is removed when the command is given again.
             with suppress(OSError):
                 remove(plan.out, LEFTOVERS)
-            _show_result(plan, fitted, objective.encoder.dimension)
+            _show_result(plan, fitted, objective.dimension)
         # No process goes on to another training while the first one still writes this one.
         of_first(None)
 
@@ -176,8 +176,8 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
 
 def _for_machine(training: Training) -> Training:
     """Refuse what this machine does not have, before anything is read; the recipe names the precision that is taken."""
-    from trainers.running.precision import check_compiler, resolve_precision
-    from trainers.running.reporting import check_reporting
+    from trainers.training.precision import check_compiler, resolve_precision
+    from trainers.training.reporting import check_reporting
 
     check_reporting(training.report_to)
     if training.compile:
@@ -193,7 +193,7 @@ def _read_dev(training: Training, usual: Mapping[str, Any]) -> DevSet | None:
                 option = "--" + key.replace("_", "-")
                 raise InputError(f"{option} {value} goes with --dev: give a file or a benchmark to score on")
         return None
-    from trainers.running.dev import read_dev
+    from trainers.training.dev import read_dev
 
     return read_dev(training.dev, training.dev_data)
 

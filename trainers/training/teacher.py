@@ -14,12 +14,12 @@ import numpy as np
 import xxhash
 
 from pipelines.console import InputError, note, progress
-from trainers.encoders.encoder import MASK
 from trainers.embedding.cache import cached
-from trainers.evaluation.encoder import Encoder, load_encoder
-from trainers.evaluation.location import locate
-from trainers.evaluation.pooling import PoolingMode
+from trainers.embedding.model import EmbeddingModel, load_model
 from trainers.embedding.vectors import checked
+from trainers.encoders.batches import MASK
+from trainers.encoders.location import locate
+from trainers.encoders.modules import Pooling
 from trainers.processes import is_first, of_first, process_rank, processes
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ PARTS = "teacher-parts"
 class Teacher:
     """A frozen sentence encoder of any kind that `train evaluate` takes."""
 
-    encoder: Encoder
+    encoder: EmbeddingModel
 
     @property
     def dimension(self) -> int:
@@ -95,13 +95,13 @@ class Teacher:
         of_first(None)
 
 
-def load_teacher(name: str, pooling: PoolingMode | None) -> Teacher:
+def load_teacher(name: str, pooling: Pooling | None) -> Teacher:
     """Load a sentence-transformers directory, a plain transformers one, or a model of the Hub.
 
     Raises:
         InputError: There is none, or it cannot be loaded.
     """
-    directory, _ = locate(name)
+    directory = locate(name).folder
     if pooling is None and directory is not None and not (directory / "modules.json").is_file():
         pooling = "mean"
-    return Teacher(load_encoder(name, pooling=pooling))
+    return Teacher(load_model(name, pooling=pooling))

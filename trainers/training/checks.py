@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from pipelines.console import TwinviewsError
 from trainers.objective import Objective
-from trainers.running.randomness import undisturbed
+from trainers.training.randomness import undisturbed
 
 ROWS = 32
 SAME = 1e-6

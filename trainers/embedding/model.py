@@ -1,12 +1,13 @@
-"""Sentence vectors of any sentence-transformers or plain transformers model, in batches of like length."""
+"""Vectors of any sentence-transformers or transformers model, in batches of like length, and what decides them."""
 
 from __future__ import annotations
 
-import logging
+import hashlib
+import json
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,12 +15,10 @@ import numpy as np
 
 from pipelines.console import InputError, note
 from trainers.embedding.vectors import Advance, check, still
-from trainers.encoders.pretrained import UNREADABLE, pickled
-from trainers.evaluation.identity import fingerprint, revision_of, weights_of
-from trainers.evaluation.location import check_directory, check_vocabulary, locate, usable
-from trainers.evaluation.pooling import PADDED, POOLINGS, PaddedMean, cut, repooled
-from trainers.evaluation.pooling import PoolingMode as PoolingMode
-from trainers.evaluation.reading import first_line
+from trainers.encoders.loading import PADDED, load_encoder
+from trainers.encoders.location import PICKLE, first_line, locate, pickled, quiet
+from trainers.encoders.modules import POOLINGS, Pooling, is_padded, pooling_of
+from trainers.files import file_sha256
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,12 +30,18 @@ BATCH_TOKENS = 16_384
 CPU_BATCH_TOKENS = 2048
 """Fewer on a processor, where a batch that stays in its caches is faster."""
 
+LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")
+"""Their versions can change a vector."""
+_BESIDE_WEIGHTS = (".json", ".txt", ".model", ".bpe", ".vocab")
+_POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
+
 
 @dataclass(frozen=True, slots=True)
-class Encoder:
+class EmbeddingModel:
     """A loaded model, and what a reader of its scores must know about it.
 
     Texts are packed into batches of at most `batch_size` texts and `batch_tokens` tokens, padding included.
+    `weights`: the sha256 of each file of weights, or the Hub's commit.
     """
 
     model: SentenceTransformer
@@ -44,17 +49,20 @@ class Encoder:
     pooling: str
     precision: Precision
     directory: Path | None
-    weights: dict[str, str]
+    weights: Mapping[str, str]
     batch_size: int = BATCH_SIZE
     batch_tokens: int = BATCH_TOKENS
 
     @property
     def title(self) -> str:
         """The model, how its vectors are made, and the number format."""
-        modules = [kind for kind in self.modules if kind not in ("Transformer", "Pooling", "FirstLast", "PaddedMean")]
-        return (
-            f"{self.name}, pooling {self.pooling}{', with ' + ', '.join(modules) if modules else ''}, {self.precision}"
-        )
+        modules = [
+            kind
+            for kind, module in zip(self.modules, self.model, strict=True)
+            if kind not in _POOLING and getattr(module, "module_output_name", None) != "attention_mask"
+        ]
+        more = f", with {', '.join(modules)}" if modules else ""
+        return f"{self.name}, pooling {self.pooling}{more}, {self.precision}"
 
     @property
     def device(self) -> str:
@@ -75,7 +83,7 @@ class Encoder:
             "modules": self.modules,
             "dimension": self.model.get_embedding_dimension(),
             "max_tokens": self._width or self.model.max_seq_length,
-            "weights": self.weights,
+            "weights": dict(self.weights),
             "fingerprint": self.fingerprint(),
         }
 
@@ -89,7 +97,7 @@ class Encoder:
 
         device = self.model.device
         vectors: NDArray[np.float32] | None = None
-        # Autocast off still is a context of its own: a model's own dtype then decides.
+        # Autocast off is still a context of its own: a model's own dtype then decides.
         mixed = torch.autocast(device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
         self.model.eval()
         with torch.inference_mode(), mixed:
@@ -109,11 +117,13 @@ class Encoder:
         return np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32) if vectors is None else vectors
 
     def fingerprint(self) -> str | None:
-        """Return a hash of all that decides the vectors; None for a model whose weights are not known.
+        """Return a hash of all that decides the vectors, 32 hex digits; None for a model whose weights are not known.
 
-        Batches are none of it: they change the last bits alone.
+        Batches are not part of it: they change the last bits alone.
         """
-        own = {
+        if not self.weights:
+            return None
+        settings = {
             "modules": [repr(module) for module in self.model],
             "pooling": self.pooling,
             "precision": self.precision,
@@ -122,25 +132,25 @@ class Encoder:
             "truncate": self.model.truncate_dim,
             "device": self.device.partition(":")[0],
         }
-        return fingerprint(self.directory, self.weights, own)
+        libraries = {name: version(name) for name in LIBRARIES}
+        files = _beside_weights(self.directory) if self.directory else {}
+        known = {"weights": dict(self.weights), "files": files, "settings": settings, "libraries": libraries}
+        return hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     @property
     def _prompt(self) -> str | None:
         return self.model.prompts[self.model.default_prompt_name] if self.model.default_prompt_name else None
 
     def _features(self, batch: list[str]) -> dict[str, Any]:
-        prompt = self._prompt
-        if self._width is None:
-            features: dict[str, Any] = self.model.preprocess(batch, prompt=prompt)
-        else:
-            sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
-            features = self.model.preprocess(batch, prompt=prompt, processing_kwargs={"text": sizes})
+        sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
+        more: dict[str, Any] = {"processing_kwargs": {"text": sizes}} if self._width else {}
+        features: dict[str, Any] = self.model.preprocess(batch, prompt=self._prompt, **more)
         return features
 
     @property
     def _width(self) -> int | None:
         """Tokens that every text is padded to; None where padding has no part in the vectors."""
-        return self.model.max_seq_length or PADDED if self.pooling == PaddedMean.pooling_mode else None
+        return self.model.max_seq_length or PADDED if is_padded(self.model) else None
 
     def _lengths(self, texts: Sequence[str]) -> list[int]:
         if self._width is not None:
@@ -151,7 +161,7 @@ class Encoder:
         if not texts:
             return []
         limit = self.model.max_seq_length
-        with _quiet():
+        with quiet(), warnings.catch_warnings(action="ignore"):
             ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
         return [min(len(row), limit) if limit else len(row) for row in ids]
 
@@ -174,96 +184,64 @@ def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator
         yield batch
 
 
-def load_encoder(
-    name: str, *, pooling: PoolingMode | None = None, precision: Precision = "fp32", device: str = "auto",
+def load_model(
+    name: str, *, pooling: Pooling | None = None, precision: Precision = "fp32", device: str = "auto",
     batch_size: int = BATCH_SIZE, batch_tokens: int | None = None, max_tokens: int | None = None,
-) -> Encoder:  # fmt: skip
-    """Load a sentence-transformers directory or Hub name, or a plain transformers one (mean pooling by default).
-
-    Weights come from safetensors, or from the pytorch_model.bin of a directory that has nothing else, and are held in
-    float32; no code that came with a model is run, not even a pickle's. Every module of a sentence-transformers model
-    is run (pooling, dense layers, convolutions, normalisation). Padding enters no mean but `padded-mean`. `starter`
-    names the bundled encoder unless a folder of that name is here.
+) -> EmbeddingModel:  # fmt: skip
+    """Load a model as `load_encoder` does, to embed with it; `starter` is the bundled one unless it is a folder here.
 
     Args:
-        name: Directory, Hub name or `starter`.
-        pooling: Pool like this instead of what the model says; whatever stood after the pooling is left out.
+        name: As `load_encoder` has it.
+        pooling: As `load_encoder` has it.
         precision: `bf16` runs the forward passes under bfloat16 autocast.
         device: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
         batch_size: Most texts in a batch.
         batch_tokens: Most tokens in a batch, padding included; by the device if not given.
-        max_tokens: Cut texts at so many tokens, special ones included; as the model says if not given, but at `PADDED`
-            where `padded-mean` is asked for.
+        max_tokens: As `load_encoder` has it.
 
     Raises:
         InputError: No such model or device, or it cannot be loaded.
     """
-    chosen = usable(device)
-    directory, path = locate(name)
-    if directory is not None:
-        check_directory(directory)
-        if pooling is None and not (directory / "modules.json").exists():
-            note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
-    from sentence_transformers import SentenceTransformer
-
-    try:
-        with _quiet():
-            model = SentenceTransformer(
-                path,
-                device=chosen,
-                trust_remote_code=False,
-                local_files_only=directory is not None,
-                model_kwargs={"use_safetensors": directory is None or not pickled(directory), "weights_only": True},
-            )
-    except (*UNREADABLE, ImportError) as error:
-        raise InputError(
-            f"cannot load the model {name!r} ({first_line(error)}): give a directory or a Hub name with safetensors"
-        ) from error
-    check_vocabulary(model.tokenizer, name)
-    if pooling is not None:
-        model = repooled(model, pooling)
-    if max_tokens is not None or pooling == "padded-mean":
-        cut(model, max_tokens)
-    model.float()
-    weights = revision_of(model) if directory is None else weights_of(directory)
-    pooled = (_pooled_by_parts(directory) if pooling is None else None) or _pooling_name(model)
+    chosen = _usable(device)
+    source = locate(name)
+    if pooling is None and source.folder is not None and not (source.folder / "modules.json").exists():
+        note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
+    model = load_encoder(source, pooling=pooling, max_tokens=max_tokens, device=chosen)
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
-    return Encoder(model, name, pooled, precision, directory, weights, batch_size, tokens)
+    weights = _revision(model) if source.folder is None else _weights(source.folder)
+    return EmbeddingModel(model, name, pooling_of(model), precision, source.folder, weights, batch_size, tokens)
 
 
-def _pooling_name(model: SentenceTransformer) -> str:
-    modes = [module.pooling_mode for module in model if hasattr(module, "pooling_mode")]
-    return "+".join(mode if isinstance(mode, str) else "+".join(mode) for mode in modes) or "none"
-
-
-def _pooled_by_parts(directory: Path | None) -> str | None:
-    """Return the name of a pooling of ours that a directory puts together from other modules, if it does."""
-    from trainers.encoders.layout import read_layout
-
-    try:
-        pooled = read_layout(directory).pooled if directory is not None else None
-    except InputError:  # it cannot be trained here, which is nothing to an evaluation
+def _usable(device: str) -> str | None:
+    """Return the device to ask for, None for the library's own choice; raises InputError if there is none here."""
+    if device == "auto":
         return None
-    return pooled if pooled in ("first-last", "padded-mean") else None
+    import torch
 
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Silence what the libraries say of unused heads, default pooling and long texts: all of it is expected here."""
-    from transformers.utils import logging as transformers_logging
-
-    level, bars = transformers_logging.get_verbosity(), transformers_logging.is_progress_bar_enabled()
-    log = logging.getLogger("sentence_transformers")
-    before = log.level
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    log.setLevel(logging.ERROR)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        transformers_logging.set_verbosity(level)
-        if bars:
-            transformers_logging.enable_progress_bar()
-        log.setLevel(before)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"--device {device} cannot be used here ({first_line(error)}): take auto or cpu") from None
+    return device
+
+
+def _weights(directory: Path) -> dict[str, str]:
+    """Return the sha256 of each weights file of a model; a run's intermediate checkpoints are not the model."""
+    names = [path.relative_to(directory) for path in sorted(directory.rglob("*.safetensors"))]
+    if pickled(directory):
+        names.append(Path(PICKLE))
+    return {str(name): file_sha256(directory / name) for name in names if "checkpoint" not in str(name)}
+
+
+def _revision(model: SentenceTransformer) -> dict[str, str]:
+    """Return the Hub's commit of a loaded model, if it is known."""
+    commit = getattr(getattr(model[0], "config", None), "_commit_hash", None)
+    return {"revision": str(commit)} if commit else {}
+
+
+def _beside_weights(directory: Path) -> dict[str, str]:
+    """Return the sha256 of a model's vocabulary and configuration."""
+    # A module's configuration is called config.json, or, of a CNN, cnn_config.json.
+    folders = [directory, *sorted({path.parent for path in directory.glob("*/*config.json")})]
+    paths = [path for folder in folders if "checkpoint" not in folder.name for path in sorted(folder.iterdir())]
+    return {str(path.relative_to(directory)): file_sha256(path) for path in paths if path.suffix in _BESIDE_WEIGHTS}
