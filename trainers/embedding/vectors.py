@@ -61,11 +61,6 @@ class Vectors:
         distinct = list(dict.fromkeys(texts))
         return cls({text: row for row, text in enumerate(distinct)}, checked(encoder, distinct, advance))
 
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return int(self.matrix.shape[1])
-
     def of(self, texts: Sequence[str]) -> Matrix:
         """Return the rows of `texts`, in their order, as often as they stand there."""
         return self.matrix[[self.rows[text] for text in texts]]
