@@ -29,13 +29,14 @@ from sentence_transformers import SentenceTransformer, SentenceTransformerTraine
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from torch.nn import functional
-from trainers.encoders.location import locate
 from transformers import AutoModel, AutoTokenizer
 
 from trainers.data.examples import Examples, from_text
+from trainers.data.rows import Rows
+from trainers.encoders.location import locate
 from trainers.objectives import mirror
 from trainers.settings import Training, resolve
-from trainers.training.fit import Rows, fit
+from trainers.training.fit import fit
 
 TEMPERATURE = 0.04
 

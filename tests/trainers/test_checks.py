@@ -10,9 +10,9 @@ from objective_cases import prepared
 
 from pipelines.console import TwinviewsError
 from trainers.catalogue import objective_names
+from trainers.data.rows import Rows
 from trainers.objective import Objective
 from trainers.training.checks import Findings, check
-from trainers.training.fit import Rows
 
 
 def look(objective: Objective, rows: Rows, count: int = 8) -> Findings:

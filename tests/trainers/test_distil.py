@@ -15,11 +15,11 @@ from pipelines.console import InputError
 from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
 from trainers.data.kinds import Wanted
+from trainers.data.rows import Rows
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate, save_encoder
 from trainers.objectives.distil import PARAMS, PRESETS, Distil, build, with_head
 from trainers.settings import Training, resolve
-from trainers.training.fit import Rows
 from trainers.training.run import Request, run_training
 from trainers.training.teacher import load_teacher
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from trainers.data.examples import Examples, row_seed
+from trainers.data.rows import Rows
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.evaluation.encoder import load_encoder as load_for_scores
@@ -20,7 +21,6 @@ from trainers.losses.contrast import equal_strings, nt_xent
 from trainers.losses.triplets import multi_similarity
 from trainers.objectives.mirror import PARAMS, PRESETS, Mirror, build, mask_span, mask_span_compat
 from trainers.settings import Training, resolve
-from trainers.training.fit import Rows
 
 
 @pytest.mark.parametrize("temperature", [0.04, 0.2, 1.0])

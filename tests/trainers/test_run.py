@@ -13,7 +13,7 @@ from trainers.catalogue import load_objective
 from trainers.data.kinds import Wanted
 from trainers.settings import Training
 from trainers.training.card import model_card
-from trainers.training.claim import DONE, FREE
+from trainers.training.directory import DONE, FREE
 from trainers.training.run import Request, run_training
 
 GIVEN = {"batch_size": 8, "max_tokens": 24, "lr": 1e-2, "precision": "fp32"}

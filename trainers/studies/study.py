@@ -29,7 +29,7 @@ from trainers.studies.scores import (
     score_metrics,
     training_figures,
 )
-from trainers.training.claim import DONE, FREE, RECIPE
+from trainers.training.directory import DONE, FREE, RECIPE
 from trainers.training.run import run_training
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from trainers.data.examples import Examples
 from trainers.data.kinds import Wanted, read_examples
 from trainers.settings import Training, resolve
 from trainers.training.card import model_card
-from trainers.training.claim import LEFTOVERS, claimed, is_finished, remove
+from trainers.training.directory import LEFTOVERS, claimed, is_finished, remove
 from trainers.training.full_disk import resumable
 
 if TYPE_CHECKING:
@@ -98,10 +98,11 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
 def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source) -> None:
     from transformers import set_seed
 
+    from trainers.data.rows import Rows
     from trainers.encoders.loading import describe_starter
     from trainers.processes import is_first, of_first
     from trainers.training.checkpoints import newest_checkpoint, step_of
-    from trainers.training.fit import Rows, fit
+    from trainers.training.fit import fit
 
     set_seed(request.seed)
     objective = module.build(plan.params, plan.training, source)
