@@ -104,7 +104,7 @@ def gather(rows: Tensor) -> Tensor:
         return rows
     from torch.distributed.nn.functional import all_gather  # not in a torch that is built without torch.distributed
 
-    return torch.cat(all_gather(rows))
+    return torch.cat(all_gather(rows))  # type: ignore[no-untyped-call]
 
 
 def gather_pairs(vectors: Tensor) -> Tensor:

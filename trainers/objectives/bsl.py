@@ -154,7 +154,7 @@ class Bsl(Objective):
         batch = {name: value.to(device) for name, value in self.collate(rows).items()}
         with autocast(device, training.precision):
             vectors = [
-                batches.embed(network, **batch, max_tokens=self.max_tokens).unflatten(0, (2, -1))
+                batches.embed(network, **batch, max_tokens=self.max_tokens).unflatten(0, (2, -1))  # type: ignore[no-untyped-call]
                 for network in (self.encoder, self.target)
             ]
         advance(len(rows))
