@@ -11,7 +11,7 @@ import typer
 from typer.core import TyperCommand
 
 from pipelines.console import ConfigOption
-from trainers.data.kinds import Wanted, data_flags
+from trainers.data.kinds import DataOptions, data_flags
 from trainers.flags import Flag
 
 if TYPE_CHECKING:
@@ -80,9 +80,9 @@ def request_of(name: str, module: ObjectiveModule, values: Mapping[str, Any]) ->
     """Return what `run_training` is asked for; `values` by key, whatever else is among them is left alone."""
     from trainers.training.run import Request
 
-    wanted = Wanted(**{key: values[key] for key in data_flags(module.READS)})
+    data = DataOptions(**{key: values[key] for key in data_flags(module.READS)})
     shared = {field.name for field in fields(Request)} - {"objective", "data"}
-    return Request(name, wanted, **{key: value for key, value in values.items() if key in shared})
+    return Request(name, data, **{key: value for key, value in values.items() if key in shared})
 
 
 def settings_of(module: ObjectiveModule, values: Mapping[str, Any]) -> dict[str, Any]:

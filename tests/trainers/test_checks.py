@@ -58,7 +58,7 @@ def test_layer_without_gradient_is_named(tiny_bert: Path, sentences: list[str]) 
     embeddings.forward = lambda *given, **named: forward(*given, **named).detach()
     findings = look(objective, rows)
     (line,) = findings.warnings
-    assert "first layer gets no gradient from the first batch (model.embeddings.word_embeddings.weight)" in line
+    assert "first layer gets no gradient from the first batch (0.model.embeddings.word_embeddings.weight)" in line
     assert "encoder.0.model.embeddings.word_embeddings.weight" in findings.unused
 
 

@@ -14,7 +14,7 @@ import trainers.evaluation.encoder
 from pipelines.console import InputError
 from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
-from trainers.data.kinds import Wanted
+from trainers.data.kinds import DataOptions
 from trainers.data.rows import Rows
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
@@ -225,7 +225,7 @@ def test_another_teacher_of_the_same_name_is_refused(wide: Path, sentences: list
 def test_run_leaves_no_vectors_behind_and_says_what_it_trained_on(
     tiny_bert: Path, wide: Path, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    request = Request("distil", Wanted(text=text_file), tmp_path / "run", str(tiny_bert))
+    request = Request("distil", DataOptions(text=text_file), tmp_path / "run", str(tiny_bert))
     given = {"teacher": str(wide), "queue": 16, "batch_size": 8, "epochs": 1, "max_tokens": 24, "precision": "fp32"}
     run_training(request, load_objective("distil"), given)
     assert "encoder of 24 dimensions after 4 steps (" in capsys.readouterr().out

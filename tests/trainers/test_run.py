@@ -10,7 +10,7 @@ from sentence_transformers import SentenceTransformer
 
 from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import load_objective
-from trainers.data.kinds import Wanted
+from trainers.data.kinds import DataOptions
 from trainers.settings import Training
 from trainers.training.card import model_card
 from trainers.training.directory import DONE, FREE
@@ -31,7 +31,7 @@ def dev_file(sentences: list[str], tmp_path: Path) -> Path:
 
 def train(text: Path, encoder: Path, out: Path, **given: object) -> Path | None:
     request = {key: given.pop(key) for key in ("seed", "resume", "overwrite") if key in given}
-    wanted = Request("mirror", Wanted(text=text), out, str(encoder), **request)
+    wanted = Request("mirror", DataOptions(text=text), out, str(encoder), **request)
     return run_training(wanted, load_objective("mirror"), {**GIVEN, **given})
 
 
@@ -75,7 +75,7 @@ def test_other_places_of_the_same_data_are_the_same_run_and_other_data_is_not(
 
 
 def test_what_may_differ_between_resumptions_is_an_option() -> None:
-    known = {*Training.model_fields, *Wanted.__dataclass_fields__}
+    known = {*Training.model_fields, *DataOptions.__dataclass_fields__}
     assert known >= FREE
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.console import InputError, TwinviewsError, note
-from trainers.data.kinds import Wanted, read_examples
+from trainers.data.kinds import DataOptions, read_examples
 from trainers.options import request_of, settings_of
 from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.settings import Training, resolve
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from trainers.catalogue import ObjectiveModule
 
 # What may differ between a study and its continuation; its data are told by their names here, not by their content.
-NAMED = {field.name for field in fields(Wanted)} | {"dev"}
+NAMED = {field.name for field in fields(DataOptions)} | {"dev"}
 OUTSIDE = (FREE - NAMED) | {"seed", "out", "dry_run", "overwrite", "resume"}
 
 

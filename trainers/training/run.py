@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from pipelines.console import InputError, note, show, table
 from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
-from trainers.data.kinds import Wanted, read_examples
+from trainers.data.kinds import DataOptions, read_examples
 from trainers.settings import Training, resolve
 from trainers.training.card import model_card
 from trainers.training.directory import LEFTOVERS, claimed, is_finished, remove
@@ -34,7 +34,7 @@ class Request:
     """What a user asked of `train OBJECTIVE`; None means the objective's own default."""
 
     objective: str
-    data: Wanted = field(default_factory=Wanted)
+    data: DataOptions = field(default_factory=DataOptions)
     out: Path | None = None
     encoder: str | None = None
     preset: str | None = None
