@@ -13,6 +13,7 @@ from typer.core import TyperCommand
 from pipelines.console import ConfigOption
 from trainers.data.kinds import DataOptions, data_flags
 from trainers.flags import Flag
+from trainers.settings import Training
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -26,8 +27,6 @@ Sections = Mapping[str, Mapping[str, Flag]]
 
 def training_sections(name: str, module: ObjectiveModule) -> dict[str, dict[str, Flag]]:
     """Return the options that decide what an objective's training does, in the order of their use."""
-    from trainers.settings import Training
-
     presets = ", ".join(module.PRESETS)
     settings = {
         "Objective": module.PARAMS.model_fields,
@@ -87,8 +86,6 @@ def request_of(name: str, module: ObjectiveModule, values: Mapping[str, Any]) ->
 
 def settings_of(module: ObjectiveModule, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of `Training` and of the objective's own options; None where not given."""
-    from trainers.settings import Training
-
     # A list that is empty was not given: typer has no other word for it.
     return {
         key: None if values[key] in ([], ()) else values[key]

@@ -15,10 +15,10 @@ import xxhash
 
 from pipelines.console import InputError, note, progress
 from trainers.encoders.batches import MASK
+from trainers.encoders.location import locate
+from trainers.encoders.modules import Pooling
 from trainers.evaluation.cache import cached
 from trainers.evaluation.encoder import Encoder, load_encoder
-from trainers.evaluation.location import locate
-from trainers.evaluation.pooling import PoolingMode
 from trainers.evaluation.vectors import checked
 from trainers.processes import is_first, of_first, process_rank, processes
 
@@ -95,13 +95,13 @@ class Teacher:
         of_first(None)
 
 
-def load_teacher(name: str, pooling: PoolingMode | None) -> Teacher:
+def load_teacher(name: str, pooling: Pooling | None) -> Teacher:
     """Load a sentence-transformers directory, a plain transformers one, or a model of the Hub.
 
     Raises:
         InputError: There is none, or it cannot be loaded.
     """
-    directory, _ = locate(name)
-    if pooling is None and directory is not None and not (directory / "modules.json").is_file():
+    folder = locate(name).folder
+    if pooling is None and folder is not None and not (folder / "modules.json").is_file():
         pooling = "mean"
     return Teacher(load_encoder(name, pooling=pooling))
