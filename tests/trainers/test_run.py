@@ -110,7 +110,7 @@ def test_trainings_of_one_process_do_not_touch_each_other(text_file: Path, tiny_
 def test_collapse_that_ends_a_run_leaves_it_to_be_resumed(
     text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainers.losses.geometry.COLLAPSED", 1.0)
+    monkeypatch.setattr("trainers.training.trainer.COLLAPSED", 1.0)
     out = tmp_path / "run"
     with pytest.raises(TwinviewsError, match="the encoder collapses: spread"):
         train(text_file, tiny_bert, out, stop_on_collapse=True)

@@ -152,20 +152,20 @@ def test_what_was_trained_is_evaluated_with_the_vectors_of_its_training(
     tiny_mlm: Path, sentences: list[str], tmp_path: Path, pooling: str
 ) -> None:
     import torch
-    from trainers.encoders.convolution import Convolutions
-    from trainers.encoders.encoder import Encoder as Trained
-    from trainers.encoders.pretrained import load_encoder as load_for_training
-    from trainers.encoders.pretrained import locate, save_encoder
+
+    from trainers.encoders.batches import encode
+    from trainers.encoders.loading import load_for_training, save_encoder
+    from trainers.encoders.location import locate
+    from trainers.encoders.modules import with_cnn
 
     torch.manual_seed(0)
     kind = "mean" if pooling == "cnn" else pooling
-    trained = load_for_training(locate(str(tiny_mlm)), pooling=kind, max_tokens=20)  # type: ignore[arg-type]
+    trained = load_for_training(locate(str(tiny_mlm)), kind, 20)  # type: ignore[arg-type]
     if pooling == "cnn":
-        convolutions = Convolutions(16, (1, 3), 5, relu=True)
-        trained = Trained(trained.model, trained.tokenizer, "mean", 20, convolutions)
+        trained = with_cnn(trained, (1, 3), 5, relu=True)
     save_encoder(trained, tmp_path / "run", "card")
     encoder = load_encoder(str(tmp_path / "run"))
-    np.testing.assert_allclose(encoder.encode(sentences), trained.encode(sentences).numpy(), atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(sentences), encode(trained, sentences, 20).numpy(), atol=1e-5)
     assert encoder.card()["pooling"] == kind
     assert ("CNN" in encoder.title) == (pooling == "cnn")
 
@@ -174,9 +174,10 @@ def test_a_run_that_was_trained_at_fewer_tokens_is_evaluated_at_as_many_as_are_a
     tmp_path: Path, sentences: list[str], words: list[str]
 ) -> None:
     import torch
-    from trainers.encoders.pretrained import load_encoder as load_for_training
-    from trainers.encoders.pretrained import locate, save_encoder
     from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    from trainers.encoders.loading import load_for_training, save_encoder
+    from trainers.encoders.location import locate
 
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
     torch.manual_seed(0)
@@ -188,7 +189,7 @@ def test_a_run_that_was_trained_at_fewer_tokens_is_evaluated_at_as_many_as_are_a
     bert.save_pretrained(tmp_path / "bert")
     tokenizer = BertTokenizerFast(vocab={token: row for row, token in enumerate(tokens)}, model_max_length=80)
     tokenizer.save_pretrained(tmp_path / "bert")
-    trained = load_for_training(locate(str(tmp_path / "bert")), pooling="padded-mean", max_tokens=20)
+    trained = load_for_training(locate(str(tmp_path / "bert")), "padded-mean", 20)
     save_encoder(trained, tmp_path / "run", "card")
     long = " ".join(sentences)
     for options, width in (

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from trainers.losses.geometry import MOST, geometry, isotropy
-from trainers.objective import spread
+from trainers.losses.geometry import MOST, geometry, isotropy, spread
 from trainers.training.trainer import collapse
 
 
