@@ -15,7 +15,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from transformers import TrainingArguments
 
-from pipelines.console import InputError, TwinviewsError, note, progress
+from pipelines.console import InputError, note, progress
 from trainers.data.rows import Rows
 from trainers.objective import Objective, Row
 from trainers.processes import is_first, process_rank, processes, summed
@@ -101,10 +101,7 @@ def fit(
         for callback in (along, *([selection] if selection is not None else []), *reporters):
             trainer.add_callback(callback)
         outcome = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if along.collapsed is not None and training.stop_on_collapse:
-        raise TwinviewsError(
-            f"{along.collapsed}: stopped; its checkpoint is in {folder}. Lower --lr or start from another encoder"
-        )
+    along.raise_if_stopped(folder)
     seconds = outcome.metrics["train_runtime"]
     return _fitted(objective, selection, outcome.global_step, seconds, trainer.state.log_history)
 

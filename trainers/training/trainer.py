@@ -160,6 +160,17 @@ class Progress(TrainerCallback):  # type: ignore[misc] # transformers is untyped
         self.advance = advance
         self.collapsed: str | None = None
 
+    def raise_if_stopped(self, folder: Path) -> None:
+        """Raise where the training was ended by a collapse; `folder` has its checkpoint.
+
+        Raises:
+            TwinviewsError: It was.
+        """
+        if self.collapsed is not None and self.trainer.training.stop_on_collapse:
+            raise TwinviewsError(
+                f"{self.collapsed}: stopped; its checkpoint is in {folder}. Lower --lr or start from another encoder"
+            )
+
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Give each process masks of its own; a resumed run's are read from its checkpoint after this."""
         torch.manual_seed(process_seed(args.seed))
