@@ -63,12 +63,14 @@ def _damaged_file(checkpoint: Path) -> str | None:
     return None
 
 
-def check_checkpoint(checkpoint: Path, objective: nn.Module) -> None:
+def check_checkpoint(checkpoint: Path | None, objective: nn.Module) -> None:
     """Refuse a checkpoint that does not hold an objective's tensors: Trainer would load what fits and say nothing.
 
     Raises:
         InputError: It is of a version of Twinviews that named them otherwise.
     """
+    if checkpoint is None:
+        return
     with safe_open(checkpoint / WEIGHTS, "pt") as file:
         if set(file.keys()) != set(objective.state_dict()):
             raise InputError(

@@ -77,8 +77,7 @@ def fit(
     folder = out / CHECKPOINTS
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out)
-    if checkpoint is not None:
-        check_checkpoint(checkpoint, objective)
+    check_checkpoint(checkpoint, objective)
     objective.before_training(folder)
     total = training.steps(len(rows))
     selection = Selection(training, total, folder) if dev is not None else None
@@ -98,12 +97,12 @@ def fit(
     bar = progress("training", total, unit="steps", done=step_of(checkpoint))
     with bar as advance, reporting(training.report_to, out) as reporters:
         along = Progress(trainer, out / LOG, advance)
-        for callback in (along, *([selection] if selection is not None else []), *reporters):
+        for callback in filter(None, (along, selection, *reporters)):
             trainer.add_callback(callback)
         outcome = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     along.raise_if_stopped(folder)
-    seconds = outcome.metrics["train_runtime"]
-    return _fitted(objective, selection, outcome.global_step, seconds, trainer.state.log_history)
+    done, seconds = outcome.global_step, outcome.metrics["train_runtime"]
+    return _fitted(objective, selection, done, seconds, trainer.state.log_history)
 
 
 def _fitted(
