@@ -8,11 +8,11 @@ from transformers import set_seed
 
 from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
+from trainers.data.rows import Rows
 from trainers.encoders.dropout import set_dropout
 from trainers.encoders.location import locate
 from trainers.objective import Objective
 from trainers.settings import Training, resolve
-from trainers.training.fit import Rows
 
 SMALL = {"batch_size": 8, "max_tokens": 24, "epochs": 2, "lr": 1e-3, "precision": "fp32"}
 EXTRA: dict[str, dict[str, object]] = {

@@ -81,7 +81,7 @@ def test_steps_equal_the_equations_in_numpy(momentum: float) -> None:
         objective.after_step(step, 6)
         assert loss.item() == pytest.approx(expected.step(left, right, 0.3), abs=1e-5)
     np.testing.assert_allclose(objective.encoder[0].table.weight.detach(), expected.table, atol=2e-5)
-    np.testing.assert_allclose(objective.target.model.table.weight, expected.target, atol=2e-5)
+    np.testing.assert_allclose(objective.target[0].table.weight, expected.target, atol=2e-5)
     np.testing.assert_allclose(objective.predictor[3].weight.detach(), expected.predictor.w[1], atol=2e-5)
 
 

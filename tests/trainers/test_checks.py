@@ -10,9 +10,9 @@ from objective_cases import prepared
 
 from pipelines.console import TwinviewsError
 from trainers.catalogue import objective_names
+from trainers.data.rows import Rows
 from trainers.objective import Objective
 from trainers.training.checks import Findings, check
-from trainers.training.fit import Rows
 
 
 def look(objective: Objective, rows: Rows, count: int = 8) -> Findings:
@@ -58,7 +58,7 @@ def test_layer_without_gradient_is_named(tiny_bert: Path, sentences: list[str]) 
     embeddings.forward = lambda *given, **named: forward(*given, **named).detach()
     findings = look(objective, rows)
     (line,) = findings.warnings
-    assert "first layer gets no gradient from the first batch (model.embeddings.word_embeddings.weight)" in line
+    assert "first layer gets no gradient from the first batch (0.model.embeddings.word_embeddings.weight)" in line
     assert "encoder.0.model.embeddings.word_embeddings.weight" in findings.unused
 
 

@@ -114,7 +114,7 @@ def test_head_is_trained_but_not_saved(tiny_bert: Path, sentences: list[str], tm
     encoded = torch.as_tensor(saved.encode(sentences[:5]))
     torch.testing.assert_close(encoded, objective.encode(sentences[:5]), atol=1e-5, rtol=0)
     ids = objective.pad([objective.tokenize(sentences[:1])[0]])
-    tokens = objective.eval().encoder.tokens(**ids).detach()
+    tokens = objective.eval().encoder[0](ids)["token_embeddings"].detach()
     torch.testing.assert_close(encoded[:1], tokens[:, 0], atol=1e-5, rtol=0)
 
 

@@ -14,12 +14,12 @@ import trainers.embedding.model
 from pipelines.console import InputError
 from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
-from trainers.data.kinds import Wanted
-from trainers.encoders.loading import load_for_training
-from trainers.encoders.location import locate, save_encoder
+from trainers.data.kinds import DataOptions
+from trainers.data.rows import Rows
+from trainers.encoders.loading import load_for_training, save_encoder
+from trainers.encoders.location import locate
 from trainers.objectives.distil import PARAMS, PRESETS, Distil, build, with_head
 from trainers.settings import Training, resolve
-from trainers.training.fit import Rows
 from trainers.training.run import Request, run_training
 from trainers.training.teacher import load_teacher
 
@@ -152,7 +152,7 @@ def test_student_has_a_dense_layer_with_tanh_where_the_papers_give_it_one(
     preset: str, teacher: str, layers: int, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     objective = objective_of(tiny_bert, wide if teacher == "wide" else tiny_bert, preset)
-    assert len(objective.encoder.after) == layers
+    assert len(objective.encoder) == 2 + layers
     assert objective.dimension == (24 if teacher == "wide" else 16)
     objective.save(tmp_path / "saved", "card")
     saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
@@ -161,8 +161,8 @@ def test_student_has_a_dense_layer_with_tanh_where_the_papers_give_it_one(
     expected = objective.encode(sentences)
     torch.testing.assert_close(torch.as_tensor(saved.encode(sentences)), expected, atol=1e-5, rtol=0)
     again = with_head(load_for_training(locate(str(tmp_path / "saved")), "mean", 24), 24, always=True)
-    assert again.dimension == 24
-    assert len(again.after) == (1 if layers and teacher == "wide" else layers + 1)
+    assert again.get_embedding_dimension() == 24
+    assert len(again) == 2 + (1 if layers and teacher == "wide" else layers + 1)
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -225,7 +225,7 @@ def test_another_teacher_of_the_same_name_is_refused(wide: Path, sentences: list
 def test_run_leaves_no_vectors_behind_and_says_what_it_trained_on(
     tiny_bert: Path, wide: Path, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    request = Request("distil", Wanted(text=text_file), tmp_path / "run", str(tiny_bert))
+    request = Request("distil", DataOptions(text=text_file), tmp_path / "run", str(tiny_bert))
     given = {"teacher": str(wide), "queue": 16, "batch_size": 8, "epochs": 1, "max_tokens": 24, "precision": "fp32"}
     run_training(request, load_objective("distil"), given)
     assert "encoder of 24 dimensions after 4 steps (" in capsys.readouterr().out

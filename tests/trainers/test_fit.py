@@ -14,7 +14,8 @@ from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import objective_names
 from trainers.objective import Objective
 from trainers.training.checkpoints import CHECKPOINTS, newest_checkpoint
-from trainers.training.fit import fit, make_optimizer
+from trainers.training.fit import fit
+from trainers.training.trainer import make_optimizer
 
 POWER_CUTS = {
     "mid-epoch": ({"save_every": 4}, 7, 4),

@@ -13,11 +13,11 @@ from torch import distributed, multiprocessing
 
 from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
+from trainers.data.rows import Rows
 from trainers.encoders.dropout import set_dropout
 from trainers.encoders.location import locate
 from trainers.objective import Objective
 from trainers.settings import resolve
-from trainers.training.fit import Rows
 
 PROCESSES = 2
 OWN = {"bsl": {"width": 2}, "isbert": {"filters": 4}, "sct": {"width": 2, "queue": 20}, "distil": {"queue": 20}}

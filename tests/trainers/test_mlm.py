@@ -125,4 +125,4 @@ def test_tokenizer_without_mask_token_is_refused(tiny_bert: Path) -> None:
     objective = objective_of(tiny_bert)
     objective.encoder.tokenizer.mask_token = None
     with pytest.raises(InputError, match="no mask token"):
-        MaskedLm(objective.masked_lm, objective.encoder, PARAMS())
+        MaskedLm(objective.masked_lm, objective.encoder, 24, PARAMS())

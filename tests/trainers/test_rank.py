@@ -9,12 +9,12 @@ import torch
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
+from trainers.data.rows import Rows
 from trainers.encoders.dropout import set_dropout
 from trainers.encoders.location import locate
 from trainers.losses.ranking import jensen_shannon, list_mle, list_net, off_diagonal
 from trainers.objectives.rank import PARAMS, PRESETS, Rank, build
 from trainers.settings import resolve
-from trainers.training.fit import Rows
 
 
 def drawn(seed: int) -> torch.Tensor:

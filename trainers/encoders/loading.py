@@ -135,7 +135,7 @@ def _check_weights(encoder: SentenceTransformer, source: Source) -> None:
     model = getattr(encoder[0], "model", None)
     if folder is None or model is None:
         return
-    names = {name.partition(".")[2] for name, _ in model.named_parameters()}
+    names = {name for name, _ in model.named_parameters()}
     for file in transformer_weights(folder):
         if file.suffix == ".safetensors":
             with safe_open(file, "pt") as weights:

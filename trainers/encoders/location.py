@@ -155,9 +155,9 @@ def _check_directory(path: Path) -> None:
     is_list = (path / "modules.json").is_file()
     if not is_list and not (path / "config.json").is_file():
         raise InputError(f"{str(path)!r} holds no model (no modules.json, no config.json): give the directory of one")
+    transformer = path / read_modules(path)[0][1] if is_list else path
     if not any(path.rglob("*.safetensors")) and not any(path.rglob(PICKLE)):
         raise InputError(f"{path} has neither *.safetensors nor {PICKLE}: give the directory of a whole model")
-    transformer = path / read_modules(path)[0][1] if is_list else path
     others = [file for file in sorted(path.glob("*/*.bin")) if file.parent != transformer]
     found = [file for file in others if not any(file.parent.glob("*.safetensors"))]
     if is_list and found:

@@ -15,7 +15,7 @@ from pipelines.console import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from trainers.data.examples import Examples
-    from trainers.data.kinds import Wanted
+    from trainers.data.kinds import DataOptions
     from trainers.evaluation.task import Task
 
 RECIPE = "recipe.json"
@@ -129,9 +129,9 @@ def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str
     return f"the training text of {directory} ({_named(recipe[KINDS[kind]])}) is not looked at: {reason}"
 
 
-def _wanted(recipe: Mapping[str, Any], kind: str, place: Path) -> Wanted:
+def _wanted(recipe: Mapping[str, Any], kind: str, place: Path) -> DataOptions:
     """Return the data that a recipe names, its relative paths from `place`."""
-    from trainers.data.kinds import Wanted
+    from trainers.data.kinds import DataOptions
 
     values = {name: recipe.get(name) for name in ("views", "text", "words", "random_strings", "graded")}
     if kind == "views":
@@ -140,7 +140,7 @@ def _wanted(recipe: Mapping[str, Any], kind: str, place: Path) -> Wanted:
         values[kind] = place / recipe[kind]
     elif kind == "words" and (place / recipe["words"].partition(":")[0]).is_file():
         values["words"] = str(place / recipe["words"])
-    return Wanted(**values, scale=recipe.get("scale"), limit=recipe.get("limit"))
+    return DataOptions(**values, scale=recipe.get("scale"), limit=recipe.get("limit"))
 
 
 def _columns(examples: Examples) -> list[Iterable[str]]:

@@ -24,8 +24,7 @@ from trainers.marian.model import Shape, Translation, new_model
 from trainers.marian.parallel import Padded, ParallelIds, TokenBatches
 from trainers.marian.vocabulary import build_tokenizer
 from trainers.training.checkpoints import CHECKPOINTS, newest_checkpoint
-from trainers.training.claim import DRAFT, remove, standing_recipe, write_recipe
-from trainers.training.full_disk import resumable
+from trainers.training.directory import DRAFT, remove, resumable, standing_recipe, write_recipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -21,7 +21,7 @@ from trainers.encoders.location import Source
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather_pairs
 from trainers.settings import Options, Training
-from trainers.training.precision import DTYPES, resolve_precision
+from trainers.training.precision import autocast
 
 READS = ("views",)
 CACHED_ROWS = 20_000
@@ -152,10 +152,9 @@ class Bsl(Objective):
         """Return the online and the target network's vectors of both views of some rows, each (2, rows, d)."""
         device = next(self.predictor.parameters()).device
         batch = {name: value.to(device) for name, value in self.collate(rows).items()}
-        dtype = DTYPES[resolve_precision(training.precision)]
-        with torch.autocast(device.type, dtype=dtype, enabled=dtype is not None):
+        with autocast(device, training.precision):
             vectors = [
-                batches.embed(network, **batch, max_tokens=self.max_tokens).unflatten(0, (2, -1))
+                batches.embed(network, **batch, max_tokens=self.max_tokens).unflatten(0, (2, -1))  # type: ignore[no-untyped-call]
                 for network in (self.encoder, self.target)
             ]
         advance(len(rows))

@@ -23,7 +23,7 @@ from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
 from trainers.encoders.modules import token_dimension, with_cnn
 from trainers.objective import Objective, Row, float32
-from trainers.processes import gather_shared, process_rank, processes, summed
+from trainers.processes import gather, process_rank, processes, summed
 from trainers.settings import Options, Training
 
 READS = ("text",)
@@ -121,7 +121,7 @@ class IsBert(Objective):
         """
         groups = batches.groups(self.encoder, input_ids, attention_mask, self.max_tokens)
         pooled = batches.pool(self.encoder, groups)
-        sentences = gather_shared(pooled)
+        sentences = gather(pooled)
         with float32(pooled.device):
             own = process_rank() * len(pooled)
             sums = torch.zeros(2, device=pooled.device)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pipelines.console import note
-from trainers.training.claim import RECIPE
+from trainers.training.directory import RECIPE
 
 if TYPE_CHECKING:
     from trainers.evaluation.suite import Suite

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from trainers.training.claim import RECIPE
+from trainers.training.directory import RECIPE
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, score: str | None = None) -> str:

@@ -8,9 +8,10 @@ from pathlib import Path
 from zipfile import BadZipFile, ZipFile
 
 from safetensors import SafetensorError, safe_open
+from torch import nn
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
-from pipelines.console import note
+from pipelines.console import InputError, note
 from trainers.processes import is_first, of_first
 
 CHECKPOINTS = "checkpoints"
@@ -60,6 +61,22 @@ def _damaged_file(checkpoint: Path) -> str | None:
         except (OSError, ValueError, LookupError, TypeError, SafetensorError, BadZipFile):
             return name
     return None
+
+
+def check_checkpoint(checkpoint: Path | None, objective: nn.Module) -> None:
+    """Refuse a checkpoint that does not hold an objective's tensors: Trainer would load what fits and say nothing.
+
+    Raises:
+        InputError: It is of a version of Twinviews that named them otherwise.
+    """
+    if checkpoint is None:
+        return
+    with safe_open(checkpoint / WEIGHTS, "pt") as file:
+        if set(file.keys()) != set(objective.state_dict()):
+            raise InputError(
+                f"{checkpoint} was written by another version of Twinviews: finish the run with that one, or begin "
+                "again with --overwrite"
+            )
 
 
 def checkpoints(folder: Path) -> list[Path]:

@@ -17,6 +17,7 @@ from trainers.evaluation.metrics import spearman
 from trainers.evaluation.pairs import read_pairs
 from trainers.evaluation.suites.sts import BENCHMARKS
 from trainers.evaluation.task import HUB, Missing
+from trainers.training.precision import autocast
 from trainers.training.randomness import undisturbed
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ class DevSet:
         return state.hexdigest()
 
     def score(
-        self, objective: Objective, dtype: torch.dtype | None = None, similarity: Literal["cosine", "best"] = "cosine"
+        self, objective: Objective, precision: str = "fp32", similarity: Literal["cosine", "best"] = "cosine"
     ) -> float:
         """Return Spearman's rho x 100 of the similarities with the grades; 0 where all similarities are the same.
 
@@ -54,7 +55,7 @@ class DevSet:
 
         Args:
             objective: Its encoder is scored, on any device; its mode is kept.
-            dtype: Autocast to it, None for none.
+            precision: As `--precision` names it.
             similarity: The cosine, or whichever of `SIMILARITIES` agrees best with the grades.
 
         Raises:
@@ -65,8 +66,7 @@ class DevSet:
         device = next(objective.encoder.parameters()).device
         # Sentences of like length together: little padding.
         texts = sorted(dict.fromkeys([*self.first, *self.second]), key=len)
-        autocast = torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
-        with undisturbed(device), torch.no_grad(), autocast:
+        with undisturbed(device), torch.no_grad(), autocast(device, precision):
             vectors = objective.encode(texts, batch_size=128).double()
         if not torch.isfinite(vectors).all():
             raise TwinviewsError("the encoder gives NaN or infinity on the --dev pairs: lower --lr, or set --clip 1")

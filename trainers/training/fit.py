@@ -1,58 +1,41 @@
-"""Training an objective with `transformers.Trainer`: rows, optimiser, precision, checkpoints, and the result."""
+"""Training an objective with `transformers.Trainer`: from its rows to the weights that are kept."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
-from torch.utils.data import Dataset
-from transformers import PrinterCallback, TrainerCallback, TrainingArguments
+from transformers import TrainingArguments
 
-from pipelines.console import InputError, TwinviewsError, note, progress
-from trainers.data.examples import row_seed
-from trainers.data.grouping import LengthGrouped, Shuffled
-from trainers.data.ragged import Ragged
+from pipelines.console import InputError, note, progress
+from trainers.data.rows import Rows
 from trainers.objective import Objective, Row
 from trainers.processes import is_first, process_rank, processes, summed
 from trainers.settings import Training
-from trainers.training.checkpoints import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint, step_of
-from trainers.training.checks import ROWS, Findings, check
+from trainers.training.checkpoints import (
+    CHECKPOINTS,
+    WEIGHTS,
+    check_checkpoint,
+    history_of,
+    newest_checkpoint,
+    step_of,
+)
+from trainers.training.checks import ROWS, check
 from trainers.training.dev import DevSet
-from trainers.training.precision import DTYPES, check_compiler, resolve_precision
+from trainers.training.precision import check_compiler, resolve_precision
 from trainers.training.reporting import PROJECT, reporting
 from trainers.training.selection import Scores, Selection
-from trainers.training.trainer import Course, ObjectiveTrainer, entries
+from trainers.training.trainer import ObjectiveTrainer, Progress, entries
 
 LOG = "log.jsonl"
-
-
-class Rows(Dataset[dict[str, Any]]):
-    """Columns as rows, each with its seed of the running epoch."""
-
-    def __init__(self, columns: Mapping[str, Sequence[Any]], seed: int) -> None:
-        self.columns = columns
-        self.seed = seed
-        self.epoch = 0
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
-
-    def lengths(self) -> list[int]:
-        """Return the number of tokens of every row, over all its columns of ids."""
-        ids = [column.lengths for column in self.columns.values() if isinstance(column, Ragged)]
-        return [sum(row) for row in zip(*(lengths.tolist() for lengths in ids), strict=True)]
-
-    def __getitem__(self, row: int) -> dict[str, Any]:
-        cells = {name: column[row] for name, column in self.columns.items()}
-        return {**cells, "seed": row_seed(self.seed, row, self.epoch)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,72 +72,37 @@ def fit(
 
     Raises:
         TwinviewsError: The loss is no longer finite, or the encoder collapsed and that was to end the run.
-        InputError: A precision, compiler or log that this machine does not have.
+        InputError: A precision, compiler or log that this machine does not have, or a checkpoint of another version.
     """
+    folder = out / CHECKPOINTS
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out)
-    objective.before_training(out / CHECKPOINTS)
+    check_checkpoint(checkpoint, objective)
+    objective.before_training(folder)
     total = training.steps(len(rows))
-    selection = Selection(training, total, out / CHECKPOINTS) if dev is not None else None
+    selection = Selection(training, total, folder) if dev is not None else None
     if checkpoint is not None and selection is not None and selection.exhausted(history_of(checkpoint)):
         # Killed after its last step: another one would be one too many.
         objective.load_state_dict(load_file(checkpoint / WEIGHTS))
         return _fitted(objective, selection, step_of(checkpoint), 0.0, history_of(checkpoint))
-    arguments = training_arguments(training, out / CHECKPOINTS, seed, total)
+    arguments = training_arguments(training, folder, seed, total)
     arguments.eval_on_start = dev is not None and checkpoint is None
     objective.to(arguments.device)
-    _prepare(objective, rows, training, arguments, total)
+    arguments.ddp_find_unused_parameters = _has_unused(objective, rows, training, total)
+    _switch_on(objective, training)
     if checkpoint is None:
         torch.manual_seed(seed)  # in all processes the same
-        objective.before_first_step(cast("Sequence[Row]", rows), training)
-    order = _order(rows, training, seed)
-
-    def set_epoch(epoch: int) -> None:
-        rows.epoch = epoch
-        order.set_epoch(epoch)
-
+        objective.before_first_step(cast("list[Row]", rows), training)
+    trainer = ObjectiveTrainer(objective, rows, training, arguments, dev)
     bar = progress("training", total, unit="steps", done=step_of(checkpoint))
     with bar as advance, reporting(training.report_to, out) as reporters:
-        course = Course(set_epoch, out / LOG, advance, stop_on_collapse=training.stop_on_collapse)
-        callbacks = [course, *([selection] if selection is not None else []), *reporters]
-        trainer = _trainer(objective, rows, order, training, arguments, dev, callbacks)
+        along = Progress(trainer, out / LOG, advance)
+        for callback in filter(None, (along, selection, *reporters)):
+            trainer.add_callback(callback)
         outcome = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if course.collapsed is not None and training.stop_on_collapse:
-        raise TwinviewsError(
-            f"{course.collapsed}: stopped; its checkpoint is in {out / CHECKPOINTS}. Lower --lr or start from another "
-            "encoder"
-        )
-    history = trainer.state.log_history
-    return _fitted(objective, selection, outcome.global_step, outcome.metrics["train_runtime"], history)
-
-
-def _trainer(
-    objective: Objective,
-    rows: Rows,
-    order: Shuffled,
-    training: Training,
-    arguments: TrainingArguments,
-    dev: DevSet | None,
-    callbacks: Sequence[TrainerCallback],
-) -> ObjectiveTrainer:
-    dtype = DTYPES[resolve_precision(training.precision)]
-
-    def scorer() -> float:
-        return dev.score(objective, dtype, training.dev_similarity) if dev is not None else 0.0
-
-    trainer = ObjectiveTrainer(
-        order,
-        scorer,
-        model=objective,
-        args=arguments,
-        train_dataset=rows,
-        data_collator=objective.collate,
-        callbacks=list(callbacks),
-        optimizers=(make_optimizer(objective, training), None),
-    )
-    # It prints raw dictionaries to stdout.
-    trainer.remove_callback(PrinterCallback)
-    return trainer
+    along.raise_if_stopped(folder)
+    done, seconds = outcome.global_step, outcome.metrics["train_runtime"]
+    return _fitted(objective, selection, done, seconds, trainer.state.log_history)
 
 
 def _fitted(
@@ -165,27 +113,29 @@ def _fitted(
     return Fitted(steps, seconds, last, Scores.of(history), steps if best is None else best)
 
 
-def _order(rows: Rows, training: Training, seed: int) -> Shuffled:
-    if training.group_by_length:
-        return LengthGrouped(rows.lengths(), training.batch_size, seed)
-    return Shuffled(len(rows), seed)
-
-
-def _prepare(objective: Objective, rows: Rows, training: Training, arguments: TrainingArguments, total: int) -> None:
-    """Check the objective on a few rows; then switch on what changes how its encoder is computed, not what."""
-    findings = _first_look(objective, rows, training.batch_size // processes(), total)
+def _has_unused(objective: Objective, rows: Rows, training: Training, total: int) -> bool:
+    """Check the objective on a few rows, and return whether a parameter gets no gradient in any process."""
+    count = max(2, min(training.batch_size, ROWS) // processes())
+    # Spread over the data, which may be sorted, and other rows in every process.
+    step = max(1, len(rows) // (count * processes()))
+    chosen = [(process_rank() + turn * processes()) * step % len(rows) for turn in range(count)]
+    findings = check(objective, [rows[row] for row in chosen], total)
     for line in findings.warnings:
         if is_first():
             note(line)
-    unused = summed(torch.tensor(len(findings.unused), device=arguments.device)).item() > 0
-    arguments.ddp_find_unused_parameters = unused
+    device = next(objective.parameters()).device
+    return summed(torch.tensor(len(findings.unused), device=device)).item() > 0
+
+
+def _switch_on(objective: Objective, training: Training) -> None:
+    """Switch on what changes how the encoder is computed, not what."""
     if training.compile:
         check_compiler()
         logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
-    for module in objective.modules():
-        if isinstance(module, Transformer) and training.compile:
-            # In place: the names in the state dict stay what they are. Batches differ in width and number.
-            module.model.compile(dynamic=True)
+        for module in objective.modules():
+            if isinstance(module, Transformer):
+                # In place: the names in the state dict stay what they are. Batches differ in width and number.
+                module.model.compile(dynamic=True)
     if training.gradient_checkpointing:
         enable_checkpointing(objective.encoder)
 
@@ -205,32 +155,6 @@ def enable_checkpointing(encoder: SentenceTransformer) -> None:
         raise InputError(
             f"{type(model).__name__} has no gradient checkpointing: leave --gradient-checkpointing out"
         ) from None
-
-
-def _first_look(objective: Objective, rows: Rows, batch: int, total: int) -> Findings:
-    count = max(2, min(batch, ROWS // processes()))
-    # Spread over the data, which may be sorted, and other rows in every process.
-    step = max(1, len(rows) // (count * processes()))
-    chosen = [(process_rank() + turn * processes()) * step % len(rows) for turn in range(count)]
-    return check(objective, [rows[row] for row in chosen], total)
-
-
-def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
-    """Return fused AdamW over what has a gradient; without `decay_all`, biases and norms are not decayed.
-
-    The rate of a parameter is `training.lr` times its factor in `objective.parameter_rates()`.
-    """
-    rates = objective.parameter_rates()
-    groups: dict[tuple[float, float], dict[str, Any]] = {}
-    for name, parameter in objective.named_parameters():
-        if not parameter.requires_grad:
-            continue
-        decay = training.weight_decay if training.decay_all or parameter.dim() > 1 else 0.0
-        # The most particular beginning decides.
-        rate = rates[max(found, key=len)] if (found := [start for start in rates if name.startswith(start)]) else 1.0
-        settings = {"params": [], "weight_decay": decay, "lr": training.lr * rate}
-        groups.setdefault((decay, rate), settings)["params"].append(parameter)
-    return torch.optim.AdamW(list(groups.values()), lr=training.lr, eps=training.eps, fused=True)
 
 
 def training_arguments(training: Training, folder: Path, seed: int, total: int) -> TrainingArguments:

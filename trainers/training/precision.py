@@ -38,6 +38,12 @@ def resolve_precision(asked: str) -> Precision:
     return "bf16" if able or on_cpu else "fp32"
 
 
+def autocast(device: torch.device, asked: str) -> torch.autocast:
+    """Return the context in which an encoder is computed on `device`."""
+    dtype = DTYPES[resolve_precision(asked)]
+    return torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
+
+
 def check_compiler() -> None:
     """Refuse `--compile` where torch.compile could not build anything.
 

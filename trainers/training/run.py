@@ -7,23 +7,27 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from pydantic import BaseModel
+from transformers import set_seed
 
 from pipelines.console import InputError, note, show, table
 from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
-from trainers.data.kinds import Wanted, read_examples
+from trainers.data.kinds import DataOptions, read_examples
+from trainers.data.rows import Rows
+from trainers.encoders.loading import describe_starter
+from trainers.encoders.location import Source, locate
+from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import Training, resolve
 from trainers.training.card import model_card
-from trainers.training.claim import LEFTOVERS, claimed, is_finished, remove
-from trainers.training.full_disk import resumable
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from trainers.encoders.location import Source
-    from trainers.training.dev import DevSet
-    from trainers.training.fit import Fitted
+from trainers.training.checkpoints import newest_checkpoint, step_of
+from trainers.training.dev import DevSet, read_dev
+from trainers.training.directory import LEFTOVERS, claimed, is_finished, remove, resumable
+from trainers.training.fit import Fitted, fit
+from trainers.training.precision import check_compiler, resolve_precision
+from trainers.training.reporting import check_reporting
 
 SEEDS = 1 << 32
 """NumPy's global generator, which other libraries draw from, knows so many."""
@@ -34,7 +38,7 @@ class Request:
     """What a user asked of `train OBJECTIVE`; None means the objective's own default."""
 
     objective: str
-    data: Wanted = field(default_factory=Wanted)
+    data: DataOptions = field(default_factory=DataOptions)
     out: Path | None = None
     encoder: str | None = None
     preset: str | None = None
@@ -77,9 +81,6 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
         InputError: Data, encoder or options that cannot be used, or an output that belongs to another recipe.
         TwinviewsError: The training failed: its loss is no number, or it was to end at a collapse.
     """
-    from trainers.encoders.location import locate
-    from trainers.processes import is_first, join_processes, of_first
-
     join_processes()
     source = locate(request.encoder)
     plan = make_plan(request, module, given, source.digest())
@@ -96,13 +97,6 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
 
 
 def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source) -> None:
-    from transformers import set_seed
-
-    from trainers.encoders.loading import describe_starter
-    from trainers.processes import is_first, of_first
-    from trainers.training.checkpoints import newest_checkpoint, step_of
-    from trainers.training.fit import Rows, fit
-
     set_seed(request.seed)
     objective = module.build(plan.params, plan.training, source)
     rows = Rows(objective.columns(plan.examples), request.seed)
@@ -138,8 +132,6 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
     Raises:
         InputError: Data or options that cannot be used, or that this machine cannot do.
     """
-    from trainers.processes import is_first
-
     if not 0 <= request.seed < SEEDS:
         raise InputError(f"--seed {request.seed}: a seed is at least 0 and less than 2^32")
     preset, training, params = resolve(module.PRESETS, module.PARAMS, request.preset, given)
@@ -176,9 +168,6 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
 
 def _for_machine(training: Training) -> Training:
     """Refuse what this machine does not have, before anything is read; the recipe names the precision that is taken."""
-    from trainers.training.precision import check_compiler, resolve_precision
-    from trainers.training.reporting import check_reporting
-
     check_reporting(training.report_to)
     if training.compile:
         check_compiler()
@@ -193,15 +182,12 @@ def _read_dev(training: Training, usual: Mapping[str, Any]) -> DevSet | None:
                 option = "--" + key.replace("_", "-")
                 raise InputError(f"{option} {value} goes with --dev: give a file or a benchmark to score on")
         return None
-    from trainers.training.dev import read_dev
 
     return read_dev(training.dev, training.dev_data)
 
 
 def _divided(training: Training, examples: Examples) -> Training:
     """Fit the batch to the data and the processes."""
-    from trainers.processes import divided_batch, is_first, processes
-
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size and is_first():
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: taking {size}")

@@ -101,7 +101,7 @@ def load_teacher(name: str, pooling: Pooling | None) -> Teacher:
     Raises:
         InputError: There is none, or it cannot be loaded.
     """
-    directory = locate(name).folder
-    if pooling is None and directory is not None and not (directory / "modules.json").is_file():
+    folder = locate(name).folder
+    if pooling is None and folder is not None and not (folder / "modules.json").is_file():
         pooling = "mean"
     return Teacher(load_model(name, pooling=pooling))

@@ -11,27 +11,54 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.utils.data import Dataset
-from transformers import Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from pipelines.console import TwinviewsError, note
-from trainers.data.grouping import Shuffled
+from trainers.data.rows import LengthGrouped, Rows, Shuffled
 from trainers.losses.geometry import geometry
 from trainers.objective import Objective
 from trainers.processes import is_first, of_first, process_seed, processes, summed
-from trainers.training.collapse import collapse
+from trainers.settings import Training
+from trainers.training.dev import DevSet
 from trainers.training.selection import DEV, Scores
+
+COLLAPSED = 0.05
+"""Below this spread the mean cosine between sentences is above 0.997."""
+
+FALLEN = 5.0
+"""So many points of Spearman below the untrained start, a score on the development set is no noise any more."""
 
 
 class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped here
-    """Trainer that stops at a loss that is no number, logs parts and geometry, and scores by a function of its own."""
+    """Trainer that stops at a loss that is no number, logs parts and geometry, and scores on a development set."""
 
-    def __init__(self, order: Shuffled, scorer: Callable[[], float], **options: Any) -> None:  # noqa: ANN401 - Trainer's own
-        super().__init__(**options)
-        self.order = order
-        self.scorer = scorer
+    def __init__(
+        self, objective: Objective, rows: Rows, training: Training, arguments: TrainingArguments, dev: DevSet | None
+    ) -> None:
+        super().__init__(
+            model=objective,
+            args=arguments,
+            train_dataset=rows,
+            data_collator=objective.collate,
+            optimizers=(make_optimizer(objective, training), None),
+        )
+        # It prints raw dictionaries to stdout.
+        self.remove_callback(PrinterCallback)
+        self.training, self.rows, self.dev = training, rows, dev
+        grouped = training.group_by_length
+        self.order = (
+            LengthGrouped(rows.lengths(), training.batch_size, arguments.seed)
+            if grouped
+            else Shuffled(len(rows), arguments.seed)
+        )
         self.parts: dict[str, Tensor] = {}
         self.vectors: Tensor | None = None
         self.batches = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Tell rows and order which epoch it is."""
+        self.rows.epoch = epoch
+        self.order.set_epoch(epoch)
 
     def _get_train_sampler(self, train_dataset: Dataset[Any] | None = None) -> Shuffled:
         return self.order
@@ -77,39 +104,72 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         """Log the means of the parts over batches and processes, and the geometry, with what Trainer logs."""
         if "loss" in logs:
             self._check(logs["loss"])
-            logs.update(self._figures())
+            logs.update(self._batch_metrics())
         super().log(logs, start_time)
 
-    def _figures(self) -> dict[str, float]:
-        figures = {name: total / self.batches for name, total in self.parts.items()}
+    def _batch_metrics(self) -> dict[str, float]:
+        metrics = {name: total / self.batches for name, total in self.parts.items()}
         if self.vectors is not None and len(self.vectors) > 2:
-            figures.update(geometry(self.vectors, paired=self.model.paired))
+            metrics.update(geometry(self.vectors, paired=self.model.paired))
         self.parts, self.vectors, self.batches = {}, None, 0
-        if not figures:
+        if not metrics:
             return {}
-        means = summed(torch.stack([figure.float() for figure in figures.values()])) / processes()
-        return dict(zip(figures, means.tolist(), strict=True))
+        means = summed(torch.stack([metric.float() for metric in metrics.values()])) / processes()
+        return dict(zip(metrics, means.tolist(), strict=True))
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:  # noqa: ANN401 - Trainer's own
         """Score on the development set, in the first process for all, and log it."""
-        score: float = of_first(self.scorer() if is_first() else 0.0)
+        score: float = of_first(self._score() if is_first() else 0.0)
         metrics = {DEV: score}
         self.log(dict(metrics))
         self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
         return metrics
 
+    def _score(self) -> float:
+        return (
+            0.0
+            if self.dev is None
+            else self.dev.score(self.model, self.training.precision, self.training.dev_similarity)
+        )
 
-class Course(TrainerCallback):  # type: ignore[misc] # transformers is untyped here
+
+def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
+    """Return fused AdamW over what has a gradient; without `decay_all`, biases and norms are not decayed.
+
+    The rate of a parameter is `training.lr` times its factor in `objective.parameter_rates()`.
+    """
+    rates = objective.parameter_rates()
+    groups: dict[tuple[float, float], dict[str, Any]] = {}
+    for name, parameter in objective.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        decay = training.weight_decay if training.decay_all or parameter.dim() > 1 else 0.0
+        # The most particular beginning decides.
+        rate = rates[max(found, key=len)] if (found := [start for start in rates if name.startswith(start)]) else 1.0
+        settings = {"params": [], "weight_decay": decay, "lr": training.lr * rate}
+        groups.setdefault((decay, rate), settings)["params"].append(parameter)
+    return torch.optim.AdamW(list(groups.values()), lr=training.lr, eps=training.eps, fused=True)
+
+
+class Progress(TrainerCallback):  # type: ignore[misc] # transformers is untyped here
     """What happens along the way: seeds, epochs, the objective's step, the bar, the log, the warning of a collapse."""
 
-    def __init__(
-        self, epochs: Callable[[int], None], log: Path, advance: Callable[[int], None], *, stop_on_collapse: bool
-    ) -> None:
-        self.epochs = epochs
+    def __init__(self, trainer: ObjectiveTrainer, log: Path, advance: Callable[[int], None]) -> None:
+        self.trainer = trainer
         self.log = log
         self.advance = advance
-        self.stop_on_collapse = stop_on_collapse
         self.collapsed: str | None = None
+
+    def raise_if_stopped(self, folder: Path) -> None:
+        """Raise where the training was ended by a collapse; `folder` has its checkpoint.
+
+        Raises:
+            TwinviewsError: It was.
+        """
+        if self.collapsed is not None and self.trainer.training.stop_on_collapse:
+            raise TwinviewsError(
+                f"{self.collapsed}: stopped; its checkpoint is in {folder}. Lower --lr or start from another encoder"
+            )
 
     def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Give each process masks of its own; a resumed run's are read from its checkpoint after this."""
@@ -117,7 +177,7 @@ class Course(TrainerCallback):  # type: ignore[misc] # transformers is untyped h
 
     def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Tell rows and order which epoch it is, also in the middle of one."""
-        self.epochs(int(state.epoch or 0))
+        self.trainer.set_epoch(int(state.epoch or 0))
 
     def on_optimizer_step(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, *, model: Objective, **_: Any  # noqa: ANN401
@@ -140,7 +200,7 @@ class Course(TrainerCallback):  # type: ignore[misc] # transformers is untyped h
         if found is None or self.collapsed is not None:
             return
         self.collapsed = f"the encoder collapses: {found} at step {state.global_step}"
-        if self.stop_on_collapse:
+        if self.trainer.training.stop_on_collapse:
             control.should_training_stop = control.should_save = True
         elif is_first():
             note(f"warning: {self.collapsed}; lower --lr or start from another encoder")
@@ -153,3 +213,17 @@ def entries(history: list[dict[str, float]]) -> list[Mapping[str, float]]:
         if "loss" in entry or DEV in entry:
             steps.setdefault(entry["step"], {}).update(entry)
     return list(steps.values())
+
+
+def collapse(entry: Mapping[str, float], start: float | None) -> str | None:
+    """Say what a log's entry shows of a collapse, None where it shows none.
+
+    Args:
+        entry: With `spread`, or with `dev`, a Spearman x 100.
+        start: The development score before the training, where there is one.
+    """
+    if entry.get("spread", 1.0) < COLLAPSED:
+        return f"spread {entry['spread']:.3f} (0 = all sentences have one direction)"
+    if start is not None and entry.get("dev", start) < start - FALLEN:
+        return f"dev score {entry['dev']:.2f}, untrained it was {start:.2f}"
+    return None

@@ -191,9 +191,9 @@ def test_several_suites_share_one_reading_and_keep_their_sets_apart(trained: Pat
 
 
 def test_random_strings_are_drawn_again(tmp_path: Path) -> None:
-    from trainers.data.kinds import Wanted, read_examples
+    from trainers.data.kinds import DataOptions, read_examples
 
-    examples, where = read_examples(Wanted(random_strings=50), ("random",), 7)
+    examples, where = read_examples(DataOptions(random_strings=50), ("random",), 7)
     recipe: dict[str, Any] = {"command": "mirror", "seed": 7, "twinviews": {"data_xxh64": examples.digest()}, **where}
     (tmp_path / "recipe.json").write_text(json.dumps(recipe))
     found = leaks(tmp_path, [Texts("strings", (examples.texts[3].upper(), "no such string"))])

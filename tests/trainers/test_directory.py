@@ -14,7 +14,7 @@ import pytest
 from pipelines.console import InputError, call
 from pipelines.lock import LOCK, locked_folder
 from trainers.cli import app
-from trainers.training.claim import MADE, RECIPE, claimed, is_finished
+from trainers.training.directory import MADE, RECIPE, claimed, is_finished
 
 Train = Callable[..., int]
 

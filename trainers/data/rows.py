@@ -1,18 +1,42 @@
-"""The order of the rows in each epoch: shuffled, or in batches of texts of like length."""
+"""The rows that are trained on, and their order in each epoch: shuffled, or in batches of texts of like length."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch.utils.data import Sampler
+from torch.utils.data import Dataset, Sampler
+
+from trainers.data.examples import row_seed
+from trainers.data.ragged import Ragged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 POOL = 50
 """Batches whose rows are sorted together; texts of captions' lengths then hold a few percent of padding."""
+
+
+class Rows(Dataset[dict[str, Any]]):
+    """Columns as rows, each with its seed of the running epoch."""
+
+    def __init__(self, columns: Mapping[str, Sequence[Any]], seed: int) -> None:
+        self.columns = columns
+        self.seed = seed
+        self.epoch = 0
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+    def lengths(self) -> list[int]:
+        """Return the number of tokens of every row, over all its columns of ids."""
+        ids = [column.lengths for column in self.columns.values() if isinstance(column, Ragged)]
+        return [sum(row) for row in zip(*(lengths.tolist() for lengths in ids), strict=True)]
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        cells = {name: column[row] for name, column in self.columns.items()}
+        return {**cells, "seed": row_seed(self.seed, row, self.epoch)}
 
 
 class Shuffled(Sampler[int]):

@@ -1,7 +1,8 @@
-"""A run's directory: its recipe, and whether it may be made, resumed, replaced or left alone."""
+"""A run's directory: its recipe, whether it may be made, resumed, replaced or left alone, and a disk that is full."""
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pipelines.console import InputError
+from pipelines.console import InputError, TwinviewsError
 from pipelines.lock import LOCK, locked_folder
 
 RECIPE = "recipe.json"
@@ -29,6 +30,9 @@ MADE = (
     *(f"[1-9]_{kind}" for kind in _MODULES),
 )  # fmt: skip
 """All that a training and `train evaluate` write into a run's directory; `--overwrite` removes nothing else."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing")
+"""Parts of the messages with which torch and safetensors report a failed write, in errors other than OSError."""
 # What may change when a run is resumed: the paths of the data (its content is compared), how often it is saved, where
 # it logs to, and what has no effect on the result.
 FREE = frozenset(
@@ -68,7 +72,7 @@ def _stands_finished(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, r
         return False
     if overwrite:
         return False
-    _check_same(out, standing, recipe)
+    check_same(out, _flat(standing), _flat(recipe))
     return (out / DONE).is_file()
 
 
@@ -148,13 +152,24 @@ def write_recipe(out: Path, recipe: Mapping[str, Any]) -> None:
     os.replace(out / DRAFT, out / RECIPE)
 
 
-def _check_same(out: Path, standing: Mapping[str, Any], recipe: Mapping[str, Any]) -> None:
+def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, what: str = "another recipe") -> None:
+    """Refuse a directory that was made with other settings.
+
+    Args:
+        out: The directory.
+        old: The settings that it was made with, as they were read back.
+        new: The settings that are asked for.
+        what: What the directory would belong to.
+
+    Raises:
+        InputError: A setting differs; the line names the first one.
+    """
     # As it would be read back: a tuple is a list there.
-    old, new = _flat(standing), _flat(json.loads(json.dumps(recipe)))
+    new = json.loads(json.dumps(new))
     for key in sorted(set(old) | set(new)):
         if old.get(key) != new.get(key):
             raise InputError(
-                f"{out} belongs to another recipe ({key} was {old.get(key)!r}, is now {new.get(key)!r}): "
+                f"{out} belongs to {what} ({key} was {old.get(key)!r}, is now {new.get(key)!r}): "
                 "use --overwrite, give it as it was, or give another --out"
             )
 
@@ -162,3 +177,22 @@ def _check_same(out: Path, standing: Mapping[str, Any], recipe: Mapping[str, Any
 def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
     notes = {f"{key} of this run": value for key, value in recipe.get("twinviews", {}).items() if key != "version"}
     return {**{key: value for key, value in recipe.items() if key not in FREE | {"twinviews"}}, **notes}
+
+
+@contextmanager
+def resumable(out: Path) -> Iterator[None]:
+    """Turn what the libraries raise over a full disk into one line.
+
+    Raises:
+        TwinviewsError: Something could not be written.
+    """
+    try:
+        yield
+    except Exception as error:
+        text = str(error)
+        if getattr(error, "errno", None) not in FULL and not any(said in text for said in UNWRITTEN):
+            raise
+        why = getattr(error, "strerror", None) or text.splitlines()[0]
+        raise TwinviewsError(
+            f"cannot write all of {out} ({why}): free space on its disk, then give the same command again"
+        ) from error
