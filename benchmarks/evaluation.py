@@ -25,9 +25,9 @@ from typing import Any
 
 import torch
 
+from trainers.embedding.cache import cached
+from trainers.embedding.model import load_model
 from trainers.evaluation import record
-from trainers.evaluation.cache import cached
-from trainers.evaluation.encoder import load_encoder
 from trainers.evaluation.suite import Suite, distinct_texts, evaluate_suites, find_suites
 
 CONTENDERS = ("ours", "sentence-transformers", "ours, cached")
@@ -47,7 +47,7 @@ def limited(suites: Sequence[Suite], limit: int | None) -> list[Suite]:
             if len(texts | own) <= limit:
                 texts |= own
                 tasks.append(task)
-        kept.append(Suite(suite.name, suite.title, suite.figures, suite.expected, tuple(tasks)))
+        kept.append(Suite(suite.name, suite.title, suite.metrics, suite.expected, tuple(tasks)))
     return kept
 
 
@@ -60,7 +60,7 @@ def measured(work: Callable[[], Any]) -> tuple[float, float, Any]:
 
 def ours(options: argparse.Namespace) -> dict[str, Any]:
     """Find, encode, score and write."""
-    encoder = cached(load_encoder(options.model, precision=options.precision), Path(options.cache))
+    encoder = cached(load_model(options.model, precision=options.precision), Path(options.cache))
 
     def work() -> tuple[Any, list[tuple[str, float]]]:
         suites = limited(find_suites(options.suites, options.data), options.limit)

@@ -7,8 +7,6 @@ the last layer, SentEval's tokenised text, `all` (one correlation over the conca
 changes one thing, with the difference in brackets:
 
 - mean, weighted: the subsets' correlations averaged, or averaged by size.
-- untokenised: the text as it was written. An uncased BERT tokenizer lower-cases and splits at every mark itself, so
-  that it sees almost the same tokens in both copies; one that minds case and spaces does not.
 - padded: the mean over every position, padding included, at 64 tokens, as in Mirror-BERT's code. A table of its own, as
   it takes the longest.
 """
@@ -18,26 +16,26 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
-from trainers.evaluation.graded import GradedSet
-from trainers.evaluation.models import Chosen, open_encoder
-from trainers.evaluation.pooling import PoolingMode
-from trainers.evaluation.suites import sts, sts_untokenised
-from trainers.evaluation.vectors import Vectors
+from trainers.embedding.vectors import Vectors
+from trainers.encoders.modules import Pooling
+from trainers.evaluation.models import Encoding, open_encoder
+from trainers.evaluation.pairs import Pairs
+from trainers.evaluation.suites import sts
 
 REFERENCE = "all"
 AGGREGATIONS = (REFERENCE, "mean", "weighted")
 Figures = Mapping[str, float | None]
 
 
-def encoded(model: str, sets: Sequence[GradedSet], pooling: PoolingMode, options: argparse.Namespace) -> Vectors:
+def encoded(model: str, sets: Sequence[Pairs], pooling: Pooling, options: argparse.Namespace) -> Vectors:
     """Vectors of every distinct text of the sets."""
-    chosen = Chosen(pooling, options.precision, options.device, options.batch_size, options.batch_tokens)
+    chosen = Encoding(pooling, options.precision, options.device, options.batch_size, options.batch_tokens)
     return Vectors.encode(open_encoder(model, chosen), (text for item in sets for text in item.texts()))
 
 
-def scores(sets: Sequence[GradedSet], vectors: Vectors) -> dict[str, Figures]:
+def scores(sets: Sequence[Pairs], vectors: Vectors) -> dict[str, Figures]:
     """Figures of every set, by its name."""
-    return {item.name: item.score(vectors, 1).figures for item in sets}
+    return {item.name: item.score(vectors, 1).metrics for item in sets}
 
 
 def average(table: Sequence[Figures]) -> Figures:
@@ -61,7 +59,7 @@ def line(title: str, pairs: int, figures: Figures) -> str:
     return f"| {title} | {pairs:,} | " + " | ".join(cells) + " |"
 
 
-def show(sets: Sequence[GradedSet], table: Sequence[Figures]) -> None:
+def show(sets: Sequence[Pairs], table: Sequence[Figures]) -> None:
     """Print a table with its average, at once."""
     print("| set | pairs | " + " | ".join(table[0]) + " |\n|---|--:|" + "--:|" * len(table[0]))
     for item, figures in zip(sets, table, strict=True):
@@ -80,18 +78,9 @@ def main() -> None:
     parser.add_argument("--batch-tokens", type=int, default=8192)
     options = parser.parse_args()
     sets = [item for item in sts.find(options.data)[0] if item.counted]
-    written = sts_untokenised.find(options.data)[0]
-    vectors = encoded(options.model, [*sets, *written], "mean", options)
-    masked, original = scores(sets, vectors), scores(written, vectors)
+    masked = scores(sets, encoded(options.model, sets, "mean", options))
     print(f"{options.model}, Spearman x 100\n")
-    table: list[Figures] = [
-        {
-            **{how: masked[item.name].get(how) for how in AGGREGATIONS},
-            "untokenised": original.get(item.name, {}).get(REFERENCE),
-        }
-        for item in sets
-    ]
-    show(sets, table)
+    show(sets, [{how: masked[item.name].get(how) for how in AGGREGATIONS} for item in sets])
     padded = scores(sets, encoded(options.model, sets, "padded-mean", options))
     show(sets, [{REFERENCE: masked[item.name][REFERENCE], "padded": padded[item.name][REFERENCE]} for item in sets])
 

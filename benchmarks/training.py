@@ -32,10 +32,11 @@ from torch.nn import functional
 from transformers import AutoModel, AutoTokenizer
 
 from trainers.data.examples import Examples, from_text
-from trainers.encoders.pretrained import locate
+from trainers.data.rows import Rows
+from trainers.encoders.location import locate
 from trainers.objectives import mirror
-from trainers.running.fit import Rows, fit
 from trainers.settings import Training, resolve
+from trainers.training.fit import fit
 
 TEMPERATURE = 0.04
 

@@ -18,28 +18,26 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trainers.evaluation.graded import GradedSet
+from trainers.embedding.vectors import Vectors
 from trainers.evaluation.metrics import spearman
-from trainers.evaluation.models import Chosen, open_encoder
+from trainers.evaluation.models import Encoding, open_encoder
+from trainers.evaluation.pairs import Pair, Pairs
 from trainers.evaluation.suites import sts
-from trainers.evaluation.vectors import Vectors
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from trainers.evaluation.graded import Graded
 
-
-def overlap(pair: Graded) -> float:
+def overlap(pair: Pair) -> float:
     """Return the share of the words of either sentence that both have."""
     one, other = (set(re.findall(r"\w+", text.lower())) for text in (pair.first, pair.second))
     return len(one & other) / max(1, len(one | other))
 
 
-def mean_cosines(models: Sequence[Path], sets: Sequence[GradedSet]) -> dict[tuple[str, str], NDArray[np.float64]]:
+def mean_cosines(models: Sequence[Path], sets: Sequence[Pairs]) -> dict[tuple[str, str], NDArray[np.float64]]:
     """Return the cosines of each subset's pairs, averaged over the models."""
     texts = [text for graded in sets for text in graded.texts()]
-    encoded = [Vectors.encode(open_encoder(str(model), Chosen(precision="bf16")), texts) for model in models]
+    encoded = [Vectors.encode(open_encoder(str(model), Encoding(precision="bf16")), texts) for model in models]
     return {
         (graded.title, name): np.mean(
             [vectors.cosines([pair.first for pair in pairs], [pair.second for pair in pairs]) for vectors in encoded],
@@ -62,7 +60,7 @@ def main() -> None:
     parser.add_argument("--first", type=Path, nargs="+", required=True)
     parser.add_argument("--second", type=Path, nargs="+", required=True)
     options = parser.parse_args()
-    sets = [item for item in sts.find(str(options.data))[0] if isinstance(item, GradedSet)]
+    sets = sts.find(str(options.data))[0]
     first, second = (mean_cosines(models, sets) for models in (options.first, options.second))
     print("| subset | pairs | overlap | first | second | first - second | first ~ overlap | second ~ overlap |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")

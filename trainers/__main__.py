@@ -5,12 +5,15 @@ import sys
 
 from pipelines.interrupt import end_at_once
 
-PATIENCE = 10
-"""Seconds in which the first process says what went wrong in all of them; the launcher then ends the others."""
+USER_MISTAKE = 2
+"""The exit code of a mistake in the command, its data or its files."""
 
 
 def main() -> None:
-    """Run the command line; of several processes the first one speaks, another only of what went wrong in it alone."""
+    """Run the command line; of several processes the first one speaks.
+
+    Another one speaks of failures, not of a user's mistake: that is the same in all of them.
+    """
     end_at_once()  # before anything is imported that takes time
     if int(os.environ.get("RANK", "0")) == 0:
         from trainers.cli import main as run_train
@@ -21,7 +24,6 @@ def main() -> None:
 
 def _run_silently() -> int:
     import io
-    import time
     from contextlib import redirect_stderr, redirect_stdout
 
     from pipelines.console import call
@@ -30,8 +32,7 @@ def _run_silently() -> int:
     said = io.StringIO()
     with redirect_stderr(said), redirect_stdout(io.StringIO()):
         code = call(app, sys.argv[1:])
-    if code != 0:
-        time.sleep(PATIENCE)
+    if code not in (0, USER_MISTAKE):
         sys.stderr.write(said.getvalue())
     return code
 

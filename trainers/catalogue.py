@@ -14,7 +14,7 @@ from pipelines.console import InputError
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from trainers.encoders.pretrained import Source
+    from trainers.encoders.location import Source
     from trainers.objective import Objective
     from trainers.settings import Training
 

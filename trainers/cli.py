@@ -116,7 +116,7 @@ def _train_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendo
         study = {key: values.pop(key) for key in SEVERAL}
         if study["seeds"] is None:
             _only_with_seeds(study)
-            from trainers.running.run import run_training
+            from trainers.training.run import run_training
 
             run_training(request_of(name, module, values), module, settings_of(module, values))
         else:

@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
-from torch.nn import functional
 
-from trainers.encoders.encoder import Encoder
-from trainers.encoders.pretrained import save_encoder
+from trainers.encoders import batches
+from trainers.encoders.loading import save_encoder
+from trainers.encoders.modules import is_padded
 
 if TYPE_CHECKING:
     from trainers.data.examples import Examples
@@ -21,7 +22,7 @@ Row = Mapping[str, Any]
 
 
 class Objective(nn.Module):
-    """Owns the encoder and its helpers (predictor, target, head).
+    """Owns the encoder, texts of which are cut at `max_tokens` in training, and its helpers (predictor, target, head).
 
     `forward(**batch)` returns `loss`, parts that are logged as means, and `vectors` (m, d), detached: the sentence
     vectors of the batch, of which the geometry is logged. Where `paired`, rows i and m / 2 + i are two views of one.
@@ -31,19 +32,52 @@ class Objective(nn.Module):
 
     paired = True
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int) -> None:
         super().__init__()
         self.encoder = encoder
+        self.max_tokens = max_tokens
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
+    @property
+    def dimension(self) -> int:
+        """Length of a sentence's vector."""
+        return int(self.encoder.get_embedding_dimension())
+
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Tokenise ahead of time: return what each row needs, by the name that `collate` finds it under."""
-        raise NotImplementedError
+        """Tokenise ahead of time: return what each row needs, by the name that `collate` finds it under.
+
+        Here these are the ids of both views; views that are the same texts are tokenised once.
+        """
+        left = self.tokenize(examples.left)
+        right = left if examples.right is examples.left else self.tokenize(examples.right)
+        return {"left": left, "right": right}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Turn rows (the columns, and `seed`: the row's seed in this epoch) into the arguments of `forward`."""
-        raise NotImplementedError
+        """Turn rows (the columns, and `seed`: the row's seed in this epoch) into the arguments of `forward`.
+
+        Here these are the ids (2n, tokens) and their attention mask: all first views, then all second views.
+        """
+        return self.pad([row["left"] for row in rows] + [row["right"] for row in rows])
+
+    def tokenize(self, texts: Sequence[str], *, literal_mask: bool = False) -> Sequence[list[int]]:
+        """Return the ids of each text, as `batches.tokenize` does."""
+        return batches.tokenize(self.encoder, texts, self.max_tokens, literal_mask=literal_mask)
+
+    def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
+        """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""
+        return batches.pad(self.encoder, rows)
+
+    def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Return the encoder's vectors (sentences, d), as `batches.embed` does."""
+        return batches.embed(self.encoder, input_ids, attention_mask, self.max_tokens)
+
+    def encode(self, texts: Sequence[str], batch_size: int = 64) -> Tensor:
+        """Return the vectors (texts, d) of `texts` in evaluation mode, cut as in training; float32."""
+        padded = is_padded(self.encoder)
+        return batches.encode(
+            self.encoder, texts, self.encoder.max_seq_length if padded else self.max_tokens, batch_size
+        )
 
     def before_training(self, folder: Path) -> None:
         """Do what takes long and is done once, before anything else of a training: nothing, here.
@@ -74,15 +108,6 @@ class Objective(nn.Module):
     def save(self, path: Path, card: str) -> None:
         """Write the trained encoder as a sentence-transformers directory with `card` as its README."""
         save_encoder(self.encoder, path, card)
-
-
-def spread(vectors: Tensor) -> Tensor:
-    """Return how far apart the directions of `vectors` (n, d) are: `sqrt(1 - |mean unit vector|^2)`, in [0, 1].
-
-    0 means that all vectors point the same way (collapse), 1 that their directions cancel out.
-    """
-    mean = functional.normalize(vectors.detach().float(), dim=-1).mean(dim=0)
-    return (1 - mean.square().sum()).clamp(min=0).sqrt()
 
 
 def _aliases(module: nn.Module) -> dict[str, str]:

@@ -11,14 +11,15 @@ import typer
 from typer.core import TyperCommand
 
 from pipelines.console import ConfigOption
-from trainers.data.kinds import Wanted, data_flags
+from trainers.data.kinds import DataOptions, data_flags
 from trainers.flags import Flag
+from trainers.settings import Training
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from trainers.catalogue import ObjectiveModule
-    from trainers.running.run import Request
+    from trainers.training.run import Request
 
 Sections = Mapping[str, Mapping[str, Flag]]
 """Flags by key, by the heading that `--help` lists them under."""
@@ -26,8 +27,6 @@ Sections = Mapping[str, Mapping[str, Flag]]
 
 def training_sections(name: str, module: ObjectiveModule) -> dict[str, dict[str, Flag]]:
     """Return the options that decide what an objective's training does, in the order of their use."""
-    from trainers.settings import Training
-
     presets = ", ".join(module.PRESETS)
     settings = {
         "Objective": module.PARAMS.model_fields,
@@ -78,17 +77,15 @@ def _option_type(annotation: Any) -> Any:  # noqa: ANN401 - a type
 
 def request_of(name: str, module: ObjectiveModule, values: Mapping[str, Any]) -> Request:
     """Return what `run_training` is asked for; `values` by key, whatever else is among them is left alone."""
-    from trainers.running.run import Request
+    from trainers.training.run import Request
 
-    wanted = Wanted(**{key: values[key] for key in data_flags(module.READS)})
+    data = DataOptions(**{key: values[key] for key in data_flags(module.READS)})
     shared = {field.name for field in fields(Request)} - {"objective", "data"}
-    return Request(name, wanted, **{key: value for key, value in values.items() if key in shared})
+    return Request(name, data, **{key: value for key, value in values.items() if key in shared})
 
 
 def settings_of(module: ObjectiveModule, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the values of `Training` and of the objective's own options; None where not given."""
-    from trainers.settings import Training
-
     # A list that is empty was not given: typer has no other word for it.
     return {
         key: None if values[key] in ([], ()) else values[key]

@@ -93,61 +93,18 @@ def divided_batch(size: int, rows: int, count: int) -> int:
     return taken
 
 
-class _Gather(torch.autograd.Function):
-    """All processes' rows, concatenated in the order of the processes.
-
-    Every process computes the same loss from the same rows. Its own rows' gradient is therefore complete as it is;
-    it is multiplied by the number of processes because data-parallel training averages the parameters' gradients.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor) -> Tensor:  # noqa: ANN401 - torch's context
-        """Gather (n, ...) from every process into (processes * n, ...)."""
-        ctx.count = len(rows)
-        parts = [torch.empty_like(rows) for _ in range(processes())]
-        distributed.all_gather(parts, rows.contiguous())
-        return torch.cat(parts)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:  # noqa: ANN401 - torch's context
-        """Return the part that belongs to this process."""
-        start = process_rank() * ctx.count
-        return gradients[0][start : start + ctx.count] * processes()
-
-
 def gather(rows: Tensor) -> Tensor:
     """Return the rows (n, ...) of all processes, (processes * n, ...); with one process, what was given.
 
-    A loss over the result that every process computes alike gives, after the averaging of data-parallel training,
-    exactly the gradients of one process with the whole batch. All processes must hold equally many rows.
+    A row's gradient is the sum of what every process's loss makes of it. Data-parallel training averages the
+    parameters' gradients: a loss that all processes compute alike, or of which each computes a part whose mean is the
+    whole, then gives the gradients of one process with the whole batch. All processes must hold equally many rows.
     """
     if processes() == 1:
         return rows
-    gathered: Tensor = _Gather.apply(rows)  # type: ignore[no-untyped-call]
-    return gathered
+    from torch.distributed.nn.functional import all_gather  # not in a torch that is built without torch.distributed
 
-
-class _GatherShared(_Gather):
-    """The same rows, for losses that differ: a row's gradient is the sum of what each process's loss makes of it."""
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:  # noqa: ANN401 - torch's context
-        """Return the part that belongs to this process, of the sum over all processes."""
-        whole = gradients[0].clone()
-        distributed.all_reduce(whole)
-        start = process_rank() * ctx.count
-        return whole[start : start + ctx.count]
-
-
-def gather_shared(rows: Tensor) -> Tensor:
-    """Return the rows (n, ...) of all processes, for a loss that is the mean of what the processes compute of them.
-
-    Unlike under `gather`, each process computes a part of the loss of its own.
-    """
-    if processes() == 1:
-        return rows
-    gathered: Tensor = _GatherShared.apply(rows)  # type: ignore[no-untyped-call]
-    return gathered
+    return torch.cat(all_gather(rows))  # type: ignore[no-untyped-call]
 
 
 def gather_pairs(vectors: Tensor) -> Tensor:

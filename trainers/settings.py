@@ -9,15 +9,19 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from pipelines.console import InputError
-from trainers.encoders.encoder import Pooling
+from trainers.encoders.modules import Pooling
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class Training(BaseModel):
-    """Optimiser, schedule, batches and lengths: everything that is no business of one objective alone."""
+class Options(BaseModel):
+    """Options that become flags: a field each, its description the help."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Training(Options):
+    """Optimiser, schedule, batches and lengths: everything that is no business of one objective alone."""
 
     epochs: float = Field(1.0, gt=0, description="Passes over the data.")
     batch_size: int = Field(

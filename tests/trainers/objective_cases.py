@@ -8,10 +8,10 @@ from transformers import set_seed
 
 from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
+from trainers.data.rows import Rows
 from trainers.encoders.dropout import set_dropout
-from trainers.encoders.pretrained import locate
+from trainers.encoders.location import locate
 from trainers.objective import Objective
-from trainers.running.fit import Rows
 from trainers.settings import Training, resolve
 
 SMALL = {"batch_size": 8, "max_tokens": 24, "epochs": 2, "lr": 1e-3, "precision": "fp32"}

@@ -8,11 +8,14 @@ import numpy_reference as reference
 import pytest
 import torch
 from objective_cases import prepared
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
 
 from trainers.data.examples import Examples
-from trainers.encoders.encoder import Encoder
-from trainers.encoders.pretrained import load_encoder, locate
+from trainers.encoders.batches import embed
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import locate
 from trainers.objectives.bsl import (
     PARAMS,
     PRESETS,
@@ -27,21 +30,22 @@ from trainers.settings import resolve
 
 
 class Linear(nn.Module):
-    """A linear "transformer": a token's vector is its row of a table, whatever stands around it."""
+    """A linear "transformer": a token's vector is its row of a table, whatever is around it."""
+
+    tokenizer = SimpleNamespace(pad_token_id=0)
 
     def __init__(self, words: int, dimension: int) -> None:
         super().__init__()
-        self.config = SimpleNamespace(hidden_size=dimension, vocab_size=words, max_position_embeddings=32)
         self.table = nn.Embedding(words, dimension)
 
-    def forward(self, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> SimpleNamespace:
-        return SimpleNamespace(last_hidden_state=self.table(input_ids))
+    def forward(self, features: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+        return {**features, "token_embeddings": self.table(features["input_ids"])}
 
 
 def linear_bsl(momentum: float) -> Bsl:
     torch.manual_seed(0)
-    tokenizer = SimpleNamespace(model_max_length=32, pad_token_id=0)
-    return Bsl(Encoder(Linear(12, 4), tokenizer, "mean", 16), PARAMS(momentum=momentum, width=2))
+    encoder = SentenceTransformer(modules=[Linear(12, 4), Pooling(4)], device="cpu")
+    return Bsl(encoder, 16, PARAMS(momentum=momentum, width=2))
 
 
 def in_numpy(objective: Bsl) -> reference.Bsl:
@@ -57,7 +61,7 @@ def in_numpy(objective: Bsl) -> reference.Bsl:
         gamma=[values[index, "weight"] for index in (1, 4)],
         beta=[values[index, "bias"] for index in (1, 4)],
     )
-    table = objective.encoder.model.table.weight.detach().double().numpy().copy()
+    table = objective.encoder[0].table.weight.detach().double().numpy().copy()
     return reference.Bsl(table, table.copy(), predictor, objective.params.momentum)
 
 
@@ -76,15 +80,15 @@ def test_steps_equal_the_equations_in_numpy(momentum: float) -> None:
         optimizer.step()
         objective.after_step(step, 6)
         assert loss.item() == pytest.approx(expected.step(left, right, 0.3), abs=1e-5)
-    np.testing.assert_allclose(objective.encoder.model.table.weight.detach(), expected.table, atol=2e-5)
-    np.testing.assert_allclose(objective.target.model.table.weight, expected.target, atol=2e-5)
+    np.testing.assert_allclose(objective.encoder[0].table.weight.detach(), expected.table, atol=2e-5)
+    np.testing.assert_allclose(objective.target[0].table.weight, expected.target, atol=2e-5)
     np.testing.assert_allclose(objective.predictor[3].weight.detach(), expected.predictor.w[1], atol=2e-5)
 
 
 @pytest.fixture
 def bert_bsl(tiny_bert: Path) -> Bsl:
     torch.manual_seed(0)
-    return Bsl(load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24), PARAMS(width=2))
+    return Bsl(load_for_training(locate(str(tiny_bert)), "mean", 24), 24, PARAMS(width=2))
 
 
 def pairs(sentences: list[str]) -> Examples:
@@ -145,7 +149,7 @@ def test_target_gets_no_gradient_and_the_rest_does(bert_bsl: Bsl, sentences: lis
     bert_bsl.train()
     bert_bsl(**batch_of(bert_bsl, pairs(sentences), list(range(8))))["loss"].backward()
     assert all(parameter.grad is None for parameter in bert_bsl.target.parameters())
-    layer = bert_bsl.encoder.model.encoder.layer[0].attention.self.query.weight
+    layer = bert_bsl.encoder[0].model.encoder.layer[0].attention.self.query.weight
     assert layer.grad is not None
     assert layer.grad.abs().sum() > 0
     assert all(parameter.grad is not None for parameter in bert_bsl.predictor.parameters())
@@ -163,11 +167,11 @@ def test_target_moves_by_the_moving_average_of_every_parameter(bert_bsl: Bsl) ->
 
 
 def test_target_and_its_average_stay_float32_beside_an_encoder_in_half_precision(tiny_bert: Path) -> None:
-    encoder = load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24).bfloat16()
-    objective = Bsl(encoder, PARAMS(width=2, momentum=0.999))
+    encoder = load_for_training(locate(str(tiny_bert)), "mean", 24).bfloat16()
+    objective = Bsl(encoder, 24, PARAMS(width=2, momentum=0.999))
     assert {value.dtype for value in objective.target.parameters()} == {torch.float32}
-    moved = objective.encoder.model.embeddings.word_embeddings.weight
-    xi = objective.target.model.embeddings.word_embeddings.weight
+    moved = objective.encoder[0].model.embeddings.word_embeddings.weight
+    xi = objective.target[0].model.embeddings.word_embeddings.weight
     before = xi.clone()
     with torch.no_grad():
         moved.add_(0.01)
@@ -199,20 +203,20 @@ def test_momentum_rises_to_one_along_half_a_cosine(bert_bsl: Bsl) -> None:
     np.testing.assert_allclose(found, 1 - 0.1 * (np.cos(np.pi * np.arange(101) / 100) + 1) / 2)
     assert found[0] == pytest.approx(0.9)
     assert found[-1] == 1
-    xi = bert_bsl.target.model.embeddings.word_embeddings.weight
+    xi = bert_bsl.target[0].model.embeddings.word_embeddings.weight
     before = xi.clone()
     with torch.no_grad():
-        bert_bsl.encoder.model.embeddings.word_embeddings.weight.add_(1.0)
+        bert_bsl.encoder[0].model.embeddings.word_embeddings.weight.add_(1.0)
     bert_bsl.after_step(51, 100)
     torch.testing.assert_close(xi, before + 0.05)
 
 
 @pytest.mark.parametrize("dropout", [True, False])
 def test_target_dropout_is_on_or_off(tiny_bert: Path, dropout: bool) -> None:
-    encoder = load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24)
-    objective = Bsl(encoder, PARAMS(width=2, target_dropout=dropout)).train()
-    ids = objective.encoder.pad([[2, 70, 71, 72, 3]])
-    one, two = objective.target(**ids), objective.target(**ids)
+    encoder = load_for_training(locate(str(tiny_bert)), "mean", 24)
+    objective = Bsl(encoder, 24, PARAMS(width=2, target_dropout=dropout)).train()
+    ids = objective.pad([[2, 70, 71, 72, 3]])
+    one, two = (embed(objective.target, **ids, max_tokens=24) for _ in range(2))
     assert torch.equal(one, two) is not dropout
     assert objective.encoder.training
 
@@ -248,7 +252,7 @@ def test_every_preset_builds_and_gives_a_loss_that_reaches_the_encoder(
     outputs = objective(**batch_of(objective, pairs(sentences), list(range(8))))
     outputs["loss"].backward()
     assert outputs["vectors"].shape == (16, 16)
-    assert objective.encoder.model.embeddings.word_embeddings.weight.grad.abs().sum() > 0
+    assert objective.encoder[0].model.embeddings.word_embeddings.weight.grad.abs().sum() > 0
     ((prefix, factor),) = objective.parameter_rates().items()
     named = [name for name, value in objective.named_parameters() if value.requires_grad and name.startswith(prefix)]
     assert len(named) == len(list(objective.predictor.parameters()))

@@ -10,9 +10,9 @@ from objective_cases import prepared
 
 from pipelines.console import TwinviewsError
 from trainers.catalogue import objective_names
+from trainers.data.rows import Rows
 from trainers.objective import Objective
-from trainers.running.checks import Findings, check
-from trainers.running.fit import Rows
+from trainers.training.checks import Findings, check
 
 
 def look(objective: Objective, rows: Rows, count: int = 8) -> Findings:
@@ -45,21 +45,21 @@ def test_sound_objective_raises_nothing_and_is_left_untouched(
 
 def test_loss_that_does_not_come_from_the_encoder_is_refused(tiny_bert: Path, sentences: list[str]) -> None:
     objective, rows, _ = prepared("bsl", tiny_bert, sentences)
-    encoder = objective.encoder.forward
-    objective.encoder.forward = lambda *batch: encoder(*batch).detach()  # type: ignore[method-assign]
+    embed = objective.embed
+    objective.embed = lambda *batch: embed(*batch).detach()  # type: ignore[method-assign]
     with pytest.raises(TwinviewsError, match="no gradient of Bsl reaches the encoder"):
         look(objective, rows)
 
 
 def test_layer_without_gradient_is_named(tiny_bert: Path, sentences: list[str]) -> None:
     objective, rows, _ = prepared("mirror", tiny_bert, sentences)
-    embeddings = objective.encoder.model.embeddings
+    embeddings = objective.encoder[0].model.embeddings
     forward = embeddings.forward
     embeddings.forward = lambda *given, **named: forward(*given, **named).detach()
     findings = look(objective, rows)
     (line,) = findings.warnings
-    assert "first layer gets no gradient from the first batch (model.embeddings.word_embeddings.weight)" in line
-    assert "encoder.model.embeddings.word_embeddings.weight" in findings.unused
+    assert "first layer gets no gradient from the first batch (0.model.embeddings.word_embeddings.weight)" in line
+    assert "encoder.0.model.embeddings.word_embeddings.weight" in findings.unused
 
 
 @pytest.mark.parametrize(

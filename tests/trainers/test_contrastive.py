@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from trainers.data.examples import Examples
-from trainers.encoders.pretrained import load_encoder, locate
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import locate
 from trainers.losses.contrast import equal_strings, one_sided
 from trainers.objectives.contrastive import PARAMS, PRESETS, Contrastive, build, train_only_head
 from trainers.settings import resolve
@@ -92,7 +93,7 @@ def test_simcse_pairs_each_sentence_with_itself_and_dropout_alone_tells_them_apa
     objective = objective_of(tiny_bert, "simcse").train()
     batch = batch_of(objective, examples)
     assert torch.equal(batch["input_ids"][:8], batch["input_ids"][8:])
-    assert batch["input_ids"][0, :3].tolist() == objective.encoder.tokenize(examples.texts)[0][:3]
+    assert batch["input_ids"][0, :3].tolist() == objective.tokenize(examples.texts)[0][:3]
     first, second = objective(**batch)["vectors"].chunk(2)
     assert not torch.allclose(first, second, atol=1e-3)
     still = objective_of(tiny_bert, "simcse", dropout=0.0).train()
@@ -106,20 +107,20 @@ def test_head_is_trained_but_not_saved(tiny_bert: Path, sentences: list[str], tm
     objective = objective_of(tiny_bert, "simcse").train()
     objective(**batch_of(objective, views_of(sentences)))["loss"].backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in objective.head.parameters())
-    assert objective.encoder.model.embeddings.word_embeddings.weight.grad.abs().sum() > 0
+    assert objective.encoder[0].model.embeddings.word_embeddings.weight.grad.abs().sum() > 0
     objective.save(tmp_path / "saved", "card")
     saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
     assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling"]
     encoded = torch.as_tensor(saved.encode(sentences[:5]))
-    torch.testing.assert_close(encoded, objective.encoder.encode(sentences[:5]), atol=1e-5, rtol=0)
-    ids = objective.encoder.pad([objective.encoder.tokenize(sentences[:1])[0]])
-    tokens = objective.eval().encoder.tokens(**ids).detach()
+    torch.testing.assert_close(encoded, objective.encode(sentences[:5]), atol=1e-5, rtol=0)
+    ids = objective.pad([objective.tokenize(sentences[:1])[0]])
+    tokens = objective.eval().encoder[0](ids)["token_embeddings"].detach()
     torch.testing.assert_close(encoded[:1], tokens[:, 0], atol=1e-5, rtol=0)
 
 
 def test_head_is_drawn_as_the_encoders_own_layers_are(tiny_bert: Path) -> None:
-    encoder = load_encoder(locate(str(tiny_bert)), pooling="cls", max_tokens=24)
+    encoder = load_for_training(locate(str(tiny_bert)), "cls", 24)
     linear = train_only_head(encoder)[0]
-    assert linear.weight.std().item() == pytest.approx(encoder.model.config.initializer_range, rel=0.2)
+    assert linear.weight.std().item() == pytest.approx(encoder[0].model.config.initializer_range, rel=0.2)
     assert not linear.bias.any()
     assert not list(objective_of(tiny_bert, "bsl").head.parameters())

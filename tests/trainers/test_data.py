@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
-from trainers.data.kinds import KINDS, Wanted, data_flags, read_examples
+from trainers.data.kinds import KINDS, DataOptions, data_flags, read_examples
 from trainers.data.mixture import Part, read_parts, shares
 
 NAMES = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
@@ -29,7 +29,7 @@ def pairs_file(path: Path, count: int, missing: tuple[int, ...] = ()) -> Path:
 
 
 def read(seed: int = 1, reads: tuple[str, ...] = tuple(KINDS), **wanted: object) -> Examples:
-    return read_examples(Wanted(**wanted), reads, seed)[0]
+    return read_examples(DataOptions(**wanted), reads, seed)[0]
 
 
 def from_each(examples: Examples) -> dict[str, int]:
@@ -48,7 +48,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_flags_are_fields_of_what_is_wanted() -> None:
-    known = {field.name for field in fields(Wanted)}
+    known = {field.name for field in fields(DataOptions)}
     assert set(data_flags(tuple(KINDS))) == known
     assert set(data_flags(("views",))) == {"views", "limit"}
     assert set(data_flags(("graded",))) == {"graded", "scale", "limit"}
@@ -204,16 +204,16 @@ def test_the_options_that_come_back_name_the_same_data_again(kind: str, big: Pat
     graded = tmp_path / "graded.tsv"
     graded.write_text("score\tsentence1\tsentence2\n2\ta\tb\n4\tc\td\n")
     wanted = {
-        "views": Wanted(views=[f"{big}=2", f"{small}=1/2"], limit=7),
-        "text": Wanted(text=text, limit=2),
-        "words": Wanted(words=f"{text}:2-3"),
-        "random": Wanted(random_strings=5),
-        "graded": Wanted(graded=graded, scale="0:5"),
+        "views": DataOptions(views=[f"{big}=2", f"{small}=1/2"], limit=7),
+        "text": DataOptions(text=text, limit=2),
+        "words": DataOptions(words=f"{text}:2-3"),
+        "random": DataOptions(random_strings=5),
+        "graded": DataOptions(graded=graded, scale="0:5"),
     }[kind]
     examples, where = read_examples(wanted, (kind,), seed=9)
     again = {key: Path(value) if key in ("text", "graded") else value for key, value in where.items()}
     assert set(where) <= set(data_flags((kind,)))
-    assert read_examples(Wanted(**again, limit=wanted.limit), (kind,), seed=9) == (examples, where)
+    assert read_examples(DataOptions(**again, limit=wanted.limit), (kind,), seed=9) == (examples, where)
 
 
 def test_nothing_named_takes_what_augment_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,7 +221,7 @@ def test_nothing_named_takes_what_augment_writes(tmp_path: Path, monkeypatch: py
     (tmp_path / "data").mkdir()
     pairs_file(tmp_path / "data" / "pairs.arrow", 3)
     for nothing in (None, [], ()):
-        examples, where = read_examples(Wanted(views=nothing), ("views", "text"), 1)
+        examples, where = read_examples(DataOptions(views=nothing), ("views", "text"), 1)
         assert (len(examples), where) == (3, {"views": ["data/pairs.arrow"]})
 
 

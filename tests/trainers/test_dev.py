@@ -12,10 +12,10 @@ from scipy.stats import spearmanr
 from pipelines.console import InputError
 from trainers.catalogue import load_objective
 from trainers.objective import Objective
-from trainers.running.checkpoints import CHECKPOINTS
-from trainers.running.dev import DevSet, read_dev
-from trainers.running.fit import Fitted, fit
-from trainers.running.selection import Scores
+from trainers.training.checkpoints import CHECKPOINTS
+from trainers.training.dev import DevSet, read_dev
+from trainers.training.fit import Fitted, fit
+from trainers.training.selection import Scores
 
 
 @pytest.fixture
@@ -44,18 +44,18 @@ def test_score_is_the_rank_correlation_of_the_cosines_and_leaves_no_trace(
     dev: DevSet, tiny_bert: Path, sentences: list[str]
 ) -> None:
     objective, _, _ = prepared("mirror", tiny_bert, sentences)
-    encoder = objective.train().encoder
+    encoder = objective.train()
     state = torch.get_rng_state()
     score = dev.score(encoder)
     assert torch.equal(torch.get_rng_state(), state)
     assert encoder.training
-    left, right = encoder.encode(list(dev.first)).numpy(), encoder.encode(list(dev.second)).numpy()
+    left, right = (encoder.encode(list(side)).numpy() for side in (dev.first, dev.second))
     cosines = (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
     assert score == pytest.approx(100 * spearmanr(cosines, dev.grades).statistic, abs=0.05)
 
 
 def test_score_may_be_that_of_the_best_of_four_similarities(dev: DevSet, tiny_bert: Path, sentences: list[str]) -> None:
-    encoder = prepared("mirror", tiny_bert, sentences)[0].encoder
+    encoder = prepared("mirror", tiny_bert, sentences)[0]
     left, right = encoder.encode(list(dev.first)).double().numpy(), encoder.encode(list(dev.second)).double().numpy()
     similarities = {
         "cosine": (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1),
@@ -87,7 +87,7 @@ def test_scoring_does_not_change_the_training(
         assert torch.equal(scored.state_dict()[key], value), key
     assert fitted.kept == fitted.steps == 12
     assert fitted.dev.steps == (3, 6, 9, 12)
-    assert fitted.dev.values[-1] == pytest.approx(dev.score(scored.encoder))
+    assert fitted.dev.values[-1] == pytest.approx(dev.score(scored))
     lines = log(tmp_path / "scored")
     assert [(line["step"], "dev" in line, "loss" in line) for line in lines if "dev" in line] == [
         (0, True, False), *((step, True, True) for step in (3, 6, 9, 12)),
@@ -99,7 +99,7 @@ def test_scoring_does_not_change_the_training(
 def as_it_was(dev: DevSet, tiny_bert: Path, sentences: list[str]) -> DevSet:
     """Grades of the untrained encoder's own: it scores 100, and every training that changes it makes it worse."""
     objective, _, _ = prepared("mirror", tiny_bert, sentences)
-    vectors = [torch.nn.functional.normalize(objective.encoder.encode(list(side))) for side in (dev.first, dev.second)]
+    vectors = [torch.nn.functional.normalize(objective.encode(list(side))) for side in (dev.first, dev.second)]
     return DevSet(dev.first, dev.second, (vectors[0] * vectors[1]).sum(dim=-1).tolist())
 
 
@@ -110,7 +110,7 @@ def test_best_encoder_is_kept(as_it_was: DevSet, tiny_bert: Path, sentences: lis
     assert last.dev == fitted.dev
     best = max(fitted.dev.values)
     assert fitted.kept == fitted.dev.steps[fitted.dev.values.index(best)] < 12
-    assert as_it_was.score(kept.encoder) == pytest.approx(best, abs=1e-9)
+    assert as_it_was.score(kept) == pytest.approx(best, abs=1e-9)
 
 
 @pytest.mark.parametrize("save_every", [2, 5, 500])
@@ -174,9 +174,9 @@ def test_first_of_equal_scores_is_the_best() -> None:
 def test_encoder_of_one_direction_scores_zero(dev: DevSet, tiny_bert: Path, sentences: list[str]) -> None:
     objective, _, _ = prepared("mirror", tiny_bert, sentences)
     with torch.no_grad():
-        objective.encoder.model.encoder.layer[-1].output.LayerNorm.weight.zero_()
-        objective.encoder.model.encoder.layer[-1].output.LayerNorm.bias.fill_(1)
-    assert dev.score(objective.encoder) == 0
+        objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.weight.zero_()
+        objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.bias.fill_(1)
+    assert dev.score(objective) == 0
 
 
 def test_pairs_are_read_from_a_file_on_any_scale(tmp_path: Path) -> None:

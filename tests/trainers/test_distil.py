@@ -10,17 +10,18 @@ import torch
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
-import trainers.evaluation.encoder
+import trainers.embedding.model
 from pipelines.console import InputError
 from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
-from trainers.data.kinds import Wanted
-from trainers.encoders.pretrained import load_encoder, locate, save_encoder
-from trainers.encoders.teacher import load_teacher
+from trainers.data.kinds import DataOptions
+from trainers.data.rows import Rows
+from trainers.encoders.loading import load_for_training, save_encoder
+from trainers.encoders.location import locate
 from trainers.objectives.distil import PARAMS, PRESETS, Distil, build, with_head
-from trainers.running.fit import Rows
-from trainers.running.run import Request, run_training
 from trainers.settings import Training, resolve
+from trainers.training.run import Request, run_training
+from trainers.training.teacher import load_teacher
 
 # By student: learning rate, k, temperature of the teacher and of the student.
 CONGEN = {
@@ -44,7 +45,7 @@ def wide(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A sentence-transformers directory of 24 dimensions, by its first token: a teacher for the students of 16."""
     folder = tmp_path_factory.mktemp("wide")
     torch.manual_seed(5)
-    encoder = load_encoder(locate(str(tiny_bert)), pooling="cls", max_tokens=24)
+    encoder = load_for_training(locate(str(tiny_bert)), "cls", 24)
     save_encoder(with_head(encoder, 24, always=True), folder, "card")
     return folder
 
@@ -77,7 +78,7 @@ def test_losses_of_several_batches_equal_the_equation_in_numpy(
     for start in (0, 4, 8):
         batch = objective.collate([rows[row] for row in range(start, start + 4)])
         first, second = sentences[start : start + 4], sentences[24 + start : 28 + start]
-        student = objective.encoder(batch["input_ids"], batch["attention_mask"]).detach().double().numpy()
+        student = objective.embed(batch["input_ids"], batch["attention_mask"]).detach().double().numpy()
         if preset == "congen":
             expected = reference.congen(student, teacher.encode(first).astype(float), queues[0], 0.07, 0.05)
         else:
@@ -151,29 +152,29 @@ def test_student_has_a_dense_layer_with_tanh_where_the_papers_give_it_one(
     preset: str, teacher: str, layers: int, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     objective = objective_of(tiny_bert, wide if teacher == "wide" else tiny_bert, preset)
-    assert len(objective.encoder.after) == layers
-    assert objective.encoder.dimension == (24 if teacher == "wide" else 16)
+    assert len(objective.encoder) == 2 + layers
+    assert objective.dimension == (24 if teacher == "wide" else 16)
     objective.save(tmp_path / "saved", "card")
     saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
     assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling", *["Dense"] * layers]
     assert all(isinstance(module.activation_function, nn.Tanh) for module in list(saved)[2:])
-    expected = objective.encoder.encode(sentences)
+    expected = objective.encode(sentences)
     torch.testing.assert_close(torch.as_tensor(saved.encode(sentences)), expected, atol=1e-5, rtol=0)
-    again = with_head(load_encoder(locate(str(tmp_path / "saved")), pooling="mean", max_tokens=24), 24, always=True)
-    assert again.dimension == 24
-    assert len(again.after) == (1 if layers and teacher == "wide" else layers + 1)
+    again = with_head(load_for_training(locate(str(tmp_path / "saved")), "mean", 24), 24, always=True)
+    assert again.get_embedding_dimension() == 24
+    assert len(again) == 2 + (1 if layers and teacher == "wide" else layers + 1)
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Count the texts that teachers encode from now on."""
     calls: list[int] = []
-    encode = trainers.evaluation.encoder.Encoder.encode
+    encode = trainers.embedding.model.EmbeddingModel.encode
 
     def spied(self: object, texts: list[str], *rest: object) -> object:
         calls.append(len(texts))
         return encode(self, texts, *rest)
 
-    monkeypatch.setattr(trainers.evaluation.encoder.Encoder, "encode", spied)
+    monkeypatch.setattr(trainers.embedding.model.EmbeddingModel, "encode", spied)
     return calls
 
 
@@ -193,11 +194,11 @@ def test_vectors_are_computed_once_and_kept(
 def test_teacher_killed_on_the_way_goes_on_where_it_was(
     wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import trainers.evaluation.cache
+    import trainers.embedding.cache
 
-    monkeypatch.setattr(trainers.evaluation.cache, "CHUNK", 16)
+    monkeypatch.setattr(trainers.embedding.cache, "CHUNK", 16)
     calls = counted(monkeypatch)
-    check = trainers.evaluation.cache.check
+    check = trainers.embedding.cache.check
 
     def cut(matrix: object, *rest: object) -> None:
         check(matrix, *rest)
@@ -206,7 +207,7 @@ def test_teacher_killed_on_the_way_goes_on_where_it_was(
 
     teacher = load_teacher(str(wide), None)
     with monkeypatch.context() as power:
-        power.setattr(trainers.evaluation.cache, "check", cut)
+        power.setattr(trainers.embedding.cache, "check", cut)
         with pytest.raises(KeyboardInterrupt):
             teacher.vectors(sentences, tmp_path)
     calls.clear()
@@ -224,7 +225,7 @@ def test_another_teacher_of_the_same_name_is_refused(wide: Path, sentences: list
 def test_run_leaves_no_vectors_behind_and_says_what_it_trained_on(
     tiny_bert: Path, wide: Path, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    request = Request("distil", Wanted(text=text_file), tmp_path / "run", str(tiny_bert))
+    request = Request("distil", DataOptions(text=text_file), tmp_path / "run", str(tiny_bert))
     given = {"teacher": str(wide), "queue": 16, "batch_size": 8, "epochs": 1, "max_tokens": 24, "precision": "fp32"}
     run_training(request, load_objective("distil"), given)
     assert "encoder of 24 dimensions after 4 steps (" in capsys.readouterr().out

@@ -13,8 +13,10 @@ from torch.overrides import TorchFunctionMode
 
 from pipelines.console import InputError
 from trainers.encoders.dropout import head_weights, same_masks, set_drophead, set_dropout
-from trainers.encoders.encoder import Encoder, Pooling
-from trainers.encoders.pretrained import load_encoder, locate, save_encoder
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import Source, locate
+from trainers.encoders.modules import Pooling
+from trainers.objective import Objective
 
 SIZES = {
     "vocab_size": 40,
@@ -210,18 +212,22 @@ def test_unknown_attention_is_refused_in_one_line() -> None:
 
 
 def test_saved_encoder_knows_nothing_of_what_was_dropped(tiny_bert: Path, tmp_path: Path) -> None:
-    encoder = load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24)
+    encoder = encoder_of(locate(str(tiny_bert)), "mean")
     names = set(encoder.state_dict())
-    set_dropout(encoder.model, 0.4)
-    set_drophead(encoder.model, 0.5)
+    set_dropout(encoder.encoder[0].model, 0.4)
+    set_drophead(encoder.encoder[0].model, 0.5)
     assert set(encoder.state_dict()) == names
-    save_encoder(encoder, tmp_path / "saved", "card")
-    found = load_encoder(locate(str(tmp_path / "saved")), pooling="mean", max_tokens=24)
+    encoder.save(tmp_path / "saved", "card")
+    found = encoder_of(locate(str(tmp_path / "saved")), "mean")
     assert {m.p for m in found.modules() if isinstance(m, nn.Dropout)} == {0.1}
     torch.testing.assert_close(found.encode(["a man"]), encoder.encode(["a man"]))
 
 
-def uneven(encoder: Encoder, rows: int, *, equal: bool) -> dict[str, Tensor]:
+def encoder_of(source: Source, pooling: Pooling = "mean") -> Objective:
+    return Objective(load_for_training(source, pooling, 24), 24)
+
+
+def uneven(encoder: Objective, rows: int, *, equal: bool) -> dict[str, Tensor]:
     """Rows of 3 to 20 tokens; the second sides equal, or up to two tokens shorter."""
     draw = torch.Generator().manual_seed(6)
     lengths = torch.randint(3, 21, (rows,), generator=draw).tolist()
@@ -232,24 +238,24 @@ def uneven(encoder: Encoder, rows: int, *, equal: bool) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize("rows", [3, 60, 400])
 def test_equal_sides_get_equal_vectors_under_the_same_masks(tiny_bert: Path, rows: int) -> None:
-    encoder = load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24).train()
-    set_drophead(encoder.model, 0.3)
+    encoder = encoder_of(locate(str(tiny_bert)), "mean").train()
+    set_drophead(encoder.encoder[0].model, 0.3)
     batch = uneven(encoder, rows, equal=True)
-    first, second = same_masks(encoder, **batch).chunk(2)
+    first, second = same_masks(encoder.embed, **batch).chunk(2)
     assert torch.equal(first, second)
-    again = same_masks(encoder, **batch)[:rows]
+    again = same_masks(encoder.embed, **batch)[:rows]
     assert not torch.isclose(first, again).all(dim=1).any(), "every call draws anew"
-    apart, other = encoder(**batch).chunk(2)
+    apart, other = encoder.embed(**batch).chunk(2)
     assert not torch.isclose(apart, other).all(dim=1).any()
 
 
 def test_masks_are_the_same_position_by_position_where_lengths_differ(tiny_bert: Path) -> None:
-    encoder = load_encoder(locate(str(tiny_bert)), pooling="mean", max_tokens=24).train()
+    encoder = encoder_of(locate(str(tiny_bert)), "mean").train()
     batch = uneven(encoder, 90, equal=False)
     with Dropouts() as seen:
-        same_masks(encoder, **batch)
+        same_masks(encoder.embed, **batch)
     # The embeddings' dropout begins every pass; passes alternate between the two sides.
-    layers = len(encoder.model.encoder.layer)
+    layers = len(encoder.encoder[0].model.encoder.layer)
     begins = seen.zeroed[:: 1 + 2 * layers]
     assert len(begins) >= 4
     for first, second in zip(begins[::2], begins[1::2], strict=True):
@@ -259,6 +265,6 @@ def test_masks_are_the_same_position_by_position_where_lengths_differ(tiny_bert:
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "padded-mean"])
 def test_order_of_the_rows_is_kept(tiny_bert: Path, pooling: Pooling) -> None:
-    encoder = load_encoder(locate(str(tiny_bert)), pooling=pooling, max_tokens=24).eval()
+    encoder = encoder_of(locate(str(tiny_bert)), pooling).eval()
     batch = uneven(encoder, 130, equal=False)
-    torch.testing.assert_close(same_masks(encoder, **batch), encoder(**batch), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(same_masks(encoder.embed, **batch), encoder.embed(**batch), rtol=1e-4, atol=1e-5)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -11,27 +10,31 @@ from safetensors.torch import save_file
 
 from pipelines.console import InputError
 from trainers.catalogue import objective_names
-from trainers.encoders.encoder import Encoder, Pooling, by_length, masked_mean
-from trainers.encoders.pretrained import load_encoder, load_masked_lm, locate, save_encoder
-from trainers.objective import spread
-from trainers.objectives.isbert import set_convolutions
-
-POOLINGS = get_args(Pooling)
-
-
-def encoder_of(path: Path, pooling: str = "mean", max_tokens: int = 24) -> Encoder:
-    return load_encoder(locate(str(path)), pooling=pooling, max_tokens=max_tokens)
+from trainers.encoders.batches import by_length
+from trainers.encoders.loading import load_encoder, load_for_training, load_masked_lm, save_encoder
+from trainers.encoders.location import locate
+from trainers.encoders.modules import POOLINGS, pooling_of, with_cnn
+from trainers.losses.geometry import spread
+from trainers.objective import Objective
+from trainers.training.fit import enable_checkpointing
 
 
-def by_hand(encoder: Encoder, text: str) -> np.ndarray:
+def encoder_of(path: Path, pooling: str = "mean", max_tokens: int = 24) -> Objective:
+    return Objective(load_for_training(locate(str(path)), pooling, max_tokens), max_tokens)
+
+
+def by_hand(encoder: Objective, text: str) -> np.ndarray:
     """One text's vector, from the tokenizer's own padding and the model's own layers."""
-    padded = {"padding": "max_length", "max_length": encoder.max_tokens} if encoder.pooling == "padded-mean" else {}
-    inputs = encoder.tokenizer([text], return_tensors="pt", return_token_type_ids=False, **padded)
+    pooling = pooling_of(encoder.encoder)
+    padded = {"padding": "max_length", "max_length": encoder.max_tokens} if pooling == "padded-mean" else {}
+    inputs = encoder.encoder.tokenizer([text], return_tensors="pt", return_token_type_ids=False, **padded)
     with torch.no_grad():
-        layers = [layer[0].numpy() for layer in encoder.model(**inputs, output_hidden_states=True).hidden_states]
-    if encoder.pooling == "cls":
+        layers = [
+            layer[0].numpy() for layer in encoder.encoder[0].model(**inputs, output_hidden_states=True).hidden_states
+        ]
+    if pooling == "cls":
         return layers[-1][0]
-    if encoder.pooling == "first-last":
+    if pooling == "first-last":
         return (layers[1].mean(axis=0) + layers[-1].mean(axis=0)) / 2
     return layers[-1].mean(axis=0)
 
@@ -52,10 +55,9 @@ def test_every_objective_s_encoder_gives_the_same_vector_alone_and_in_any_batch(
     from sentence_transformers import SentenceTransformer
 
     objective, _, _ = prepared(name, tiny_bert, sentences)
-    encoder = objective.encoder
-    alone = torch.cat([encoder.encode([text]) for text in sentences])
+    alone = torch.cat([objective.encode([text]) for text in sentences])
     for size in (2, 17, 48):
-        torch.testing.assert_close(encoder.encode(sentences, batch_size=size), alone, atol=1e-5, rtol=0)
+        torch.testing.assert_close(objective.encode(sentences, batch_size=size), alone, atol=1e-5, rtol=0)
     objective.save(tmp_path, "# card")
     model = SentenceTransformer(str(tmp_path), device="cpu")
     for size in (1, 17, 48):
@@ -80,13 +82,8 @@ def test_large_batch_is_split_by_length_and_put_together_in_order(tiny_bert: Pat
     assert len(groups) == 8
     assert sorted(torch.cat([rows for rows, _ in groups]).tolist()) == list(range(101))
     assert sum(len(rows) * width for rows, width in groups) < 0.9 * batch["input_ids"].numel()
-    whole = masked_mean(encoder.tokens(**batch), batch["attention_mask"])
-    torch.testing.assert_close(encoder(**batch), whole, atol=1e-5, rtol=0)
-
-
-def test_mean_leaves_the_padding_out() -> None:
-    tokens = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [100.0, 100.0]]])
-    assert masked_mean(tokens, torch.tensor([[1, 1, 0]])).tolist() == [[2.0, 3.0]]
+    whole = encoder.encoder(dict(batch))["sentence_embedding"]
+    torch.testing.assert_close(encoder.embed(**batch), whole, atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize(
@@ -100,8 +97,8 @@ def test_saved_directory_loads_in_sentence_transformers_with_the_same_vectors(
 
     encoder = encoder_of(tiny_bert, pooling)
     if cnn is not None:
-        set_convolutions(encoder, (1, 3, 5), 4, relu=cnn)
-    save_encoder(encoder, tmp_path, "# A card\n")
+        encoder.encoder = with_cnn(encoder.encoder, (1, 3, 5), 4, relu=cnn)
+    encoder.save(tmp_path, "# A card\n")
     model = SentenceTransformer(str(tmp_path), device="cpu")
     vectors = encoder.encode(sentences)
     assert vectors.shape == (48, 16 if cnn is None else 12)
@@ -114,15 +111,16 @@ def test_saved_directory_loads_in_sentence_transformers_with_the_same_vectors(
     assert len({path.stat().st_mode for path in tmp_path.iterdir() if path.is_file()}) == 1
     assert not [path for path in tmp_path.rglob("*") if path.suffix in {".bin", ".pt", ".pkl"}]
     again = encoder_of(tmp_path, pooling)
-    assert str(again.cnn) == str(encoder.cnn)
+    assert [type(module) for module in again.encoder] == [type(module) for module in encoder.encoder]
+    assert pooling_of(load_encoder(str(tmp_path))) == pooling
     torch.testing.assert_close(again.encode(sentences), vectors, atol=1e-6, rtol=0)
 
 
 def test_saved_directory_can_be_trained_on(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
     first = encoder_of(tiny_bert)
-    save_encoder(first, tmp_path, "# card")
+    first.save(tmp_path, "# card")
     torch.testing.assert_close(encoder_of(tmp_path).encode(sentences[:4]), first.encode(sentences[:4]))
-    assert load_masked_lm(locate(str(tmp_path))).base_model.config.hidden_size == 16
+    assert load_masked_lm(locate(str(tmp_path)), "mean", 24)[1].base_model.config.hidden_size == 16
 
 
 def test_starter_is_an_encoder_s_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,14 +132,14 @@ def test_starter_is_an_encoder_s_name(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_half_precision_weights_are_loaded_in_full(bare_bert: Path) -> None:
-    assert {parameter.dtype for parameter in encoder_of(bare_bert).parameters()} == {torch.float32}
+    assert {parameter.dtype for parameter in encoder_of(bare_bert).encoder.parameters()} == {torch.float32}
 
 
 def test_stored_mask_becomes_the_tokenizer_s_own(tiny_bert: Path) -> None:
     encoder = encoder_of(tiny_bert)
-    encoder.tokenizer.mask_token = "[UNK]"
+    encoder.encoder.tokenizer.mask_token = "[UNK]"
     assert encoder.tokenize(["a [MASK] cat"])[0] == encoder.tokenize(["a [UNK] cat"])[0]
-    encoder.tokenizer.mask_token = None
+    encoder.encoder.tokenizer.mask_token = None
     with pytest.raises(InputError, match="no mask token"):
         encoder.tokenize(["a [MASK] cat"])
 
@@ -157,11 +155,14 @@ def test_more_tokens_than_positions_are_refused(tiny_bert: Path) -> None:
 
 
 def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, tiny_bert: Path) -> None:
-    with pytest.raises(InputError, match=r"no encoder directory './nowhere'"):
+    with pytest.raises(InputError, match=r"no model directory './nowhere'"):
         locate("./nowhere")
     with pytest.raises(InputError, match=r"no config\.json"):
         locate(str(tmp_path))
     (tmp_path / "config.json").write_text((tiny_bert / "config.json").read_text(), encoding="utf-8")
+    with pytest.raises(InputError, match=r"neither \*\.safetensors nor pytorch_model\.bin"):
+        locate(str(tmp_path))
+    (tmp_path / "model.safetensors").write_bytes(b"half")
     with pytest.raises(InputError, match="cannot load the encoder") as caught:
         encoder_of(tmp_path)
     assert "\n" not in str(caught.value)
@@ -196,14 +197,11 @@ def test_masked_lm_is_saved_with_the_pooling_that_wants_the_first_layer(
     objective.save(tmp_path, "# card")
     vectors = SentenceTransformer(str(tmp_path), device="cpu").encode(sentences)
     np.testing.assert_allclose(vectors, encoder_of(tiny_bert, "first-last").encode(sentences), atol=1e-5)
-    assert not objective.masked_lm.config.output_hidden_states
 
 
 @pytest.mark.parametrize("pooling", ["padded-mean", "first-last"])
 def test_pooling_of_a_bare_transformer_is_refused_with_a_cnn(tiny_bert: Path, tmp_path: Path, pooling: str) -> None:
-    encoder = encoder_of(tiny_bert)
-    set_convolutions(encoder, (1, 3), 4, relu=True)
-    save_encoder(encoder, tmp_path, "# card")
+    save_encoder(with_cnn(encoder_of(tiny_bert).encoder, (1, 3), 4, relu=True), tmp_path, "# card")
     with pytest.raises(InputError, match=f"--pooling {pooling} is for a bare transformer, the encoder has a CNN"):
         encoder_of(tmp_path, pooling)
 
@@ -212,9 +210,9 @@ def test_padding_counts_whatever_the_batch_is_padded_to(tiny_bert: Path) -> None
     encoder = encoder_of(tiny_bert, "padded-mean").eval()
     short = encoder.pad([encoder.tokenize(["a dog"])[0]])
     wide = {name: torch.nn.functional.pad(tensor, (0, 7)) for name, tensor in short.items()}
-    torch.testing.assert_close(encoder(**short), encoder(**wide), atol=1e-6, rtol=0)
+    torch.testing.assert_close(encoder.embed(**short), encoder.embed(**wide), atol=1e-6, rtol=0)
     more = encoder_of(tiny_bert, "padded-mean", max_tokens=30).eval()
-    assert (encoder(**short) - more(**short)).abs().max() > 1e-3
+    assert (encoder.embed(**short) - more.embed(**short)).abs().max() > 1e-3
 
 
 def test_checkpointing_computes_again_with_the_same_gradients(tiny_bert: Path, sentences: list[str]) -> None:
@@ -222,11 +220,13 @@ def test_checkpointing_computes_again_with_the_same_gradients(tiny_bert: Path, s
     for again in (False, True):
         encoder = encoder_of(tiny_bert).train()
         calls: list[int] = []
-        encoder.model.encoder.layer[0].attention.register_forward_hook(lambda *_, calls=calls: calls.append(1))
+        encoder.encoder[0].model.encoder.layer[0].attention.register_forward_hook(
+            lambda *_, calls=calls: calls.append(1)
+        )
         if again:
-            encoder.checkpointing()
+            enable_checkpointing(encoder.encoder)
         torch.manual_seed(4)
-        encoder(**encoder.pad(list(encoder.tokenize(sentences[:4])))).square().sum().backward()
+        encoder.embed(**encoder.pad(list(encoder.tokenize(sentences[:4])))).square().sum().backward()
         found.append([len(calls), *(value.grad for value in encoder.parameters() if value.grad is not None)])
     assert [calls for calls, *_ in found] == [1, 2]
     for first, second in zip(found[0][1:], found[1][1:], strict=True):
@@ -235,6 +235,6 @@ def test_checkpointing_computes_again_with_the_same_gradients(tiny_bert: Path, s
 
 def test_checkpointing_of_a_model_that_cannot_is_one_line(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     encoder = encoder_of(tiny_bert)
-    monkeypatch.setattr(type(encoder.model), "supports_gradient_checkpointing", False)
+    monkeypatch.setattr(type(encoder.encoder[0].model), "supports_gradient_checkpointing", False)
     with pytest.raises(InputError, match="BertModel has no gradient checkpointing"):
-        encoder.checkpointing()
+        enable_checkpointing(encoder.encoder)

@@ -13,8 +13,9 @@ from safetensors.torch import save_file
 from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import objective_names
 from trainers.objective import Objective
-from trainers.running.checkpoints import CHECKPOINTS, newest_checkpoint
-from trainers.running.fit import fit, make_optimizer
+from trainers.training.checkpoints import CHECKPOINTS, newest_checkpoint
+from trainers.training.fit import fit
+from trainers.training.trainer import make_optimizer
 
 POWER_CUTS = {
     "mid-epoch": ({"save_every": 4}, 7, 4),
@@ -62,8 +63,8 @@ def test_training_moves_the_encoder_and_depends_on_the_seed(
     for seed in (1, 1, 2):
         objective, rows, training = prepared("mirror", tiny_bert, sentences)
         fit(objective, rows, training, tmp_path / f"{len(states)}", seed=seed)
-        states.append(objective.encoder.model.embeddings.word_embeddings.weight.detach())
-    fresh = prepared("mirror", tiny_bert, sentences)[0].encoder.model.embeddings.word_embeddings.weight
+        states.append(objective.encoder[0].model.embeddings.word_embeddings.weight.detach())
+    fresh = prepared("mirror", tiny_bert, sentences)[0].encoder[0].model.embeddings.word_embeddings.weight
     assert torch.equal(states[0], states[1])
     assert not torch.equal(states[0], states[2])
     assert not torch.equal(states[0], fresh)
@@ -92,14 +93,14 @@ def test_target_follows_once_per_optimiser_step_under_accumulation(
     momentum: float, follows: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     objective, rows, training = prepared("bsl", tiny_bert, sentences, momentum=momentum, accumulate=4)
-    start = objective.target.model.embeddings.word_embeddings.weight.clone()
+    start = objective.target[0].model.embeddings.word_embeddings.weight.clone()
     steps: list[tuple[int, int]] = []
     follow = objective.after_step
     objective.after_step = lambda step, total: (steps.append((step, total)), follow(step, total))  # type: ignore
     fit(objective, rows, training, tmp_path, seed=1)
     assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)], "six batches an epoch in steps of four and two"
-    target = objective.target.model.embeddings.word_embeddings.weight
-    online = objective.encoder.model.embeddings.word_embeddings.weight
+    target = objective.target[0].model.embeddings.word_embeddings.weight
+    online = objective.encoder[0].model.embeddings.word_embeddings.weight
     assert torch.equal(target, online) is follows
     assert torch.equal(target, start) is not follows
 
@@ -141,13 +142,13 @@ def test_checkpoint_holds_shared_tensors_once_and_loads_them_back(
     checkpoint = newest_checkpoint(tmp_path)
     with safe_open(checkpoint / "model.safetensors", "pt") as file:
         names = set(file.keys())
-    assert "encoder.model.embeddings.word_embeddings.weight" in names
+    assert "encoder.0.model.embeddings.word_embeddings.weight" in names
     assert not any(name.startswith("masked_lm.bert.") or name.endswith("decoder.weight") for name in names)
     other, _, _ = prepared("mlm", tiny_bert, sentences)
     report = other.load_state_dict(objective.state_dict())
     assert not report.missing_keys
     decoder = other.masked_lm.get_output_embeddings().weight
-    assert torch.equal(decoder, objective.encoder.model.get_input_embeddings().weight)
+    assert torch.equal(decoder, objective.encoder[0].model.get_input_embeddings().weight)
 
 
 def test_half_written_checkpoint_is_passed_over(tmp_path: Path) -> None:
@@ -213,15 +214,15 @@ def test_training_whose_newest_checkpoint_is_damaged_ends_as_if_it_were_not(
 def test_loss_that_is_no_number_stops_with_one_line(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     objective, rows, training = prepared("mirror", tiny_bert, sentences)
     with torch.no_grad():
-        objective.encoder.model.embeddings.LayerNorm.bias.fill_(float("nan"))
+        objective.encoder[0].model.embeddings.LayerNorm.bias.fill_(float("nan"))
     with pytest.raises(TwinviewsError, match=r"the loss became nan after 0 steps: lower --lr"):
         fit(objective, rows, training, tmp_path, seed=1)
 
 
 def collapsed(objective: Objective) -> None:
     with torch.no_grad():
-        objective.encoder.model.encoder.layer[-1].output.LayerNorm.weight.fill_(1e-3)
-        objective.encoder.model.encoder.layer[-1].output.LayerNorm.bias.fill_(1.0)
+        objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.weight.fill_(1e-3)
+        objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.bias.fill_(1.0)
 
 
 def test_collapse_is_said_once(
@@ -269,7 +270,7 @@ def test_gradient_checkpointing_changes_no_number(
         objective, rows, training = prepared(name, tiny_bert, sentences, **given)
         fit(objective, rows, training, tmp_path / str(checkpointing), seed=1)
         states.append(objective.state_dict())
-    assert objective.encoder.model.encoder.layer[0].gradient_checkpointing
+    assert objective.encoder[0].model.encoder.layer[0].gradient_checkpointing
     for key, value in states[0].items():
         torch.testing.assert_close(states[1][key], value, msg=key)
 
@@ -289,7 +290,7 @@ def test_precision_of_one_training_is_not_that_of_the_next(
     for number, precision in enumerate(("fp32", "bf16", "fp32")):
         objective, rows, training = prepared("mirror", tiny_bert, sentences, precision=precision)
         fit(objective, rows, training, tmp_path / str(number), seed=1)
-        states.append(objective.encoder.model.embeddings.word_embeddings.weight.detach())
+        states.append(objective.encoder[0].model.embeddings.word_embeddings.weight.detach())
     assert torch.equal(states[0], states[2])
     assert not torch.equal(states[0], states[1])
 
@@ -305,7 +306,7 @@ def test_compiled_encoder_trains_alike_and_keeps_its_names(
         objective, rows, training = prepared("bsl", tiny_bert, sentences, dropout=0.0, compile=compiled, **LINEAR)
         fit(objective, rows, training, tmp_path / str(compiled), seed=1)
         states.append(objective.state_dict())
-    assert objective.encoder.model._compiled_call_impl is not None
+    assert objective.encoder[0].model._compiled_call_impl is not None
     assert states[0].keys() == states[1].keys()
     for key, value in states[0].items():
         torch.testing.assert_close(states[1][key], value, atol=1e-4, rtol=1e-4, msg=key)

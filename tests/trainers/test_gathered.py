@@ -13,10 +13,10 @@ from torch import distributed, multiprocessing
 
 from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
+from trainers.data.rows import Rows
 from trainers.encoders.dropout import set_dropout
-from trainers.encoders.pretrained import locate
+from trainers.encoders.location import locate
 from trainers.objective import Objective
-from trainers.running.fit import Rows
 from trainers.settings import resolve
 
 PROCESSES = 2

@@ -5,11 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from sentence_transformers.sentence_transformer.modules import CNN
 
 from pipelines.console import InputError
 from trainers.data.examples import from_strings
-from trainers.encoders.convolution import Convolutions
-from trainers.encoders.pretrained import load_encoder, locate
+from trainers.encoders.batches import groups
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import locate
+from trainers.encoders.modules import with_cnn
+from trainers.objective import Objective
 from trainers.objectives.isbert import PARAMS, PRESETS, EncodeAndDot, IsBert, build, score_sums
 from trainers.settings import resolve
 
@@ -33,14 +37,14 @@ def softplus(x: np.ndarray) -> np.ndarray:
     return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0)
 
 
-def convolved(tokens: np.ndarray, cnn: Convolutions) -> np.ndarray:
+def convolved(tokens: np.ndarray, cnn: CNN, *, relu: bool) -> np.ndarray:
     """Eq. 1 by hand: one sentence's token vectors (l, d), zeros outside it."""
     parts = []
-    for layer, width in zip(cnn.convs, cnn.widths, strict=True):
+    for layer, width in zip(cnn.convs, cnn.kernel_sizes, strict=True):
         w, b = (value.detach().double().numpy() for value in (layer.weight, layer.bias))
         around = np.pad(tokens, ((width // 2, width // 2), (0, 0)))
         c = [np.einsum("odk,kd->o", w, around[i : i + width]) + b for i in range(len(tokens))]
-        parts.append(np.maximum(c, 0) if cnn.relu else np.array(c))
+        parts.append(np.maximum(c, 0) if relu else np.array(c))
     return np.concatenate(parts, axis=1)
 
 
@@ -75,28 +79,28 @@ def test_loss_is_the_estimate_of_equation_two_by_hand(
     encoder = objective.encoder
     local = []
     for text in sentences[:20]:
-        alone = encoder.pad([encoder.tokenize([text])[0]])
-        local.append(convolved(encoder.tokens(**alone)[0].detach().double().numpy(), encoder.cnn))
+        alone = objective.pad([objective.tokenize([text])[0]])
+        tokens = encoder[0](alone)["token_embeddings"][0].detach().double().numpy()
+        local.append(convolved(tokens, encoder[2], relu=objective.params.relu))
     outputs = objective(**batch_of(objective, sentences[:20]))
     assert outputs["loss"].item() == pytest.approx(jensen_shannon(local, objective), abs=1e-5)
     np.testing.assert_allclose(outputs["vectors"], [tokens.mean(axis=0) for tokens in local], atol=1e-5)
 
 
 @pytest.mark.parametrize(("widths", "relu"), [((1, 3, 5), True), ((3, 5, 7), False)])
-def test_convolutions_are_equation_one_and_see_no_padding(widths: tuple[int, ...], relu: bool) -> None:
+def test_convolutions_are_equation_one_and_see_no_padding(
+    widths: tuple[int, ...], relu: bool, tiny_bert: Path, sentences: list[str]
+) -> None:
     torch.manual_seed(1)
-    cnn = Convolutions(6, widths, 3, relu=relu)
-    lengths = [9, 1, 4]
-    tokens, mask = torch.randn(3, 9, 6), torch.zeros(3, 9, dtype=torch.long)
-    for row, length in enumerate(lengths):
-        mask[row, :length] = 1
+    encoder = with_cnn(load_for_training(locate(str(tiny_bert)), "mean", 24), widths, 3, relu=relu).eval()
+    objective = Objective(encoder, 24)
+    batch = objective.pad(list(objective.tokenize(sentences[:9])))
     with torch.no_grad():
-        found = cnn(tokens, mask)
-        other = cnn(torch.where(mask[..., None] > 0, tokens, 1e3), mask)
-    for row, length in enumerate(lengths):
-        by_hand = convolved(tokens[row, :length].double().numpy(), cnn)
-        np.testing.assert_allclose(found[row, :length], by_hand, atol=1e-5)
-        assert torch.equal(found[row, :length], other[row, :length])
+        for group in groups(encoder, **batch, max_tokens=24):
+            for row, found in zip(group.rows.tolist(), group.tokens, strict=True):
+                alone = objective.pad([objective.tokenize([sentences[row]])[0]])
+                tokens = encoder[0](alone)["token_embeddings"][0].double().numpy()
+                np.testing.assert_allclose(found[: len(tokens)], convolved(tokens, encoder[2], relu=relu), atol=1e-5)
 
 
 def test_scores_are_summed_apart_and_padding_counts_in_neither_sum() -> None:
@@ -148,15 +152,17 @@ def test_training_raises_the_information_and_reaches_every_part(
         optimizer.step()
         losses.append(loss.item())
     assert losses[-1] < losses[0] - 0.2
-    without = {name for name, value in objective.named_parameters() if value.grad is None or not value.grad.any()}
-    assert all("pooler" in name for name in without)
+    trained = {name: value for name, value in objective.named_parameters() if value.requires_grad}
+    assert all(value.grad.any() for value in trained.values())
 
 
 def test_rates_of_the_new_parts_are_their_own(tiny_bert: Path) -> None:
     rates = objective_of(tiny_bert, "paper", cnn_lr=20.0).parameter_rates()
     objective = objective_of(tiny_bert, "paper")
     fast = {name for name, _ in objective.named_parameters() if name.startswith(tuple(rates))}
-    assert fast == {name for name, _ in objective.named_parameters() if ".model." not in f".{name}"}
+    assert fast == {
+        name for name, value in objective.named_parameters() if value.requires_grad and ".model." not in f".{name}"
+    }
     assert set(rates.values()) == {20.0}
 
 
@@ -166,8 +172,8 @@ def test_trained_directory_is_trained_further_with_its_own_cnn(
     objective = objective_of(tiny_bert, "paper")
     objective.save(tmp_path / "run", "# card")
     again = objective_of(tmp_path / "run", "paper")
-    torch.testing.assert_close(again.encoder.encode(sentences[:9]), objective.encoder.encode(sentences[:9]))
-    assert load_encoder(locate(str(tmp_path / "run")), pooling="mean", max_tokens=24).dimension == 12
+    torch.testing.assert_close(again.encode(sentences[:9]), objective.encode(sentences[:9]))
+    assert load_for_training(locate(str(tmp_path / "run")), "mean", 24).get_embedding_dimension() == 12
     with pytest.raises(InputError, match=r"has a CNN of widths 1, 3, 5 with 4 filters each, with ReLU, and .* 3, 5, 7"):
         objective_of(tmp_path / "run", "afs")
     with pytest.raises(InputError, match="4 filters each, without ReLU is asked for"):

@@ -7,11 +7,11 @@ import pytest
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
-from trainers.data.kinds import Wanted, read_examples
+from trainers.data.kinds import DataOptions, read_examples
 
 
 def read(path: Path, **wanted: object) -> Examples:
-    return read_examples(Wanted(graded=path, **wanted), ("graded",))[0]
+    return read_examples(DataOptions(graded=path, **wanted), ("graded",))[0]
 
 
 def graded(tmp_path: Path, text: str, name: str = "graded.tsv", **wanted: object) -> Examples:

@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from torch import nn
 
 from trainers.data.examples import Examples, row_seed
-from trainers.encoders.pretrained import load_encoder, locate
-from trainers.evaluation.encoder import load_encoder as load_for_scores
+from trainers.data.rows import Rows
+from trainers.embedding.model import load_model as load_for_scores
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import locate
 from trainers.losses.contrast import equal_strings, nt_xent
 from trainers.losses.triplets import multi_similarity
 from trainers.objectives.mirror import PARAMS, PRESETS, Mirror, build, mask_span, mask_span_compat
-from trainers.running.fit import Rows
 from trainers.settings import Training, resolve
 
 
@@ -131,7 +132,7 @@ def test_compat_mask_does_what_the_authors_did() -> None:
 
 
 def mirror(path: Path, **options: object) -> Mirror:
-    return Mirror(load_encoder(locate(str(path)), pooling="mean", max_tokens=24), PARAMS(**options))
+    return Mirror(load_for_training(locate(str(path)), "mean", 24), 24, PARAMS(**options))
 
 
 def rows_of(objective: Mirror, examples: Examples, seed: int = 1) -> list[dict[str, object]]:
@@ -162,7 +163,7 @@ def test_pairs_that_differ_are_left_as_they_are(tiny_bert: Path, sentences: list
     objective = mirror(tiny_bert)
     left, right = sentences[:4], [text.replace("a", "[MASK]", 1) for text in sentences[4:8]]
     ids = objective.collate(rows_of(objective, Examples(left, left, right, 0)))["input_ids"]
-    expected = objective.encoder.pad([*objective.encoder.tokenize(left), *objective.encoder.tokenize(right)])
+    expected = objective.pad([*objective.tokenize(left), *objective.tokenize(right)])
     assert ids.tolist() == expected["input_ids"].tolist()
     assert (ids == objective.encoder.tokenizer.mask_token_id).any()
 
@@ -195,9 +196,7 @@ def test_masks_drawn_once_are_the_same_in_every_epoch_and_tokenised_ahead(
     assert (epochs["once"][0] == objective.encoder.tokenizer.mask_token_id).sum() == 8
     other = mirror(tiny_bert, masking="once")
     drawn = other.columns(replace(examples, seed=12))["right"]
-    expected = other.encoder.tokenize(
-        [mask_span(text, 5, Random(row_seed(12, row, 0))) for row, text in enumerate(texts)]
-    )
+    expected = other.tokenize([mask_span(text, 5, Random(row_seed(12, row, 0))) for row, text in enumerate(texts)])
     assert list(drawn) == list(expected)
 
 
@@ -208,8 +207,8 @@ def test_nothing_is_tokenised_per_batch_where_no_mask_is_drawn(
     objective = mirror(tiny_bert, **options)
     rows = rows_of(objective, Examples(sentences, sentences, sentences, 0))
     assert all(isinstance(row["right"], list) for row in rows)
-    objective.encoder.tokenizer = None  # type: ignore[assignment] # whoever asks for it now, fails
-    objective.encoder.pad = lambda ids: {"ids": ids}  # type: ignore[method-assign, assignment, return-value]
+    objective.tokenize = None  # type: ignore[assignment, method-assign] # whoever calls it now, fails
+    objective.pad = lambda ids: {"ids": ids}  # type: ignore[method-assign, assignment, return-value]
     assert len(objective.collate(rows)["ids"]) == 2 * len(sentences)
 
 
@@ -217,7 +216,7 @@ def test_pairs_that_differ_are_not_masked_by_any_masking(tiny_bert: Path, senten
     objective = mirror(tiny_bert, masking="once")
     left, right = sentences[:4], [sentences[0], *sentences[5:8]]
     ids = objective.columns(Examples(left, left, right, 0))["right"]
-    assert list(ids)[1:] == list(objective.encoder.tokenize(right))[1:]
+    assert list(ids)[1:] == list(objective.tokenize(right))[1:]
     assert objective.encoder.tokenizer.mask_token_id in ids[0]
 
 
@@ -291,10 +290,10 @@ def test_preset_code_is_trained_at_its_own_length_and_saved_to_pad_as_the_author
 
     training = {"max_tokens": 12, "pooling": "padded-mean", "lr": 1e-3}
     objective = build(PARAMS(compat=True, dropout=0.0), Training(**training), locate(str(tiny_bert)))
-    trained = objective.encoder(**objective.encoder.pad(list(objective.encoder.tokenize(longest))))
+    trained = objective.embed(**objective.pad(list(objective.tokenize(longest))))
     torch.testing.assert_close(trained.detach(), padded_mean(12), atol=1e-5, rtol=0)
     # The model has 32 positions: as near to 64 as it goes.
-    torch.testing.assert_close(objective.encoder.encode(longest), padded_mean(32), atol=1e-5, rtol=0)
+    torch.testing.assert_close(objective.encode(longest), padded_mean(32), atol=1e-5, rtol=0)
     objective.save(tmp_path, "# card")
     saved = SentenceTransformer(str(tmp_path), device="cpu")
     assert saved.max_seq_length == 32

@@ -9,7 +9,7 @@ import transformers
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
-from trainers.encoders.pretrained import locate
+from trainers.encoders.location import locate
 from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, build, masked_lm_head
 from trainers.settings import Training
 
@@ -118,11 +118,11 @@ def test_saved_model_keeps_its_head_and_is_an_encoder(tiny_bert: Path, tmp_path:
     batch = objective.collate(rows_of(objective, sentences[:3]))
     torch.testing.assert_close(whole_loss(loaded.eval(), batch), objective.eval()(**batch)["loss"])
     vectors = SentenceTransformer(str(tmp_path), device="cpu").encode(sentences[:5])
-    np.testing.assert_allclose(vectors, objective.encoder.encode(sentences[:5]), atol=1e-5)
+    np.testing.assert_allclose(vectors, objective.encode(sentences[:5]), atol=1e-5)
 
 
 def test_tokenizer_without_mask_token_is_refused(tiny_bert: Path) -> None:
     objective = objective_of(tiny_bert)
     objective.encoder.tokenizer.mask_token = None
     with pytest.raises(InputError, match="no mask token"):
-        MaskedLm(objective.masked_lm, objective.encoder, PARAMS())
+        MaskedLm(objective.masked_lm, objective.encoder, 24, PARAMS())

@@ -84,3 +84,60 @@ def test_file_with_an_underscore_is_a_command_with_a_hyphen(tmp_path: Path, monk
     monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
     assert catalogue.objective_names()[0] == "two-words"
     assert catalogue.summary("two-words") == "Two words."
+
+
+NEW_OBJECTIVE = '''"""Toy: pull both views of a sentence together."""
+
+from pydantic import Field
+
+from trainers.encoders.loading import load_for_training
+from trainers.objective import Objective
+from trainers.settings import Options
+
+READS = ("text",)
+PRESETS = {"small": {"lr": 1e-3, "batch_size": 8, "max_tokens": 24, "precision": "fp32"}}
+
+
+class PARAMS(Options):
+    strength: float = Field(2.0, gt=0, description="Factor on the loss.")
+
+
+class Toy(Objective):
+    def __init__(self, encoder, max_tokens, strength):
+        super().__init__(encoder, max_tokens)
+        self.strength = strength
+
+    def forward(self, input_ids, attention_mask):
+        vectors = self.embed(input_ids, attention_mask)
+        first, second = vectors.chunk(2)
+        return {"loss": self.strength * (first - second).square().mean(), "vectors": vectors.detach()}
+
+
+def build(options, training, source):
+    encoder = load_for_training(source, training.pooling, training.max_tokens)
+    return Toy(encoder, training.max_tokens, options.strength)
+'''
+
+
+def test_objective_is_added_by_one_file(
+    tiny_bert: Path,
+    text_file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    import trainers.objectives
+    from trainers import catalogue
+    from trainers.cli import make_app
+
+    (tmp_path / "pull_together.py").write_text(NEW_OBJECTIVE, encoding="utf-8")
+    monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
+    monkeypatch.setattr(trainers.objectives, "__path__", [*trainers.objectives.__path__, str(tmp_path)])
+    app = make_app()
+    assert call(app, ["--help"]) == 0
+    assert "pull-together" in capsys.readouterr().out
+    assert call(app, ["pull-together", "--help"]) == 0
+    assert "Factor on the loss. [2.0]" in " ".join(capsys.readouterr().out.split())
+    run = ["--text", str(text_file), "--encoder", str(tiny_bert), "--out", str(tmp_path / "run"), "--strength", "3"]
+    assert call(app, ["pull-together", *run]) == 0
+    assert (tmp_path / "run" / "modules.json").is_file()

@@ -12,16 +12,17 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from pipelines.console import InputError
-from trainers.encoders.encoder import Encoder
-from trainers.encoders.pretrained import load_encoder, load_masked_lm, locate, save_encoder
-from trainers.objectives.isbert import set_convolutions
+from trainers.encoders.loading import load_for_training, load_masked_lm, save_encoder
+from trainers.encoders.location import locate
+from trainers.encoders.modules import cnn_name, parts_of, pooling_of, with_cnn
+from trainers.objective import Objective
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 MODULES = "sentence_transformers.models."
 
 
-def encoder_of(path: Path | str, pooling: str = "mean") -> Encoder:
-    return load_encoder(locate(str(path)), pooling=pooling, max_tokens=24)
+def encoder_of(path: Path | str, pooling: str = "mean") -> Objective:
+    return Objective(load_for_training(locate(str(path)), pooling, 24), 24)
 
 
 def write_modules(folder: Path, *modules: tuple[str, str]) -> None:
@@ -62,7 +63,7 @@ def test_older_layout_is_trained_and_saved_anew(tiny_bert: Path, tmp_path: Path,
 
     encoder = encoder_of(older(tmp_path / "old", tiny_bert))
     torch.testing.assert_close(encoder.encode(sentences), encoder_of(tiny_bert).encode(sentences))
-    save_encoder(encoder, tmp_path / "new", "# card")
+    encoder.save(tmp_path / "new", "# card")
     for folder in ("old", "new"):
         model = SentenceTransformer(str(tmp_path / folder), device="cpu")
         np.testing.assert_allclose(model.encode(sentences), encoder.encode(sentences), atol=1e-5)
@@ -73,7 +74,7 @@ def test_another_pooling_than_the_directory_s_own_is_said(
     tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], own: str, asked: str
 ) -> None:
     encoder = encoder_of(older(tmp_path, tiny_bert, own), asked)
-    assert encoder.pooling == asked
+    assert pooling_of(encoder.encoder) == asked
     said = f"was made for {own.split('_')[0]} pooling and is trained with {asked} (--pooling)"
     assert said in " ".join(capsys.readouterr().err.split())
 
@@ -97,12 +98,12 @@ def test_normalize_and_dense_are_kept_trained_and_saved(tiny_bert: Path, tmp_pat
     expected = SentenceTransformer(str(source), device="cpu").encode(sentences)
     np.testing.assert_allclose(encoder.encode(sentences), expected, atol=1e-5)
     ids = encoder.pad(list(encoder.tokenize(sentences[:4])))
-    (encoder.train()(**ids)[:, 0].sum()).backward()
-    assert encoder.after[0].linear.weight.grad.abs().max() > 0
+    (encoder.train().embed(**ids)[:, 0].sum()).backward()
+    assert encoder.encoder[2].linear.weight.grad.abs().max() > 0
     with torch.no_grad():
-        encoder.after[0].linear.weight.mul_(-1)
+        encoder.encoder[2].linear.weight.mul_(-1)
     encoder.eval()
-    save_encoder(encoder, tmp_path / "new", "# card")
+    encoder.save(tmp_path / "new", "# card")
     again = SentenceTransformer(str(tmp_path / "new"), device="cpu")
     assert [type(module).__name__ for module in again] == ["Transformer", "Pooling", "Dense", "LayerNorm", "Normalize"]
     np.testing.assert_allclose(again.encode(sentences), encoder.encode(sentences), atol=1e-5)
@@ -127,7 +128,7 @@ def test_cnn_of_sentence_transformers_is_trained_with_the_padding_zeroed(
     model = SentenceTransformer(modules=modules, device="cpu")
     model.save_pretrained(str(tmp_path), create_model_card=False)
     encoder = encoder_of(tmp_path)
-    assert str(encoder.cnn) == "a CNN of widths 1, 3 with 4 filters each, without ReLU"
+    assert cnn_name(parts_of(encoder.encoder, "it")) == "a CNN of widths 1, 3 with 4 filters each, without ReLU"
     # Alone, nothing is padded.
     np.testing.assert_allclose(encoder.encode(sentences), model.encode(sentences, batch_size=1), atol=1e-5)
     assert np.abs(model.encode(sentences, batch_size=48) - model.encode(sentences, batch_size=1)).max() > 1e-3
@@ -153,14 +154,15 @@ def refused(tmp_path: Path, bert: Path) -> dict[str, str]:
     saved(tmp_path / "weights", bert, WordWeights(["a"], {"a": 2.0}))
     (tmp_path / "images").mkdir()
     write_modules(tmp_path / "images", ("CLIPModel", "0_CLIP"))
+    (tmp_path / "images" / "model.safetensors").touch()
     return {
-        "own code": r"has a Pooling \(1\) that cannot be trained here: start from its transformer alone",
-        "lstm": r"has a LSTM \(1\) that cannot be trained here",
-        "no config": r"cannot read .*1_Pooling/config.json",
-        "pickled": r"2_Dense/model.safetensors .* safetensors alone",
-        "activation": r"has a Dense \(2_Dense\) that cannot be trained here",
+        "own code": "cannot load the encoder",
+        "lstm": "cannot load the encoder",
+        "no config": "cannot load the encoder",
+        "pickled": r"2_Dense/pytorch_model.bin is no safetensors file",
+        "activation": r"2_Dense/config.json names the activation my.code.Swish: only torch's own can be trained here",
         "width": "Dense layer of .* takes 32 dimensions and gets 16",
-        "cnn": r"has a CNN \(2_CNN\) that cannot be trained here",
+        "cnn": r"has a CNN \(module 2\) that cannot be trained here: start from its transformer alone",
         "weights": r"has a WordWeights",
         "images": "begins with sentence_transformers.models.CLIPModel, no transformer",
     }
@@ -183,10 +185,8 @@ def test_broken_list_of_modules_is_one_line(tmp_path: Path, text: str) -> None:
 def test_masked_lm_of_an_encoder_with_a_cnn_says_that_it_leaves_it_out(
     tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    encoder = encoder_of(tiny_bert)
-    set_convolutions(encoder, (1, 3), 4, relu=True)
-    save_encoder(encoder, tmp_path, "# card")
-    load_masked_lm(locate(str(tmp_path)))
+    save_encoder(with_cnn(encoder_of(tiny_bert).encoder, (1, 3), 4, relu=True), tmp_path, "# card")
+    load_masked_lm(locate(str(tmp_path)), "mean", 24)
     assert "a masked LM leaves them out" in capsys.readouterr().err
 
 
@@ -204,8 +204,8 @@ def test_digest_follows_the_weights_and_nothing_else(tiny_bert: Path, tmp_path: 
 
 def test_digest_covers_every_part_of_the_weights(tiny_bert: Path, tmp_path: Path) -> None:
     sharded, encoder = tmp_path / "sharded", encoder_of(tiny_bert)
-    encoder.model.save_pretrained(sharded, max_shard_size="5KB")
-    encoder.tokenizer.save_pretrained(sharded)
+    encoder.encoder[0].model.save_pretrained(sharded, max_shard_size="5KB")
+    encoder.encoder.tokenizer.save_pretrained(sharded)
     shards = sorted(sharded.glob("model-*.safetensors"))
     assert len(shards) > 1
     before = locate(str(sharded)).digest()
@@ -214,13 +214,13 @@ def test_digest_covers_every_part_of_the_weights(tiny_bert: Path, tmp_path: Path
     save_file({name: tensor + 1 for name, tensor in tensors.items()}, shards[-1], metadata={"format": "pt"})
     assert before is not None
     assert locate(str(sharded)).digest() != before
-    set_convolutions(encoder, (1, 3), 4, relu=True)
+    with_convolutions = with_cnn(encoder.encoder, (1, 3), 4, relu=True)
     digests = set()
     for _ in range(2):
-        save_encoder(encoder, tmp_path / "cnn", "# card")
+        save_encoder(with_convolutions, tmp_path / "cnn", "# card")
         digests.add(locate(str(tmp_path / "cnn")).digest())
         with torch.no_grad():
-            encoder.cnn.convs[0].weight.add_(1)
+            with_convolutions[2].convs[0].weight.add_(1)
     assert len(digests) == 2
 
 
@@ -246,7 +246,7 @@ def test_model_of_the_hub_comes_with_its_layers_and_is_pinned_by_its_commit(
     source = locate("me/small")
     assert source.folder is None
     assert source.digest() == f"commit:{COMMIT}"
-    encoder = load_encoder(source, pooling="mean", max_tokens=24)
+    encoder = Objective(load_for_training(source, "mean", 24), 24)
     assert encoder.dimension == 6
     torch.testing.assert_close(encoder.encode(sentences), encoder_of(hub).encode(sentences))
 
@@ -255,7 +255,7 @@ def test_model_that_the_hub_does_not_give_has_no_digest_and_is_one_line(hub: Pat
     source = locate("me/nothing")
     assert source.digest() is None
     with pytest.raises(InputError, match="cannot load the encoder 'me/nothing'") as caught:
-        load_encoder(source, pooling="mean", max_tokens=24)
+        Objective(load_for_training(source, "mean", 24), 24)
     assert "\n" not in str(caught.value)
 
 
@@ -287,7 +287,7 @@ def test_encoder_that_has_a_pickle_alone_is_read_as_weights_and_saved_without_on
     encoder = encoder_of(folder)
     assert torch.equal(encoder.encode(sentences[:3]), encoder_of(tiny_bert).encode(sentences[:3]))
     assert locate(str(folder)).digest() is not None
-    save_encoder(encoder, tmp_path / "new", "# card")
+    encoder.save(tmp_path / "new", "# card")
     assert (tmp_path / "new" / "model.safetensors").is_file()
     assert not list((tmp_path / "new").rglob("*.bin"))
 

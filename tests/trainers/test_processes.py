@@ -20,7 +20,8 @@ from torch import distributed, multiprocessing
 from pipelines.console import InputError
 from trainers.catalogue import objective_names
 from trainers.processes import divided_batch, join_processes
-from trainers.running.fit import fit, newest_checkpoint
+from trainers.training.checkpoints import newest_checkpoint
+from trainers.training.fit import fit
 
 PROCESSES = 2
 CASES = {

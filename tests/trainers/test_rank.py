@@ -9,11 +9,11 @@ import torch
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
+from trainers.data.rows import Rows
 from trainers.encoders.dropout import set_dropout
-from trainers.encoders.pretrained import locate
+from trainers.encoders.location import locate
 from trainers.losses.ranking import jensen_shannon, list_mle, list_net, off_diagonal
 from trainers.objectives.rank import PARAMS, PRESETS, Rank, build
-from trainers.running.fit import Rows
 from trainers.settings import resolve
 
 
@@ -109,7 +109,7 @@ def test_head_is_trained_but_not_saved(tiny_bert: Path, sentences: list[str], tm
     saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
     assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling"]
     torch.testing.assert_close(
-        torch.as_tensor(saved.encode(sentences[:5])), objective.encoder.encode(sentences[:5]), atol=1e-5, rtol=0
+        torch.as_tensor(saved.encode(sentences[:5])), objective.encode(sentences[:5]), atol=1e-5, rtol=0
     )
 
 

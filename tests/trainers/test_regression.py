@@ -9,7 +9,9 @@ import torch
 from pipelines.console import InputError, call
 from trainers.cli import app
 from trainers.data.examples import Examples, from_strings
-from trainers.encoders.pretrained import load_encoder, locate
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import locate
+from trainers.encoders.modules import cnn_name, parts_of
 from trainers.objectives.regression import PARAMS, PRESETS, Regression, build
 from trainers.settings import resolve
 
@@ -33,7 +35,7 @@ def batch_of(objective: Regression, examples: Examples, rows: list[int]) -> dict
 def test_loss_is_the_squared_error_of_the_cosines(tiny_bert: Path, sentences: list[str]) -> None:
     objective = objective_of(tiny_bert)
     examples = graded(sentences)
-    left, right = (objective.encoder.encode(side).double().numpy() for side in (examples.left, examples.right))
+    left, right = (objective.encode(side).double().numpy() for side in (examples.left, examples.right))
     cosines = (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
     expected = ((cosines - np.array(examples.labels)) ** 2).mean()
     outputs = objective(**batch_of(objective, examples, list(range(8))))
@@ -61,17 +63,16 @@ def test_fine_tuning_after_isbert_keeps_and_trains_its_cnn(
     trained = ["isbert", "--preset", "paper", "--text", str(text_file), "--encoder", str(tiny_bert), "--filters", "4"]
     assert call(app, [*trained, *small, "--out", str(ssl)]) == 0
     assert call(app, ["regression", "--graded", str(pairs), "--encoder", str(ssl), "--out", str(tuned), *small]) == 0
-    before, after = (load_encoder(locate(str(path)), pooling="mean", max_tokens=24) for path in (ssl, tuned))
-    assert before.cnn is not None
-    assert after.cnn is not None
-    assert str(before.cnn) == str(after.cnn) == "a CNN of widths 1, 3, 5 with 4 filters each, with ReLU"
+    before, after = (load_for_training(locate(str(path)), "mean", 24) for path in (ssl, tuned))
+    before, after = (parts_of(encoder, "it") for encoder in (before, after))
+    assert cnn_name(before) == cnn_name(after) == "a CNN of widths 1, 3, 5 with 4 filters each, with ReLU"
     moved = [(old - new).abs().max() for old, new in zip(before.cnn.parameters(), after.cnn.parameters(), strict=True)]
     assert min(moved) > 1e-4
 
 
 def test_fresh_cnn_without_training_before_is_a_preset(tiny_bert: Path, tmp_path: Path) -> None:
     objective = objective_of(tiny_bert, "isbert-ft")
-    assert objective.encoder.dimension == 768
+    assert objective.dimension == 768
     objective.save(tmp_path, "# card")
     with pytest.raises(InputError, match="has a CNN of widths 1, 3, 5 with 256 filters each, with ReLU already"):
         objective_of(tmp_path, "isbert-ft")

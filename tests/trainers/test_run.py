@@ -10,11 +10,11 @@ from sentence_transformers import SentenceTransformer
 
 from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import load_objective
-from trainers.data.kinds import Wanted
-from trainers.running.card import model_card
-from trainers.running.claim import DONE, FREE
-from trainers.running.run import Request, run_training
+from trainers.data.kinds import DataOptions
 from trainers.settings import Training
+from trainers.training.card import model_card
+from trainers.training.directory import DONE, FREE
+from trainers.training.run import Request, run_training
 
 GIVEN = {"batch_size": 8, "max_tokens": 24, "lr": 1e-2, "precision": "fp32"}
 
@@ -31,7 +31,7 @@ def dev_file(sentences: list[str], tmp_path: Path) -> Path:
 
 def train(text: Path, encoder: Path, out: Path, **given: object) -> Path | None:
     request = {key: given.pop(key) for key in ("seed", "resume", "overwrite") if key in given}
-    wanted = Request("mirror", Wanted(text=text), out, str(encoder), **request)
+    wanted = Request("mirror", DataOptions(text=text), out, str(encoder), **request)
     return run_training(wanted, load_objective("mirror"), {**GIVEN, **given})
 
 
@@ -75,7 +75,7 @@ def test_other_places_of_the_same_data_are_the_same_run_and_other_data_is_not(
 
 
 def test_what_may_differ_between_resumptions_is_an_option() -> None:
-    known = {*Training.model_fields, *Wanted.__dataclass_fields__}
+    known = {*Training.model_fields, *DataOptions.__dataclass_fields__}
     assert known >= FREE
 
 
@@ -110,7 +110,7 @@ def test_trainings_of_one_process_do_not_touch_each_other(text_file: Path, tiny_
 def test_collapse_that_ends_a_run_leaves_it_to_be_resumed(
     text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("trainers.running.watch.COLLAPSED", 1.0)
+    monkeypatch.setattr("trainers.training.trainer.COLLAPSED", 1.0)
     out = tmp_path / "run"
     with pytest.raises(TwinviewsError, match="the encoder collapses: spread"):
         train(text_file, tiny_bert, out, stop_on_collapse=True)

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from trainers.data.examples import Examples
-from trainers.encoders.pretrained import locate
+from trainers.encoders.location import locate
 from trainers.objectives.sct import PARAMS, PRESETS, Sct, build, make_projector
 from trainers.settings import Training, resolve
 
@@ -46,7 +46,7 @@ def test_losses_of_several_batches_equal_the_equation_in_numpy(
     queues = [list(queue.vectors.double().numpy()) for queue in (objective.d1, objective.d2)]
     for start in range(0, 24, 6):
         batch = batch_of(objective, sentences[start : start + 6], sentences[start + 6 : start + 12])
-        vectors = objective.encoder(**batch)
+        vectors = objective.embed(**batch)
         z = objective.projector(vectors).detach().double().numpy()
         r = vectors.detach().double().numpy()
         expected = reference.sct(z, r, queues, 0.05, 0.04)
@@ -67,7 +67,7 @@ def test_references_get_no_gradient(tiny_bert: Path, sentences: list[str]) -> No
     assert any(name.startswith("projector.") for name in found)
 
     objective.zero_grad()
-    vectors = objective.encoder(**batch)
+    vectors = objective.embed(**batch)
     r1, r2 = (nn.functional.normalize(half, dim=-1) for half in vectors.detach().clone().chunk(2))
     z1, z2 = (nn.functional.normalize(half, dim=-1) for half in objective.projector(vectors).chunk(2))
     loss = 0.0

@@ -284,7 +284,7 @@ def test_place_that_cannot_be_written_is_one_line(
 
 def test_no_encoder_is_one_line(text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert train("mirror", "--text", text_file, "--encoder", tmp_path / "nothing", "--out", tmp_path / "run") == 2
-    assert "no encoder directory" in capsys.readouterr().err
+    assert "no model directory" in capsys.readouterr().err
 
 
 def test_loss_that_is_no_number_is_one_line(

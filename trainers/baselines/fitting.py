@@ -1,16 +1,27 @@
-"""The text that a baseline is fitted on, and how much of the evaluation text is in it."""
+"""Maps of an encoder's vectors that are fitted before they are scored (whitening, flows), and the text for it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import xxhash
 
 from pipelines.console import InputError
 from trainers.data.examples import from_text
+from trainers.embedding.vectors import Advance, TextEncoder, Vectors, check, still
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Map: TypeAlias = "Callable[[NDArray[np.float32]], NDArray[np.float32]]"
+"""From vectors (texts, d) to vectors (texts, k)."""
+
+OWN_TEXT = "each set's own sentences"
+"""What a map is fitted on without a text of its own, as both papers do for their `target` figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +58,67 @@ def read_fit_text(path: Path) -> FitText:
     if not path.exists():
         raise InputError(f"no text to fit on at {str(path)!r}: give --fit a file with one sentence a line")
     return FitText(path.as_posix(), from_text(path).texts)
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptation:
+    """A way of fitting a map, and the text it is fitted on; without one, the sentences of each set that is scored.
+
+    The latter is transductive: the scores are of a map that has seen the test sentences (not their grades).
+
+    Attributes:
+        method: What is done to the vectors, for titles.
+        key: The same for names of files.
+        settings: The same as JSON values.
+        fit: From vectors (texts, d) to the map that is fitted on them.
+        text: What it is fitted on.
+        fitted: The map, where it is fitted on a text of its own.
+    """
+
+    method: str
+    key: str
+    settings: Mapping[str, object]
+    fit: Callable[[NDArray[np.float32]], Map]
+    text: FitText | None = None
+    fitted: Map | None = None
+
+    @property
+    def title(self) -> str:
+        """What is done, and what it was fitted on."""
+        return f"{self.method}, fitted on {self.text.title if self.text else f'{OWN_TEXT} (transductive)'}"
+
+    def card(self) -> dict[str, Any]:
+        """Return the settings and the text as JSON values."""
+        return {**self.settings, "fit": self.text.card() if self.text else OWN_TEXT}
+
+    def prepare(self, encoder: TextEncoder, advance: Advance = still) -> Adaptation:
+        """Return it fitted on its text as `encoder` encodes that; without a text, as it is.
+
+        Raises:
+            InputError: The vectors are sparse, or there are too few of them.
+        """
+        if self.text is None:
+            return self
+        vectors = Vectors.encode(encoder, self.text.texts, advance)
+        return replace(self, fitted=self.fit(_dense(vectors, self.text.texts, encoder.name)))
+
+    def apply(self, vectors: Vectors, texts: Sequence[str], name: str) -> Vectors:
+        """Return the mapped vectors of `texts`, the sentences of one set; a sentence that recurs weighs as often.
+
+        Args:
+            vectors: The encoder's own, of these texts and perhaps others.
+            texts: Both sides of every pair.
+            name: The encoder's, for messages.
+        """
+        fitted = self.fitted or self.fit(_dense(vectors, texts, name))
+        distinct = list(dict.fromkeys(texts))
+        mapped = fitted(_dense(vectors, distinct, name))
+        check(mapped, distinct, f"{name}, {self.method},")
+        return Vectors({text: row for row, text in enumerate(distinct)}, mapped)
+
+
+def _dense(vectors: Vectors, texts: Sequence[str], name: str) -> NDArray[np.float32]:
+    matrix = vectors.of(texts)
+    if not isinstance(matrix, np.ndarray):
+        raise InputError(f"{name} has sparse vectors: --whiten and --flow need dense ones, so leave them out")
+    return matrix

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pipelines.console import InputError
+from trainers.baselines.fitting import Adaptation, FitText, Map
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,10 +47,6 @@ class ActNorm(nn.Module):
             self.ready = True
         return (x + self.bias) * (LOG_SCALE * self.logs).exp(), LOG_SCALE * self.logs.sum()
 
-    def inverse(self, z: Tensor) -> Tensor:
-        """Return the x that `forward` maps to z."""
-        return z * (-LOG_SCALE * self.logs).exp() - self.bias
-
 
 class Coupling(nn.Module):
     """Additive coupling: the second half is moved by a function of the first, which leaves the volume as it is."""
@@ -78,10 +75,6 @@ class Coupling(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return x (n, size) with its second half moved."""
         return torch.cat([x[:, : self.still], x[:, self.still :] + self.shift(x[:, : self.still])], dim=1)
-
-    def inverse(self, z: Tensor) -> Tensor:
-        """Return the x that `forward` maps to z."""
-        return torch.cat([z[:, : self.still], z[:, self.still :] - self.shift(z[:, : self.still])], dim=1)
 
 
 class Flow(nn.Module):
@@ -113,20 +106,6 @@ class Flow(nn.Module):
                 volume = volume + grown
         return torch.cat([*resting, x], dim=1), volume
 
-    def inverse(self, z: Tensor) -> Tensor:
-        """Return the x that `forward` maps to z."""
-        resting: list[Tensor] = []
-        for _ in range(len(self.norms) - 1):
-            rest = z.shape[1] // 2
-            resting.append(z[:, :rest])
-            z = z[:, rest:]
-        for level, (norms, couplings) in reversed(list(enumerate(self._levels()))):
-            for norm, coupling in reversed(list(zip(norms, couplings, strict=True))):
-                z = norm.inverse(coupling.inverse(z).flip(1))
-            if level:
-                z = torch.cat([z, resting[level - 1]], dim=1)
-        return z
-
     def log_likelihood(self, x: Tensor) -> Tensor:
         """Return the log-density (n) of vectors x (n, size)."""
         z, volume = self(x)
@@ -137,59 +116,37 @@ class Flow(nn.Module):
         return list(zip(self.norms, self.couplings, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Flowing:
-    """A fitted flow as a map of vectors."""
+def flow(epochs: int, seed: int, text: FitText | None = None) -> Adaptation:
+    """Return the map through a flow: passes over the text, and the seed of its weights and of the order."""
+    title = f"through a flow ({epochs} epoch{'s' if epochs > 1 else ''}, seed {seed})"
+    settings = {
+        "method": "flow", "epochs": epochs, "seed": seed, "levels": LEVELS, "depth": DEPTH,
+        "width": WIDTH, "batch": BATCH, "learning_rate": LEARNING_RATE, "weight_decay": WEIGHT_DECAY,
+    }  # fmt: skip
+    return Adaptation(title, "flow", settings, partial(fit, epochs=epochs, seed=seed), text)
 
-    flow: Flow
 
-    def __call__(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the latent vectors (texts, d) of vectors (texts, d)."""
+def fit(vectors: NDArray[np.float32], epochs: int = 1, seed: int = 1) -> Map:
+    """Train a flow on vectors (texts, d) by maximum likelihood; return its latent vectors' map.
+
+    AdamW at a constant rate, gradients clipped at norm 1, as the authors train it.
+
+    Raises:
+        InputError: There are fewer than two vectors, or they have fewer than two dimensions.
+    """
+    if len(vectors) < 2 or vectors.shape[1] < 2:
+        raise InputError(f"a flow needs two vectors of two numbers or more to fit on, got an array of {vectors.shape}")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        trained = Flow(vectors.shape[1])
+        train(trained, torch.from_numpy(np.ascontiguousarray(vectors)), epochs)
+    trained.eval()
+
+    def latent(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         with torch.no_grad():
-            return np.asarray(self.flow(torch.from_numpy(np.ascontiguousarray(vectors)))[0].numpy(), np.float32)
+            return np.asarray(trained(torch.from_numpy(np.ascontiguousarray(vectors)))[0].numpy(), np.float32)
 
-
-@dataclass(frozen=True, slots=True)
-class FlowFit:
-    """How a flow is fitted: passes over the text, and the seed of its weights and of the order."""
-
-    epochs: int = 1
-    seed: int = 1
-
-    @property
-    def title(self) -> str:
-        """What is done to the vectors."""
-        return f"through a flow ({self.epochs} epoch{'s' if self.epochs > 1 else ''}, seed {self.seed})"
-
-    @property
-    def key(self) -> str:
-        """A name for files."""
-        return "flow"
-
-    def card(self) -> dict[str, Any]:
-        """Return the settings as JSON values."""
-        return {
-            "method": "flow", "epochs": self.epochs, "seed": self.seed, "levels": LEVELS, "depth": DEPTH,
-            "width": WIDTH, "batch": BATCH, "learning_rate": LEARNING_RATE, "weight_decay": WEIGHT_DECAY,
-        }  # fmt: skip
-
-    def fit(self, vectors: NDArray[np.float32]) -> Flowing:
-        """Train a flow on vectors (texts, d) by maximum likelihood.
-
-        AdamW at a constant rate, gradients clipped at norm 1, as the authors train it.
-
-        Raises:
-            InputError: There are fewer than two vectors, or they have fewer than two dimensions.
-        """
-        if len(vectors) < 2 or vectors.shape[1] < 2:
-            raise InputError(
-                f"a flow needs two vectors of two numbers or more to fit on, got an array of {vectors.shape}"
-            )
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.seed)
-            flow = Flow(vectors.shape[1])
-            train(flow, torch.from_numpy(np.ascontiguousarray(vectors)), self.epochs)
-        return Flowing(flow.eval())
+    return latent
 
 
 def train(flow: Flow, vectors: Tensor, epochs: int) -> list[float]:

@@ -14,8 +14,8 @@ from typing import Any, cast
 import numpy as np
 
 from pipelines.console import InputError
-from trainers.evaluation.graded import file_sha256
-from trainers.evaluation.vectors import Advance, Matrix, TextEncoder, check, still
+from trainers.embedding.vectors import Advance, Matrix, TextEncoder, check, still
+from trainers.files import file_sha256
 
 Function = Callable[[list[str]], Any]
 

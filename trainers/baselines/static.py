@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from trainers.baselines.word_vectors import read_word_vectors
-from trainers.evaluation.vectors import Advance, Matrix, still
+from trainers.embedding.vectors import Advance, Matrix, still
 
 KINDS = ("glove", "fasttext")
 EDGES = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)

@@ -10,7 +10,7 @@ import numpy as np
 
 from pipelines.console import InputError
 from trainers.baselines.fitting import FitText
-from trainers.evaluation.vectors import Advance, Matrix, still
+from trainers.embedding.vectors import Advance, Matrix, still
 
 NAME = "tfidf"
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast, get_args
 
 from pipelines.console import InputError
-from trainers.evaluation.files import read_arrays
 from trainers.evaluation.task import Items, Statistic
+from trainers.files import read_arrays
 
 if TYPE_CHECKING:
     import numpy as np

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from pipelines.console import InputError
-from trainers.encoders.encoder import GROUP, Encoder, by_length
+from trainers.encoders.batches import GROUP, by_length
 
 OUTPUT_PROJECTIONS = (
     "attention.output.dense",  # BERT, RoBERTa, XLM-R, ELECTRA, DeBERTa and their kin
@@ -109,19 +110,19 @@ def head_weights(sentences: int, heads: int, rate: float, device: torch.device) 
     return kept * (heads / kept.sum(dim=1, keepdim=True))
 
 
-def same_masks(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+def same_masks(embed: Callable[[Tensor, Tensor], Tensor], input_ids: Tensor, attention_mask: Tensor) -> Tensor:
     """Encode both halves of a batch under the same dropout (controlled dropout of Liu et al. 2021, Table 8).
 
     Row i and row n + i see the same masks, position by position, those of drophead too: the two halves are encoded
     one after the other, cut to one width, from one state of the random numbers.
 
     Args:
-        encoder: In training mode, or nothing is dropped.
+        embed: Gives the vectors of ids and their mask; its encoder is in training mode, or nothing is dropped.
         input_ids: (2n, tokens), row i and row n + i being the two sides of one pair.
         attention_mask: The same shape; 0 at padding, which stands on the right.
 
     Returns:
-        The vectors (2n, d), as `encoder` gives them.
+        The vectors (2n, d), as `embed` gives them.
     """
     sides = list(zip(input_ids.chunk(2), attention_mask.chunk(2), strict=True))
     device = input_ids.device
@@ -131,9 +132,9 @@ def same_masks(encoder: Encoder, input_ids: Tensor, attention_mask: Tensor) -> T
         for part in torch.split(rows, 2 * GROUP - 1 if device.type == "cpu" else len(rows)):
             halves = [(ids[part, :width], mask[part, :width]) for ids, mask in sides]
             state = _random_state(device)
-            first.append(encoder(*halves[0]))
+            first.append(embed(*halves[0]))
             _restore(device, state)
-            second.append(encoder(*halves[1]))
+            second.append(embed(*halves[1]))
             order.append(part)
     back = torch.cat(order).argsort()
     return torch.cat([torch.cat(first)[back], torch.cat(second)[back]])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +13,7 @@ from trainers.evaluation.options import DATA_VARIABLE as DATA_VARIABLE
 from trainers.evaluation.task import SEED
 
 if TYPE_CHECKING:
-    from trainers.baselines.fitting import FitText
-    from trainers.evaluation.adaptation import Adaptation
     from trainers.evaluation.suite import Evaluation, Suite
-    from trainers.evaluation.vectors import TextEncoder
 
 
 def evaluate(
@@ -55,43 +52,63 @@ def evaluate(
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
-    from trainers.evaluation.cache import cached
-    from trainers.evaluation.models import Chosen, open_encoder
-    from trainers.evaluation.place import apart, beside, prepare
+    run(locals())
 
-    fit_text, adaptation = _fitted(model, whiten, flow, flow_epochs, fit, seed)
-    suites = _found(suite, data)
-    if dry_run:
+
+def run(given: dict[str, Any]) -> None:
+    """Evaluate as `evaluate` was asked to, by the names of its options.
+
+    Raises:
+        InputError: A mistake in one of them.
+    """
+    from trainers.embedding.cache import cached
+    from trainers.evaluation.models import Encoding, open_encoder, open_fit
+    from trainers.evaluation.record import results_folder
+    from trainers.evaluation.suite import evaluate_suites
+
+    given["pooling"] = given["pooling"] and given["pooling"].value
+    given["precision"] = given["precision"].value
+    model, seed, fit = given["model"], given["seed"], given["fit"]
+    epochs = _epochs(given["flow"], given["flow_epochs"])
+    text, adaptation = open_fit(model, given["whiten"], epochs, fit, seed)
+    suites = _find(given["suite"], given["data"])
+    if given["dry_run"]:
         _show_found(suites, model)
         return
-    chosen = Chosen(pooling.value if pooling else None, precision.value, device, batch_size, batch_tokens, max_tokens)
-    vectors = _cache(cache, no_cache)
-    encoder = open_encoder(model, chosen, fit_text)
+    encoding = Encoding(**{name: given[name] for name in Encoding.__slots__})
+    folder = _cache_folder(given["cache"], off=given["no_cache"])
+    encoder = open_encoder(model, encoding, text)
     trained = getattr(encoder, "directory", None)
-    deciding = {
-        **{key: getattr(chosen, key) for key in ("pooling", "max_tokens", "precision")},
-        "whiten": whiten,
-        "flow_epochs": (flow_epochs or 1) if flow else None,
-        "fit": str(fit) if fit else None,
-        "seed": seed,
-    }
+    deciding = {name: given[name] for name in ("pooling", "max_tokens", "precision", "whiten")}
+    deciding |= {"flow_epochs": epochs, "fit": str(fit) if fit else None, "seed": seed}
     settings = {
         **deciding,
-        "batch_size": batch_size,
+        "batch_size": given["batch_size"],
         "batch_tokens": getattr(encoder, "batch_tokens", None),
-        "data": data,
+        "data": given["data"],
         "device": str(getattr(encoder, "device", "cpu")),
     }
-    ways = [chosen.pooling, adaptation.method.key if adaptation else None, f"fit-{fit.name}" if fit else None]
-    folder = out or beside(model, trained, [way for way in ways if way])
-    directory = prepare(
-        apart(folder, [suite.name for suite in suites], {"model": model, **deciding} if out else deciding)
+    parts = [given["pooling"], adaptation.key if adaptation else None, f"fit-{fit.name}" if fit else None]
+    named = [part for part in parts if part]
+    directory = results_folder(model, trained, given["out"], named, [suite.name for suite in suites], deciding)
+    kept = cached(encoder, folder) if folder else encoder
+    if adaptation is not None and text is not None:
+        with progress("encoding the text to fit on", len(set(text.texts)), unit="texts") as advance:
+            adaptation = adaptation.prepare(kept, advance)
+    evaluation = evaluate_suites(
+        kept, suites, seed=seed, adaptation=adaptation, fit=text, trained=trained, settings=settings, progress=progress
     )
-    kept = cached(encoder, vectors) if vectors else encoder
-    _report(_evaluated(kept, suites, adaptation, fit_text, trained, settings), directory, json=json, mteb=mteb)
+    _report(evaluation, directory, json=given["json"], mteb=given["mteb"])
 
 
-def _found(names: Sequence[str] | None, data: str | None) -> list[Suite]:
+def _epochs(flow: bool, epochs: int | None) -> int | None:
+    """Return the passes over the flow's text, None without a flow."""
+    if epochs is not None and not flow:
+        raise InputError(f"--flow-epochs {epochs} without --flow: add it, or leave this out")
+    return (epochs or 1) if flow else None
+
+
+def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
     """Find the suites that are asked for, or the usual one, and say what is done with the data."""
     from trainers.evaluation.suite import find_suites
 
@@ -108,48 +125,23 @@ def _found(names: Sequence[str] | None, data: str | None) -> list[Suite]:
 def _show_found(suites: Sequence[Suite], model: str) -> None:
     from trainers.evaluation.suite import distinct_texts
 
-    table(
-        ("suite", "set", "size", "source"),
-        [(suite.name, task.title, task.size, task.source) for suite in suites for task in suite.tasks],
-    )
-    _show_missing(suites)
+    found = [(suite.name, task.title, task.size, task.source) for suite in suites for task in suite.tasks]
+    table(("suite", "set", "size", "source"), found)
+    for suite in suites:
+        for item in suite.missing:
+            note(f"missing: {item}" if len(suites) == 1 else f"{suite.name}: missing: {item}")
     texts = distinct_texts(task for suite in suites for task in suite.tasks)
     note(f"dry run: {len(texts)} distinct texts would be encoded with {model}")
 
 
-def _show_missing(suites: Sequence[Suite]) -> None:
-    for suite in suites:
-        for item in suite.missing:
-            note(f"missing: {item}" if len(suites) == 1 else f"{suite.name}: missing: {item}")
-
-
-def _cache(folder: Path | None, off: bool) -> Path | None:
-    from trainers.evaluation.cache import cache_folder
+def _cache_folder(folder: Path | None, *, off: bool) -> Path | None:
+    from trainers.embedding.cache import cache_folder
 
     if off and folder is not None:
         raise InputError(f"--cache {folder} and --no-cache: give one of them")
     if folder is not None and folder.expanduser().exists() and not folder.expanduser().is_dir():
         raise InputError(f"--cache {folder} is no folder: give another, or --no-cache")
     return None if off else (folder.expanduser() if folder is not None else cache_folder())
-
-
-def _evaluated(
-    encoder: TextEncoder,
-    suites: Sequence[Suite],
-    adaptation: Adaptation | None,
-    fit: FitText | None,
-    trained: Path | None,
-    settings: Mapping[str, Any],
-) -> Evaluation:
-    from trainers.evaluation.suite import evaluate_suites
-
-    if adaptation is not None and fit is not None:
-        with progress("encoding the text to fit on", len(set(fit.texts)), unit="texts") as advance:
-            adaptation = adaptation.prepare(encoder, advance)
-    return evaluate_suites(
-        encoder, suites, seed=settings["seed"], adaptation=adaptation, fit=fit, trained=trained, settings=settings,
-        progress=progress,
-    )  # fmt: skip
 
 
 def _report(evaluation: Evaluation, directory: Path, *, json: bool, mteb: bool) -> None:
@@ -165,8 +157,10 @@ def _report(evaluation: Evaluation, directory: Path, *, json: bool, mteb: bool) 
             table(report.columns(scores), report.rows(scores), right=(report.SEEN,))
         for line in report.notes(evaluation, scores):
             note(line if single else f"{scores.suite.name}: {line}")
-    for line in (*evaluation.remarks, *_from_cache(evaluation)):
+    for line in evaluation.remarks:
         note(line)
+    if evaluation.cached:
+        note(f"{evaluation.cached:,} of the {evaluation.distinct_texts:,} texts were in the cache (--no-cache)")
     if not single and not json:
         show("\nall suites: " + evaluation.encoder.title)
         table(report.SUMMARY, report.summary_rows(evaluation))
@@ -176,25 +170,3 @@ def _report(evaluation: Evaluation, directory: Path, *, json: bool, mteb: bool) 
 
         written += write_results(directory / "mteb", evaluation)
     note(f"written: {', '.join(map(str, written)) if single else f'{len(written)} files in {directory}'}")
-
-
-def _from_cache(evaluation: Evaluation) -> list[str]:
-    if not evaluation.cached:
-        return []
-    return [f"{evaluation.cached:,} of the {evaluation.distinct_texts:,} texts were in the cache (--no-cache)"]
-
-
-def _fitted(
-    model: str, whiten: str | None, flow: bool, flow_epochs: int | None, fit: Path | None, seed: int
-) -> tuple[FitText | None, Adaptation | None]:
-    """Return the text to fit on and the map of the vectors, as far as they are asked for."""
-    from trainers.baselines.fitting import read_fit_text
-    from trainers.evaluation.models import open_adaptation, uses_fit_text
-
-    if flow_epochs is not None and not flow:
-        raise InputError(f"--flow-epochs {flow_epochs} without --flow: add it, or leave this out")
-    epochs = (flow_epochs or 1) if flow else None
-    if fit is not None and not uses_fit_text(model, whiten, epochs):
-        raise InputError(f"--fit {fit}: nothing of {model} is fitted: leave it out, or add --whiten or --flow")
-    text = read_fit_text(fit) if fit is not None else None
-    return text, open_adaptation(whiten, epochs, seed, text)

@@ -15,7 +15,7 @@ from pipelines.console import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from trainers.data.examples import Examples
-    from trainers.data.kinds import Wanted
+    from trainers.data.kinds import DataOptions
     from trainers.evaluation.task import Task
 
 RECIPE = "recipe.json"
@@ -27,25 +27,25 @@ IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
 class Leakage:
     """How much of each set stands in a training text.
 
-    `counts`: per set name, its distinct texts that stand there, and its distinct texts, two texts being one where only
-    case, spaces and punctuation differ. `notes`: training text that could not be looked at, a line each; what it
+    `counts`: by suite and set, its distinct texts that stand there, and its distinct texts, two texts being one where
+    only case, spaces and punctuation differ. `notes`: training text that could not be looked at, a line each; what it
     shares is not in the counts, and where nothing could be looked at there are none.
     """
 
-    counts: Mapping[str, tuple[int, int]]
+    counts: Mapping[tuple[str, str], tuple[int, int]]
     notes: tuple[str, ...] = ()
 
 
 def normalised(text: str) -> str:
-    """Return what is compared of a text: case, spaces, punctuation and symbols are of no account.
+    """Return what is compared of a text: case, spaces, punctuation and symbols do not count.
 
     A text of nothing else is compared as it stands, without outer spaces.
     """
     return IGNORED.sub("", unicodedata.normalize("NFKC", text).casefold()) or text.strip()
 
 
-def find_leaks(model_directory: Path, tasks: Sequence[Task]) -> Leakage | None:
-    """Count which texts of each task a trained model has seen, by the record of its training.
+def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> Leakage | None:
+    """Count which texts of each set a trained model has seen, by the record of its training.
 
     The training text is read again from where the recipe says that it lay, and counts only if it is still the same
     (its hash stands in the recipe). Pairs count with both views and the original. Where the training began from
@@ -53,53 +53,33 @@ def find_leaks(model_directory: Path, tasks: Sequence[Task]) -> Leakage | None:
 
     Args:
         model_directory: The run, with its `recipe.json`.
-        tasks: The evaluation sets.
-
-    Returns:
-        The counts, or None where there is no record of a training.
-    """
-    found = find_leaks_by_suite(model_directory, {"": tasks})
-    return None if found is None else found[""]
-
-
-def find_leaks_by_suite(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> dict[str, Leakage] | None:
-    """Do the same for several suites, whose sets may have the same names, in one reading of the training text.
-
-    Args:
-        model_directory: The run, with its `recipe.json`.
         suites: The evaluation sets by suite.
 
     Returns:
-        The counts by suite, or None where there is no record of a training.
+        The counts, or None where there is no record of a training.
     """
     recipes = _recipes(model_directory)
     if not recipes:
         return None
     read = [_training_text(directory, recipe) for directory, recipe in recipes]
-    notes = tuple(item for item in read if isinstance(item, str))
+    notes = tuple(dict.fromkeys(item for item in read if isinstance(item, str)))
     columns = [column for item in read if not isinstance(item, str) for column in _columns(item)]
     if not columns:
-        return {suite: Leakage({}, notes) for suite in suites}
-    return _leaks((text for column in columns for text in column), suites, notes)
+        return Leakage({}, notes)
+    return Leakage(leaks_of((text for column in columns for text in column), suites), notes)
 
 
-def leaks_of(texts: Iterable[str], tasks: Sequence[Task]) -> Leakage:
-    """Count which texts of each task stand in `texts`, a training text that is given by hand; read once."""
-    return _leaks(texts, {"": tasks}, ())[""]
-
-
-def _leaks(texts: Iterable[str], suites: Mapping[str, Sequence[Task]], notes: tuple[str, ...]) -> dict[str, Leakage]:
+def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Count, as `Leakage` has them, which texts of each set stand in `texts`, a training text; it is read once."""
     keys = {
-        suite: {task.name: {normalised(text) for text in dict.fromkeys(task.texts())} for task in tasks}
+        (suite, task.name): {normalised(text) for text in dict.fromkeys(task.texts())}
         for suite, tasks in suites.items()
+        for task in tasks
     }
-    wanted = {key for sets in keys.values() for each in sets.values() for key in each}
+    wanted = set().union(*keys.values())
     # Only what is looked for is kept: the training text may be larger than memory.
     seen = {key for key in map(normalised, texts) if key in wanted}
-    return {
-        suite: Leakage({name: (len(each & seen), len(each)) for name, each in sets.items()}, notes)
-        for suite, sets in keys.items()
-    }
+    return {name: (len(each & seen), len(each)) for name, each in keys.items()}
 
 
 def _recipes(directory: Path) -> list[tuple[Path, Mapping[str, Any]]]:
@@ -149,9 +129,9 @@ def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str
     return f"the training text of {directory} ({_named(recipe[KINDS[kind]])}) is not looked at: {reason}"
 
 
-def _wanted(recipe: Mapping[str, Any], kind: str, place: Path) -> Wanted:
+def _wanted(recipe: Mapping[str, Any], kind: str, place: Path) -> DataOptions:
     """Return the data that a recipe names, its relative paths from `place`."""
-    from trainers.data.kinds import Wanted
+    from trainers.data.kinds import DataOptions
 
     values = {name: recipe.get(name) for name in ("views", "text", "words", "random_strings", "graded")}
     if kind == "views":
@@ -160,7 +140,7 @@ def _wanted(recipe: Mapping[str, Any], kind: str, place: Path) -> Wanted:
         values[kind] = place / recipe[kind]
     elif kind == "words" and (place / recipe["words"].partition(":")[0]).is_file():
         values["words"] = str(place / recipe["words"])
-    return Wanted(**values, scale=recipe.get("scale"), limit=recipe.get("limit"))
+    return DataOptions(**values, scale=recipe.get("scale"), limit=recipe.get("limit"))
 
 
 def _columns(examples: Examples) -> list[Iterable[str]]:

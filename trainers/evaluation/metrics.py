@@ -25,9 +25,9 @@ class Score:
 
 def ranks(values: ArrayLike) -> NDArray[np.float64]:
     """Return the ranks 1..n of a 1-d array; equal values share the mean of their ranks."""
-    _, inverse, counts = np.unique(np.asarray(values, dtype=np.float64), return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[inverse], dtype=np.float64)
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(np.asarray(values, dtype=np.float64)), dtype=np.float64)
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
@@ -56,7 +56,7 @@ def auc(gold: ArrayLike, predicted: ArrayLike) -> float | None:
 
     Args:
         gold: 1 for a positive, 0 for a negative.
-        predicted: A number for each, higher for what is held to be positive.
+        predicted: A number for each, higher for a likelier positive.
 
     Returns:
         The area, or None without positives or without negatives.
@@ -64,18 +64,14 @@ def auc(gold: ArrayLike, predicted: ArrayLike) -> float | None:
     Raises:
         ValueError: The lengths differ, or gold has other values than 0 and 1.
     """
+    from sklearn.metrics import roc_auc_score
+
     truth, values = np.asarray(gold, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
     if truth.shape != values.shape or truth.ndim != 1:
         raise ValueError(f"two lists of the same length are needed, got shapes {truth.shape} and {values.shape}")
     if not np.isin(truth, (0.0, 1.0)).all():
         raise ValueError("gold must be 0 or 1 everywhere")
-    positives = int(truth.sum())
-    negatives = len(truth) - positives
-    if not positives or not negatives:
-        return None
-    # Mann-Whitney: the positives' ranks, less what they would be if every negative stood above them.
-    above = ranks(values)[truth == 1].sum() - positives * (positives + 1) / 2
-    return float(above / (positives * negatives))
+    return float(roc_auc_score(truth, values)) if len(np.unique(truth)) == 2 else None
 
 
 def score(gold: ArrayLike, predicted: ArrayLike) -> Score:
@@ -90,8 +86,7 @@ def aggregate(parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> dict[str, Score]:
     `all`: one correlation over the concatenated pairs. `mean`: the plain mean of the subsets' correlations.
     `weighted`: their mean weighted by the subsets' sizes. A subset without a correlation leaves both means undefined.
     """
-    gold = np.concatenate([np.asarray(part[0], dtype=np.float64) for part in parts])
-    predicted = np.concatenate([np.asarray(part[1], dtype=np.float64) for part in parts])
+    gold, predicted = (np.concatenate([np.asarray(part[side]) for part in parts]) for side in (0, 1))
     singles = [score(*part) for part in parts]
     sizes = [single.pairs for single in singles]
     return {
@@ -102,12 +97,11 @@ def aggregate(parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> dict[str, Score]:
 
 
 def _mean(scores: Sequence[Score], weights: Sequence[int]) -> Score:
-    def of(values: list[float | None]) -> float | None:
-        known = [value for value in values if value is not None]
-        return float(np.average(known, weights=weights)) if known and len(known) == len(values) else None
+    def average(values: list[float | None]) -> float | None:
+        return None if None in values else float(np.average(np.array(values, np.float64), weights=weights))
 
     return Score(
         sum(item.pairs for item in scores),
-        of([item.spearman for item in scores]),
-        of([item.pearson for item in scores]),
+        average([item.spearman for item in scores]),
+        average([item.pearson for item in scores]),
     )

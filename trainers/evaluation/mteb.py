@@ -1,25 +1,18 @@
-"""The bridge to MTEB: our scores in its result files, and our encoders as its model objects."""
+"""Scores in MTEB's result files. MTEB itself takes a run's directory as it is: a sentence-transformers model."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
-from importlib.util import find_spec
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from pipelines.console import InputError, MissingExtraError, note
-from trainers.evaluation.record import replace
-from trainers.evaluation.vectors import TextEncoder
+from pipelines.console import note
+from trainers.evaluation.record import package_version, write_text
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from trainers.embedding.vectors import TextEncoder
     from trainers.evaluation.suite import Evaluation, SetScores
 
 ENGLISH = ("eng-Latn",)
@@ -80,7 +73,7 @@ def write_results(directory: Path, evaluation: Evaluation) -> list[Path]:
     for scores in evaluation.suites:
         for item in scores.sets if scores.suite.name in SUITES else ():
             task = TASKS.get(item.task.name)
-            if task is None or "all" not in item.result.figures:
+            if task is None or "all" not in item.result.metrics:
                 continue
             if item.task.size != task.pairs:
                 note(f"--mteb: {item.task.title} has {item.task.size} pairs, MTEB's has {task.pairs}: not written")
@@ -93,7 +86,10 @@ def write_results(directory: Path, evaluation: Evaluation) -> list[Path]:
     folder = directory / "results" / str(meta["name"]).replace("/", "__") / str(meta["revision"])
     folder.mkdir(parents=True, exist_ok=True)
     pages = {"model_meta": meta} | {name: _result(name, splits) for name, splits in found.items()}
-    return [_write(folder / f"{name}.json", page) for name, page in pages.items()]
+    return [
+        write_text(folder / f"{name}.json", json.dumps(page, indent=2, ensure_ascii=False) + "\n")
+        for name, page in pages.items()
+    ]
 
 
 def model_meta(encoder: TextEncoder) -> dict[str, Any]:
@@ -126,60 +122,6 @@ def model_meta(encoder: TextEncoder) -> dict[str, Any]:
     }
 
 
-@dataclass(slots=True)
-class MtebEncoder:
-    """An encoder of ours with the methods that MTEB calls: give it to `mteb.evaluate` as the model.
-
-    MTEB's prompts and batch sizes are of no account: a model has its own default prompt, and packs batches itself.
-    """
-
-    encoder: TextEncoder
-    _meta: Any = field(default=None, init=False)
-
-    @property
-    def mteb_model_meta(self) -> Any:  # noqa: ANN401 - a type of a package that need not be there
-        """MTEB's `ModelMeta` of the encoder.
-
-        Raises:
-            MissingExtraError: MTEB is not installed.
-        """
-        if self._meta is None:
-            if find_spec("mteb") is None:
-                raise MissingExtraError("the mteb adapter", "eval")
-            self._meta = import_module("mteb.models").ModelMeta(**model_meta(self.encoder))
-        return self._meta
-
-    def encode(self, inputs: Iterable[Mapping[str, Sequence[str]]], **_: object) -> NDArray[np.float32]:
-        """Return the vectors (texts, d) of batches of texts, as MTEB's data loaders give them.
-
-        Raises:
-            InputError: A batch has no text, or the encoder's vectors are sparse.
-        """
-        texts: list[str] = []
-        for batch in inputs:
-            if "text" not in batch:
-                raise InputError(f"a batch with {', '.join(batch)} and no text: this encoder reads text alone")
-            texts += batch["text"]
-        vectors = self.encoder.encode(texts)
-        if not isinstance(vectors, np.ndarray):
-            raise InputError(f"{self.encoder.name} has sparse vectors: MTEB needs dense ones")
-        return vectors
-
-    def similarity(self, embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:  # noqa: ANN401 - arrays or tensors
-        """Return the cosines (n, m) of all rows with all rows."""
-        return np.asarray(_unit(embeddings1) @ _unit(embeddings2).T, dtype=np.float32)
-
-    def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> NDArray[np.float32]:  # noqa: ANN401
-        """Return the cosine of each row with its counterpart (n,)."""
-        return np.asarray((_unit(embeddings1) * _unit(embeddings2)).sum(axis=1), dtype=np.float32)
-
-
-def _unit(rows: Any) -> NDArray[np.float32]:  # noqa: ANN401 - arrays or tensors
-    array = np.atleast_2d(np.asarray(rows, dtype=np.float32))
-    norms = np.linalg.norm(array, axis=1, keepdims=True)
-    return np.asarray(np.divide(array, norms, out=np.zeros_like(array), where=norms > 0), dtype=np.float32)
-
-
 def _result(name: str, splits: Mapping[str, Sequence[SetScores]]) -> dict[str, Any]:
     items = [item for found in splits.values() for item in found]
     revisions = dict.fromkeys(item.task.files.get("revision") or f"local-{item.task.sha256()[:16]}" for item in items)
@@ -187,7 +129,7 @@ def _result(name: str, splits: Mapping[str, Sequence[SetScores]]) -> dict[str, A
         "dataset_revision": "+".join(revisions),
         "task_name": name,
         "mteb_version": None,
-        "twinviews_version": _version(),
+        "twinviews_version": package_version("twinviews"),
         "scores": {split: [_scores(item) for item in found] for split, found in splits.items()},
         "evaluation_time": None,
         "kg_co2_emissions": None,
@@ -195,8 +137,8 @@ def _result(name: str, splits: Mapping[str, Sequence[SetScores]]) -> dict[str, A
 
 
 def _scores(item: SetScores) -> dict[str, Any]:
-    figures, task = item.result.figures, TASKS[item.task.name]
-    spearman, pearson = (None if (value := figures.get(key)) is None else value / 100 for key in ("all", "pearson"))
+    metrics, task = item.result.metrics, TASKS[item.task.name]
+    spearman, pearson = (None if (value := metrics.get(key)) is None else value / 100 for key in ("all", "pearson"))
     return {
         "spearman": spearman,
         "pearson": pearson,
@@ -206,15 +148,3 @@ def _scores(item: SetScores) -> dict[str, Any]:
         "hf_subset": task.subset,
         "languages": list(task.languages),
     }
-
-
-def _version() -> str:
-    try:
-        return version("twinviews")
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def _write(path: Path, values: Mapping[str, Any]) -> Path:
-    text = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-    return replace(path, lambda stream: stream.write(text.encode("utf-8")))

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 if TYPE_CHECKING:
     import torch
     from numpy.typing import NDArray
-
-    from trainers.evaluation.vectors import Matrix
 
 Similarity = Literal["cosine", "dot"]
 
@@ -24,16 +22,17 @@ TIED = 1e-5
 
 
 def nearest(
-    queries: Matrix, keys: Matrix, k: int, similarity: Similarity = "cosine", *, scores: int = SCORES
-) -> NDArray[np.int64]:
+    queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Similarity = "cosine", *,
+    scores: int = SCORES,
+) -> NDArray[np.int64]:  # fmt: skip
     """Return the rows of `keys` that are nearest to each query, best first; of equal ones the first comes first.
 
     Every key is compared with every query. Float32 products choose candidates, float64 ones order them, so that two
     equal rows tie exactly, wherever a matrix product would have rounded them apart.
 
     Args:
-        queries: Vectors (n, d), dense or sparse.
-        keys: Vectors (m, d) of the same kind.
+        queries: Vectors (n, d).
+        keys: Vectors (m, d).
         k: How many, at most m.
         similarity: "cosine", or "dot" for the product with the key as it is; a zero vector has similarity 0.
         scores: How many similarities to hold at once, at least m; beside them there is a scaled copy of `keys`.
@@ -43,18 +42,19 @@ def nearest(
     """
     import torch
 
-    k = min(k, keys.shape[0])
+    k = min(k, len(keys))
     queries = unit(queries)
+    # Scaled by the longest: `TIED` is meant for products of at most 1.
     keys = unit(keys) if similarity == "cosine" else _scaled(keys, 1 / max(float(norms(keys).max(initial=0.0)), 1e-30))
-    found = np.empty((queries.shape[0], k), np.int64)
+    found = np.empty((len(queries), k), np.int64)
     if k == 0:
         return found
-    wide = min(k + MARGIN, keys.shape[0])
+    wide = min(k + MARGIN, len(keys))
     for start, block in score_blocks(queries, keys, scores=scores):
         values, candidates = (part.cpu().numpy() for part in torch.topk(block, wide, dim=1))
         rows = slice(start, start + len(candidates))
         found[rows] = _ordered(_exact(queries[rows], keys, candidates), candidates, k)
-        unsure = (values[:, -1] >= values[:, k - 1] - TIED) if wide < keys.shape[0] else np.zeros(len(values), bool)
+        unsure = (values[:, -1] >= values[:, k - 1] - TIED) if wide < len(keys) else np.zeros(len(values), bool)
         for row in np.flatnonzero(unsure):
             # More ties than the margin holds: look at every key that may be among the first k.
             near = torch.nonzero(block[row] >= float(values[row, k - 1]) - TIED).cpu().numpy().reshape(1, -1)
@@ -62,64 +62,53 @@ def nearest(
     return found
 
 
-def score_blocks(queries: Matrix, keys: Matrix, *, scores: int = SCORES) -> Iterator[tuple[int, torch.Tensor]]:
+def score_blocks(
+    queries: NDArray[np.float32], keys: NDArray[np.float32], *, scores: int = SCORES
+) -> Iterator[tuple[int, torch.Tensor]]:
     """Yield the first row and the products (rows, m) of blocks of queries with all keys, on a GPU where there is one.
 
     Args:
         queries: Vectors (n, d).
-        keys: Vectors (m, d) of the same kind.
+        keys: Vectors (m, d).
         scores: How many products a block may have; it has one query at least.
     """
     import torch
 
-    step = max(1, scores // max(1, keys.shape[0]))
-    if not isinstance(keys, np.ndarray):
-        for start in range(0, queries.shape[0], step):
-            yield start, torch.from_numpy((queries[start : start + step] @ keys.T).toarray())
-        return
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    step = max(1, scores // max(1, len(keys)))
     columns = torch.from_numpy(keys).to(device).T
-    for start in range(0, queries.shape[0], step):
+    for start in range(0, len(queries), step):
         yield start, torch.from_numpy(queries[start : start + step]).to(device) @ columns
 
 
-def unit(matrix: Matrix) -> Matrix:
+def unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the rows scaled to length 1 in float32; a zero row stays zero."""
     lengths = norms(matrix)
     return _scaled(matrix, np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0))
 
 
-def norms(matrix: Matrix) -> NDArray[np.float64]:
+def norms(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the length of each row."""
-    if isinstance(matrix, np.ndarray):
-        # By blocks: a float64 copy of a whole dictionary would be the largest array of all.
-        parts = [
-            np.square(matrix[start : start + 4096], dtype=np.float64).sum(1) for start in range(0, len(matrix), 4096)
-        ]
-        return np.asarray(np.sqrt(np.concatenate([np.zeros(0), *parts])))
-    return np.asarray(np.sqrt(matrix.multiply(matrix).sum(axis=1)), dtype=np.float64).ravel()
+    # By blocks: a float64 copy of a whole dictionary would be the largest array of all.
+    parts = [np.square(matrix[start : start + 4096], dtype=np.float64).sum(1) for start in range(0, len(matrix), 4096)]
+    return np.asarray(np.sqrt(np.concatenate([np.zeros(0), *parts])))
 
 
-def _scaled(matrix: Matrix, factors: Any) -> Matrix:  # noqa: ANN401 - a number, or one for each row
-    factors = np.broadcast_to(np.asarray(factors, np.float32), matrix.shape[:1])[:, None]
-    if isinstance(matrix, np.ndarray):
-        return np.ascontiguousarray(matrix, np.float32) * factors
-    return matrix.multiply(factors).tocsr().astype(np.float32)
+def _scaled(matrix: NDArray[np.float32], factors: NDArray[np.float64] | float) -> NDArray[np.float32]:
+    columns = np.broadcast_to(np.asarray(factors, np.float32), matrix.shape[:1])[:, None]
+    return np.asarray(np.ascontiguousarray(matrix, np.float32) * columns)
 
 
-def _exact(queries: Matrix, keys: Matrix, candidates: NDArray[np.int64]) -> NDArray[np.float64]:
+def _exact(
+    queries: NDArray[np.float32], keys: NDArray[np.float32], candidates: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Return the float64 products of each query with its candidates, the same for the same two rows."""
     products = np.empty(candidates.shape)
-    step = max(1, 2**22 // (candidates.shape[0] * keys.shape[1])) if isinstance(keys, np.ndarray) else 1024
+    step = max(1, 2**22 // (candidates.shape[0] * keys.shape[1]))
     for start in range(0, candidates.shape[1], step):
         part = candidates[:, start : start + step]
-        if isinstance(keys, np.ndarray):
-            # Summed row by row, not by a matrix product, whose rounding depends on where a row stands.
-            products[:, start : start + step] = (keys[part].astype(np.float64) * queries[:, None]).sum(-1)
-        else:
-            repeated = queries[np.repeat(np.arange(len(part)), part.shape[1])].astype(np.float64)
-            sums = np.asarray(keys[part.ravel()].astype(np.float64).multiply(repeated).sum(axis=1))
-            products[:, start : start + step] = sums.reshape(part.shape)
+        # Summed row by row, not by a matrix product, whose rounding depends on where a row stands.
+        products[:, start : start + step] = (keys[part].astype(np.float64) * queries[:, None]).sum(-1)
     return products
 
 

@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from pipelines.console import InputError
-from trainers.evaluation.cache import CachedEncoder
+from trainers.embedding.cache import CachedEncoder
+from trainers.embedding.vectors import Advance, TextEncoder, Vectors, still
 from trainers.evaluation.discovery import SMOKE_TEST, decimals, expanded, load_suite, summary
-from trainers.evaluation.hub import HUB
-from trainers.evaluation.leakage import find_leaks_by_suite
-from trainers.evaluation.task import SEED, Missing, Result, Task
-from trainers.evaluation.vectors import Advance, TextEncoder, Vectors, still
+from trainers.evaluation.leakage import find_leaks
+from trainers.evaluation.task import HUB, SEED, Missing, Result, Task
 
 if TYPE_CHECKING:
-    from trainers.baselines.fitting import FitText
+    from trainers.baselines.fitting import Adaptation, FitText
     from trainers.baselines.function import Function
-    from trainers.evaluation.adaptation import Adaptation
 
-
-class Progress(Protocol):
-    """Opens a bar for some work, such as `pipelines.console.progress`."""
-
-    def __call__(self, description: str, total: int | None, *, unit: str) -> AbstractContextManager[Advance]:
-        """Return what shows the progress while it is open, and is advanced by what it gives."""
+Progress: TypeAlias = Callable[..., AbstractContextManager[Advance]]
+"""Opens a bar for a description, a total and a `unit`, such as `pipelines.console.progress`."""
 
 
 @contextmanager
@@ -40,13 +34,13 @@ def silent(description: str, total: int | None, *, unit: str) -> Iterator[Advanc
 class Suite:
     """A suite's sets as they were found, and what is missing of it.
 
-    `figures` are the columns of its table; `expected` is how many sets its average is over, 0 where it has none;
-    `decimals`, 2 or 3, is how many of a figure are printed.
+    `metrics` are the columns of its table; `expected` is how many sets its average is over, 0 where it has none;
+    `decimals`, 2 or 3, is how many of a metric are printed.
     """
 
     name: str
     title: str
-    figures: tuple[str, ...]
+    metrics: tuple[str, ...]
     expected: int
     tasks: tuple[Task, ...]
     missing: tuple[Missing, ...] = ()
@@ -84,15 +78,12 @@ class SuiteScores:
 
     @property
     def averages(self) -> dict[str, float | None]:
-        """The plain mean of each figure that all counted sets have; None where it is undefined for one of them."""
+        """The plain mean of each metric that all counted sets have; None where it is undefined for one of them."""
         if not self.suite.expected or not self.counted:
             return {}
-        figures = [item.result.figures for item in self.counted]
-        return {
-            name: _mean([found[name] for found in figures])
-            for name in figures[0]
-            if all(name in found for found in figures)
-        }
+        found = [item.result.metrics for item in self.counted]
+        shared = [name for name in found[0] if all(name in metrics for metrics in found)]
+        return {name: _mean([metrics[name] for metrics in found]) for name in shared}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +91,7 @@ class Evaluation:
     """An encoder's results on several suites, and what else must be known of them.
 
     `adaptation` is what was done to the vectors before they were scored; `shared`, of a baseline that was fitted on a
-    text, is how many of the distinct texts stand in it. `remarks`: what could not be found out of the training.
+    text, is how many of the distinct texts stand in it. `remarks`: what could not be found out about the training.
     """
 
     encoder: TextEncoder
@@ -134,33 +125,32 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
         raise InputError(f"{which} data: --data DIR, --data hf:mteb, or TWINVIEWS_DATA=DIR")
     if needy and data and not data.startswith(HUB) and not Path(data).expanduser().is_dir():
         raise InputError(f"no data folder {data!r}: give a folder that exists, or hf:mteb")
-    found = [_find(name, data or "") for name in chosen]
-    missing = [item for suite in found for item in suite.missing]
+    found = []
+    for name in chosen:
+        module = load_suite(name)
+        tasks, missing = module.find(data or "")
+        title, metrics = summary(name), tuple(module.METRICS)
+        found.append(Suite(name, title, metrics, module.COUNTED, tuple(tasks), tuple(missing), decimals(name)))
+    absent = [item for suite in found for item in suite.missing]
     if not any(suite.tasks for suite in found):
         whose = "the suite's sets" if len(chosen) == 1 else f"the sets of {', '.join(chosen)}"
-        first = f"; the first of {len(missing)} is {missing[0]}; data_cards/ says where all are to be had"
-        raise InputError(f"none of {whose} is in {data}{first if missing else ''}")
+        first = f"; the first of {len(absent)} is {absent[0]}; data_cards/ says where all are to be had"
+        raise InputError(f"none of {whose} is in {data}{first if absent else ''}")
     return found
 
 
 def evaluate_suites(
-    encoder: TextEncoder | Function,
-    suites: Sequence[Suite],
-    *,
-    seed: int = SEED,
-    adaptation: Adaptation | None = None,
-    fit: FitText | None = None,
-    trained: Path | None = None,
-    settings: Mapping[str, object] | None = None,
-    progress: Progress = silent,
-) -> Evaluation:
+    encoder: TextEncoder | Function, suites: Sequence[Suite], *, seed: int = SEED,
+    adaptation: Adaptation | None = None, fit: FitText | None = None, trained: Path | None = None,
+    settings: Mapping[str, object] | None = None, progress: Progress = silent,
+) -> Evaluation:  # fmt: skip
     """Encode the distinct texts of all suites once and score every set.
 
     Args:
         encoder: An encoder, or any function from a list of texts to an array with a row for each.
         suites: What to score, as `find_suites` gives it.
         seed: Decides folds and draws where a set's protocol has any.
-        adaptation: A map of the vectors to be scored behind the encoder, prepared.
+        adaptation: A map of the vectors before they are scored; fitted on its own text, where it has one.
         fit: The text that the encoder or the adaptation was fitted on, for the record.
         trained: The model's directory, for the texts that it was trained on.
         settings: How it was asked for, for the record.
@@ -178,51 +168,26 @@ def evaluate_suites(
         start = time.perf_counter()
         vectors = Vectors.encode(encoder, texts, advance)
         seconds = time.perf_counter() - start
-    seen, remarks = _seen(trained, suites)
+    leaks = find_leaks(trained, {suite.name: suite.tasks for suite in suites}) if trained is not None else None
     results = []
     with progress("scoring", sum(len(suite.tasks) for suite in suites), unit="sets") as advance:
         for suite in suites:
             start = time.perf_counter()
             sets = []
             for task in suite.tasks:
-                own = seen.get((suite.name, task.name), (None, 0))
-                sets.append(_score(task, vectors, seed, encoder.name, adaptation, own))
+                own = adaptation.apply(vectors, list(task.texts()), encoder.name) if adaptation else vectors
+                seen = leaks.counts.get((suite.name, task.name), (None, 0)) if leaks else (None, 0)
+                sets.append(SetScores(task, task.score(own, seed), *seen))
                 advance(1)
             spent = time.perf_counter() - start
             results.append(SuiteScores(suite, tuple(sets), len(distinct_texts(suite.tasks)), spent))
-    shared = fit.shared(texts) if fit else None
+    shared, remarks = fit.shared(texts) if fit else None, leaks.notes if leaks else ()
     return Evaluation(encoder, tuple(results), len(texts), seconds, seed, adaptation, shared, settings or {}, remarks)
 
 
 def distinct_texts(tasks: Iterable[Task]) -> list[str]:
     """Return the distinct texts of all sets in order of first appearance."""
     return list(dict.fromkeys(text for task in tasks for text in task.texts()))
-
-
-def _find(name: str, data: str) -> Suite:
-    module = load_suite(name)
-    tasks, missing = module.find(data)
-    return Suite(
-        name, summary(name), tuple(module.FIGURES), module.COUNTED, tuple(tasks), tuple(missing), decimals(name)
-    )
-
-
-def _score(
-    task: Task, vectors: Vectors, seed: int, name: str, adaptation: Adaptation | None, seen: tuple[int | None, int]
-) -> SetScores:
-    if adaptation is not None:
-        vectors = adaptation.apply(vectors, list(task.texts()), name)
-    return SetScores(task, task.score(vectors, seed), *seen)
-
-
-def _seen(
-    trained: Path | None, suites: Sequence[Suite]
-) -> tuple[Mapping[tuple[str, str], tuple[int, int]], tuple[str, ...]]:
-    """Return how many texts of every set of every suite the model was trained on, and of how many; and remarks."""
-    leaks = find_leaks_by_suite(trained, {suite.name: suite.tasks for suite in suites}) if trained is not None else None
-    found = leaks or {}
-    counts = {(suite, name): count for suite, leakage in found.items() for name, count in leakage.counts.items()}
-    return counts, tuple(dict.fromkeys(note for leakage in found.values() for note in leakage.notes))
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

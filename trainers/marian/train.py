@@ -23,9 +23,8 @@ from pipelines.lock import locked_folder
 from trainers.marian.model import Shape, Translation, new_model
 from trainers.marian.parallel import Padded, ParallelIds, TokenBatches
 from trainers.marian.vocabulary import build_tokenizer
-from trainers.running.checkpoints import CHECKPOINTS, newest_checkpoint
-from trainers.running.claim import DRAFT, remove, standing_recipe, write_recipe
-from trainers.running.full_disk import resumable
+from trainers.training.checkpoints import CHECKPOINTS, newest_checkpoint
+from trainers.training.directory import DRAFT, remove, resumable, standing_recipe, write_recipe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

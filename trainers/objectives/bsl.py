@@ -8,30 +8,28 @@ from math import cos, pi
 from typing import Any, Literal, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from pipelines.console import progress
-from trainers.data.examples import Examples
-from trainers.encoders.dropout import set_dropout
-from trainers.encoders.encoder import Encoder
-from trainers.encoders.pretrained import Source, load_encoder
+from trainers.encoders import batches
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import Source
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather_pairs
-from trainers.running.precision import DTYPES, resolve_precision
-from trainers.settings import Training
+from trainers.settings import Options, Training
+from trainers.training.precision import autocast
 
 READS = ("views",)
 CACHED_ROWS = 20_000
 """Rows whose vectors the warm-up keeps: 250 MB at 768 dimensions."""
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """What BSL can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     momentum: float = Field(0.999, ge=0, le=1, description="Delta of Eq. 4; 1 never moves the target.")
     momentum_schedule: Literal["constant", "cosine"] = Field(
@@ -100,11 +98,11 @@ class Bsl(Objective):
     small for bf16. Its forward pass is autocast like the online one; predictor and loss are float32 throughout.
     """
 
-    def __init__(self, encoder: Encoder, params: PARAMS) -> None:
-        super().__init__(encoder)
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+        super().__init__(encoder, max_tokens)
         self.params = params
         build_predictor = paper_predictor if params.predictor == "paper" else code_predictor
-        self.predictor = build_predictor(encoder.dimension, params.width)
+        self.predictor = build_predictor(self.dimension, params.width)
         self.target = copy.deepcopy(encoder).float().requires_grad_(False)
 
     def train(self, mode: bool = True) -> Self:
@@ -154,19 +152,13 @@ class Bsl(Objective):
         """Return the online and the target network's vectors of both views of some rows, each (2, rows, d)."""
         device = next(self.predictor.parameters()).device
         batch = {name: value.to(device) for name, value in self.collate(rows).items()}
-        dtype = DTYPES[resolve_precision(training.precision)]
-        with torch.autocast(device.type, dtype=dtype, enabled=dtype is not None):
-            vectors = [network(**batch).float().unflatten(0, (2, -1)) for network in (self.encoder, self.target)]
+        with autocast(device, training.precision):
+            vectors = [
+                batches.embed(network, **batch, max_tokens=self.max_tokens).unflatten(0, (2, -1))  # type: ignore[no-untyped-call]
+                for network in (self.encoder, self.target)
+            ]
         advance(len(rows))
         return vectors[0], vectors[1]
-
-    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both views."""
-        return {"left": self.encoder.tokenize(examples.left), "right": self.encoder.tokenize(examples.right)}
-
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return one batch (2n, tokens): all first views, then all second views."""
-        return self.encoder.pad([row["left"] for row in rows] + [row["right"] for row in rows])
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
@@ -178,9 +170,9 @@ class Bsl(Objective):
             input_ids: (2n, tokens), row i and row n + i being the two views of one sentence.
             attention_mask: The same shape; 0 at padding.
         """
-        online = gather_pairs(self.encoder(input_ids, attention_mask))
+        online = gather_pairs(self.embed(input_ids, attention_mask))
         with torch.no_grad():
-            target = gather_pairs(self.target(input_ids, attention_mask))
+            target = gather_pairs(batches.embed(self.target, input_ids, attention_mask, self.max_tokens))
         with float32(online.device):
             predicted = self.predictor(online)
             # Each view's prediction meets the target's vector of the other view.
@@ -255,7 +247,5 @@ def code_predictor(dimension: int, width: int) -> nn.Sequential:
 
 def build(options: PARAMS, training: Training, source: Source) -> Bsl:
     """Load the encoder and set a fresh predictor on it."""
-    encoder = load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens)
-    if options.dropout is not None:
-        set_dropout(encoder.model, options.dropout)
-    return Bsl(encoder, options)
+    encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
+    return Bsl(encoder, training.max_tokens, options)

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
 from trainers.data.examples import Examples
-from trainers.encoders.dropout import set_dropout
-from trainers.encoders.encoder import Encoder
-from trainers.encoders.pretrained import Source, load_encoder
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import Source
 from trainers.losses.contrast import equal_strings, nt_xent, one_sided, string_numbers
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather, gather_pairs
-from trainers.settings import Training
+from trainers.settings import Options, Training
 
 READS = ("views", "text")
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """What contrastive learning can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")
     negatives: Literal["both", "right"] = Field(
@@ -72,22 +71,20 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 class Contrastive(Objective):
     """One encoder; each view of a sentence is told from all other sentences of the batch."""
 
-    def __init__(self, encoder: Encoder, params: PARAMS) -> None:
-        super().__init__(encoder)
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+        super().__init__(encoder, max_tokens)
         self.params = params
         self.head = train_only_head(encoder) if params.head else nn.Identity()
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both views, and the numbers of source, left and right string, equal for equal strings."""
-        left, right = (examples.texts, examples.texts) if self.params.twice else (examples.left, examples.right)
-        keys = string_numbers(examples.texts, left, right)
-        ids = self.encoder.tokenize(left)
-        return {"left": ids, "right": ids if right is left else self.encoder.tokenize(right), "keys": keys}
+        if self.params.twice:
+            examples = replace(examples, left=examples.texts, right=examples.texts)
+        return {**super().columns(examples), "keys": string_numbers(examples.texts, examples.left, examples.right)}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), all first views, then all second views, and the `keys` (n, 3)."""
-        batch = self.encoder.pad([row["left"] for row in rows] + [row["right"] for row in rows])
-        return {**batch, "keys": torch.tensor([row["keys"] for row in rows])}
+        return {**super().collate(rows), "keys": torch.tensor([row["keys"] for row in rows])}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
@@ -100,7 +97,7 @@ class Contrastive(Objective):
             attention_mask: The same shape; 0 at padding.
             keys: (n, 3), see `trainers.losses.contrast.equal_strings`.
         """
-        vectors = gather_pairs(self.encoder(input_ids, attention_mask))
+        vectors = gather_pairs(self.embed(input_ids, attention_mask))
         excluded = equal_strings(gather(keys))
         with float32(vectors.device):
             compared = self.head(vectors)
@@ -108,17 +105,16 @@ class Contrastive(Objective):
             return {"loss": loss(compared, self.params.temperature, excluded), "vectors": vectors.detach()}
 
 
-def train_only_head(encoder: Encoder) -> nn.Sequential:
+def train_only_head(encoder: SentenceTransformer) -> nn.Sequential:
     """Return SimCSE's head, d -> d and tanh, drawn as the encoder's own layers were."""
-    linear = nn.Linear(encoder.dimension, encoder.dimension)
-    nn.init.normal_(linear.weight, std=getattr(encoder.model.config, "initializer_range", 0.02))
+    dimension = encoder.get_embedding_dimension()
+    linear = nn.Linear(dimension, dimension)
+    nn.init.normal_(linear.weight, std=getattr(encoder[0].model.config, "initializer_range", 0.02))
     nn.init.zeros_(linear.bias)
     return nn.Sequential(linear, nn.Tanh())
 
 
 def build(options: PARAMS, training: Training, source: Source) -> Contrastive:
     """Load the encoder."""
-    encoder = load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens)
-    if options.dropout is not None:
-        set_dropout(encoder.model, options.dropout)
-    return Contrastive(encoder, options)
+    encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
+    return Contrastive(encoder, training.max_tokens, options)

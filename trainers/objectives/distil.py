@@ -11,21 +11,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense
 from torch import Tensor, nn
 from torch.nn import functional
 
 from pipelines.console import note
 from trainers.data.examples import Examples
-from trainers.encoders.dropout import set_dropout
-from trainers.encoders.encoder import Encoder
-from trainers.encoders.pretrained import Source, load_encoder
-from trainers.encoders.teacher import Teacher, load_teacher
-from trainers.evaluation.pooling import PoolingMode
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import Source
+from trainers.encoders.modules import Pooling, pooling_at
 from trainers.losses.queues import Queue, relation_loss
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather, gather_pairs, is_first, of_first
-from trainers.settings import Training
+from trainers.settings import Options, Training
+from trainers.training.teacher import Teacher, load_teacher
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,15 +35,13 @@ if TYPE_CHECKING:
 READS = ("views", "text")
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """What distillation can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     teacher: str | None = Field(
         None, validate_default=True, description="Encoder to learn from: a directory or a Hub name. Must be given."
     )
-    teacher_pooling: PoolingMode | None = Field(
+    teacher_pooling: Pooling | None = Field(
         None, description="How the teacher's token vectors become one; without it as its directory says, else the mean."
     )
     method: Literal["congen", "sct"] = Field(
@@ -120,8 +119,10 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 class Distil(Objective):
     """The student, and the teacher's vectors, which are numbers on the disk."""
 
-    def __init__(self, encoder: Encoder, teacher: Teacher, params: PARAMS, batch_size: int) -> None:
-        super().__init__(encoder)
+    def __init__(
+        self, encoder: SentenceTransformer, max_tokens: int, teacher: Teacher, params: PARAMS, batch_size: int
+    ) -> None:
+        super().__init__(encoder, max_tokens)
         self.params = params
         self.batch_size = batch_size
         sides = 2 if params.method == "sct" else 1
@@ -144,11 +145,7 @@ class Distil(Objective):
             in_queue, examples = self._reserve(examples)
             self.reserved = [[numbers[text] for text in side] for side in self._teaching(in_queue)]
         rows = zip(*self._teaching(examples), strict=True)
-        return {
-            "left": self.encoder.tokenize(examples.left),
-            "right": self.encoder.tokenize(examples.right),
-            "teaching": [[numbers[text] for text in row] for row in rows],
-        }
+        return {**super().columns(examples), "teaching": [[numbers[text] for text in row] for row in rows]}
 
     def _teaching(self, examples: Examples) -> Sequence[Sequence[str]]:
         """Return the views of which the teacher's vectors are asked for, a queue for each."""
@@ -194,9 +191,8 @@ class Distil(Objective):
 
         For ConGen these are the vectors of the first views, (n, d), for SCT those of both, (2n, d).
         """
-        batch = self.encoder.pad([row["left"] for row in rows] + [row["right"] for row in rows])
         teaching = [number for side in zip(*(row["teaching"] for row in rows), strict=True) for number in side]
-        return {**batch, "references": self._of(teaching)}
+        return {**super().collate(rows), "references": self._of(teaching)}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, references: Tensor) -> dict[str, Tensor]:
         """Return the loss and the student's vectors (2n, d); in training, move the queues on.
@@ -211,7 +207,7 @@ class Distil(Objective):
             attention_mask: The same shape; 0 at padding.
             references: See `collate`.
         """
-        vectors = gather_pairs(self.encoder(input_ids, attention_mask))
+        vectors = gather_pairs(self.embed(input_ids, attention_mask))
         sides = gather_pairs(references).chunk(2) if self.params.method == "sct" else (gather(references),)
         with float32(vectors.device):
             s1, s2 = functional.normalize(vectors, dim=-1).chunk(2)
@@ -229,7 +225,7 @@ class Distil(Objective):
         return relation_loss(student, references, columns, *temperatures, divergence=self.params.method == "sct")
 
 
-def with_head(encoder: Encoder, dimension: int, *, always: bool) -> Encoder:
+def with_head(encoder: SentenceTransformer, dimension: int, *, always: bool) -> SentenceTransformer:
     """Give an encoder a Dense layer with tanh of `dimension`, where it needs one, or `always` if it has none so wide.
 
     Args:
@@ -237,19 +233,16 @@ def with_head(encoder: Encoder, dimension: int, *, always: bool) -> Encoder:
         dimension: The teacher's.
         always: Even where the dimension is right already.
     """
-    from sentence_transformers.sentence_transformer.modules import Dense
-
-    has_one = any(isinstance(module, Dense) for module in encoder.after)
-    if encoder.dimension != dimension or (always and not has_one):
-        encoder.after.append(Dense(encoder.dimension, dimension, activation_function=nn.Tanh()))
+    has_one = any(isinstance(module, Dense) for module in list(encoder)[pooling_at(encoder) :])
+    own = encoder.get_embedding_dimension()
+    if own != dimension or (always and not has_one):
+        encoder.append(Dense(own, dimension, activation_function=nn.Tanh()))
     return encoder
 
 
 def build(options: PARAMS, training: Training, source: Source) -> Distil:
     """Load the student and the teacher."""
-    encoder = load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens)
-    if options.dropout is not None:
-        set_dropout(encoder.model, options.dropout)
+    encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
     teacher = load_teacher(str(options.teacher), options.teacher_pooling)
     encoder = with_head(encoder, teacher.dimension, always=options.head == "always")
-    return Distil(encoder, teacher, options, training.batch_size)
+    return Distil(encoder, training.max_tokens, teacher, options, training.batch_size)

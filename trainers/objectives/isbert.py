@@ -10,18 +10,21 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import CNN
 from torch import Tensor, nn
 from torch.nn import functional
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
-from trainers.encoders.convolution import Convolutions
-from trainers.encoders.encoder import Encoder
-from trainers.encoders.pretrained import Source, load_encoder
+from trainers.encoders import batches
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import Source
+from trainers.encoders.modules import token_dimension, with_cnn
 from trainers.objective import Objective, Row, float32
-from trainers.processes import gather_shared, process_rank, processes, summed
-from trainers.settings import Training
+from trainers.processes import gather, process_rank, processes, summed
+from trainers.settings import Options, Training
 
 READS = ("text",)
 WIDTHS = (1, 3, 5)
@@ -29,10 +32,8 @@ FILTERS = 256
 TWO_LOG_2 = 1.3862943611198906
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """What IS-BERT can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     widths: tuple[int, ...] = Field(
         WIDTHS, min_length=1, description="Width of a convolution in tokens, odd; once for each."
@@ -85,24 +86,24 @@ class IsBert(Objective):
 
     paired = False
 
-    def __init__(self, encoder: Encoder, params: PARAMS) -> None:
-        super().__init__(encoder)
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+        super().__init__(encoder, max_tokens)
         self.params = params
-        self.discriminator = (
-            EncodeAndDot(encoder.token_dimension) if params.discriminator == "learned" else DotProduct()
-        )
+        self.cnn_at = next(place for place, module in enumerate(encoder) if isinstance(module, CNN))
+        width = token_dimension(encoder)
+        self.discriminator = EncodeAndDot(width) if params.discriminator == "learned" else DotProduct()
 
     def parameter_rates(self) -> Mapping[str, float]:
         """Return factors on the learning rate by the beginning of the parameters' names."""
-        return {"encoder.cnn.": self.params.cnn_lr, "discriminator.": self.params.cnn_lr}
+        return {f"encoder.{self.cnn_at}.": self.params.cnn_lr, "discriminator.": self.params.cnn_lr}
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of each text."""
-        return {"ids": self.encoder.tokenize(examples.texts)}
+        return {"ids": self.tokenize(examples.texts)}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return the ids (n, tokens) and their attention mask."""
-        return self.encoder.pad([row["ids"] for row in rows])
+        return self.pad([row["ids"] for row in rows])
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return minus the estimate of Eq. 2 in nats, over all tokens of the batch, and the vectors (n, d).
@@ -118,9 +119,9 @@ class IsBert(Objective):
             input_ids: (n, tokens).
             attention_mask: The same shape; 0 at padding.
         """
-        groups = self.encoder.groups(input_ids, attention_mask)
-        pooled = self.encoder.pool(groups)
-        sentences = gather_shared(pooled)
+        groups = batches.groups(self.encoder, input_ids, attention_mask, self.max_tokens)
+        pooled = batches.pool(self.encoder, groups)
+        sentences = gather(pooled)
         with float32(pooled.device):
             own = process_rank() * len(pooled)
             sums = torch.zeros(2, device=pooled.device)
@@ -192,31 +193,10 @@ class Shortcut(nn.Module):
         return outputs
 
 
-def set_convolutions(encoder: Encoder, widths: Sequence[int], filters: int, *, relu: bool) -> None:
-    """Put a fresh CNN between an encoder's transformer and its pooling; one of the same kind stays as it is.
-
-    Raises:
-        InputError: The encoder has another one, or layers after its pooling that a CNN's vectors do not fit.
-    """
-    fresh = Convolutions(int(encoder.model.config.hidden_size), widths, filters, relu=relu)
-    if encoder.cnn is not None:
-        if str(encoder.cnn) != str(fresh):
-            raise InputError(f"the encoder has {encoder.cnn}, and {fresh} is asked for: start from another encoder")
-        return
-    for module in encoder.after:
-        # A Dense layer has the first of these, a LayerNorm the second.
-        if hasattr(module, "in_features") or hasattr(module, "dimension"):
-            raise InputError(
-                f"the encoder has a {type(module).__name__} layer after its pooling, no CNN can come before it: "
-                "start from another"
-            )
-    encoder.cnn = fresh
-
-
 def build(options: PARAMS, training: Training, source: Source) -> IsBert:
     """Load the encoder and set a fresh CNN on it, unless it has one already."""
     if training.pooling != "mean":
         raise InputError(f"--pooling {training.pooling}: IS-BERT's sentence vector is the mean of its tokens' vectors")
-    encoder = load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens)
-    set_convolutions(encoder, options.widths, options.filters, relu=options.relu)
-    return IsBert(encoder, options)
+    encoder = load_for_training(source, training.pooling, training.max_tokens)
+    encoder = with_cnn(encoder, options.widths, options.filters, relu=options.relu)
+    return IsBert(encoder, training.max_tokens, options)

@@ -12,19 +12,21 @@ from typing import Any, Literal
 
 import regex
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
 from trainers.data.examples import Examples, row_seed
+from trainers.encoders.batches import MASK
 from trainers.encoders.dropout import same_masks, set_drophead, set_dropout
-from trainers.encoders.encoder import MASK, Encoder
-from trainers.encoders.pretrained import Source, load_encoder
-from trainers.evaluation.pooling import PADDED
+from trainers.encoders.loading import PADDED, load_for_training, position_limit
+from trainers.encoders.location import Source
+from trainers.encoders.modules import is_padded, set_max_tokens
 from trainers.losses.contrast import equal_strings, nt_xent, string_numbers
 from trainers.losses.triplets import multi_similarity
 from trainers.objective import Objective, Row
 from trainers.processes import gather, gather_pairs
-from trainers.settings import Training
+from trainers.settings import Options, Training
 
 READS = ("text", "views", "words", "random")
 
@@ -32,10 +34,8 @@ COMPAT_SHORTEST = 30
 """The authors' code masks nothing in strings of fewer characters."""
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """What Mirror-BERT can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     loss: Literal["infonce", "ms"] = Field(
         "infonce", description="InfoNCE, or the multi-similarity loss over hard triplets, which has no temperature."
@@ -89,13 +89,13 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 class Mirror(Objective):
     """One encoder; the two copies of a string differ by a masked span on one side and by dropout."""
 
-    def __init__(self, encoder: Encoder, params: PARAMS) -> None:
-        super().__init__(encoder)
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+        super().__init__(encoder, max_tokens)
         self.params = params
-        if params.compat and encoder.pooling == "padded-mean":
-            encoder.evaluated_tokens = min(PADDED, encoder.limit)
-        set_dropout(encoder.model, params.dropout)
-        set_drophead(encoder.model, params.drophead)
+        if params.compat and is_padded(encoder):
+            set_max_tokens(encoder, min(PADDED, position_limit(encoder)))
+        set_dropout(encoder[0].model, params.dropout)
+        set_drophead(encoder[0].model, params.drophead)
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both sides, and numbers that tell equal strings.
@@ -104,7 +104,7 @@ class Mirror(Objective):
         texts instead of ids, and `mirrored` says which are to be masked.
         """
         keys = string_numbers(examples.texts, examples.left, examples.right)
-        left = self.encoder.tokenize(examples.left)
+        left = self.tokenize(examples.left)
         mirrored = [one == other for one, other in zip(examples.left, examples.right, strict=True)]
         if self.params.span == 0 and all(mirrored):
             return {"left": left, "right": left, "keys": keys}
@@ -123,11 +123,10 @@ class Mirror(Objective):
         if "mirrored" in rows[0]:
             texts = [self._corrupted(row["right"], row["seed"]) if row["mirrored"] else row["right"] for row in rows]
             right = list(self._tokenize_right(texts))
-        batch = self.encoder.pad([row["left"] for row in rows] + right)
-        return {**batch, "keys": torch.tensor([row["keys"] for row in rows])}
+        return {**self.pad([row["left"] for row in rows] + right), "keys": torch.tensor([row["keys"] for row in rows])}
 
     def _tokenize_right(self, texts: Sequence[str]) -> Sequence[list[int]]:
-        return self.encoder.tokenize(texts, literal_mask=self.params.compat)
+        return self.tokenize(texts, literal_mask=self.params.compat)
 
     def _corrupted(self, text: str, seed: int) -> str:
         if self.params.span == 0:
@@ -146,9 +145,9 @@ class Mirror(Objective):
             keys: (n, 3), see `equal_strings`.
         """
         if self.params.controlled:
-            vectors = same_masks(self.encoder, input_ids, attention_mask)
+            vectors = same_masks(self.embed, input_ids, attention_mask)
         else:
-            vectors = self.encoder(input_ids, attention_mask)
+            vectors = self.embed(input_ids, attention_mask)
         vectors = gather_pairs(vectors)
         excluded = None if self.params.compat else equal_strings(gather(keys))
         if self.params.loss == "ms":
@@ -183,4 +182,5 @@ def mask_span_compat(text: str, characters: int, random: Random) -> str:
 
 def build(options: PARAMS, training: Training, source: Source) -> Mirror:
     """Load the encoder."""
-    return Mirror(load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens), options)
+    encoder = load_for_training(source, training.pooling, training.max_tokens)
+    return Mirror(encoder, training.max_tokens, options)

@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
-from trainers.encoders.encoder import Encoder, by_length
-from trainers.encoders.pretrained import Source, load_masked_lm, load_tokenizer, save_encoder
+from trainers.encoders.batches import by_length
+from trainers.encoders.loading import load_masked_lm, save_encoder
+from trainers.encoders.location import Source
 from trainers.objective import Objective, Row
 from trainers.processes import processes, summed
-from trainers.settings import Training
+from trainers.settings import Options, Training
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,10 +30,8 @@ READS = ("text",)
 IGNORED = -100
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """What masked language modelling can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     masked: float = Field(0.15, gt=0, lt=1, description="Share of a text's tokens that are to be predicted.")
     kept: float = Field(0.1, ge=0, le=0.5, description="Share of those that stay as they are.")
@@ -59,8 +59,10 @@ class MaskedLm(Objective):
 
     paired = False
 
-    def __init__(self, masked_lm: PreTrainedModel, encoder: Encoder, params: PARAMS) -> None:
-        super().__init__(encoder)
+    def __init__(
+        self, masked_lm: PreTrainedModel, encoder: SentenceTransformer, max_tokens: int, params: PARAMS
+    ) -> None:
+        super().__init__(encoder, max_tokens)
         self.params = params
         self.masked_lm = masked_lm
         if encoder.tokenizer.mask_token_id is None:
@@ -69,7 +71,7 @@ class MaskedLm(Objective):
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of each text."""
-        return {"ids": self.encoder.tokenize(examples.texts)}
+        return {"ids": self.tokenize(examples.texts)}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return the masked ids (n, tokens), their attention mask, the `labels` and where they are `asked` for.
@@ -77,7 +79,7 @@ class MaskedLm(Objective):
         Labels are (n, tokens), -100 where not asked; `asked` holds the places of the others in the flattened labels.
         """
         drawn = [self._draw(row["ids"], row["seed"]) for row in rows]
-        batch = self.encoder.pad([ids for ids, _ in drawn])
+        batch = self.pad([ids for ids, _ in drawn])
         labels = torch.full_like(batch["input_ids"], IGNORED)
         for row, (_, wanted) in enumerate(drawn):
             labels[row, : len(wanted)] = torch.tensor(wanted)
@@ -119,7 +121,7 @@ class MaskedLm(Objective):
         hidden, first = [], []
         start = 0
         for rows, width in by_length(attention_mask):
-            tokens = self.encoder.tokens(input_ids[rows, :width], attention_mask[rows, :width])
+            tokens = self._tokens(input_ids[rows, :width], attention_mask[rows, :width])
             own = torch.arange(start, start + len(rows) * width, device=places.device)
             places[rows, :width] = own.view(len(rows), width)
             hidden.append(tokens.flatten(0, 1))
@@ -133,6 +135,12 @@ class MaskedLm(Objective):
         loss = functional.cross_entropy(logits, answers, reduction="sum") / count
         right = (logits.detach().argmax(dim=-1) == answers).float().sum() / count
         return {"loss": loss, "accuracy": right, "vectors": torch.cat(first).detach()}
+
+    def _tokens(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
+        """Return the last layer's token vectors (sentences, tokens, d), float32."""
+        features = self.encoder[0]({"input_ids": input_ids, "attention_mask": attention_mask})
+        tokens: Tensor = features["token_embeddings"]
+        return tokens.float()
 
     def save(self, path: Path, card: str) -> None:
         """Write the whole masked LM; as a sentence-transformers directory it is the encoder with its pooling."""
@@ -162,6 +170,5 @@ def masked_lm_head(model: PreTrainedModel) -> Callable[[Tensor], Tensor]:
 
 def build(options: PARAMS, training: Training, source: Source) -> MaskedLm:
     """Load the model with its head, or with a new one over its own word embeddings."""
-    model = load_masked_lm(source)
-    encoder = Encoder(model.base_model, load_tokenizer(source, model), training.pooling, training.max_tokens)
-    return MaskedLm(model, encoder, options)
+    encoder, model = load_masked_lm(source, training.pooling, training.max_tokens)
+    return MaskedLm(model, encoder, training.max_tokens, options)

@@ -7,22 +7,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import Field, field_validator
+from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
 from trainers.data.examples import Examples
-from trainers.encoders.dropout import set_dropout
-from trainers.encoders.encoder import Encoder
-from trainers.encoders.pretrained import Source, load_encoder
-from trainers.encoders.teacher import Teacher, load_teacher
-from trainers.evaluation.pooling import PoolingMode
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import Source
+from trainers.encoders.modules import Pooling
 from trainers.losses.contrast import equal_strings, one_sided, string_numbers
 from trainers.losses.ranking import jensen_shannon, list_mle, list_net, off_diagonal
 from trainers.objective import Objective, Row, float32
 from trainers.objectives.contrastive import train_only_head
 from trainers.processes import gather, gather_pairs
-from trainers.settings import Training
+from trainers.settings import Options, Training
+from trainers.training.teacher import Teacher, load_teacher
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,10 +32,8 @@ READS = ("text", "views")
 MOST_TEACHERS = 2
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """What RankCSE can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     teacher: tuple[str, ...] = Field(
         (),
@@ -43,7 +41,7 @@ class PARAMS(BaseModel):
         description="Encoder to learn the ranking from: a directory or a Hub name. Must be given; give it again for a "
         "second one.",
     )
-    teacher_pooling: PoolingMode | None = Field(
+    teacher_pooling: Pooling | None = Field(
         None,
         description="How the teachers' token vectors become one; without it as their directories say, else the mean.",
     )
@@ -87,8 +85,10 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 class Rank(Objective):
     """One encoder with a head that is trained alone; the teachers' vectors are numbers on the disk."""
 
-    def __init__(self, encoder: Encoder, teachers: Sequence[Teacher], params: PARAMS) -> None:
-        super().__init__(encoder)
+    def __init__(
+        self, encoder: SentenceTransformer, max_tokens: int, teachers: Sequence[Teacher], params: PARAMS
+    ) -> None:
+        super().__init__(encoder, max_tokens)
         self.params = params
         self.head = train_only_head(encoder)
         self.teachers = list(teachers)
@@ -100,10 +100,8 @@ class Rank(Objective):
         numbers: dict[str, int] = {}
         rows = [numbers.setdefault(text, len(numbers)) for text in examples.texts]
         self.texts = list(numbers)
-        left = self.encoder.tokenize(examples.left)
         return {
-            "left": left,
-            "right": left if examples.right is examples.left else self.encoder.tokenize(examples.right),
+            **super().columns(examples),
             "keys": string_numbers(examples.texts, examples.left, examples.right),
             "number": rows,
         }
@@ -124,9 +122,12 @@ class Rank(Objective):
             raise RuntimeError("the teachers' vectors are not there before `before_training`")
         numbers = [row["number"] for row in rows]
         taught = (torch.from_numpy(vectors[numbers]) for vectors in self.vectors)
-        batch = self.encoder.pad([row["left"] for row in rows] + [row["right"] for row in rows])
         keys = torch.tensor([row["keys"] for row in rows])
-        return {**batch, "keys": keys, **dict(zip(("first_teacher", "second_teacher"), taught, strict=False))}
+        return {
+            **super().collate(rows),
+            "keys": keys,
+            **dict(zip(("first_teacher", "second_teacher"), taught, strict=False)),
+        }
 
     def forward(
         self,
@@ -150,7 +151,7 @@ class Rank(Objective):
             first_teacher: Unit vectors t1 (n, d1) of the sentences.
             second_teacher: t2 (n, d2), if there is a second one.
         """
-        vectors = gather_pairs(self.encoder(input_ids, attention_mask))
+        vectors = gather_pairs(self.embed(input_ids, attention_mask))
         excluded = equal_strings(gather(keys))
         taught = [gather(each) for each in (first_teacher, second_teacher) if each is not None]
         with float32(vectors.device):
@@ -183,8 +184,6 @@ class Rank(Objective):
 
 def build(options: PARAMS, training: Training, source: Source) -> Rank:
     """Load the encoder and the teachers."""
-    encoder = load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens)
-    if options.dropout is not None:
-        set_dropout(encoder.model, options.dropout)
+    encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
     teachers = [load_teacher(name, options.teacher_pooling) for name in options.teacher]
-    return Rank(encoder, teachers, options)
+    return Rank(encoder, training.max_tokens, teachers, options)

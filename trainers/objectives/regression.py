@@ -9,26 +9,26 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
-from trainers.encoders.encoder import Encoder
-from trainers.encoders.pretrained import Source, load_encoder
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import Source
+from trainers.encoders.modules import cnn_name, parts_of, with_cnn
 from trainers.objective import Objective, Row, float32
-from trainers.objectives.isbert import FILTERS, WIDTHS, set_convolutions
+from trainers.objectives.isbert import FILTERS, WIDTHS
 from trainers.processes import gather, gather_pairs
-from trainers.settings import Training
+from trainers.settings import Options, Training
 
 READS = ("graded",)
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """What regression can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     cnn: bool = Field(False, description="Start with IS-BERT's fresh CNN (widths 1, 3, 5) on an encoder without one.")
 
@@ -52,8 +52,8 @@ class Regression(Objective):
 
     paired = False
 
-    def __init__(self, encoder: Encoder, params: PARAMS) -> None:
-        super().__init__(encoder)
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+        super().__init__(encoder, max_tokens)
         self.params = params
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
@@ -64,13 +64,11 @@ class Regression(Objective):
         """
         if examples.labels is None:
             raise InputError("regression needs graded pairs: give --graded a file")
-        left, right = self.encoder.tokenize(examples.left), self.encoder.tokenize(examples.right)
-        return {"left": left, "right": right, "grade": examples.labels}
+        return {**super().columns(examples), "grade": examples.labels}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), first sentences, then second ones, and the `grades` (n,)."""
-        batch = self.encoder.pad([row["left"] for row in rows] + [row["right"] for row in rows])
-        return {**batch, "grades": torch.tensor([row["grade"] for row in rows])}
+        return {**super().collate(rows), "grades": torch.tensor([row["grade"] for row in rows])}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, grades: Tensor) -> dict[str, Tensor]:
         """Return the mean squared error of the cosines and the vectors (2n, d).
@@ -82,7 +80,7 @@ class Regression(Objective):
             attention_mask: The same shape; 0 at padding.
             grades: (n,), in [0, 1].
         """
-        vectors = gather_pairs(self.encoder(input_ids, attention_mask))
+        vectors = gather_pairs(self.embed(input_ids, attention_mask))
         wanted = gather(grades)
         with float32(vectors.device):
             first, second = vectors.chunk(2)
@@ -92,11 +90,12 @@ class Regression(Objective):
 
 def build(options: PARAMS, training: Training, source: Source) -> Regression:
     """Load the encoder, with its CNN if it has one."""
-    encoder = load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens)
+    encoder = load_for_training(source, training.pooling, training.max_tokens)
     if options.cnn:
-        if encoder.cnn is not None:
-            raise InputError(f"the encoder has {encoder.cnn} already: leave --cnn out")
+        parts = parts_of(encoder, "the encoder")
+        if parts.cnn is not None:
+            raise InputError(f"the encoder has {cnn_name(parts)} already: leave --cnn out")
         if training.pooling not in ("mean", "cls"):
             raise InputError(f"--pooling {training.pooling} does not go with --cnn: take mean")
-        set_convolutions(encoder, WIDTHS, FILTERS, relu=True)
-    return Regression(encoder, options)
+        encoder = with_cnn(encoder, WIDTHS, FILTERS, relu=True)
+    return Regression(encoder, training.max_tokens, options)

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from trainers.data.examples import Examples
-from trainers.encoders.dropout import set_dropout
-from trainers.encoders.encoder import Encoder
-from trainers.encoders.pretrained import Source, load_encoder
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import Source
 from trainers.losses.queues import Queue, relation_loss
-from trainers.objective import Objective, Row, float32
+from trainers.objective import Objective, float32
 from trainers.objectives.bsl import ViewNorm
 from trainers.processes import gather_pairs
-from trainers.settings import Training
+from trainers.settings import Options, Training
 
 READS = ("views", "text")
 
 
-class PARAMS(BaseModel):
+class PARAMS(Options):
     """What SCT can be told."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     queue: int = Field(65_536, ge=0, description="Reference vectors in each of the two queues (k).")
     reference_temperature: float = Field(0.04, gt=0, description="Temperature of the references' relations (t_ref).")
@@ -74,24 +71,16 @@ class Sct(Objective):
     The second run has dropout of its own. D1 and D2 are the queues of the references of the first and second views.
     """
 
-    def __init__(self, encoder: Encoder, params: PARAMS) -> None:
-        super().__init__(encoder)
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+        super().__init__(encoder, max_tokens)
         self.params = params
-        self.projector = make_projector(encoder.dimension, params.width, params.norm)
-        self.d1 = Queue(params.queue, encoder.dimension)
-        self.d2 = Queue(params.queue, encoder.dimension)
+        self.projector = make_projector(self.dimension, params.width, params.norm)
+        self.d1 = Queue(params.queue, self.dimension)
+        self.d2 = Queue(params.queue, self.dimension)
 
     def parameter_rates(self) -> Mapping[str, float]:
         """Return factors on the learning rate by the beginning of the parameters' names."""
         return {"projector.": self.params.projector_lr}
-
-    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both views."""
-        return {"left": self.encoder.tokenize(examples.left), "right": self.encoder.tokenize(examples.right)}
-
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return one batch (2n, tokens): all first views, then all second views."""
-        return self.encoder.pad([row["left"] for row in rows] + [row["right"] for row in rows])
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss and the encoder's vectors (2n, d), without the projector; in training, move the queues on.
@@ -105,9 +94,9 @@ class Sct(Objective):
             attention_mask: The same shape; 0 at padding.
         """
         # With gradient first: autocast would hand the weights that it cast without one to the second run.
-        online = gather_pairs(self.encoder(input_ids, attention_mask))
+        online = gather_pairs(self.embed(input_ids, attention_mask))
         with torch.no_grad():
-            references = gather_pairs(self.encoder(input_ids, attention_mask))
+            references = gather_pairs(self.embed(input_ids, attention_mask))
         with float32(online.device):
             z1, z2 = functional.normalize(self.projector(online), dim=-1).chunk(2)
             r1, r2 = functional.normalize(references, dim=-1).chunk(2)
@@ -142,7 +131,5 @@ def make_projector(dimension: int, width: int, norm: str) -> nn.Sequential:
 
 def build(options: PARAMS, training: Training, source: Source) -> Sct:
     """Load the encoder and set a fresh projector and random queues on it."""
-    encoder = load_encoder(source, pooling=training.pooling, max_tokens=training.max_tokens)
-    if options.dropout is not None:
-        set_dropout(encoder.model, options.dropout)
-    return Sct(encoder, options)
+    encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
+    return Sct(encoder, training.max_tokens, options)

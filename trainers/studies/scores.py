@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from pipelines.console import note
-from trainers.running.claim import RECIPE
+from trainers.training.directory import RECIPE
 
 if TYPE_CHECKING:
     from trainers.evaluation.suite import Suite
@@ -78,7 +78,7 @@ def score(
         anew: Evaluate even if scores are stored.
     """
     from pipelines.console import progress
-    from trainers.evaluation.encoder import load_encoder
+    from trainers.embedding.model import load_model as load_encoder
     from trainers.evaluation.record import payload, write
     from trainers.evaluation.suite import evaluate_suites
 

@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pipelines.console import InputError, TwinviewsError, note
-from trainers.data.kinds import Wanted, read_examples
+from trainers.data.kinds import DataOptions, read_examples
 from trainers.options import request_of, settings_of
 from trainers.processes import is_first, join_processes, of_first, processes
-from trainers.running.claim import DONE, FREE, RECIPE
-from trainers.running.run import run_training
 from trainers.settings import Training, resolve
 from trainers.studies.cells import Axis, Cell, cells
 from trainers.studies.results import Baseline, CellResult, Results, Run, payload
@@ -31,12 +29,14 @@ from trainers.studies.scores import (
     score_metrics,
     training_figures,
 )
+from trainers.training.directory import DONE, FREE, RECIPE, check_same
+from trainers.training.run import run_training
 
 if TYPE_CHECKING:
     from trainers.catalogue import ObjectiveModule
 
 # What may differ between a study and its continuation; its data are told by their names here, not by their content.
-NAMED = {field.name for field in fields(Wanted)} | {"dev"}
+NAMED = {field.name for field in fields(DataOptions)} | {"dev"}
 OUTSIDE = (FREE - NAMED) | {"seed", "out", "dry_run", "overwrite", "resume"}
 
 
@@ -101,7 +101,7 @@ def plan(study: Study) -> list[Planned]:
     Raises:
         InputError: A setting or data that cannot be used, or a folder that belongs to something else.
     """
-    from trainers.encoders.pretrained import locate
+    from trainers.encoders.location import locate
 
     _check_folder(study)
     for name in dict.fromkeys(options["encoder"] for _, _, options in study.runs()):
@@ -138,13 +138,7 @@ def _check_folder(study: Study) -> None:
         before = json.loads(path.read_text(encoding="utf-8"))["options"]
     except (ValueError, LookupError, TypeError):
         raise InputError(f"{path} is none of our files: use --overwrite, or give another --out") from None
-    now = _shared_options(study)
-    for key in sorted(set(before) | set(now)):
-        if before.get(key) != now.get(key):
-            raise InputError(
-                f"{out} belongs to other options ({key} was {before.get(key)!r}, is now {now.get(key)!r}): "
-                "use --overwrite, or give another --out"
-            )
+    check_same(out, before, _shared_options(study), what="other options")
 
 
 def _shared_options(study: Study) -> dict[str, Any]:
@@ -226,7 +220,7 @@ def _baselines(study: Study) -> tuple[Baseline, ...]:
     """Score the encoders that the runs start from, each under every pooling that they are trained with."""
     if not study.baseline or study.scoring is None or not is_first():
         return ()
-    from trainers.encoders.pretrained import STARTER
+    from trainers.encoders.location import STARTER
 
     starts: dict[tuple[str, str], None] = {}
     for _, _, options in study.runs():

@@ -145,7 +145,7 @@ def test_figures_that_the_papers_print_are_figures_that_our_suites_give() -> Non
     for table in TABLES:
         name = table.suite.replace("-", "_")
         assert (folder / f"{name}.py").is_file(), table.suite
-        figures = importlib.import_module(f"trainers.evaluation.suites.{name}").FIGURES
+        figures = importlib.import_module(f"trainers.evaluation.suites.{name}").METRICS
         for each in table.rows:
             for column in each.cells:
                 wanted = each.aggregation or "all" if column.measure == SPEARMAN else column.measure

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from trainers.evaluation.benchmarks import STS
+from trainers.evaluation.suites.sts import BENCHMARKS
 
 # fmt: off
 WORDS = [
@@ -52,7 +52,7 @@ def row(index: int) -> tuple[str, str, str]:
 
 def write_suite(root: Path) -> Path:
     """Write every set of the suite at its published size, in the layouts of the original distributions."""
-    for benchmark in STS:
+    for benchmark in BENCHMARKS:
         folder = root / benchmark.folders[0]
         folder.mkdir(parents=True, exist_ok=True)
         for name, size in benchmark.sizes.items():

@@ -13,8 +13,8 @@ import pytest
 import typer
 
 from pipelines.console import call
-from trainers.evaluation.benchmarks import SAMPLE
 from trainers.evaluation.cli import evaluate
+from trainers.evaluation.suites.sample import SAMPLE
 
 
 @pytest.fixture
@@ -145,12 +145,16 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(
 
 
 def test_results_of_a_model_that_is_no_folder_go_below_runs(app: typer.Typer, model: Path, tmp_path: Path) -> None:
-    from trainers.evaluation.place import beside
+    from trainers.evaluation.record import results_folder
 
-    assert beside("org/name", None) == Path("runs/org--name/evaluation")
-    assert beside("starter", model) == Path("runs/starter/evaluation")
-    assert beside(str(model), model) == model / "evaluation"
-    assert beside(str(model), model, ["cls", "whitened-4"]) == model / "evaluation" / "cls-whitened-4"
+    for name, directory, parts, expected in (
+        ("org/name", None, [], Path("runs/org--name/evaluation")),
+        ("starter", model, [], Path("runs/starter/evaluation")),
+        (str(model), model, [], model / "evaluation"),
+        (str(model), model, ["cls", "whitened-4"], model / "evaluation" / "cls-whitened-4"),
+    ):
+        assert results_folder(name, directory, None, parts, ["sts"], {}) == expected
+        assert expected.is_dir()
 
 
 def test_results_of_other_settings_are_kept_where_they_are(
@@ -269,7 +273,7 @@ def test_a_whitened_score_is_the_one_of_vectors_whitened_by_hand(
 ) -> None:
     from scipy.stats import spearmanr
 
-    from trainers.evaluation.encoder import load_encoder
+    from trainers.embedding.model import load_model
     from trainers.evaluation.suite import find_suites
 
     shutil.copytree(suite_data / "SICK", tmp_path / "some" / "SICK")
@@ -278,7 +282,7 @@ def test_a_whitened_score_is_the_one_of_vectors_whitened_by_hand(
     (suite,) = find_suites(["sts"], str(tmp_path / "some"))
     (graded,) = suite.tasks
     (pairs,) = graded.subsets.values()
-    encoder = load_encoder(str(model), pooling="mean")
+    encoder = load_model(str(model), pooling="mean")
     one, two = (encoder.encode([getattr(pair, side) for pair in pairs]) for side in ("first", "second"))
     both = np.concatenate([one, two]).astype(np.float64)
     values, directions = np.linalg.eigh(np.cov(both.T))
@@ -292,8 +296,8 @@ def test_a_whitened_score_is_the_one_of_vectors_whitened_by_hand(
 
 
 def test_the_poolings_of_the_command_are_those_of_the_encoder() -> None:
+    from trainers.encoders.modules import POOLINGS
     from trainers.evaluation.options import Pooling
-    from trainers.evaluation.pooling import POOLINGS
 
     assert tuple(pooling.value for pooling in Pooling) == POOLINGS
 
@@ -381,7 +385,7 @@ def test_a_module_with_pickled_weights_is_refused(
     (dense / "model.safetensors").unlink()
     torch.save({"linear.weight": torch.zeros(3, width), "linear.bias": torch.zeros(3)}, dense / "pytorch_model.bin")
     assert call(app, [str(tmp_path / "dense")]) == 2
-    assert "weights are read from safetensors only" in capsys.readouterr().err.splitlines()[-1]
+    assert "weights are read from safetensors" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_full_disk_is_one_line_that_names_the_file(

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from pipelines.console import InputError, TwinviewsError
-from trainers.evaluation.encoder import Encoder, load_encoder, pack
-from trainers.evaluation.pooling import PADDED
-from trainers.evaluation.vectors import Vectors
+from trainers.embedding.model import EmbeddingModel, load_model, pack
+from trainers.embedding.vectors import Vectors
+from trainers.encoders.loading import PADDED
 
 
-def vectors_of(encoder: Encoder, texts: list[str]) -> dict[str, np.ndarray]:
+def vectors_of(encoder: EmbeddingModel, texts: list[str]) -> dict[str, np.ndarray]:
     vectors = Vectors.encode(encoder, texts)
     return {text: vectors.of([text])[0] for text in texts}
 
@@ -47,7 +47,7 @@ def by_hand(directory: Path, text: str) -> dict[str, np.ndarray]:
 @pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "padded-mean"])
 def test_a_model_with_an_mlm_head_pools_as_by_hand(tiny_mlm: Path, pooling: str) -> None:
     short, long = "cat runs", "the cat sleeps here there red old young train plays stops"
-    encoder = load_encoder(str(tiny_mlm), pooling=pooling)  # type: ignore[arg-type]
+    encoder = load_model(str(tiny_mlm), pooling=pooling)  # type: ignore[arg-type]
     vectors = vectors_of(encoder, [short, long])
     for text in (short, long):
         np.testing.assert_allclose(vectors[text], by_hand(tiny_mlm, text)[pooling], atol=1e-5)
@@ -58,12 +58,12 @@ def test_a_model_with_an_mlm_head_pools_as_by_hand(tiny_mlm: Path, pooling: str)
 def test_half_precision_weights_are_computed_in_float32(tiny_mlm: Path) -> None:
     import torch
 
-    assert {parameter.dtype for parameter in load_encoder(str(tiny_mlm)).model.parameters()} == {torch.float32}
+    assert {parameter.dtype for parameter in load_model(str(tiny_mlm)).model.parameters()} == {torch.float32}
 
 
 def test_bf16_is_close_to_fp32_but_is_not_it(tiny_mlm: Path, sentences: list[str]) -> None:
-    one = load_encoder(str(tiny_mlm), pooling="mean").encode(sentences)
-    two = load_encoder(str(tiny_mlm), pooling="mean", precision="bf16").encode(sentences)
+    one = load_model(str(tiny_mlm), pooling="mean").encode(sentences)
+    two = load_model(str(tiny_mlm), pooling="mean", precision="bf16").encode(sentences)
     assert two.dtype == np.float32
     assert not np.array_equal(one, two)
     np.testing.assert_allclose(one, two, atol=0.2)
@@ -71,14 +71,14 @@ def test_bf16_is_close_to_fp32_but_is_not_it(tiny_mlm: Path, sentences: list[str
 
 @pytest.mark.parametrize("pooling", ["mean", "first-last", "padded-mean"])
 def test_vectors_do_not_depend_on_the_batches(tiny_mlm: Path, sentences: list[str], pooling: str) -> None:
-    together = load_encoder(str(tiny_mlm), pooling=pooling).encode(sentences)  # type: ignore[arg-type]
-    alone = load_encoder(str(tiny_mlm), pooling=pooling, batch_size=1).encode(sentences)  # type: ignore[arg-type]
+    together = load_model(str(tiny_mlm), pooling=pooling).encode(sentences)  # type: ignore[arg-type]
+    alone = load_model(str(tiny_mlm), pooling=pooling, batch_size=1).encode(sentences)  # type: ignore[arg-type]
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
 def test_each_distinct_text_is_encoded_once(tiny_mlm: Path) -> None:
     counted: list[int] = []
-    vectors = Vectors.encode(load_encoder(str(tiny_mlm)), ["a cat", "a dog", "a cat"], counted.append)
+    vectors = Vectors.encode(load_model(str(tiny_mlm)), ["a cat", "a dog", "a cat"], counted.append)
     assert sum(counted) == len(vectors.matrix) == 2
     assert np.array_equal(vectors.of(["a cat", "a cat"])[0], vectors.of(["a dog", "a cat"])[1])
 
@@ -95,10 +95,10 @@ def test_a_sentence_transformers_directory_gives_its_own_vectors(
         str(tmp_path / "st")
     )
     texts = sorted(set(sentences))
-    encoder = load_encoder(str(tmp_path / "st"))
+    encoder = load_model(str(tmp_path / "st"))
     np.testing.assert_allclose(encoder.encode(texts), encoder.model.encode(texts), atol=1e-5)
     assert encoder.pooling == "cls"
-    assert load_encoder(str(tmp_path / "st"), pooling="mean").pooling == "mean"
+    assert load_model(str(tmp_path / "st"), pooling="mean").pooling == "mean"
 
 
 def test_another_pooling_keeps_the_models_prompt_and_dimension(
@@ -112,7 +112,7 @@ def test_another_pooling_keeps_the_models_prompt_and_dimension(
         modules = [Transformer(str(tiny_mlm)), Pooling(16, pooling, include_prompt=False)]
         made = SentenceTransformer(modules=modules, prompts=prompts, default_prompt_name="task", truncate_dim=5).float()
         made.save_pretrained(str(tmp_path / pooling))
-        found = load_encoder(str(tmp_path / pooling), pooling=other).encode(sentences)  # type: ignore[arg-type]
+        found = load_model(str(tmp_path / pooling), pooling=other).encode(sentences)  # type: ignore[arg-type]
         modules[1] = Pooling(16, other, include_prompt=False)
         expected = SentenceTransformer(
             modules=modules, prompts=prompts, default_prompt_name="task", truncate_dim=5
@@ -138,12 +138,12 @@ def test_every_module_of_a_directory_is_run_and_named(
     }[tail]
     whole = SentenceTransformer(modules=modules).float()
     whole.save_pretrained(str(tmp_path / "st"))
-    encoder = load_encoder(str(tmp_path / "st"), batch_size=1)
+    encoder = load_model(str(tmp_path / "st"), batch_size=1)
     np.testing.assert_allclose(encoder.encode(sentences), whole.encode(sentences, batch_size=1), atol=1e-5)
     assert tail in encoder.title
     assert encoder.card()["modules"] == [type(module).__name__ for module in modules]
     assert encoder.card()["dimension"] == {"Dense": 6, "Normalize": 16, "CNN": 10}[tail]
-    assert load_encoder(str(tmp_path / "st"), pooling="cls").card()["modules"] == ["Transformer", "Pooling"]
+    assert load_model(str(tmp_path / "st"), pooling="cls").card()["modules"] == ["Transformer", "Pooling"]
     assert f"leaves out the model's own {tail}" in capsys.readouterr().err
 
 
@@ -153,20 +153,19 @@ def test_what_was_trained_is_evaluated_with_the_vectors_of_its_training(
 ) -> None:
     import torch
 
-    from trainers.encoders.convolution import Convolutions
-    from trainers.encoders.encoder import Encoder as Trained
-    from trainers.encoders.pretrained import load_encoder as load_for_training
-    from trainers.encoders.pretrained import locate, save_encoder
+    from trainers.encoders.batches import encode
+    from trainers.encoders.loading import load_for_training, save_encoder
+    from trainers.encoders.location import locate
+    from trainers.encoders.modules import with_cnn
 
     torch.manual_seed(0)
     kind = "mean" if pooling == "cnn" else pooling
-    trained = load_for_training(locate(str(tiny_mlm)), pooling=kind, max_tokens=20)  # type: ignore[arg-type]
+    trained = load_for_training(locate(str(tiny_mlm)), kind, 20)  # type: ignore[arg-type]
     if pooling == "cnn":
-        convolutions = Convolutions(16, (1, 3), 5, relu=True)
-        trained = Trained(trained.model, trained.tokenizer, "mean", 20, convolutions)
+        trained = with_cnn(trained, (1, 3), 5, relu=True)
     save_encoder(trained, tmp_path / "run", "card")
-    encoder = load_encoder(str(tmp_path / "run"))
-    np.testing.assert_allclose(encoder.encode(sentences), trained.encode(sentences).numpy(), atol=1e-5)
+    encoder = load_model(str(tmp_path / "run"))
+    np.testing.assert_allclose(encoder.encode(sentences), encode(trained, sentences, 20).numpy(), atol=1e-5)
     assert encoder.card()["pooling"] == kind
     assert ("CNN" in encoder.title) == (pooling == "cnn")
 
@@ -177,8 +176,8 @@ def test_a_run_that_was_trained_at_fewer_tokens_is_evaluated_at_as_many_as_are_a
     import torch
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
-    from trainers.encoders.pretrained import load_encoder as load_for_training
-    from trainers.encoders.pretrained import locate, save_encoder
+    from trainers.encoders.loading import load_for_training, save_encoder
+    from trainers.encoders.location import locate
 
     tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
     torch.manual_seed(0)
@@ -190,7 +189,7 @@ def test_a_run_that_was_trained_at_fewer_tokens_is_evaluated_at_as_many_as_are_a
     bert.save_pretrained(tmp_path / "bert")
     tokenizer = BertTokenizerFast(vocab={token: row for row, token in enumerate(tokens)}, model_max_length=80)
     tokenizer.save_pretrained(tmp_path / "bert")
-    trained = load_for_training(locate(str(tmp_path / "bert")), pooling="padded-mean", max_tokens=20)
+    trained = load_for_training(locate(str(tmp_path / "bert")), "padded-mean", 20)
     save_encoder(trained, tmp_path / "run", "card")
     long = " ".join(sentences)
     for options, width in (
@@ -199,7 +198,7 @@ def test_a_run_that_was_trained_at_fewer_tokens_is_evaluated_at_as_many_as_are_a
         ({"max_tokens": 30}, 30),
         ({}, 20),
     ):
-        encoder = load_encoder(str(tmp_path / "run"), **options)  # type: ignore[arg-type]
+        encoder = load_model(str(tmp_path / "run"), **options)  # type: ignore[arg-type]
         ids = tokenizer(
             [*sentences[:5], long], padding="max_length", max_length=width, truncation=True, return_tensors="pt"
         )
@@ -208,20 +207,20 @@ def test_a_run_that_was_trained_at_fewer_tokens_is_evaluated_at_as_many_as_are_a
         np.testing.assert_allclose(encoder.encode([*sentences[:5], long]), expected, atol=1e-5)
         assert encoder.card()["max_tokens"] == width
     with pytest.raises(InputError, match="--max-tokens 81 is more than the encoder's 80 positions"):
-        load_encoder(str(tmp_path / "run"), max_tokens=81)
+        load_model(str(tmp_path / "run"), max_tokens=81)
 
 
 def test_the_checksum_of_the_weights_is_recorded(tiny_mlm: Path) -> None:
     expected = hashlib.sha256((tiny_mlm / "model.safetensors").read_bytes()).hexdigest()
-    assert load_encoder(str(tiny_mlm)).weights == {"model.safetensors": expected}
+    assert load_model(str(tiny_mlm)).weights == {"model.safetensors": expected}
 
 
 def test_a_plain_model_without_pooling_says_that_it_takes_means(
     tiny_mlm: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert load_encoder(str(tiny_mlm)).pooling == "mean"
+    assert load_model(str(tiny_mlm)).pooling == "mean"
     assert "masked means (--pooling mean|cls|first-last|padded-mean)" in capsys.readouterr().err
-    load_encoder(str(tiny_mlm), pooling="mean")
+    load_model(str(tiny_mlm), pooling="mean")
     assert capsys.readouterr().err == ""
 
 
@@ -244,7 +243,7 @@ def test_cosines_by_hand_and_exact_for_equal_texts() -> None:
 def test_nan_is_an_error_and_no_score(tiny_mlm: Path) -> None:
     import torch
 
-    encoder = load_encoder(str(tiny_mlm), pooling="mean")
+    encoder = load_model(str(tiny_mlm), pooling="mean")
     with torch.no_grad():
         next(encoder.model.parameters()).fill_(float("nan"))
     with pytest.raises(TwinviewsError, match="gives NaN or infinity"):
@@ -254,19 +253,19 @@ def test_nan_is_an_error_and_no_score(tiny_mlm: Path) -> None:
 @pytest.mark.parametrize("name", ["./nowhere", "/nowhere", "runs/nowhere", "a/b/c"])
 def test_a_mistyped_directory_is_not_looked_up_on_the_hub(name: str) -> None:
     with pytest.raises(InputError, match=f"no model directory '{name}'"):
-        load_encoder(name)
+        load_model(name)
 
 
 def test_directories_without_a_usable_model_are_refused(tiny_mlm: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no model"):
-        load_encoder(str(tmp_path))
+        load_model(str(tmp_path))
     copy = shutil.copytree(tiny_mlm, tmp_path / "copy")
     (copy / "model.safetensors").write_bytes((tiny_mlm / "model.safetensors").read_bytes()[:100])
-    with pytest.raises(InputError, match="cannot load the model"):
-        load_encoder(str(copy))
+    with pytest.raises(InputError, match="cannot load the encoder"):
+        load_model(str(copy))
     (copy / "model.safetensors").unlink()
     with pytest.raises(InputError, match=r"has neither \*\.safetensors nor pytorch_model\.bin"):
-        load_encoder(str(copy))
+        load_model(str(copy))
 
 
 def pickled(model: Path, folder: Path, **more: object) -> Path:
@@ -282,8 +281,8 @@ def pickled(model: Path, folder: Path, **more: object) -> Path:
 
 def test_a_directory_with_a_pickle_alone_gives_the_vectors_of_its_weights(tiny_mlm: Path, tmp_path: Path) -> None:
     copy = pickled(tiny_mlm, tmp_path / "copy")
-    found, texts = load_encoder(str(copy)), ["a dog barks", "it rains"]
-    np.testing.assert_array_equal(found.encode(texts), load_encoder(str(tiny_mlm)).encode(texts))
+    found, texts = load_model(str(copy)), ["a dog barks", "it rains"]
+    np.testing.assert_array_equal(found.encode(texts), load_model(str(tiny_mlm)).encode(texts))
     assert found.weights == {"pytorch_model.bin": hashlib.sha256((copy / "pytorch_model.bin").read_bytes()).hexdigest()}
     assert found.fingerprint() is not None
 
@@ -298,8 +297,8 @@ class Exploit:
 
 def test_a_pickle_of_more_than_weights_is_refused_and_runs_nothing(tiny_mlm: Path, tmp_path: Path) -> None:
     copy = pickled(tiny_mlm, tmp_path / "copy", x=Exploit(tmp_path / "mark"))
-    with pytest.raises(InputError, match="cannot load the model") as caught:
-        load_encoder(str(copy))
+    with pytest.raises(InputError, match="cannot load the encoder") as caught:
+        load_model(str(copy))
     assert "\n" not in str(caught.value)
     assert not (tmp_path / "mark").exists()
 
@@ -308,8 +307,8 @@ def test_a_broken_config_is_refused(tiny_mlm: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(tiny_mlm, tmp_path / "copy")
     config = json.loads((copy / "config.json").read_text())
     (copy / "config.json").write_text(json.dumps({**config, "model_type": "unheard-of"}))
-    with pytest.raises(InputError, match="cannot load the model"):
-        load_encoder(str(copy))
+    with pytest.raises(InputError, match="cannot load the encoder"):
+        load_model(str(copy))
     (copy / "config.json").write_text("{")
-    with pytest.raises(InputError, match="cannot load the model"):
-        load_encoder(str(copy))
+    with pytest.raises(InputError, match="cannot load the encoder"):
+        load_model(str(copy))

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from trainers.evaluation.files import whole_file
+from trainers.files import whole_file
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_a_killed_writer_leaves_the_old_file_and_the_next_one_clears_its_draft(t
     path = tmp_path / "sts.json"
     path.write_text("old")
     code = (
-        "import os, sys; from pathlib import Path; from trainers.evaluation.files import whole_file\n"
+        "import os, sys; from pathlib import Path; from trainers.files import whole_file\n"
         "with whole_file(Path(sys.argv[1])) as stream: stream.write(b'half'); stream.flush(); os.kill(os.getpid(), 9)"
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9

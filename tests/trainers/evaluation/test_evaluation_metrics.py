@@ -1,13 +1,11 @@
-"""Correlations against SciPy and by hand, AUC against scikit-learn, aggregations with known answers."""
+"""Correlations against SciPy and by hand, AUC by hand, aggregations with known answers."""
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
-from sklearn.metrics import roc_auc_score
 
 from trainers.evaluation.metrics import aggregate, auc, pearson, ranks, score, spearman
 
@@ -35,11 +33,6 @@ def test_correlations_equal_scipy(pairs: list[tuple[int, int]]) -> None:
         assert pearson(x, y) == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-12)
 
 
-def test_pearson_equals_numpy_on_many_numbers() -> None:
-    x, y = np.random.default_rng(0).normal(size=(2, 500))
-    assert pearson(x, x + y) == pytest.approx(np.corrcoef(x, x + y)[0, 1], abs=1e-12)
-
-
 def test_a_constant_list_has_no_correlation_even_when_its_mean_is_rounded() -> None:
     assert score([1.0, 2.0, 3.0], [0.1, 0.1, 0.1]).spearman is None
     assert pearson([1.0, 2.0, 3.0], [0.1, 0.1, 0.1]) is None
@@ -58,14 +51,8 @@ def test_auc_with_ties_by_hand() -> None:
     assert auc([1, 1, 0], [3, 2, 1]) == 1.0
 
 
-@settings(deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 1), FEW), min_size=1, max_size=40))
-def test_auc_equals_scikit_learn(rows: list[tuple[int, int]]) -> None:
-    gold, predicted = zip(*rows, strict=True)
-    if len(set(gold)) == 1:
-        assert auc(gold, predicted) is None
-    else:
-        assert auc(gold, predicted) == pytest.approx(roc_auc_score(gold, predicted), abs=1e-12)
+def test_auc_without_positives_or_negatives_is_undefined() -> None:
+    assert auc([1, 1], [0.1, 0.2]) is None
 
 
 @pytest.mark.parametrize(("gold", "message"), [([0, 2], "0 or 1"), ([0, 1, 1], "same length")])

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,9 @@ import pytest
 
 from pipelines.console import call
 from trainers.cli import app
-from trainers.evaluation.leakage import find_leaks, find_leaks_by_suite, leaks_of, normalised
+from trainers.embedding.vectors import Vectors
+from trainers.evaluation.leakage import find_leaks, leaks_of, normalised
 from trainers.evaluation.task import Result
-from trainers.evaluation.vectors import Vectors
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,12 @@ class Texts:
 
     def score(self, vectors: Vectors, seed: int) -> Result:
         return Result({})
+
+
+def leaks(run: Path, tasks: list[Any]) -> Any:  # noqa: ANN401 - a `Leakage` whose counts are by set
+    """Return the counts of one suite by set, and the notes."""
+    found = find_leaks(run, {"": tasks})
+    return found and replace(found, counts={name: count for (_, name), count in found.counts.items()})
 
 
 TASK = Texts("stsb", ("The cat sleeps.", "the  cat sleeps", "A dog eats!", "A man sings."))
@@ -93,14 +99,12 @@ def test_case_spaces_and_punctuation_are_of_no_account(one: str, other: str, sam
 
 
 def test_distinct_texts_are_counted_once() -> None:
-    found = leaks_of(["THE CAT SLEEPS", "the cat sleeps", "a dog eats"], [TASK])
-    assert found.counts == {"stsb": (2, 3)}
-    assert found.notes == ()
+    assert leaks_of(["THE CAT SLEEPS", "the cat sleeps", "a dog eats"], {"": [TASK]}) == {("", "stsb"): (2, 3)}
 
 
 def test_every_set_has_its_own_count() -> None:
-    found = leaks_of(["one"], [Texts("a", ("One", "two")), Texts("b", ("two",)), Texts("empty", ())])
-    assert found.counts == {"a": (1, 2), "b": (0, 1), "empty": (0, 0)}
+    sets = [Texts("a", ("One", "two")), Texts("b", ("two",)), Texts("empty", ())]
+    assert leaks_of(["one"], {"": sets}) == {("", "a"): (1, 2), ("", "b"): (0, 1), ("", "empty"): (0, 0)}
 
 
 def test_a_run_on_pairs_has_seen_both_views_and_the_original(tiny_mlm: Path, tmp_path: Path) -> None:
@@ -112,7 +116,7 @@ def test_a_run_on_pairs_has_seen_both_views_and_the_original(tiny_mlm: Path, tmp
     ]
     write_pairs(tmp_path / "data" / "pairs.arrow", rows * 3)
     train("contrastive", "--views", "data/pairs.arrow", "--encoder", tiny_mlm, "--out", "run")
-    found = find_leaks(Path("run"), [TASK, Texts("other", ("the old cat sleeps", "nothing"))])
+    found = leaks(Path("run"), [TASK, Texts("other", ("the old cat sleeps", "nothing"))])
     assert found is not None
     assert found.counts == {"stsb": (3, 3), "other": (1, 2)}
     assert found.notes == ()
@@ -128,7 +132,7 @@ def trained(tiny_mlm: Path, tmp_path: Path) -> Path:
 
 
 def test_a_run_on_sentences_has_seen_them(trained: Path) -> None:
-    found = find_leaks(trained, [TASK])
+    found = leaks(trained, [TASK])
     assert found is not None
     assert found.counts == {"stsb": (1, 3)}
 
@@ -141,7 +145,7 @@ def test_the_training_text_is_found_beside_the_run_from_another_directory(
     # Another text of the same name lies here: it is not the one.
     (elsewhere / "sentences.txt").write_text("a dog eats\na man sings\n", encoding="utf-8")
     monkeypatch.chdir(elsewhere)
-    found = find_leaks(trained, [TASK])
+    found = leaks(trained, [TASK])
     assert found is not None
     assert found.counts == {"stsb": (1, 3)}
 
@@ -149,7 +153,7 @@ def test_the_training_text_is_found_beside_the_run_from_another_directory(
 def test_a_training_text_that_changed_gives_a_note_and_no_number(trained: Path, tmp_path: Path) -> None:
     with (tmp_path / "sentences.txt").open("a", encoding="utf-8") as file:
         file.write("a dog eats\n")
-    found = find_leaks(trained, [TASK])
+    found = leaks(trained, [TASK])
     assert found is not None
     assert found.counts == {}
     assert found.notes == (f"the training text of {trained} (sentences.txt) is not looked at: it has changed since",)
@@ -157,7 +161,7 @@ def test_a_training_text_that_changed_gives_a_note_and_no_number(trained: Path, 
 
 def test_a_training_text_that_is_gone_gives_a_note_and_no_number(trained: Path, tmp_path: Path) -> None:
     (tmp_path / "sentences.txt").unlink()
-    found = find_leaks(trained, [TASK])
+    found = leaks(trained, [TASK])
     assert found is not None
     assert found.counts == {}
     (note,) = found.notes
@@ -170,29 +174,29 @@ def test_a_run_that_began_from_another_has_seen_that_ones_text_too(trained: Path
     ]
     write_pairs(tmp_path / "pairs.arrow", rows * 2)
     train("contrastive", "--views", "pairs.arrow", "--encoder", trained, "--out", "second")
-    found = find_leaks(Path("second"), [TASK])
+    found = leaks(Path("second"), [TASK])
     assert found is not None
     assert found.counts == {"stsb": (2, 3)}
     (tmp_path / "sentences.txt").unlink()
-    partly = find_leaks(Path("second"), [TASK])
+    partly = leaks(Path("second"), [TASK])
     assert partly is not None
     assert partly.counts == {"stsb": (1, 3)}
     assert len(partly.notes) == 1
 
 
 def test_several_suites_share_one_reading_and_keep_their_sets_apart(trained: Path) -> None:
-    found = find_leaks_by_suite(trained, {"sts": [TASK], "other": [Texts("stsb", ("a man sings",))]})
+    found = find_leaks(trained, {"sts": [TASK], "other": [Texts("stsb", ("a man sings",))]})
     assert found is not None
-    assert {suite: leakage.counts["stsb"] for suite, leakage in found.items()} == {"sts": (1, 3), "other": (0, 1)}
+    assert found.counts == {("sts", "stsb"): (1, 3), ("other", "stsb"): (0, 1)}
 
 
 def test_random_strings_are_drawn_again(tmp_path: Path) -> None:
-    from trainers.data.kinds import Wanted, read_examples
+    from trainers.data.kinds import DataOptions, read_examples
 
-    examples, where = read_examples(Wanted(random_strings=50), ("random",), 7)
+    examples, where = read_examples(DataOptions(random_strings=50), ("random",), 7)
     recipe: dict[str, Any] = {"command": "mirror", "seed": 7, "twinviews": {"data_xxh64": examples.digest()}, **where}
     (tmp_path / "recipe.json").write_text(json.dumps(recipe))
-    found = find_leaks(tmp_path, [Texts("strings", (examples.texts[3].upper(), "no such string"))])
+    found = leaks(tmp_path, [Texts("strings", (examples.texts[3].upper(), "no such string"))])
     assert found is not None
     assert found.counts == {"strings": (1, 2)}
 
@@ -201,16 +205,16 @@ def test_random_strings_are_drawn_again(tmp_path: Path) -> None:
 def test_what_has_no_record_of_a_training_is_unknown(contents: str | None, tmp_path: Path) -> None:
     if contents is not None:
         (tmp_path / "recipe.json").write_text(contents)
-    assert find_leaks(tmp_path, [TASK]) is None
+    assert leaks(tmp_path, [TASK]) is None
 
 
 def test_counting_loads_no_torch(trained: Path) -> None:
     code = (
         "import sys; from pathlib import Path\n"
         "from trainers.evaluation.leakage import find_leaks\n"
-        "from trainers.evaluation.local import read_sample\n"
-        f"found = find_leaks(Path({str(trained)!r}), [read_sample()])\n"
-        "assert found is not None and found.counts['sample'][1] > 100\n"
+        "from trainers.evaluation.suites.sample import find\n"
+        f"found = find_leaks(Path({str(trained)!r}), {{'sample': find('')[0]}})\n"
+        "assert found is not None and found.counts['sample', 'sample'][1] > 100\n"
         "print('torch' in sys.modules)\n"
     )
     root = Path(__file__).parents[3]
@@ -224,8 +228,8 @@ def test_counting_loads_no_torch(trained: Path) -> None:
 def test_the_published_overlap_of_captions_and_sts_is_found(research_data: Path) -> None:
     import gzip
 
-    from trainers.evaluation.benchmarks import STS
-    from trainers.evaluation.local import read_local
+    from trainers.evaluation.pairs import read_pairs
+    from trainers.evaluation.suites.sts import STSB
 
     captions: list[str] = []
     for folder in ("parallel/multi30k", "corpora/multi30k-task2"):
@@ -233,9 +237,9 @@ def test_the_published_overlap_of_captions_and_sts_is_found(research_data: Path)
             captions += gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")
     if len(captions) < 149_000:
         pytest.skip("no captions beside the benchmarks")
-    stsb: Any = read_local(next(each for each in STS if each.name == "stsb"), research_data)
+    stsb: Any = read_pairs(STSB, str(research_data))
     sentences = list(stsb.texts())
-    (seen, distinct) = leaks_of(captions, [stsb]).counts["stsb"]
+    (seen, distinct) = leaks_of(captions, {"sts": [stsb]})["sts", "stsb"]
     assert distinct == len({normalised(text) for text in sentences})
     known = {normalised(text) for text in captions}
     # Counted over all 2,758 sentences it is what the data's own description says.

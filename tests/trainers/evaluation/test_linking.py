@@ -9,14 +9,11 @@ import pytest
 import yaml
 
 from pipelines.console import InputError
-from trainers.evaluation.linking import sets
-from trainers.evaluation.linking.corpora import CORPORA
-from trainers.evaluation.linking.mentions import Mention
-from trainers.evaluation.linking.names import Dictionary
-from trainers.evaluation.linking.sets import XL_BEL
-from trainers.evaluation.linking.task import LinkingSet
+from trainers.embedding.vectors import Vectors
+from trainers.evaluation.names import Dictionary
+from trainers.evaluation.pubtator import Mention
 from trainers.evaluation.suites import linking
-from trainers.evaluation.vectors import Vectors
+from trainers.evaluation.suites.linking import CORPORA, METRICS, XL_BEL, LinkingSet
 
 CARDS = Path(__file__).parents[3] / "data_cards"
 
@@ -34,7 +31,7 @@ DICTIONARY = Dictionary.of([(name, frozenset({name.upper()})) for name in NAMES]
 
 
 def table(*mentions: Mention) -> LinkingSet:
-    return LinkingSet("table", "Table", mentions, DICTIONARY, "here")
+    return LinkingSet(name="table", title="Table", source="here", mentions=mentions, dictionary=DICTIONARY)
 
 
 @pytest.mark.parametrize(
@@ -54,24 +51,24 @@ def test_a_mention_is_right_if_any_of_its_ids_is_among_the_nearest_names(
     angle: float, ids: set[str], first: float, fifth: float
 ) -> None:
     result = table(Mention(("m",), frozenset(ids))).score(on_circle({**NAMES, "m": angle}), 0)
-    assert result.figures == {"acc@1": first, "acc@5": fifth}
-    assert result.items is not None
-    assert result.items.predicted.tolist() == [first / 100]
-    assert result.items.statistic == "mean"
+    assert result.metrics == {"acc@1": first, "acc@5": fifth}
+    assert result.predictions is not None
+    assert result.predictions.predicted.tolist() == [first / 100]
+    assert result.predictions.statistic == "mean"
 
 
 def test_a_composite_mention_is_right_if_each_part_is() -> None:
     vectors = on_circle({**NAMES, "a": 1, "b": 31, "c": 58})
     ids = frozenset({"N0", "N3"})
     both = table(Mention(("a", "b"), ids), Mention(("a", "c"), ids)).score(vectors, 0)
-    assert both.figures == {"acc@1": 50, "acc@5": 100}
-    assert table(Mention(("a", "c"), frozenset({"N0"}))).score(vectors, 0).figures["acc@5"] == 0
+    assert both.metrics == {"acc@1": 50, "acc@5": 100}
+    assert table(Mention(("a", "c"), frozenset({"N0"}))).score(vectors, 0).metrics["acc@5"] == 0
 
 
 def test_the_first_of_two_equally_near_names_counts() -> None:
     vectors = on_circle({**NAMES, "m": 5})
-    assert table(Mention(("m",), frozenset({"N0"}))).score(vectors, 0).figures["acc@1"] == 100
-    assert table(Mention(("m",), frozenset({"N1"}))).score(vectors, 0).figures["acc@1"] == 0
+    assert table(Mention(("m",), frozenset({"N0"}))).score(vectors, 0).metrics["acc@1"] == 100
+    assert table(Mention(("m",), frozenset({"N1"}))).score(vectors, 0).metrics["acc@1"] == 0
 
 
 def test_parts_hold_the_dot_product_the_new_mentions_and_the_groups() -> None:
@@ -82,13 +79,21 @@ def test_parts_hold_the_dot_product_the_new_mentions_and_the_groups() -> None:
         Mention(("m",), frozenset({"N4"}), "fi"),
     )
     result = given.score(vectors, 0)
-    assert result.figures == {"acc@1": pytest.approx(200 / 3), "acc@5": 100}
+    assert result.metrics == {"acc@1": pytest.approx(200 / 3), "acc@5": 100}
     assert result.parts["dot product"]["acc@1"] == pytest.approx(100 / 3)
     assert result.parts["not in the dictionary"] == {"acc@1": 50, "acc@5": 100}
     assert result.parts["de"] == {"acc@1": 100, "acc@5": 100}
     assert result.parts["fi"]["acc@1"] == 50
     known = table(Mention(("n2",), frozenset({"N2"}))).score(vectors, 0)
     assert known.parts["not in the dictionary"] == {"acc@1": None, "acc@5": None}
+
+
+def test_sparse_vectors_are_not_linked() -> None:
+    from scipy.sparse import csr_matrix
+
+    dense = on_circle({**NAMES, "m": 1})
+    sparse = Vectors(dense.rows, csr_matrix(dense.matrix))
+    assert table(Mention(("m",), frozenset({"N0"}))).score(sparse, 0).metrics == dict.fromkeys(METRICS)
 
 
 def test_texts_and_checksum_are_of_names_and_mentions() -> None:
@@ -253,7 +258,7 @@ def test_xl_bel_is_one_set_with_a_part_per_language(tmp_path: Path, monkeypatch:
         (folder / f"{code}_1k_test_query.txt").write_text("".join(f"C{i}|C0||{code}{i}\n" for i in range(1000)))
     _, missing = linking.find(str(tmp_path))
     assert "umls_onto" in next(item for item in missing if item.name == "xl-bel").reason
-    monkeypatch.setattr(sets, "ONTOLOGY", ("names.txt", 3))
+    monkeypatch.setattr(linking, "ONTOLOGY", ("names.txt", 3))
     (folder / "names.txt").write_text("C0||zero\nC1||One\nC2||One\n")
     ((found,), _) = linking.find(str(tmp_path))
     assert found.size == 10000
@@ -316,9 +321,9 @@ def test_the_cards_have_the_sizes_that_the_code_checks() -> None:
     assert cards["ncbi-disease"][0]["rows"] == ncbi.mentions
     assert cards["bc5cdr"][0]["rows"] == disease.mentions + chemical.mentions
     assert cards["bc5cdr"][0]["subsets"] == {"disease": disease.mentions, "chemical": chemical.mentions}
-    assert cards["xl-bel"][0]["rows"] == sets.XL_BEL_QUERIES * len(XL_BEL)
-    assert cards["ncbi-disease-chen"][0]["rows"] == sets.CHEN[1]
-    assert cards["cometa"][0]["rows"] == sets.COMETA[2]
+    assert cards["xl-bel"][0]["rows"] == linking.XL_BEL_QUERIES * len(XL_BEL)
+    assert cards["ncbi-disease-chen"][0]["rows"] == linking.CHEN[1]
+    assert cards["cometa"][0]["rows"] == linking.COMETA[2]
     for corpus in CORPORA:
         text = cards[
             corpus.name.replace("-disease", "").replace("-chemical", "") if "bc5" in corpus.name else corpus.name

@@ -8,18 +8,18 @@ from pathlib import Path
 import pytest
 
 from pipelines.console import InputError
-from trainers.evaluation.linking.abbreviations import abbreviations, written_out
-from trainers.evaluation.linking.mentions import (
+from trainers.evaluation.names import Dictionary, lower, read_cometa, read_concepts, read_ctd, read_names, read_queries
+from trainers.evaluation.pubtator import (
     Annotation,
     Document,
     Mention,
-    read_cometa,
-    read_concepts,
+    abbreviations,
+    bare,
+    concepts,
     read_pubtator,
-    read_queries,
     resolved,
+    written_out,
 )
-from trainers.evaluation.linking.names import Dictionary, bare, concepts, lower, read_ctd, read_names
 
 DISEASES = {"SpecificDisease", "CompositeMention"}
 

@@ -1,4 +1,4 @@
-"""MTEB: its result files from our scores, and our encoders behind its protocol."""
+"""MTEB: its result files from our scores, and a run's directory as its model."""
 
 from __future__ import annotations
 
@@ -11,16 +11,14 @@ import numpy as np
 import pytest
 import typer
 
-from pipelines.console import InputError, MissingExtraError, call
+from pipelines.console import call
 from trainers.baselines.function import as_encoder
-from trainers.baselines.tfidf import Tfidf
+from trainers.embedding.model import load_model
 from trainers.evaluation.cli import evaluate
 from trainers.evaluation.discovery import load_suite
-from trainers.evaluation.encoder import load_encoder
-from trainers.evaluation.mteb import TASKS, MtebEncoder, model_meta
+from trainers.evaluation.mteb import TASKS, model_meta
 
 has_mteb = pytest.mark.skipif(importlib.util.find_spec("mteb") is None, reason="needs the extra eval")
-BATCHES = [{"text": ["a cat", "the dog runs"]}, {"text": ["a cat"]}]
 
 
 def letters(texts: list[str]) -> list[list[float]]:
@@ -87,51 +85,30 @@ def test_mteb_reads_the_result_files(results: Path) -> None:
 
 
 @has_mteb
-def test_mteb_takes_an_encoder_as_a_model_and_gives_its_score(tiny_mlm: Path, sentences: list[str]) -> None:
+def test_mteb_takes_a_directory_as_a_model_and_gives_its_score(
+    tiny_mlm: Path, sentences: list[str], tmp_path: Path
+) -> None:
     from datasets import Dataset
     from mteb.evaluate import evaluate as run
     from mteb.mocks.mock_tasks import MockSTSTask
-    from mteb.models import EncoderProtocol
     from scipy.stats import spearmanr
+    from sentence_transformers import SentenceTransformer
 
-    encoder = load_encoder(str(tiny_mlm), pooling="mean")
-    model = MtebEncoder(encoder)
-    assert isinstance(model, EncoderProtocol)
+    encoder = load_model(str(tiny_mlm), pooling="mean")
+    encoder.model.save_pretrained(str(tmp_path / "run"))
     task = MockSTSTask()
     one, two, gold = sentences[:30], sentences[7:37], [float(row % 6) for row in range(30)]
     rows = Dataset.from_dict({"sentence1": one, "sentence2": two, "score": gold})
     task.dataset, task.data_loaded = {"test": rows}, True
     task.load_data = lambda **_: None  # type: ignore[method-assign, assignment]
-    (found,) = run(model, task, cache=None).task_results
+    (found,) = run(SentenceTransformer(str(tmp_path / "run")), task, cache=None).task_results
     a, b = encoder.encode(one).astype(float), encoder.encode(two).astype(float)
     cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     assert found.get_score() == pytest.approx(spearmanr(gold, cosine).statistic, abs=0.01)
 
 
-def test_an_encoder_gives_a_row_per_text_of_all_batches() -> None:
-    model = MtebEncoder(as_encoder(letters))
-    vectors = model.encode(BATCHES, task_metadata=None, hf_split="test", hf_subset="default")
-    assert vectors.tolist() == letters(["a cat", "the dog runs", "a cat"])
-    assert model.similarity_pairwise(vectors[:2], vectors[1:]).tolist() == pytest.approx([1 / 10**0.5] * 2)
-    assert model.similarity(vectors, vectors[:1]).shape == (3, 1)
-    assert model.similarity(np.zeros((1, 3)), vectors).tolist() == [[0, 0, 0]]
-
-
-def test_what_mteb_cannot_use_is_refused() -> None:
-    with pytest.raises(InputError, match="a batch with image and no text"):
-        MtebEncoder(as_encoder(letters)).encode([{"image": ["x"]}])
-    with pytest.raises(InputError, match="tfidf has sparse vectors"):
-        MtebEncoder(Tfidf()).encode(BATCHES)
-
-
 def test_a_models_card_names_what_is_known(tiny_mlm: Path) -> None:
-    card = model_meta(load_encoder(str(tiny_mlm), pooling="mean"))
+    card = model_meta(load_model(str(tiny_mlm), pooling="mean"))
     assert card["name"] == "no_model_name/tiny"
     assert (card["embed_dim"], card["max_tokens"], card["framework"]) == (16, 32, ["PyTorch"])
     assert model_meta(as_encoder(letters))["revision"] == "no_revision_available"
-
-
-@pytest.mark.skipif(importlib.util.find_spec("mteb") is not None, reason="the extra eval is there")
-def test_without_mteb_its_model_card_names_the_extra() -> None:
-    with pytest.raises(MissingExtraError, match=r"pip install 'twinviews\[eval\]'"):
-        _ = MtebEncoder(as_encoder(letters)).mteb_model_meta

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from trainers.evaluation.search import MARGIN, nearest, norms, score_blocks, unit
 
@@ -69,16 +68,6 @@ def test_a_zero_query_takes_the_first_keys_and_few_keys_are_all_found() -> None:
     assert nearest(keys[:2], keys[:0], 5).shape == (2, 0)
 
 
-@pytest.mark.parametrize("similarity", ["cosine", "dot"])
-def test_sparse_vectors_give_what_dense_ones_give(similarity: str) -> None:
-    rng = np.random.default_rng(2)
-    dense = rng.normal(size=(90, 30)).astype(np.float32) * (rng.random((90, 30)) < 0.2)
-    queries, keys = dense[:20].astype(np.float32), dense[20:].astype(np.float32)
-    how = "dot" if similarity == "dot" else "cosine"
-    expected = nearest(queries, keys, 4, how)
-    assert nearest(csr_matrix(queries), csr_matrix(keys), 4, how).tolist() == expected.tolist()
-
-
 def test_a_block_holds_no_more_scores_than_asked_for_and_blocks_cover_all_queries() -> None:
     rng = np.random.default_rng(3)
     queries, keys = rng.normal(size=(100, 8)).astype(np.float32), rng.normal(size=(40, 8)).astype(np.float32)
@@ -92,10 +81,7 @@ def test_a_block_holds_no_more_scores_than_asked_for_and_blocks_cover_all_querie
 
 def test_unit_rows_have_length_one_and_a_zero_row_stays() -> None:
     matrix = np.array([[3, 4], [0, 0]], np.float32)
-    np.testing.assert_allclose(np.asarray(unit(matrix)), [[0.6, 0.8], [0, 0]], atol=1e-7)
-    sparse = unit(csr_matrix(matrix))
-    assert not isinstance(sparse, np.ndarray)
-    np.testing.assert_allclose(sparse.toarray(), [[0.6, 0.8], [0, 0]], atol=1e-7)
+    np.testing.assert_allclose(unit(matrix), [[0.6, 0.8], [0, 0]], atol=1e-7)
 
 
 @pytest.mark.gpu

@@ -14,13 +14,13 @@ import pytest
 import typer
 
 from pipelines.console import InputError, call
+from trainers.embedding.vectors import Vectors
 from trainers.evaluation import suites
 from trainers.evaluation.cli import evaluate
 from trainers.evaluation.discovery import expanded, suite_names, summary
 from trainers.evaluation.report import rows
 from trainers.evaluation.suite import SetScores, Suite, SuiteScores, evaluate_suites, find_suites
-from trainers.evaluation.task import SEED, Items, Missing, Result
-from trainers.evaluation.vectors import Vectors
+from trainers.evaluation.task import SEED, Missing, Predictions, Result
 
 SUITE = '''"""The lengths of lines: how many are even."""
 
@@ -29,7 +29,7 @@ import numpy as np
 from tests.trainers.evaluation.test_suites import Lengths
 from trainers.evaluation.task import Missing
 
-FIGURES = ("even",)
+METRICS = ("even",)
 COUNTED = 2
 
 def find(data):
@@ -68,7 +68,7 @@ class Lengths:
 
     def score(self, vectors: Vectors, seed: int) -> Result:
         even = (np.asarray(vectors.of(self.lines))[:, 0] % 2 == 0).astype(np.float64)
-        return Result({"even": 100 * even.mean(), "seed": float(seed)}, Items("mean", np.ones_like(even), even))
+        return Result({"even": 100 * even.mean(), "seed": float(seed)}, Predictions("mean", np.ones_like(even), even))
 
 
 def suite(name: str, *tasks: Lengths, expected: int = 0, missing: tuple[Missing, ...] = ()) -> Suite:
@@ -133,7 +133,7 @@ def test_a_text_that_several_suites_share_is_encoded_once() -> None:
     assert found.distinct_texts == 4
     assert [scores.distinct_texts for scores in found.suites] == [3, 4]
     assert (sum(done["texts"]), sum(done["sets"])) == (4, 3)
-    figures = [item.result.figures for scores in found.suites for item in scores.sets]
+    figures = [item.result.metrics for scores in found.suites for item in scores.sets]
     assert [item["even"] for item in figures] == pytest.approx([100 / 3, 200 / 3, 100 / 3])
     assert {item["seed"] for item in figures} == {5.0}
 

@@ -18,10 +18,10 @@ import pytest
 from pipelines.console import TwinviewsError
 from trainers.baselines.function import as_encoder
 from trainers.baselines.tfidf import Tfidf
-from trainers.evaluation import cache
-from trainers.evaluation.cache import CachedEncoder, cache_folder, cached
-from trainers.evaluation.encoder import load_encoder
-from trainers.evaluation.vectors import Advance, still
+from trainers.embedding import cache
+from trainers.embedding.cache import CachedEncoder, cache_folder, cached
+from trainers.embedding.model import load_model
+from trainers.embedding.vectors import Advance, still
 
 TEXTS = ["a cat", "the dog runs", "the old man", "a"]
 NAME = "0123456789abcdef0123456789abcdef"
@@ -64,7 +64,7 @@ def test_a_text_is_encoded_once_over_several_evaluations(tmp_path: Path) -> None
 
 
 def test_a_real_models_vectors_are_the_same_from_the_disk(tiny_mlm: Path, sentences: list[str], tmp_path: Path) -> None:
-    encoder = load_encoder(str(tiny_mlm), pooling="mean")
+    encoder = load_model(str(tiny_mlm), pooling="mean")
     kept = cached(encoder, tmp_path)
     made, read = kept.encode(sentences), cached(encoder, tmp_path).encode(sentences)
     assert np.array_equal(made, read)
@@ -75,26 +75,26 @@ def test_a_real_models_vectors_are_the_same_from_the_disk(tiny_mlm: Path, senten
 
 def test_whatever_changes_a_vector_changes_the_identity(tiny_mlm: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(tiny_mlm, tmp_path / "copy")
-    usual = load_encoder(str(copy), pooling="mean").fingerprint()
-    assert usual == load_encoder(str(copy), pooling="mean", batch_size=2).fingerprint()
-    assert usual == load_encoder(str(tiny_mlm), pooling="mean").fingerprint()
+    usual = load_model(str(copy), pooling="mean").fingerprint()
+    assert usual == load_model(str(copy), pooling="mean", batch_size=2).fingerprint()
+    assert usual == load_model(str(tiny_mlm), pooling="mean").fingerprint()
     others = [
-        load_encoder(str(copy), pooling="cls").fingerprint(),
-        load_encoder(str(copy), pooling="mean", precision="bf16").fingerprint(),
+        load_model(str(copy), pooling="cls").fingerprint(),
+        load_model(str(copy), pooling="mean", precision="bf16").fingerprint(),
     ]
-    encoder = load_encoder(str(copy), pooling="mean")
+    encoder = load_model(str(copy), pooling="mean")
     encoder.model.max_seq_length = 7
     others.append(encoder.fingerprint())
     tokenizer = json.loads((copy / "tokenizer.json").read_text())
     tokenizer["normalizer"] = None
     (copy / "tokenizer.json").write_text(json.dumps(tokenizer))
-    others.append(load_encoder(str(copy), pooling="mean").fingerprint())
+    others.append(load_model(str(copy), pooling="mean").fingerprint())
     shutil.copy(tiny_mlm / "tokenizer.json", copy)
-    assert load_encoder(str(copy), pooling="mean").fingerprint() == usual
+    assert load_model(str(copy), pooling="mean").fingerprint() == usual
     weights = bytearray((copy / "model.safetensors").read_bytes())
     weights[-1] ^= 1
     (copy / "model.safetensors").write_bytes(weights)
-    others.append(load_encoder(str(copy), pooling="mean").fingerprint())
+    others.append(load_model(str(copy), pooling="mean").fingerprint())
     assert len({usual, *others}) == 1 + len(others)
 
 
@@ -184,7 +184,7 @@ def test_processes_that_write_at_once_leave_whole_shards(tmp_path: Path) -> None
     script = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
         "from tests.trainers.evaluation.test_vector_cache import Counting;"
-        "from trainers.evaluation.cache import cached;"
+        "from trainers.embedding.cache import cached;"
         "[cached(Counting(), Path(sys.argv[2])).encode([f'{sys.argv[3]} {i} {j}' for j in range(50)] + ['both'])"
         " for i in range(20)]"
     )

@@ -13,7 +13,7 @@ import pytest
 from pipelines.console import InputError
 from trainers.baselines.static import StaticEncoder, parts, resolve
 from trainers.baselines.word_vectors import read_word_vectors
-from trainers.evaluation.vectors import Vectors
+from trainers.embedding.vectors import Vectors
 
 GLOVE = """\
 the 1 0 0.5

@@ -2,19 +2,42 @@
 
 from __future__ import annotations
 
-from trainers.evaluation.benchmarks import Benchmark
-from trainers.evaluation.graded import GradedSet
-from trainers.evaluation.sources import read_all
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelines.console import InputError
+from trainers.evaluation.pairs import Benchmark, Pair, Pairs, checked_pair, read_all
+from trainers.evaluation.reading import columns, csv_rows, tsv_rows
 from trainers.evaluation.task import Missing
 
-FIGURES = ("all", "pearson", "mean", "pearson-mean")
+METRICS = ("all", "pearson", "mean", "pearson-mean")
 COUNTED = 3
+SIMILAR = {"DTORCD": "0", "NS": "0", "SS": "1", "HS": "1"}
+"""UKP ASPECT's labels as Reimers et al. 2019 join them: another topic or no similarity, some or high similarity."""
+
+
+def read_afs(subset: str, path: Path) -> Iterator[Pair]:
+    """Argument Facet Similarity: CSV, columns by the names in the header line; pairs without a grade are left out."""
+    names = ("sentence_1", "sentence_2", "regression_label")
+    for number, (*texts, grade) in columns(path, csv_rows(path, mangled=True), names):
+        if grade.strip():
+            yield checked_pair(path, number, texts, grade)
+
+
+def read_aspect(subset: str, path: Path) -> Iterator[Pair]:
+    """UKP ASPECT: topic, two sentences, label, separated by tabs, under a header; the pairs of one topic, `SIMILAR`."""
+    for number, (topic, *texts, label) in columns(path, tsv_rows(path), ("topic", "sentence_1", "sentence_2", "label")):
+        if topic != subset:
+            continue
+        if label not in SIMILAR:
+            raise InputError(f"{path} line {number}: the label {label!r} is none of {', '.join(SIMILAR)}")
+        yield checked_pair(path, number, texts, SIMILAR[label])
 
 
 def _topic(name: str, code: str) -> Benchmark:
     return Benchmark(
-        f"afs-{name.replace(' ', '-')}", f"AFS {name}", {name: 2000}, ("afs", "AFS", "downstream/AFS"), None,
-        "https://nlds.soe.ucsc.edu/node/44", f"ArgPairs_{code}.csv", layout="afs", exact=False,
+        f"afs-{name.replace(' ', '-')}", f"AFS {name}", {name: 2000}, ("afs", "AFS", "downstream/AFS"),
+        "https://nlds.soe.ucsc.edu/node/44", read_afs, f"ArgPairs_{code}.csv", exact=False,
     )  # fmt: skip
 
 
@@ -31,13 +54,13 @@ ASPECT = Benchmark(
         "Social networks": 124, "Solar energy": 124, "Stem cell research": 127, "Tissue engineering": 130,
         "Virtual reality": 130, "Wind power": 127,
     },
-    ("afs", "UKP_ASPECT", "ukp-aspect"), None, "https://tudatalib.ulb.tu-darmstadt.de/handle/tudatalib/1998",
-    "UKP_ASPECT.tsv", counted=False, layout="aspect",
+    ("afs", "UKP_ASPECT", "ukp-aspect"), "https://tudatalib.ulb.tu-darmstadt.de/handle/tudatalib/1998", read_aspect,
+    "UKP_ASPECT.tsv", counted=False,
     note="labels as 0 (DTORCD, NS) and 1 (SS, HS), as Reimers et al. 2019 join them; `mean` is over 28 topics",
 )  # fmt: skip
 BENCHMARKS = (*AFS, ASPECT)
 
 
-def find(data: str) -> tuple[list[GradedSet], list[Missing]]:
+def find(data: str) -> tuple[list[Pairs], list[Missing]]:
     """Read the sets from a folder; raises InputError for a malformed file or a wrong count."""
     return read_all(BENCHMARKS, data)

@@ -2,34 +2,57 @@
 
 from __future__ import annotations
 
-from trainers.evaluation.benchmarks import Benchmark
-from trainers.evaluation.graded import FIGURES as FIGURES
-from trainers.evaluation.graded import GradedSet
-from trainers.evaluation.sources import read_all
+from collections.abc import Iterator
+from pathlib import Path
+
+from trainers.evaluation.pairs import METRICS as METRICS
+from trainers.evaluation.pairs import Benchmark, Pair, Pairs, read_all
+from trainers.evaluation.suites.lexical import read_multi_simlex
 from trainers.evaluation.task import Missing
 
+AGREE = 1.2
+"""How far two languages' grades of a pair may be apart for it to be crossed: a fifth of the scale."""
 NOTE = "made of the aligned pairs as its authors describe it; their own files may differ in single pairs"
+SIZES = {"ENG-FRA": 1786, "ENG-CMN": 2919, "ENG-HEB": 2967, "FRA-CMN": 1801, "FRA-HEB": 2461, "CMN-HEB": 2698}
 
 
-def _pair(languages: str, pairs: int) -> Benchmark:
-    return Benchmark(
+def read_crossed(languages: str, scores: Path, words: Path) -> Iterator[Pair]:
+    """Yield the cross-lingual pairs of two languages, made of Multi-SimLex's aligned pairs as its authors make them.
+
+    Of each aligned pair both crossings are taken, the first word in one language with the second in the other; the
+    grade is the mean of both languages', and pairs on which these are more than `AGREE` apart are left out (Vulic et
+    al. 2020). A crossing that recurs is taken once.
+
+    Args:
+        languages: Two codes with a hyphen between them: ENG-FRA.
+        scores: As in `read_multi_simlex`.
+        words: As in `read_multi_simlex`.
+
+    Raises:
+        InputError: As in `read_multi_simlex`.
+    """
+    one, two = (read_multi_simlex(language, scores, words) for language in languages.split("-"))
+    seen: set[tuple[str, str]] = set()
+    for left, right in zip(one, two, strict=True):
+        if abs(left.gold - right.gold) > AGREE:
+            continue
+        for crossing in ((left.first, right.second), (left.second, right.first)):
+            if crossing not in seen:
+                seen.add(crossing)
+                yield Pair(*crossing, (left.gold + right.gold) / 2)
+
+
+BENCHMARKS = tuple(
+    Benchmark(
         f"multisimlex-{languages.lower()}", f"Multi-SimLex {languages}", {languages: pairs},
-        ("multi-simlex", "Multi-SimLex"), None, "https://multisimlex.com", "scores.csv",
-        beside=("translation.csv",), layout="crossed-simlex", note=NOTE,
-    )  # fmt: skip
-
-
-BENCHMARKS = (
-    _pair("ENG-FRA", 1786),
-    _pair("ENG-CMN", 2919),
-    _pair("ENG-HEB", 2967),
-    _pair("FRA-CMN", 1801),
-    _pair("FRA-HEB", 2461),
-    _pair("CMN-HEB", 2698),
-)
+        ("multi-simlex", "Multi-SimLex"), "https://multisimlex.com", read_crossed, "scores.csv", ("translation.csv",),
+        note=NOTE,
+    )
+    for languages, pairs in SIZES.items()
+)  # fmt: skip
 COUNTED = len(BENCHMARKS)
 
 
-def find(data: str) -> tuple[list[GradedSet], list[Missing]]:
+def find(data: str) -> tuple[list[Pairs], list[Missing]]:
     """Read the sets from a folder; raises InputError for a malformed file or a wrong count."""
     return read_all(BENCHMARKS, data)

@@ -2,15 +2,91 @@
 
 from __future__ import annotations
 
-from trainers.evaluation.benchmarks import STS
-from trainers.evaluation.graded import FIGURES as FIGURES
-from trainers.evaluation.graded import GradedSet
-from trainers.evaluation.sources import read_all
+from collections.abc import Iterator
+from pathlib import Path
+
+from pipelines.console import InputError
+from trainers.evaluation.pairs import METRICS as METRICS
+from trainers.evaluation.pairs import Benchmark, Pair, Pairs, checked_pair, read_all
+from trainers.evaluation.reading import columns, file_lines, tsv_rows
 from trainers.evaluation.task import Missing
 
-COUNTED = sum(benchmark.counted for benchmark in STS)
+SENTEVAL = "https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar"
+SEMEVAL = "http://ixa2.si.ehu.es/stswiki/images"
 
 
-def find(data: str) -> tuple[list[GradedSet], list[Missing]]:
+def read_gold(subset: str, texts: Path, gold: Path, *, rest: bool = False) -> Iterator[Pair]:
+    """Pairs separated by a tab, and grades line by line; an empty grade marks a candidate that never was graded.
+
+    With `rest`, the texts may go on after the last grade.
+    """
+    pairs, grades = file_lines(texts), file_lines(gold)
+    if len(pairs) < len(grades) or (len(pairs) > len(grades) and not rest):
+        raise InputError(f"{texts} has {len(pairs)} lines, {gold.name} has {len(grades)}: get the original files again")
+    for number, (pair, grade) in enumerate(zip(pairs, grades, strict=False), 1):
+        if grade.strip():
+            yield checked_pair(texts, number, pair.split("\t")[:2], grade)
+
+
+def read_stsb(subset: str, path: Path) -> Iterator[Pair]:
+    """STS-B: genre, file, year, id, score, two sentences, sometimes their sources; quotes are ordinary characters."""
+    for number, fields in tsv_rows(path):
+        yield checked_pair(path, number, fields[5:7], fields[4] if len(fields) > 4 else "")
+
+
+def read_sick(subset: str, path: Path) -> Iterator[Pair]:
+    """SICK: columns by the names in the header line."""
+    for number, (*texts, grade) in columns(path, tsv_rows(path), ("sentence_A", "sentence_B", "relatedness_score")):
+        yield checked_pair(path, number, texts, grade)
+
+
+def _year(year: int, original: str, archive: str, sizes: dict[str, int]) -> Benchmark:
+    return Benchmark(
+        f"sts{year}", f"STS{year}", sizes, (f"STS{year}-en-test", original), f"{SENTEVAL} or {SEMEVAL}/{archive}",
+        read_gold, hub=(f"sts{year}-sts", "test"), cased=True,
+    )  # fmt: skip
+
+
+def _stsb(name: str, title: str, split: str, hub_split: str, size: int, *, counted: bool) -> Benchmark:
+    return Benchmark(
+        name, title, {split: size}, ("stsbenchmark", "STSBenchmark", "STS-B"), f"{SEMEVAL}/4/48/Stsbenchmark.tar.gz",
+        read_stsb, f"sts-{split}.csv", hub=("stsbenchmark-sts", hub_split), counted=counted,
+    )  # fmt: skip
+
+
+STSB = _stsb("stsb", "STS-B", "test", "test", 1379, counted=True)
+STSB_TRAIN = _stsb("stsb-train", "STS-B train", "train", "train", 5749, counted=False)
+BENCHMARKS: tuple[Benchmark, ...] = (
+    _year(
+        12, "test-gold", "4/40/STS2012-en-test.zip",
+        {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
+    ),
+    # The fourth subset of 2013, SMT, has sentences that only the LDC may give out; the papers leave it out too.
+    _year(13, "test-gs", "2/2f/STS2013-en-test.zip", {"FNWN": 189, "headlines": 750, "OnWN": 561}),
+    _year(
+        14, "sts-en-test-gs-2014", "8/8c/STS2014-en-test.zip",
+        {"deft-forum": 450, "deft-news": 300, "headlines": 750, "images": 750, "OnWN": 750, "tweet-news": 750},
+    ),
+    _year(
+        15, "test_evaluation_task2a", "d/da/STS2015-en-test.zip",
+        {"answers-forums": 375, "answers-students": 750, "belief": 375, "headlines": 750, "images": 750},
+    ),
+    _year(
+        16, "sts2016-english-with-gs-v1.0", "9/98/STS2016-en-test.zip",
+        {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
+    ),
+    STSB,
+    # The Hub's copy joins train, trial and test, without a column that tells them apart: it is another test.
+    Benchmark(
+        "sickr", "SICK-R", {"test": 4927}, ("SICK",),
+        "http://alt.qcri.org/semeval2014/task1/data/uploads/sick_test_annotated.zip", read_sick,
+        "SICK_test_annotated.txt", hub=("sickr-sts", "test"), hub_rows=9927,
+    ),
+    _stsb("stsb-dev", "STS-B dev", "dev", "validation", 1500, counted=False),
+)  # fmt: skip
+COUNTED = sum(benchmark.counted for benchmark in BENCHMARKS)
+
+
+def find(data: str) -> tuple[list[Pairs], list[Missing]]:
     """Read the sets from a folder or the Hub; raises InputError for a malformed file or a wrong count."""
-    return read_all(STS, data)
+    return read_all(BENCHMARKS, data)

@@ -1,0 +1,539 @@
+"""Graded pairs: every format by hand, the published files if they are here, scores against SciPy and scikit-learn."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+from scipy.stats import pearsonr, spearmanr
+from sklearn.metrics import roc_auc_score
+
+from pipelines.console import InputError
+from trainers.embedding.vectors import Vectors
+from trainers.evaluation.pairs import AS_WRITTEN, METRICS, TOKENISED, Benchmark, Pair, Pairs, read_pairs
+from trainers.evaluation.reading import PARENTS
+from trainers.evaluation.suites import afs, lexical, lexical_crosslingual, qnli, sample, sts, sts_multilingual
+from trainers.evaluation.suites.sts_multilingual import read_scored_lines
+from trainers.evaluation.task import Missing
+
+SUITES = (sts, sts_multilingual, lexical, lexical_crosslingual, afs)
+BENCHMARKS = {item.name: item for suite in SUITES for item in suite.BENCHMARKS} | {"qnli": qnli.QNLI}
+YEAR = replace(BENCHMARKS["sts12"], sizes={"MSRpar": 2, "surprise.OnWN": 1})
+PUBLISHED = {
+    "sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927,
+    "stsb-dev": 1500,
+}  # fmt: skip
+SICK = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+QNLI = "index\tquestion\tsentence\tlabel\n"
+AFS = "regression_label,datasetId_1,postId_1,sentenceId_1,similarity,x,y,z,sentence_id,sentence_1,sentence_2\n"
+ASPECT = "topic\tsentence_1\tsentence_2\tlabel\n"
+SCORES = "ID,ENG 1,ENG 2,PoS,ENG,EST\n1,arm,leg,nouns,2.5,1.5\n2,zero,one,nouns,0.5,3\n"
+WORDS = 'ID,ENG 1,ENG 2,PoS,EST 1,EST 2\n2,zero,one,nouns,,"üks, ainus"\n1,arm,leg,nouns,käsi,jalg\n'
+
+
+def small(name: str, **sizes: int) -> Benchmark:
+    """Return a benchmark with so many pairs in its subsets; a hyphen in a name is written as two underscores."""
+    found = {subset.replace("__", "-"): size for subset, size in sizes.items()}
+    known = BENCHMARKS[name]
+    return replace(known, sizes=found, copies=tuple(replace(copy, sizes=found) for copy in known.copies))
+
+
+def write(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return folder
+
+
+def found(benchmark: Benchmark, data: Path | str) -> Pairs:
+    pairs = read_pairs(benchmark, str(data))
+    assert isinstance(pairs, Pairs), pairs
+    return pairs
+
+
+def year(folder: str = "STS12-en-test", prefix: str = "STS") -> dict[str, str | bytes]:
+    return {
+        f"{folder}/{prefix}.input.MSRpar.txt": 'a "b\tc\nnever\tgraded\nd\u2028e\tf\thttp://x\n',
+        f"{folder}/{prefix}.gs.MSRpar.txt": "4.5\n\n0\n",
+        f"{folder}/{prefix}.input.surprise.OnWN.txt": "g\th\r\n",
+        f"{folder}/{prefix}.gs.surprise.OnWN.txt": "2",
+    }
+
+
+FORMATS: dict[str, tuple[Benchmark, dict[str, str | bytes], list[tuple[str, str, float]]]] = {
+    "STS-B, columns five to seven without quoting": (
+        small("stsb", test=2),
+        {"stsbenchmark/sts-test.csv": 'main-news\tx\t2016\t1\t4.200\t"Quoted at one end\tIt said "no".\n'
+            "main-news\tx\t2016\t2\t0.0\tc\td\tsource\tsource\n"},
+        [('"Quoted at one end', 'It said "no".', 4.2), ("c", "d", 0.0)],
+    ),
+    "SICK, columns by name": (
+        small("sickr", test=1),
+        {"SICK/SICK_test_annotated.txt": f"{SICK}6\tNo boy\tA group\t3.3\tNEUTRAL\n"},
+        [("No boy", "A group", 3.3)],
+    ),
+    "a track whose grades lie in the folder beside": (
+        small("sts17-en-ar", ar__en=1),
+        {"STS2017.eval.v1.1/STS.input.track2.ar-en.txt": "one\twahid\n",
+         "STS2017.gs/STS.gs.track2.ar-en.txt": "4.5\n"},
+        [("one", "wahid", 4.5)],
+    ),
+    "a track from the extended collection": (
+        small("sts17-en-es", es__en=1), {"STS2017-extended/STS.es-en.txt": "uno\tone\t3.2\n"}, [("uno", "one", 3.2)],
+    ),
+    "a pair of languages of that collection": (
+        small("sts17-en-de", en__de=1), {"STS2017-extended/STS.en-de.txt": "one\teins\t5\n"}, [("one", "eins", 5.0)],
+    ),
+    "the Turkish track, of which the first pairs alone are graded": (
+        small("sts17-en-tr", tr__en=1),
+        {"sts17/STS.input.track6.tr-en.txt": "a\tb\nnever\tgraded\n", "sts17/STS.gs.track6.tr-en.txt": "2\n"},
+        [("a", "b", 2.0)],
+    ),
+    "translations in quotes": (
+        small("stsb-de", test=1),
+        {"sts/stsb-multi-mt/stsb-de-test.csv": '"Ein Kind, allein.","Sie sagte ""nein"".",2.5\n'},
+        [("Ein Kind, allein.", 'Sie sagte "nein".', 2.5)],
+    ),
+    "English crossed with translations, line by line": (
+        small("stsb-en-de", test=2),
+        {"stsb-multi-mt/stsb-en-test.csv": '"A girl, alone.",No.,2.5\nc,d,0\n',
+         "stsb-multi-mt/stsb-de-test.csv": "Ein Kind.,Nein.,2.5\ne,f,0\n"},
+        [("A girl, alone.", "Nein.", 2.5), ("c", "f", 0.0)],
+    ),
+    "QNLI, entailment is the positive": (
+        replace(qnli.QNLI, sizes={"": 2}),
+        {"glue/QNLI/dev.tsv": f'{QNLI}0\tWho?\tA "quoted one.\tentailment\n1\tWhen?\tIt rains.\tnot_entailment\n'},
+        [("Who?", 'A "quoted one.', 1.0), ("When?", "It rains.", 0.0)],
+    ),
+    "AFS, columns by name, without the ungraded": (
+        replace(afs.AFS[0], sizes={"gun control": 2}),
+        {"afs/ArgPairs_GC.csv": 
+            AFS + '3.5,1,2,3,4,,,,9,"Guns, again",Arms\n,1,2,3,4,,,,9,never,graded\n0,1,2,3,4,,,,9,a,b\n'},
+        [("Guns, again", "Arms", 3.5), ("a", "b", 0.0)],
+    ),
+    "UKP ASPECT, labels joined": (
+        replace(afs.ASPECT, sizes={"Drones": 3, "Gmo": 1}),
+        {"afs/UKP_ASPECT.tsv": f"{ASPECT}Drones\ta\tb\tNS\nDrones\tc\td\tHS\nGmo\te\tf\tDTORCD\nDrones\tg\th\tSS\n"},
+        [("a", "b", 0.0), ("c", "d", 1.0), ("g", "h", 1.0), ("e", "f", 0.0)],
+    ),
+    "SimLex-999, columns by name": (
+        small("simlex999", english=2),
+        {"simlex-999/SimLex-999.txt":
+            "word1\tword2\tPOS\tSimLex999\tconc\nold\tnew\tA\t1.58\t2\nsmart\twise\tA\t9.2\t1\n"},
+        [("old", "new", 1.58), ("smart", "wise", 9.2)],
+    ),
+    "Multi-SimLex, words and grades joined by their id": (
+        small("multisimlex-eng", ENG=2),
+        {"multi-simlex/scores.csv": SCORES, "multi-simlex/translation.csv": WORDS},
+        [("arm", "leg", 2.5), ("zero", "one", 0.5)],
+    ),
+    "the Estonian zero that table readers lose": (
+        small("multisimlex-est", EST=2),
+        {"multi-simlex/scores.csv": SCORES, "multi-simlex/translation.csv": WORDS},
+        [("käsi", "jalg", 1.5), ("null", "üks, ainus", 3.0)],
+    ),
+    # Pair 1 differs by 1.0, pair 2 by 2.5, pair 3 crosses as pair 1 does in one direction.
+    "crossed languages: the mean grade, without what they grade apart": (
+        replace(BENCHMARKS["multisimlex-eng-fra"], sizes={"ENG-EST": 3}),
+        {"multi-simlex/scores.csv": "ID,ENG,EST\n1,2.5,1.5\n2,0.5,3\n3,4,4\n",
+         "multi-simlex/translation.csv":
+            "ID,ENG 1,ENG 2,EST 1,EST 2\n1,arm,leg,käsi,jalg\n2,a,b,c,d\n3,arm,foot,pihk,jalg\n"},
+        [("arm", "jalg", 2.0), ("leg", "käsi", 2.0), ("foot", "pihk", 4.0)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_every_format_is_read_as_by_hand_gzipped_or_not(kind: str, tmp_path: Path) -> None:
+    benchmark, files, expected = FORMATS[kind]
+    read = found(benchmark, write(tmp_path, files))
+    assert [tuple(pair) for pairs in read.subsets.values() for pair in pairs] == expected
+    assert sorted(read.files) == sorted(Path(name).name for name in files)
+    if benchmark.file is not None:
+        for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
+            path.with_name(f"{path.name}.gz").write_bytes(gzip.compress(path.read_bytes()))
+            path.unlink()
+        again = found(benchmark, tmp_path)
+        assert (again.subsets, again.sha256()) == (read.subsets, read.sha256())
+
+
+def test_a_year_skips_ungraded_lines_and_keeps_quotes_and_odd_characters(tmp_path: Path) -> None:
+    read = found(YEAR, write(tmp_path, year()))
+    assert read.subsets == {
+        "MSRpar": (Pair('a "b', "c", 4.5), Pair("d\u2028e", "f", 0.0)), "OnWN": (Pair("g", "h", 2.0),),
+    }  # fmt: skip
+    assert read.counted
+
+
+@pytest.mark.parametrize("parent", PARENTS)
+@pytest.mark.parametrize("folder", YEAR.folders)
+def test_the_usual_places_are_searched(tmp_path: Path, parent: str, folder: str) -> None:
+    (tmp_path / YEAR.folders[0]).mkdir()  # an empty folder does not hide a complete one
+    write(tmp_path / parent, year(folder, "STS2016" if folder == "test-gold" else "STS"))
+    assert found(YEAR, tmp_path).size == 3
+
+
+def test_what_is_missing_says_what_and_where_from(tmp_path: Path) -> None:
+    absent = read_pairs(YEAR, str(tmp_path))
+    assert f"STS12: no folder STS12-en-test or test-gold below {tmp_path}; to be had from http" in str(absent)
+    (write(tmp_path, year()) / "STS12-en-test" / "STS.gs.MSRpar.txt").unlink()
+    assert "lacks STS.gs.MSRpar.txt" in str(read_pairs(YEAR, str(tmp_path)))
+    assert "QNLIv2.zip" in str(read_pairs(qnli.QNLI, str(tmp_path)))
+
+
+def broken(name: str, files: dict[str, str | bytes], path: str, content: str | bytes, message: str) -> object:
+    return pytest.param(name, {**files, path: content}, message, id=f"{name}: {message[:40]}")
+
+
+SIMLEX = {"multi-simlex/scores.csv": SCORES, "multi-simlex/translation.csv": WORDS}
+GS, INPUT = "STS12-en-test/STS.gs.MSRpar.txt", "STS12-en-test/STS.input.MSRpar.txt"
+TRACK6 = {"sts17/STS.input.track6.tr-en.txt": "a\tb\nc\td\n"}
+CROSSED = {"stsb-multi-mt/stsb-en-test.csv": "a,b,2.5\nc,d,0\n"}
+TOPIC, FACETS, PAPER = "afs/ArgPairs_GC.csv", "afs/UKP_ASPECT.tsv", "qnli/dev.tsv"
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "message"),
+    [
+        broken("sts12", year(), GS, "4.5\n\n\n", r"STS12 MSRpar .*: 1 graded pairs, expected 2"),
+        broken("sts12", year(), GS, "4.5\n0\n", "3 lines, STS.gs.MSRpar.txt has 2"),
+        broken("sts12", year(), GS, "4.5\n\nhigh\n", "line 3: the score 'high' is no number"),
+        broken("sts12", year(), GS, "nan\n\n1\n", "line 1: the score 'nan' is no number"),
+        broken("sts12", year(), INPUT, "a\tb\n\t\nalone\n", r"line 3: expected two sentences, got \['alone'\]"),
+        broken("sts12", year(), INPUT, b"a\tb\nc\td\n\xe9\tf\n", r"no UTF-8 \(byte 8\)"),
+        broken("sickr", {}, "SICK/SICK_test_annotated.txt", "", "has no column sentence_A"),
+        broken("sickr", {}, "SICK/SICK_test_annotated.txt", "id\tone\n", "no column sentence_A.*first line is 'id,one"),
+        broken("sickr", {}, "SICK/SICK_test_annotated.txt", SICK + "6\tNo\tA\n", "line 2: 3 columns, its header has 5"),
+        broken("sts17-en-tr", TRACK6, "sts17/STS.gs.track6.tr-en.txt", "2\n1\n3\n", "has 2 lines, STS.gs.track6"),
+        broken("sts17-en-de", {}, "sts17/STS.en-de.txt", "a\tb\t5\n", "EN-DE en-de in .*: 1 graded .*, expected 250"),
+        broken("stsb-en-de", CROSSED, "stsb-multi-mt/stsb-de-test.csv", "a,b,2.5\ne,f,1\n", "line 2: expected two"),
+        broken("stsb-en-de", CROSSED, "stsb-multi-mt/stsb-de-test.csv", "a,b,2.5\n", "has 2 rows, .*test.csv has 1"),
+        broken("multisimlex-eng", SIMLEX, "multi-simlex/scores.csv", SCORES.replace(",ENG,EST", ",XXX,EST"),
+               "scores.csv has no column ENG"),
+        broken("multisimlex-eng", SIMLEX, "multi-simlex/translation.csv", WORDS.replace("1,arm", "3,arm"),
+               "scores.csv line 2: no pair '1' in translation.csv"),
+        broken("multisimlex-eng", SIMLEX, "multi-simlex/scores.csv", SCORES.replace("2,zero,one,nouns,0.5,3\n", ""),
+               "translation.csv line 2: no grade of pair '2'"),
+        broken("multisimlex-eng", SIMLEX, "multi-simlex/scores.csv", SCORES.replace("2.5", "high"),
+               "line 3: the score 'high' is no number"),
+        broken("multisimlex-eng", SIMLEX, "multi-simlex/translation.csv", WORDS.replace("arm", ""),
+               "line 3: expected two sentences, got"),
+        broken("multisimlex-eng", SIMLEX, "multi-simlex/scores.csv", SCORES.replace(",2.5,1.5", ",2.5"),
+               "line 2: 5 columns, its header has 6"),
+        broken("simlex999", {}, "simlex-999/SimLex-999.txt", "word1\tword2\tSimLex999\na\tb\t1\n",
+               "SimLex-999 english in .*: 1 graded pairs, expected 999"),
+        broken("afs-gun-control", {}, TOPIC, AFS.replace("sentence_2", "x") + "1,1,2,3,4,,,,9,a,b\n",
+               "has no column sentence_2"),
+        broken("afs-gun-control", {}, TOPIC, AFS + "1,a,b\n", "line 2: 3 columns, its header has 11"),
+        broken("afs-gun-control", {}, TOPIC, AFS + "high,1,2,3,4,,,,9,a,b\n", "line 2: the score 'high' is no number"),
+        broken("afs-gun-control", {}, TOPIC, "", "has no column sentence_1, sentence_2, regression_label"),
+        broken("afs-gun-control", {}, TOPIC, AFS, "AFS gun control .*: 0 graded pairs, expected 2000"),
+        broken("afs-gun-control", {}, TOPIC, AFS + "2,1,2,3,4,,,,9,a,b\n,1,2,3,4,,,,9,c,d\n", 
+               "1 graded .*, expected 2000"),
+        broken("afs-gun-control", {}, TOPIC, AFS + '1,1,2,3,4,,,,9,a,b\n1,1,2,3,4,,,,9,"c,d\n2,1,2,3,4,,,,9,e,f\n',
+               "line 3: broken quotes"),
+        broken("ukp-aspect", {}, FACETS, ASPECT + "Drones\ta\tb\tXX\n", "line 2: the label 'XX' is none of DTORCD, NS"),
+        broken("qnli", {}, PAPER, QNLI + "0\ta\tb\tentailment\n", "QNLI dev in .*: 1 graded pairs, expected 5463"),
+        broken("qnli", {}, PAPER, QNLI + "0\ta\tb\tmaybe\n", "line 2: the label 'maybe' is neither entailment nor"),
+        broken("qnli", {}, PAPER, QNLI + "0\t \tb\tentailment\n", "line 2: expected two sentences"),
+        broken("qnli", {}, PAPER, QNLI + "0\tWho?\tX\n", "line 2: 3 columns, its header has 4"),
+        broken("qnli", {}, PAPER, QNLI.replace("label", "gold") + "0\ta\tb\tentailment\n", "has no column label"),
+    ],
+)  # fmt: skip
+def test_other_files_are_refused_by_line_or_by_both_counts(
+    name: str, files: dict[str, str | bytes], message: str, tmp_path: Path
+) -> None:
+    benchmark = YEAR if name == "sts12" else BENCHMARKS[name]
+    if name == "sts17-en-tr":
+        benchmark = small(name, tr__en=1)
+    with pytest.raises(InputError, match=message):
+        read_pairs(benchmark, str(write(tmp_path, files)))
+
+
+def test_the_checksum_depends_on_the_pairs_not_on_the_layout(tmp_path: Path) -> None:
+    one = found(YEAR, write(tmp_path / "one", year())).sha256()
+    folder = write(tmp_path / "two", year("test-gold"))
+    assert found(YEAR, folder).sha256() == one
+    write(folder, {"test-gold/STS.gs.surprise.OnWN.txt": "3"})
+    assert found(YEAR, folder).sha256() != one
+    # As stored results have it: subset, grade and both texts, without a subset's name for QNLI.
+    assert next(iter(found(YEAR, tmp_path / "one").lines())) == 'MSRpar\t4.5\ta "b\tc\n'
+    _, files, _ = FORMATS["QNLI, entailment is the positive"]
+    read = found(replace(qnli.QNLI, sizes={"": 2}), write(tmp_path, files))
+    assert list(read.lines())[1] == "0\tWhen?\tIt rains.\n"
+
+
+def test_which_copy_of_the_text_was_read_is_noted(tmp_path: Path) -> None:
+    write(tmp_path, year())
+    assert found(YEAR, tmp_path).note == AS_WRITTEN
+    write(tmp_path, {INPUT: "a b .\tc\nx\ty\nd e .\tf\n"})
+    assert found(YEAR, tmp_path).note == TOKENISED
+
+
+def test_another_distribution_is_read_where_the_first_is_absent(tmp_path: Path) -> None:
+    other = replace(YEAR, sizes={"x": 2}, folders=("one-file",), file="x.txt", read=read_scored_lines)
+    either = replace(YEAR, sizes={"x": 2}, folders=("two-files",), copies=(other,))
+    write(tmp_path, {"one-file/x.txt": "a\tb\t1.5\nc\td\t2\n"})
+    read = found(either, tmp_path)
+    assert (read.subsets["x"], read.title) == ((Pair("a", "b", 1.5), Pair("c", "d", 2.0)), "STS12")
+    write(tmp_path, {"two-files/STS.input.x.txt": "e\tf\ng\th\n", "two-files/STS.gs.x.txt": "1\n2\n"})
+    assert found(either, tmp_path).subsets["x"][0] == Pair("e", "f", 1.0)
+    (tmp_path / "two-files" / "STS.gs.x.txt").unlink()
+    (tmp_path / "one-file" / "x.txt").unlink()
+    assert "two-files lacks STS.gs.x.txt" in str(read_pairs(either, str(tmp_path)))
+
+
+def test_of_a_rounded_size_another_number_is_remarked_and_not_averaged(tmp_path: Path) -> None:
+    write(tmp_path, {TOPIC: AFS + "3.5,1,2,3,4,,,,9,a,b\n1,1,2,3,4,,,,9,c,d\n"})
+    few = found(afs.AFS[0], tmp_path)
+    assert few.note == "2 graded pairs in this copy, the papers speak of 2000: not averaged"
+    assert not few.counted
+    whole = found(replace(afs.AFS[0], sizes={"gun control": 2}), tmp_path)
+    assert (whole.counted, whole.note) == (True, None)
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
+def test_mangled_quotes_are_put_right_in_either_encoding(tmp_path: Path, encoding: str) -> None:
+    text = AFS + "1,1,2,3,4,,,,9,It\x89\xdb\xaas \x89\xdb\xcfold\x89\xdb\x9d,caf\u00e9\n"
+    write(tmp_path, {TOPIC: text.encode(encoding)})
+    (pair,) = found(replace(afs.AFS[0], sizes={"gun control": 1}), tmp_path).subsets["gun control"]
+    assert (pair.first, pair.second) == ("It\u2019s \u201cold\u201d", "caf\u00e9")
+
+
+SETS = {
+    "sts": ["STS12", "STS13", "STS14", "STS15", "STS16", "STS-B", "SICK-R"],
+    "sts_multilingual": [
+        f"STS17 {two}" for two in ("EN-EN", "ES-ES", "AR-AR", "EN-AR", "EN-DE", "EN-TR", "EN-ES", "EN-FR")
+    ],
+    "lexical": [f"Multi-SimLex {code}" for code in ("ENG", "FRA", "EST", "ARA", "CMN", "RUS", "SPA", "POL")],
+    "lexical_crosslingual": [
+        f"Multi-SimLex {two}" for two in ("ENG-FRA", "ENG-CMN", "ENG-HEB", "FRA-CMN", "FRA-HEB", "CMN-HEB")
+    ],
+    "afs": ["AFS gun control", "AFS gay marriage", "AFS death penalty"],
+}
+"""The columns of the papers' tables that are averaged."""
+
+
+@pytest.mark.parametrize("suite", SUITES, ids=lambda suite: suite.__name__.rpartition(".")[2])
+def test_the_average_is_over_the_columns_of_the_papers_tables(suite: object) -> None:
+    name = suite.__name__.rpartition(".")[2]  # type: ignore[attr-defined]
+    benchmarks = suite.BENCHMARKS  # type: ignore[attr-defined]
+    assert [item.title for item in benchmarks if item.counted] == SETS[name]
+    assert len(SETS[name]) == suite.COUNTED  # type: ignore[attr-defined]
+    assert len({item.name for item in benchmarks}) == len(benchmarks)
+    if name == "sts":
+        assert {benchmark.name: benchmark.pairs for benchmark in benchmarks} == PUBLISHED
+
+
+def test_the_bundled_sample_reads_and_is_not_called_a_benchmark() -> None:
+    ((bundled,), _) = sample.find("")
+    assert (bundled.size, bundled.source, bundled.counted) == (300, "bundled", False)
+    assert "no benchmark" in str(bundled.note)
+
+
+@pytest.mark.parametrize("suite", [*SUITES, qnli], ids=lambda suite: suite.__name__.rpartition(".")[2])
+def test_the_real_files_hold_the_published_counts(suite: object, research_data: Path) -> None:
+    known = {item.name: item for item in getattr(suite, "BENCHMARKS", (qnli.QNLI,))}
+    read, missing = suite.find(str(research_data))  # type: ignore[attr-defined]
+    assert {item.name: item.size for item in read if item.counted or known[item.name].exact} == {
+        item.name: known[item.name].pairs for item in read
+    }
+    assert len(read) + len(missing) == len(known)
+    assert all(item.where.startswith("http") for item in missing)
+    by_name = {item.name: item for item in read}
+    grades = {name: [pair.gold for pairs in item.subsets.values() for pair in pairs] for name, item in by_name.items()}
+    for name, values in grades.items():
+        top = {"simlex999": 10, "qnli": 1}.get(name, 6 if name.startswith("multisimlex") else 5)
+        assert (1 if name == "sickr" else 0) <= min(values) <= max(values) <= top
+    if suite is sts:
+        assert set(by_name) == set(PUBLISHED)
+        assert {item.note for item in read} == {TOKENISED, None}
+    if suite is sts_multilingual:
+        first = "A person is on a baseball team.", "A person is playing basketball on a team.", 2.4
+        assert by_name["sts17-en-en"].subsets["en-en"][0] == first
+    if suite is afs:
+        assert (sum(grades["ukp-aspect"]), len(by_name["ukp-aspect"].subsets)) == (841 + 460, 28)
+    if suite is qnli:
+        assert sum(grades["qnli"]) == 2702
+
+
+ROWS = [("a cat", "the cat", 4.5), ("a dog", "no dog", 1.0), ("one", "two", 0.0)]
+HUB = replace(BENCHMARKS["sts12"], sizes={"x": 2, "y": 1}, cased=False)
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder that stands in for an organisation on the Hub: one data set below it, test and validation split."""
+    import datasets
+
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    for split, rows in (("test", ROWS), ("validation", ROWS[:2])):
+        write_rows(tmp_path / "org" / "sts12-sts" / f"{split}.jsonl", rows)
+    return tmp_path / "org"
+
+
+def write_rows(path: Path, rows: object, names: tuple[str, ...] = ("sentence1", "sentence2", "score")) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [json.dumps(dict(zip(names, row, strict=True))) for row in rows]  # type: ignore[attr-defined]
+    path.write_text("\n".join(lines) + "\n")
+
+
+def configured(folder: Path, split: str, *names: str) -> None:
+    configs = "".join(
+        f"- config_name: {name}\n  data_files:\n  - split: {split}\n    path: {name}.jsonl\n" for name in names
+    )
+    (folder / "README.md").write_text(f"---\nconfigs:\n{configs}---\n")
+
+
+def test_a_copy_on_the_hub_is_read_whole_by_its_split_and_says_what_it_is(hub: Path) -> None:
+    whole = found(HUB, f"hf:{hub}")
+    assert whole.subsets == {"test": tuple(Pair(*row) for row in ROWS)}
+    assert (whole.whole, whole.counted) == (True, True)
+    assert whole.note == "no subset column in this copy: only `all`"
+    assert found(replace(HUB, cased=True), f"hf:{hub}").note == f"{whole.note}; {AS_WRITTEN}"
+    split = found(replace(HUB, sizes={"dev": 2}, hub=("sts12-sts", "validation")), f"hf:{hub}")
+    assert (split.size, split.whole) == (2, False)
+    extent = found(replace(HUB, sizes={"test": 2}, hub_rows=3), f"hf:{hub}")
+    assert not extent.counted
+    assert extent.note == "all 3 pairs, train and trial too, not the 2 of the test: not averaged"
+
+
+@pytest.mark.parametrize(
+    ("rows", "names", "message"),
+    [
+        ([("a", "b", 2.0), ("a", "b", None)], None, "row 1: the score None is no number"),
+        ([("a", "b", 2.0), (" ", "b", 1.0)], None, "row 1: expected two sentences, got ' ' and 'b'"),
+        ([("a", 1.0)], ("premise", "score"), "no sentence1, sentence2"),
+        ([("a", "b", 1.0)], None, "1 graded pairs, expected 3"),
+    ],
+)
+def test_a_row_or_a_column_that_is_not_there_is_named(
+    hub: Path, rows: object, names: tuple[str, ...] | None, message: str
+) -> None:
+    (hub / "sts12-sts" / "validation.jsonl").unlink()
+    write_rows(hub / "sts12-sts" / "test.jsonl", rows, names or ("sentence1", "sentence2", "score"))
+    with pytest.raises(InputError, match=message):
+        read_pairs(HUB, f"hf:{hub}")
+
+
+def test_a_configuration_is_read_and_its_grades_may_be_called_otherwise(hub: Path) -> None:
+    for language, grade in (("de", 1.5), ("fr", 2.5)):
+        rows = [(language, "b", grade)]
+        write_rows(hub / "many" / f"{language}.jsonl", rows, ("sentence1", "sentence2", "similarity_score"))
+    configured(hub / "many", "test", "de", "fr")
+    wanted = replace(HUB, sizes={"test": 1}, hub=("many", "test"), hub_config="fr", note="translated")
+    read = found(wanted, f"hf:{hub}")
+    assert read.subsets == {"test": (Pair("fr", "b", 2.5),)}
+    assert read.note == "translated"
+    assert isinstance(read_pairs(replace(wanted, hub_config="it"), f"hf:{hub}"), Missing)
+    absent = read_pairs(replace(HUB, hub=("sts13-sts", "test")), f"hf:{hub}")
+    assert f"cannot load {hub}/sts13-sts" in str(absent)
+    assert "not on the Hub in the form that is read" in str(read_pairs(lexical.BENCHMARKS[0], "hf:mteb"))
+
+
+@pytest.mark.parametrize("label", [0, -1])
+def test_the_hub_copy_of_qnli_is_the_same_set_and_has_labels(hub: Path, label: int) -> None:
+    benchmark, files, _ = FORMATS["QNLI, entailment is the positive"]
+    rows = [("Who?", 'A "quoted one.', label), ("When?", "It rains.", 1)]
+    write_rows(hub / "glue" / "qnli.jsonl", rows, ("question", "sentence", "label"))
+    configured(hub / "glue", "validation", "qnli")
+    if label == 0:
+        assert found(benchmark, f"hf:{hub}").sha256() == found(benchmark, write(hub, files)).sha256()
+    else:
+        with pytest.raises(InputError, match="row 0: the label -1 is none of 0, 1"):
+            read_pairs(benchmark, f"hf:{hub}")
+
+
+DRAW = np.random.default_rng(3)
+SIZES = {"one": 30, "two": 12}
+TEXTS = [f"text {number}" for number in range(20)]
+MATRIX = DRAW.normal(size=(20, 6)).astype(np.float32)
+VECTORS = Vectors({text: row for row, text in enumerate(TEXTS)}, MATRIX)
+
+
+def drawn(top: int = 6, **more: object) -> Pairs:
+    subsets = {
+        name: tuple(
+            Pair(TEXTS[int(a)], TEXTS[int(b)], float(DRAW.integers(0, top)))
+            for a, b in DRAW.integers(0, 20, size=(size, 2))
+        )
+        for name, size in SIZES.items()
+    }
+    return Pairs(name="x", title="X", source="here", subsets=subsets, **more)  # type: ignore[arg-type]
+
+
+def by_hand(item: Pairs) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return gold and cosines of each subset, written out in NumPy."""
+    unit = MATRIX.astype(float) / np.linalg.norm(MATRIX.astype(float), axis=1, keepdims=True)
+    rows = {text: unit[number] for number, text in enumerate(TEXTS)}
+    return {
+        name: (
+            np.array([pair.gold for pair in pairs]),
+            np.array([rows[pair.first] @ rows[pair.second] for pair in pairs]).round(12),
+        )
+        for name, pairs in item.subsets.items()
+    }
+
+
+def test_the_metrics_are_those_of_scipy_and_the_predictions_give_the_first_again() -> None:
+    item = drawn()
+    result = item.score(VECTORS, seed=1)
+    parts = by_hand(item)
+    rho = {name: 100 * spearmanr(*part).statistic for name, part in parts.items()}
+    r = {name: 100 * pearsonr(*part).statistic for name, part in parts.items()}
+    gold, predicted = (np.concatenate([part[side] for part in parts.values()]) for side in (0, 1))
+    expected = {
+        "all": 100 * spearmanr(gold, predicted).statistic,
+        "mean": (rho["one"] + rho["two"]) / 2,
+        "weighted": (30 * rho["one"] + 12 * rho["two"]) / 42,
+        "pearson": 100 * pearsonr(gold, predicted).statistic,
+        "pearson-mean": (r["one"] + r["two"]) / 2,
+        "pearson-weighted": (30 * r["one"] + 12 * r["two"]) / 42,
+    }
+    assert result.metrics == pytest.approx(expected, abs=1e-9)
+    assert tuple(result.metrics)[:4] == METRICS
+    assert {name: dict(part) for name, part in result.parts.items()} == {
+        name: pytest.approx({"spearman": rho[name], "pearson": r[name]}, abs=1e-9) for name in SIZES
+    }
+    assert result.predictions is not None
+    assert result.predictions.statistic == "spearman"
+    again = spearmanr(result.predictions.gold, result.predictions.predicted.round(12)).statistic
+    assert 100 * again == pytest.approx(result.metrics["all"], abs=1e-9)
+
+
+def test_a_set_without_subsets_has_one_figure_and_no_parts() -> None:
+    item = drawn()
+    joined = replace(
+        item, subsets={"test": tuple(pair for pairs in item.subsets.values() for pair in pairs)}, whole=True
+    )
+    result = joined.score(VECTORS, seed=1)
+    assert list(result.metrics) == ["all", "pearson"]
+    assert result.parts == {}
+    assert result.metrics["all"] == item.score(VECTORS, seed=1).metrics["all"]
+
+
+def test_binary_grades_give_the_area_under_the_curve() -> None:
+    item = drawn(2, statistic="auc")
+    result = item.score(VECTORS, seed=1)
+    gold, predicted = (np.concatenate([part[side] for part in by_hand(item).values()]) for side in (0, 1))
+    assert tuple(result.metrics) == qnli.METRICS
+    assert result.metrics["auc"] == pytest.approx(100 * roc_auc_score(gold, predicted), abs=0.2)
+    assert result.predictions is not None
+    assert result.predictions.statistic == "auc"
+    assert result.predictions.gold.tolist() == gold.tolist()
+
+
+def test_sparse_vectors_give_the_same_metrics_and_equal_ones_none() -> None:
+    item = drawn()
+    dense = np.where(np.abs(MATRIX) > 0.5, MATRIX, 0).astype(np.float32)
+    sparse = Vectors(VECTORS.rows, csr_matrix(dense))
+    assert item.score(sparse, 1).metrics == pytest.approx(item.score(Vectors(VECTORS.rows, dense), 1).metrics)
+    same = Vectors(VECTORS.rows, np.ones_like(MATRIX))
+    assert set(item.score(same, 1).metrics.values()) == {None}

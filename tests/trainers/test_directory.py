@@ -1,0 +1,160 @@
+"""A run's folder: what may be replaced, what is left alone, and one training in it at a time."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from pipelines.console import InputError, call
+from pipelines.lock import LOCK, locked_folder
+from trainers.cli import app
+from trainers.training.directory import MADE, RECIPE, claimed, is_finished
+
+Train = Callable[..., int]
+
+
+@pytest.fixture
+def train(text_file: Path, tiny_bert: Path) -> Train:
+    given = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--batch-size", 16, "--max-tokens", 24]
+
+    def run(*arguments: object) -> int:
+        return call(app, [str(argument) for argument in (*given, *arguments)])
+
+    return run
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+FOREIGN = {
+    "sentences": {"command": "ingest", "twinviews": "0.1.0", "source": ["a.txt"]},
+    "a list": [1, 2],
+    "a translation model's run": {"vocabulary_from": None, "batch_tokens": 9, "text": "0", "pairs": 1},
+}
+
+
+@pytest.mark.parametrize("flags", [["--overwrite"], []])
+@pytest.mark.parametrize("recipe", FOREIGN.values(), ids=FOREIGN)
+def test_folder_with_the_recipe_of_something_else_is_left_alone(
+    recipe: object, flags: list[str], train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / RECIPE).write_text(json.dumps(recipe))
+    (tmp_path / "data-00000.arrow").write_text("a year of sentences")
+    before = files(tmp_path)
+    assert train("--out", tmp_path, *flags) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert "its recipe.json is another command's: give another --out" in error
+    assert files(tmp_path) == before
+
+
+def test_overwriting_removes_what_the_run_made_and_nothing_else(train: Train, tmp_path: Path) -> None:
+    run, link = tmp_path / "run", tmp_path / "link"
+    assert train("--out", run) == 0
+    made = set(files(run))
+    (run / "notes.txt").write_text("mine")
+    (run / "2_thesis").mkdir()
+    (run / "2_thesis" / "thesis.tex").write_text("mine")
+    (tmp_path / "scores").mkdir()
+    (tmp_path / "scores" / "sts.json").write_text("elsewhere")
+    (run / "evaluation").symlink_to(tmp_path / "scores")
+    (run / "1_Pooling" / "stale.txt").write_text("of the run before")
+    link.symlink_to(run)
+    assert train("--out", link, "--overwrite", "--lr", 1e-3) == 0
+    assert set(files(run)) == made | {"notes.txt", "2_thesis/thesis.tex"}
+    assert json.loads((run / RECIPE).read_text())["lr"] == 1e-3
+    assert link.is_symlink()
+    assert (tmp_path / "scores" / "sts.json").read_text() == "elsewhere"
+    assert not (run / "evaluation").exists()
+
+
+def test_all_that_a_run_writes_is_known_as_such(train: Train, tmp_path: Path) -> None:
+    assert train("--out", tmp_path) == 0
+    assert {path.name for path in tmp_path.iterdir() if not any(map(path.match, MADE))} == {RECIPE}
+
+
+def test_run_cut_off_before_it_had_a_recipe_can_start(train: Train, tmp_path: Path) -> None:
+    (tmp_path / f"{RECIPE}.tmp").write_text('{"comm')
+    (tmp_path / LOCK).write_text('{"twinviews": {"pid": 1')
+    assert train("--out", tmp_path) == 0
+    assert not {f"{RECIPE}.tmp", LOCK} & {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("flags", [["--overwrite"], []])
+def test_second_training_is_refused_and_told_whose_the_first_is(
+    flags: list[str], train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = "import sys; from pathlib import Path; from pipelines.lock import locked_folder\n"
+    code += "with locked_folder(Path(sys.argv[1])):\n    print('held', flush=True)\n    sys.stdin.read()"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path / "run"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "held\n"
+    assert train("--out", tmp_path / "run", *flags) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert f"run is being written by another process (pid {holder.pid}: " in error
+    holder.kill()
+    holder.communicate()
+    assert train("--out", tmp_path / "run", *flags) == 0
+
+
+def test_lock_follows_no_symbolic_link(train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / LOCK).symlink_to(tmp_path / "thesis.tex")
+    assert train("--out", tmp_path / "run") == 2
+    assert capsys.readouterr().err.count("\n") == 1
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+
+
+def test_file_in_the_place_of_the_lock_is_kept(train: Train, tmp_path: Path) -> None:
+    (tmp_path / LOCK).write_text("mine")
+    assert train("--out", tmp_path) == 2
+    assert (tmp_path / LOCK).read_text() == "mine"
+
+
+def test_folder_that_changed_hands_meanwhile_is_not_taken(tmp_path: Path) -> None:
+    mine = {"command": "mirror", "lr": 1, "twinviews": {"data_xxh64": "0"}}
+    assert not is_finished(tmp_path, mine, overwrite=False, resume=False)
+    with claimed(tmp_path, {**mine, "lr": 2}, overwrite=False, resume=False):
+        pass
+    with pytest.raises(InputError, match="lr was 2, is now 1"), claimed(tmp_path, mine, overwrite=False, resume=False):
+        pass
+
+
+def test_working_folder_can_be_the_output(train: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with locked_folder(Path(".")):
+        assert [path.name for path in tmp_path.iterdir()] == [LOCK]
+    assert train("--out", ".") == 0
+    assert train("--out", ".", "--overwrite") == 0
+    assert (tmp_path / "modules.json").is_file()
+
+
+@pytest.mark.parametrize("done", [True, False])
+def test_leftovers_of_a_killed_run_are_cleared_by_the_same_command(
+    done: bool, train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert train("--out", tmp_path) == 0
+    whole = files(tmp_path)
+    if not done:
+        (tmp_path / "modules.json").unlink()
+    for name in (".saving-x/whole", "checkpoints/checkpoint-3"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "model.safetensors").write_text("half")
+    capsys.readouterr()
+    assert train("--out", tmp_path) == 0
+    assert ("is finished and of this very recipe" in capsys.readouterr().out) is done
+    left = files(tmp_path)
+    assert left.keys() == whole.keys()
+    assert left["model.safetensors"] == whole["model.safetensors"]
+    assert os.listdir(tmp_path).count("checkpoints") == 0

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from trainers.losses.geometry import MOST, geometry, isotropy, spread
+from trainers.training.trainer import collapse
+
+
+def plain(vectors: np.ndarray, *, paired: bool) -> dict[str, float]:
+    """The definitions, pair by pair."""
+    count, half = len(vectors), len(vectors) // 2
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    apart = [(i, j) for i in range(count) for j in range(count) if i != j and not (paired and abs(i - j) == half)]
+    found = {
+        "spread": np.sqrt(1 - np.linalg.norm(unit.mean(axis=0)) ** 2),
+        "uniformity": np.log(np.mean([np.exp(-2 * np.sum((unit[i] - unit[j]) ** 2)) for i, j in apart])),
+        "random_cosine": np.mean([unit[i] @ unit[j] for i, j in apart]),
+    }
+    if paired:
+        found["alignment"] = np.mean([np.sum((unit[i] - unit[half + i]) ** 2) for i in range(half)])
+    _, eigenvectors = np.linalg.eigh(unit.T @ unit)
+    sums = [sum(np.exp(sign * c @ v) for v in unit) for c in eigenvectors.T for sign in (1, -1)]
+    found["isotropy"] = min(sums) / max(sums)
+    return found
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("shape", [(24, 6), (8, 20), (6, 6)], ids=["more rows", "more dimensions", "square"])
+def test_geometry_is_what_its_definitions_say(shape: tuple[int, int], paired: bool) -> None:
+    vectors = np.random.default_rng(1).normal(loc=0.4, size=shape)
+    found = geometry(torch.tensor(vectors, dtype=torch.float32), paired=paired)
+    expected = plain(vectors, paired=paired)
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        assert found[name].item() == pytest.approx(value, abs=2e-5), name
+
+
+def test_geometry_does_not_depend_on_the_vectors_lengths() -> None:
+    vectors = torch.randn(12, 5, generator=torch.Generator().manual_seed(0))
+    longer = vectors * torch.arange(1, 13).unsqueeze(1)
+    for name, value in geometry(vectors, paired=True).items():
+        assert geometry(longer, paired=True)[name].item() == pytest.approx(value.item(), abs=1e-5), name
+
+
+def test_isotropy_is_one_for_directions_that_cancel_out_and_low_for_a_cone() -> None:
+    cross = torch.cat([torch.eye(4), -torch.eye(4)])
+    assert isotropy(cross).item() == pytest.approx(1, abs=1e-6)
+    cone = torch.tensor([1.0, 0, 0, 0]) + 0.01 * torch.eye(4)
+    assert isotropy(cone).item() == pytest.approx(np.exp(-2), abs=0.01)
+
+
+def test_of_a_large_batch_both_views_of_the_first_pairs_are_looked_at() -> None:
+    generator = torch.Generator().manual_seed(0)
+    first, second = torch.randn(MOST + 50, 4, generator=generator), torch.randn(MOST + 50, 4, generator=generator)
+    some = geometry(torch.cat([first[:MOST], second[:MOST]]), paired=True)
+    found = geometry(torch.cat([first, second]), paired=True)
+    assert found.pop("spread") == spread(torch.cat([first, second])) != some.pop("spread")
+    assert found == some
+
+
+@pytest.mark.parametrize(
+    ("entry", "start", "said"),
+    [
+        ({"spread": 0.049}, None, "spread 0.049"),
+        ({"spread": 0.051}, None, None),
+        ({"dev": 59.9}, 65.0, "dev score 59.90, untrained it was 65.00"),
+        ({"dev": 60.1}, 65.0, None),
+        ({"dev": 1.0}, None, None),
+        ({"spread": 0.5, "loss": 1.0}, 65.0, None),
+    ],
+)
+def test_collapse_is_a_spread_near_zero_or_a_score_clearly_below_the_start(
+    entry: dict[str, float], start: float | None, said: str | None
+) -> None:
+    found = collapse(entry, start)
+    assert found is None if said is None else said in (found or "")

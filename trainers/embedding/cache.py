@@ -1,0 +1,199 @@
+"""Vectors kept on disk by model and text, so that suites and later evaluations do not encode a text again."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from uuid import uuid4
+
+import numpy as np
+import xxhash
+
+from pipelines.console import note
+from trainers.embedding.vectors import Advance, Matrix, TextEncoder, check, still
+from trainers.files import clear_drafts, read_arrays, whole_file
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+LIMIT = 8 * 1024**3
+"""Most bytes that all models' vectors take; those not used for the longest time go first."""
+CHUNK = 4096
+"""Texts in a shard: what an interrupted evaluation loses at most."""
+MARKER = "twinviews-vectors.txt"
+"""Lies in every folder of a model's vectors: what has none is not ours, wherever --cache points."""
+_KEY = 16
+_SHARD = re.compile(r"[0-9a-f]{32}\.npz")
+
+
+def cache_folder() -> Path:
+    """Return the usual place: `twinviews/vectors` below XDG_CACHE_HOME, or below `~/.cache`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
+
+
+@runtime_checkable
+class Identified(Protocol):
+    """An encoder of which it is known what decides its vectors."""
+
+    def fingerprint(self) -> str | None:
+        """Return a hash of all that decides the vectors, None if it is not known."""
+
+
+def cached(encoder: TextEncoder, folder: Path, limit: int = LIMIT) -> TextEncoder:
+    """Return the encoder with its vectors kept in `folder`; as it is where its vectors could be another's.
+
+    A function can do anything, and TF-IDF's vectors depend on the texts beside: neither is kept.
+    """
+    identity = encoder.fingerprint() if isinstance(encoder, Identified) else None
+    return encoder if identity is None else CachedEncoder(encoder, folder / identity, limit)
+
+
+@dataclass(slots=True)
+class CachedEncoder:
+    """An encoder that looks a text up before it encodes it.
+
+    Shards are written whole under a name of their own and never changed, so that processes cannot harm each other; one
+    that cannot be read is left out.
+    """
+
+    encoder: TextEncoder
+    folder: Path
+    limit: int = LIMIT
+    found: int = 0
+    _writable: bool = True
+
+    @property
+    def name(self) -> str:
+        """The encoder's."""
+        return self.encoder.name
+
+    @property
+    def title(self) -> str:
+        """The encoder's."""
+        return self.encoder.title
+
+    def card(self) -> dict[str, Any]:
+        """Return the encoder's card; a vector is the same from the disk."""
+        return self.encoder.card()
+
+    def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
+        """Return the texts' vectors (texts, d), float32; `advance` hears of those on disk at once.
+
+        Raises:
+            InputError: The encoder gives no row per text.
+            TwinviewsError: It gives NaN or infinity.
+        """
+        keys = [xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass")) for text in texts]
+        places: dict[bytes, list[int]] = {}
+        for row, key in enumerate(keys):
+            places.setdefault(key, []).append(row)
+        matrix = self._read(places, len(texts))
+        self.found = len(texts) - sum(map(len, places.values()))
+        advance(self.found)
+        # Texts of like length in a shard: they are in few batches, with little padding.
+        left = sorted((rows[0] for rows in places.values()), key=lambda row: -len(texts[row]))
+        for start in range(0, len(left), CHUNK):
+            rows = left[start : start + CHUNK]
+            chunk = [texts[row] for row in rows]
+            new = self.encoder.encode(chunk, advance)
+            check(new, chunk, self.name)
+            if not isinstance(new, np.ndarray):
+                return self.encoder.encode(texts)
+            matrix = np.empty((len(texts), new.shape[1]), np.float32) if matrix is None else matrix
+            for row, vector in zip(rows, new, strict=True):
+                matrix[places[keys[row]]] = vector
+            self._write([keys[row] for row in rows], new)
+        return self.encoder.encode([]) if matrix is None else matrix
+
+    def _read(self, places: dict[bytes, list[int]], texts: int) -> NDArray[np.float32] | None:
+        """Fill in what the shards have and take it out of `places`; None if that is nothing."""
+        matrix: NDArray[np.float32] | None = None
+        clear_drafts(self.folder)
+        for path in _shards(self.folder):
+            shard = _read_shard(path)
+            if shard is None:
+                continue
+            known, vectors = shard
+            if matrix is not None and matrix.shape[1] != vectors.shape[1]:
+                continue
+            for number in range(len(vectors)):
+                rows = places.pop(known[_KEY * number : _KEY * (number + 1)], None)
+                if rows is not None:
+                    matrix = np.empty((texts, vectors.shape[1]), np.float32) if matrix is None else matrix
+                    matrix[rows] = vectors[number]
+        if matrix is not None:
+            self._touch()
+        return matrix
+
+    def _write(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
+        if not self._writable:
+            return
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            if not (self.folder / MARKER).exists():
+                (self.folder / MARKER).write_text("Vectors that `train evaluate` keeps, and may delete.\n")
+            with whole_file(self.folder / f"{uuid4().hex}.npz") as stream:
+                np.savez(stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False)
+            self._touch()
+            _make_room(self.folder, self.limit)
+        except OSError as error:
+            note(f"vectors are not kept in {self.folder} ({error.strerror}): --cache DIR or --no-cache")
+            self._writable = False
+
+    def _touch(self) -> None:
+        """Mark the model as used now: what is used is not cleared away."""
+        try:
+            os.utime(self.folder)
+        except OSError:  # of another user, or cleared away meanwhile: the mark is of use only, not needed
+            return
+
+
+def _read_shard(path: Path) -> tuple[bytes, NDArray[np.float32]] | None:
+    """Return a shard's keys, one after the other, and its vectors; None and a note if it is damaged."""
+    try:
+        stored = read_arrays(path)
+        keys, vectors = stored["keys"].tobytes(), stored["vectors"]
+        if vectors.ndim != 2 or vectors.dtype != np.float32 or len(keys) != _KEY * len(vectors):
+            raise ValueError(f"{vectors.dtype} of shape {vectors.shape}")
+        if not np.isfinite(vectors).all():
+            raise ValueError("NaN or infinity")
+    except FileNotFoundError:  # cleared away by another process
+        return None
+    except (ValueError, KeyError):
+        note(f"{path} is damaged and left out, its texts are encoded again: delete it")
+        return None
+    return keys, vectors
+
+
+def _shards(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*.npz") if _SHARD.fullmatch(path.name))
+
+
+def _make_room(folder: Path, limit: int) -> None:
+    """Delete other models' vectors, those not used for the longest time first, until all take at most `limit` bytes."""
+    models = [path for path in folder.parent.iterdir() if os.path.isfile(path / MARKER)]
+    models.sort(key=lambda path: path.stat().st_mtime)
+    sizes = {path: sum(shard.stat().st_size for shard in _shards(path)) for path in models}
+    total = sum(sizes.values())
+    for path, size in sizes.items():
+        if total <= limit:
+            return
+        if path != folder:
+            _clear(path)
+            total -= size
+
+
+def _clear(folder: Path) -> None:
+    """Delete a model's vectors, and their folder unless something else was put into it."""
+    with suppress(OSError):  # another process uses it, or clears it too
+        for shard in _shards(folder):
+            shard.unlink(missing_ok=True)
+        clear_drafts(folder)
+        if [path.name for path in folder.iterdir()] == [MARKER]:
+            (folder / MARKER).unlink()
+            folder.rmdir()

@@ -1,0 +1,247 @@
+"""Vectors of any sentence-transformers or transformers model, in batches of like length, and what decides them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from pipelines.console import InputError, note
+from trainers.embedding.vectors import Advance, check, still
+from trainers.encoders.loading import PADDED, load_encoder
+from trainers.encoders.location import PICKLE, first_line, locate, pickled, quiet
+from trainers.encoders.modules import POOLINGS, Pooling, is_padded, pooling_of
+from trainers.files import file_sha256
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from sentence_transformers import SentenceTransformer
+
+Precision = Literal["fp32", "bf16"]
+BATCH_SIZE = 256
+BATCH_TOKENS = 16_384
+CPU_BATCH_TOKENS = 2048
+"""Fewer on a processor, where a batch that stays in its caches is faster."""
+
+LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")
+"""Their versions can change a vector."""
+_BESIDE_WEIGHTS = (".json", ".txt", ".model", ".bpe", ".vocab")
+_POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """A loaded model, and what a reader of its scores must know about it.
+
+    Texts are packed into batches of at most `batch_size` texts and `batch_tokens` tokens, padding included.
+    `weights`: the sha256 of each file of weights, or the Hub's commit.
+    """
+
+    model: SentenceTransformer
+    name: str
+    pooling: str
+    precision: Precision
+    directory: Path | None
+    weights: Mapping[str, str]
+    batch_size: int = BATCH_SIZE
+    batch_tokens: int = BATCH_TOKENS
+
+    @property
+    def title(self) -> str:
+        """The model, how its vectors are made, and the number format."""
+        modules = [
+            kind
+            for kind, module in zip(self.modules, self.model, strict=True)
+            if kind not in _POOLING and getattr(module, "module_output_name", None) != "attention_mask"
+        ]
+        more = f", with {', '.join(modules)}" if modules else ""
+        return f"{self.name}, pooling {self.pooling}{more}, {self.precision}"
+
+    @property
+    def device(self) -> str:
+        """Where the model runs."""
+        return str(self.model.device)
+
+    @property
+    def modules(self) -> list[str]:
+        """Kinds of the model's modules, in the order in which every text goes through all of them."""
+        return [type(module).__name__ for module in self.model]
+
+    def card(self) -> dict[str, Any]:
+        """Return the model's name, parts and weights as JSON values."""
+        return {
+            "name": self.name,
+            "kind": "transformer",
+            "pooling": self.pooling,
+            "modules": self.modules,
+            "dimension": self.model.get_embedding_dimension(),
+            "max_tokens": self._width or self.model.max_seq_length,
+            "weights": dict(self.weights),
+            "fingerprint": self.fingerprint(),
+        }
+
+    def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
+        """Return the texts' vectors (texts, d), float32, not normalised; `advance` hears of every batch.
+
+        Raises:
+            TwinviewsError: The model gives vectors that are not finite.
+        """
+        import torch
+
+        device = self.model.device
+        vectors: NDArray[np.float32] | None = None
+        # Autocast off is still a context of its own: a model's own dtype then decides.
+        mixed = torch.autocast(device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
+        self.model.eval()
+        with torch.inference_mode(), mixed:
+            for rows in pack(self._lengths(texts), self.batch_size, self.batch_tokens):
+                batch = [texts[row] for row in rows]
+                features = {
+                    key: value.to(device) if torch.is_tensor(value) else value
+                    for key, value in self._features(batch).items()
+                }
+                output = self.model(features)["sentence_embedding"].float().cpu().numpy()
+                check(output, batch, self.name)
+                output = output[:, : self.model.truncate_dim]
+                if vectors is None:
+                    vectors = np.empty((len(texts), output.shape[1]), np.float32)
+                vectors[rows] = output
+                advance(len(rows))
+        return np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32) if vectors is None else vectors
+
+    def fingerprint(self) -> str | None:
+        """Return a hash of all that decides the vectors, 32 hex digits; None for a model whose weights are not known.
+
+        Batches are not part of it: they change the last bits alone.
+        """
+        if not self.weights:
+            return None
+        settings = {
+            "modules": [repr(module) for module in self.model],
+            "pooling": self.pooling,
+            "precision": self.precision,
+            "max_tokens": self.model.max_seq_length,
+            "prompt": self._prompt,
+            "truncate": self.model.truncate_dim,
+            "device": self.device.partition(":")[0],
+        }
+        libraries = {name: version(name) for name in LIBRARIES}
+        files = _beside_weights(self.directory) if self.directory else {}
+        known = {"weights": dict(self.weights), "files": files, "settings": settings, "libraries": libraries}
+        return hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:32]
+
+    @property
+    def _prompt(self) -> str | None:
+        return self.model.prompts[self.model.default_prompt_name] if self.model.default_prompt_name else None
+
+    def _features(self, batch: list[str]) -> dict[str, Any]:
+        sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
+        more: dict[str, Any] = {"processing_kwargs": {"text": sizes}} if self._width else {}
+        features: dict[str, Any] = self.model.preprocess(batch, prompt=self._prompt, **more)
+        return features
+
+    @property
+    def _width(self) -> int | None:
+        """Tokens that every text is padded to; None where padding has no part in the vectors."""
+        return self.model.max_seq_length or PADDED if is_padded(self.model) else None
+
+    def _lengths(self, texts: Sequence[str]) -> list[int]:
+        if self._width is not None:
+            return [self._width] * len(texts)
+        tokenizer = self.model.tokenizer
+        if not callable(tokenizer):  # static word vectors: nothing is padded
+            return [1 + len(text.split()) for text in texts]
+        if not texts:
+            return []
+        limit = self.model.max_seq_length
+        with quiet(), warnings.catch_warnings(action="ignore"):
+            ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
+        return [min(len(row), limit) if limit else len(row) for row in ids]
+
+
+def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator[list[int]]:
+    """Yield batches of row numbers, longest texts first, of at most `batch_size` rows and `batch_tokens` padded tokens.
+
+    A text longer than `batch_tokens` makes a batch of its own.
+    """
+    batch: list[int] = []
+    width = 0
+    # Longest first: a batch too large for the memory shows at once, not after an hour.
+    for row in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
+        if batch and (len(batch) == batch_size or width * (len(batch) + 1) > batch_tokens):
+            yield batch
+            batch = []
+        width = width if batch else lengths[row]
+        batch.append(row)
+    if batch:
+        yield batch
+
+
+def load_model(
+    name: str, *, pooling: Pooling | None = None, precision: Precision = "fp32", device: str = "auto",
+    batch_size: int = BATCH_SIZE, batch_tokens: int | None = None, max_tokens: int | None = None,
+) -> EmbeddingModel:  # fmt: skip
+    """Load a model as `load_encoder` does, to embed with it; `starter` is the bundled one unless it is a folder here.
+
+    Args:
+        name: As `load_encoder` has it.
+        pooling: As `load_encoder` has it.
+        precision: `bf16` runs the forward passes under bfloat16 autocast.
+        device: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
+        batch_size: Most texts in a batch.
+        batch_tokens: Most tokens in a batch, padding included; by the device if not given.
+        max_tokens: As `load_encoder` has it.
+
+    Raises:
+        InputError: No such model or device, or it cannot be loaded.
+    """
+    chosen = _usable(device)
+    source = locate(name)
+    if pooling is None and source.folder is not None and not (source.folder / "modules.json").exists():
+        note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
+    model = load_encoder(source, pooling=pooling, max_tokens=max_tokens, device=chosen)
+    tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
+    weights = _revision(model) if source.folder is None else _weights(source.folder)
+    return EmbeddingModel(model, name, pooling_of(model), precision, source.folder, weights, batch_size, tokens)
+
+
+def _usable(device: str) -> str | None:
+    """Return the device to ask for, None for the library's own choice; raises InputError if there is none here."""
+    if device == "auto":
+        return None
+    import torch
+
+    try:
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise InputError(f"--device {device} cannot be used here ({first_line(error)}): take auto or cpu") from None
+    return device
+
+
+def _weights(directory: Path) -> dict[str, str]:
+    """Return the sha256 of each weights file of a model; a run's intermediate checkpoints are not the model."""
+    names = [path.relative_to(directory) for path in sorted(directory.rglob("*.safetensors"))]
+    if pickled(directory):
+        names.append(Path(PICKLE))
+    return {str(name): file_sha256(directory / name) for name in names if "checkpoint" not in str(name)}
+
+
+def _revision(model: SentenceTransformer) -> dict[str, str]:
+    """Return the Hub's commit of a loaded model, if it is known."""
+    commit = getattr(getattr(model[0], "config", None), "_commit_hash", None)
+    return {"revision": str(commit)} if commit else {}
+
+
+def _beside_weights(directory: Path) -> dict[str, str]:
+    """Return the sha256 of a model's vocabulary and configuration."""
+    # A module's configuration is called config.json, or, of a CNN, cnn_config.json.
+    folders = [directory, *sorted({path.parent for path in directory.glob("*/*config.json")})]
+    paths = [path for folder in folders if "checkpoint" not in folder.name for path in sorted(folder.iterdir())]
+    return {str(path.relative_to(directory)): file_sha256(path) for path in paths if path.suffix in _BESIDE_WEIGHTS}

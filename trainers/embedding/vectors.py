@@ -1,0 +1,102 @@
+"""What an evaluation needs of an encoder, and the vectors of many texts, each distinct text encoded once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+
+import numpy as np
+
+from pipelines.console import InputError, TwinviewsError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from scipy.sparse import csr_matrix
+
+Matrix: TypeAlias = "NDArray[np.float32] | csr_matrix"
+"""One row per text: an array (texts, d), or a sparse matrix of that shape where most entries are zero."""
+
+Advance: TypeAlias = Callable[[int], None]
+"""Called with the number of texts done since it was last called."""
+
+
+def still(count: int) -> None:
+    """Report no progress."""
+
+
+class TextEncoder(Protocol):
+    """Anything that turns texts into vectors; `trainers.baselines.function.as_encoder` makes one of any function."""
+
+    @property
+    def name(self) -> str:
+        """The encoder as the user named it."""
+
+    @property
+    def title(self) -> str:
+        """One line that says exactly what was evaluated."""
+
+    def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
+        """Return one row per text, in their order; float32, finite, not normalised."""
+
+    def card(self) -> dict[str, Any]:
+        """Return the encoder's name, dimension, provenance and settings as JSON values; call it after `encode`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """The vectors of distinct texts: `rows` maps a text to its row of `matrix`."""
+
+    rows: Mapping[str, int]
+    matrix: Matrix
+
+    @classmethod
+    def encode(cls, encoder: TextEncoder, texts: Iterable[str], advance: Advance = still) -> Vectors:
+        """Encode every distinct text once.
+
+        Raises:
+            InputError: The encoder gives no matrix with a row per text.
+            TwinviewsError: It gives NaN or infinity.
+        """
+        distinct = list(dict.fromkeys(texts))
+        return cls({text: row for row, text in enumerate(distinct)}, checked(encoder, distinct, advance))
+
+    def of(self, texts: Sequence[str]) -> Matrix:
+        """Return the rows of `texts`, in their order, as often as they stand there."""
+        return self.matrix[[self.rows[text] for text in texts]]
+
+    def cosines(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+        """Return the cosine of each pair of texts; exactly 1 for two equal texts, 0 where a vector is zero."""
+        one, two = self.of(first).astype(np.float64), self.of(second).astype(np.float64)
+        dots, squares = _dots(one, two), _dots(one, one) * _dots(two, two)
+        return np.asarray(np.divide(dots, np.sqrt(squares), out=np.zeros_like(dots), where=squares > 0))
+
+
+def checked(encoder: TextEncoder, texts: Sequence[str], advance: Advance = still) -> Matrix:
+    """Return what an encoder gives for `texts`, if it is what `TextEncoder` promises; raises as `check` does."""
+    matrix = encoder.encode(texts, advance)
+    check(matrix, texts, encoder.name)
+    return matrix
+
+
+def check(matrix: Matrix, texts: Sequence[str], name: str) -> None:
+    """Raise unless `matrix` has a row per text and finite numbers.
+
+    Raises:
+        InputError: Another shape.
+        TwinviewsError: NaN or infinity.
+    """
+    if matrix.ndim != 2 or matrix.shape[0] != len(texts) or matrix.shape[1] == 0:
+        raise InputError(f"{name} gave an array of shape {matrix.shape} for {len(texts)} texts: one row each is needed")
+    rows = (
+        np.isfinite(matrix).all(axis=1) if isinstance(matrix, np.ndarray) else np.isfinite(matrix.sum(axis=1)).ravel()
+    )
+    if not rows.all():
+        text = texts[int(np.argmin(rows))]
+        raise TwinviewsError(f"{name} gives NaN or infinity, for one: {text[:60]!r}")
+
+
+def _dots(one: Any, two: Any) -> NDArray[np.float64]:  # noqa: ANN401 - an array or a sparse matrix
+    if isinstance(one, np.ndarray):
+        return np.asarray(np.einsum("ij,ij->i", one, two))
+    return np.asarray(one.multiply(two).sum(axis=1)).ravel()

@@ -1,0 +1,161 @@
+"""Token ids in, sentence vectors out: an encoder's batches, cut into groups of like length.
+
+A transformer's vectors do not depend on the other rows, and on a CPU most of a padded batch's time would go into
+padding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+from torch.nn import functional
+
+from pipelines.console import InputError
+from trainers.data.ragged import Ragged
+from trainers.encoders.modules import is_padded, pooling_at
+
+MASK = "[MASK]"
+"""How a mask is written in stored text, whatever the tokenizer's own token."""
+
+GROUP = 8
+"""Fewest sentences that are worth a forward pass of their own."""
+
+MOST_GROUPS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Some sentences of a batch: their row numbers (n,), mask (n, tokens) and features, as sentence-transformers' are.
+
+    The features hold `token_embeddings` (n, tokens, d), float32, as they are pooled.
+    """
+
+    rows: Tensor
+    mask: Tensor
+    features: dict[str, Any]
+
+    @property
+    def tokens(self) -> Tensor:
+        """The token vectors."""
+        vectors: Tensor = self.features["token_embeddings"]
+        return vectors
+
+
+def tokenize(
+    encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int, *, literal_mask: bool = False
+) -> Ragged:
+    """Return the ids of each text, special tokens included, cut at `max_tokens`.
+
+    A `[MASK]` in a text becomes the tokenizer's own mask token, unless `literal_mask` leaves it as written.
+
+    Raises:
+        InputError: A text has a mask and the tokenizer has no mask token.
+    """
+    tokenizer = encoder.tokenizer
+    if not literal_mask:
+        texts = [_with_own_mask(tokenizer, text) if MASK in text else text for text in texts]
+    rows: list[list[int]] = []
+    for start in range(0, len(texts), 10_000):
+        rows += tokenizer(
+            list(texts[start : start + 10_000]),
+            truncation=True,
+            max_length=max_tokens,
+            return_attention_mask=False,
+            return_token_type_ids=False,
+        )["input_ids"]
+    return Ragged.of(rows)
+
+
+def _with_own_mask(tokenizer: Any, text: str) -> str:  # noqa: ANN401 - transformers is untyped here
+    token = tokenizer.mask_token
+    if token is None:
+        raise InputError(f"{text[:60]!r} has a mask and the encoder's tokenizer no mask token: use other views")
+    return text if token == MASK else text.replace(MASK, token)
+
+
+def pad(encoder: SentenceTransformer, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
+    """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""
+    width = max(map(len, rows))
+    padding = encoder.tokenizer.pad_token_id
+    ids = torch.tensor([[*row, *[padding] * (width - len(row))] for row in rows])
+    lengths = torch.tensor([len(row) for row in rows])
+    return {"input_ids": ids, "attention_mask": (torch.arange(width) < lengths[:, None]).long()}
+
+
+def embed(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> Tensor:
+    """Return the sentence vectors (sentences, d), float32.
+
+    A sentence's vector does not depend on the others; padding has a part in the pooling `padded-mean` alone.
+
+    Args:
+        encoder: In training mode, with dropout; its modules all run.
+        input_ids: (sentences, tokens).
+        attention_mask: The same shape; 0 at padding, which is on the right.
+        max_tokens: Where padding counts, the width that every text is padded to.
+    """
+    features = {"sentence_embedding": pool(encoder, groups(encoder, input_ids, attention_mask, max_tokens))}
+    for module in list(encoder)[pooling_at(encoder) + 1 :]:
+        features = module(features)
+    return features["sentence_embedding"].float()
+
+
+def groups(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> list[Group]:
+    """Return the token vectors that are pooled, in groups of like length; the arguments are those of `embed`."""
+    if is_padded(encoder):
+        missing = (0, max_tokens - input_ids.shape[1])
+        input_ids = functional.pad(input_ids, missing, value=encoder.tokenizer.pad_token_id)
+        attention_mask = functional.pad(attention_mask, missing)
+        parts = [(torch.arange(len(input_ids), device=input_ids.device), max_tokens)]
+    else:
+        parts = by_length(attention_mask)
+    before = list(encoder)[: pooling_at(encoder)]
+    found = []
+    for rows, width in parts:
+        mask = attention_mask[rows, :width]
+        features = {"input_ids": input_ids[rows, :width], "attention_mask": mask}
+        for module in before:
+            features = module(features)
+            # Sums and means are float32 whatever is autocast.
+            features["token_embeddings"] = features["token_embeddings"].float()
+        found.append(Group(rows, mask, features))
+    return found
+
+
+def pool(encoder: SentenceTransformer, found: Sequence[Group]) -> Tensor:
+    """Return the sentences' pooled vectors (sentences, d), in the order of the batch."""
+    pooling = encoder[pooling_at(encoder)]
+    order = torch.cat([group.rows for group in found])
+    return torch.cat([pooling(dict(group.features))["sentence_embedding"] for group in found])[order.argsort()]
+
+
+def by_length(attention_mask: Tensor) -> list[tuple[Tensor, int]]:
+    """Split a batch into groups of like length: their row numbers and the width that holds them, no row left out.
+
+    A GPU takes the batch as one, since there the lengths would have to be waited for.
+    """
+    count, width = attention_mask.shape
+    if attention_mask.device.type != "cpu" or count < 2 * GROUP:
+        return [(torch.arange(count, device=attention_mask.device), width)]
+    lengths = attention_mask.sum(dim=1)
+    parts = lengths.argsort(stable=True).chunk(min(count // GROUP, MOST_GROUPS))
+    return [(rows, int(lengths[rows[-1]])) for rows in parts]
+
+
+@torch.no_grad()
+def encode(encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int, batch_size: int = 64) -> Tensor:
+    """Return the vectors (texts, d) of `texts`, float32, in evaluation mode; the encoder's mode is kept."""
+    mode, device = encoder.training, next(encoder.parameters()).device
+    encoder.eval()
+    ids = tokenize(encoder, texts, max_tokens)
+    vectors = []
+    for start in range(0, len(texts), batch_size):
+        batch = pad(encoder, [ids[row] for row in range(start, min(start + batch_size, len(texts)))])
+        moved = {name: tensor.to(device) for name, tensor in batch.items()}
+        vectors.append(embed(encoder, **moved, max_tokens=max_tokens).cpu())
+    encoder.train(mode)
+    return torch.cat(vectors)

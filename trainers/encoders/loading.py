@@ -1,0 +1,281 @@
+"""Encoders loaded as sentence-transformers' models in float32, repooled, and saved for its plain loader."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from pickle import UnpicklingError
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
+
+from pipelines.console import InputError, note
+from trainers.encoders.dropout import set_dropout
+from trainers.encoders.location import PICKLE, Source, first_line, hub_snapshot, locate, quiet, transformer_weights
+from trainers.encoders.modules import Parts, Pooling, assemble, parts_of, set_max_tokens
+from trainers.processes import is_first
+
+PADDED = 64
+"""Tokens that `padded-mean` pads and cuts every text to unless told otherwise, as in Mirror-BERT's evaluation."""
+
+UNREADABLE = (
+    OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError, EOFError, UnpicklingError,
+    SafetensorError,
+)  # fmt: skip
+"""What the libraries raise over files of a model that are damaged or of another kind."""
+SAVING = ".saving-"
+"""How the folder of an unfinished save begins."""
+
+
+def load_encoder(
+    name: str | Source | None,
+    *,
+    pooling: Pooling | None = None,
+    max_tokens: int | None = None,
+    device: str | None = None,
+) -> SentenceTransformer:
+    """Load a sentence-transformers directory or Hub name, or a plain transformers one (mean pooling by default).
+
+    Weights come from safetensors, or from the pytorch_model.bin of a directory that has nothing else, and are held in
+    float32; no code that came with a model is run, not even a pickle's.
+
+    Args:
+        name: Directory, Hub name, or None for the bundled starter.
+        pooling: Pool like this instead of what the model says; its other modules are left out, which a line says.
+        max_tokens: Cut texts at so many tokens, special ones included; as the model says if not given, but at `PADDED`
+            where `padded-mean` is asked for.
+        device: As torch names it; None is sentence-transformers' own choice.
+
+    Raises:
+        InputError: No such model, it cannot be loaded, or it does not go with the options.
+    """
+    encoder = _load(name if isinstance(name, Source) else locate(name), device)
+    if pooling is not None:
+        encoder = repooled(encoder, pooling)
+    if max_tokens is not None or pooling == "padded-mean":
+        limit = position_limit(encoder, max_tokens)
+        set_max_tokens(encoder, min(max_tokens or PADDED, limit))
+    return encoder
+
+
+def load_for_training(
+    source: Source, pooling: Pooling, max_tokens: int, *, dropout: float | None = None
+) -> SentenceTransformer:
+    """Load an encoder to be trained, on the CPU; its convolutions and the layers after its pooling come along.
+
+    The pooling is the one asked for, and a line says so if the directory's own is another. Without `dropout`, rates
+    stay as the encoder has them.
+
+    Raises:
+        InputError: It cannot be loaded, has modules that cannot be trained, or fewer positions than `max_tokens`.
+    """
+    kind, _ = next(iter(source.modules()), ("Transformer", ""))
+    if not kind.endswith("Transformer"):
+        raise InputError(f"{source.path} begins with {kind}, no transformer: it cannot be trained here")
+    _check_activations(source)
+    encoder = _load(source, "cpu")
+    parts = parts_of(encoder, source.name)
+    if parts.pooling != pooling and _has_modules(source) and is_first():
+        note(f"{source.name} was made for {parts.pooling} pooling and is trained with {pooling} (--pooling)")
+    encoder = _assembled(replace(parts, pooling=pooling), max_tokens)
+    if dropout is not None:
+        set_dropout(encoder[0].model, dropout)
+    return encoder
+
+
+def _assembled(parts: Parts, max_tokens: int) -> SentenceTransformer:
+    """Assemble an encoder that is saved for as many tokens as it has positions, unless padding counts."""
+    encoder = assemble(parts)
+    limit = position_limit(encoder, max_tokens)
+    own = encoder.max_seq_length or limit
+    set_max_tokens(encoder, max_tokens if parts.pooling == "padded-mean" else max(max_tokens, min(own, limit)))
+    pooler = getattr(encoder[0].model, "pooler", None)
+    if pooler is not None:
+        # Nothing here uses BERT's own pooler; it stays in the files so that others load them without a word.
+        pooler.requires_grad_(False)
+    return encoder
+
+
+def _has_modules(source: Source) -> bool:
+    folder = source.folder or hub_snapshot(source.path)
+    return folder is not None and (folder / "modules.json").is_file()
+
+
+def _load(source: Source, device: str | None) -> SentenceTransformer:
+    try:
+        with quiet(), warnings.catch_warnings(action="ignore"):
+            encoder = SentenceTransformer(
+                source.path,
+                device=device,
+                trust_remote_code=False,
+                local_files_only=source.folder is not None,
+                model_kwargs={"use_safetensors": not source.pickled, "weights_only": True, "dtype": torch.float32},
+            )
+        _check_weights(encoder, source)
+    except UNREADABLE as error:
+        why = f"a damaged file, or a {PICKLE} of more than weights" if source.pickled else first_line(error)
+        raise InputError(
+            f"cannot load the encoder {source.name!r} ({why}): give a directory or a Hub name that has safetensors"
+        ) from None
+    _check_tokenizer(encoder, source.name)
+    return encoder.float()
+
+
+def _check_weights(encoder: SentenceTransformer, source: Source) -> None:
+    """Refuse files without any of the transformer's weights, which is then all random numbers."""
+    folder = source.transformer or hub_snapshot(source.path)
+    model = getattr(encoder[0], "model", None)
+    if folder is None or model is None:
+        return
+    names = {name for name, _ in model.named_parameters()}
+    for file in transformer_weights(folder):
+        if file.suffix == ".safetensors":
+            with safe_open(file, "pt") as weights:
+                found = set(weights.keys())
+        elif file.suffix == ".bin" and file.is_file():
+            found = set(torch.load(file, weights_only=True, map_location="meta"))
+        else:
+            continue
+        if any(name.endswith(tuple(names)) for name in found):
+            return
+    if source.folder is not None:
+        raise ValueError("none of its weights are those of its configuration")
+
+
+def _check_tokenizer(encoder: SentenceTransformer, name: str) -> None:
+    tokenizer = encoder.tokenizer
+    if not callable(tokenizer) or not isinstance(encoder[0], Transformer):
+        return
+    known = int(getattr(encoder[0].model.config, "vocab_size", 0) or len(tokenizer))
+    # A tokenizer whose files were not found comes with its special tokens alone.
+    if len(tokenizer) > known or len(tokenizer) <= len(tokenizer.all_special_tokens):
+        raise InputError(
+            f"the tokenizer of the encoder {name!r} has {len(tokenizer)} tokens, its model {known}: they do not belong "
+            "together"
+        )
+    if tokenizer.pad_token_id is None:
+        raise InputError(f"the tokenizer of {name!r} has no padding token: sentences cannot be batched")
+
+
+def position_limit(encoder: SentenceTransformer, max_tokens: int | None = None) -> int:
+    """Return how many tokens an encoder has positions for; RoBERTa's tables begin after its padding id.
+
+    Raises:
+        InputError: It has none, or fewer than `max_tokens`.
+    """
+    model: Any = getattr(encoder[0], "model", None)
+    if not hasattr(model, "config"):
+        raise InputError(f"--max-tokens {max_tokens}: {type(encoder[0]).__name__} has no positions: leave it out")
+    positions = getattr(model.config, "max_position_embeddings", None)
+    if not positions or positions < 0:
+        return 1 << 30
+    embeddings = getattr(model, "embeddings", None)
+    limit = int(positions) - (model.config.pad_token_id + 1 if hasattr(embeddings, "padding_idx") else 0)
+    if max_tokens is not None and max_tokens > limit:
+        raise InputError(f"--max-tokens {max_tokens} is more than the encoder's {limit} positions: ask for fewer")
+    return limit
+
+
+def repooled(encoder: SentenceTransformer, pooling: Pooling) -> SentenceTransformer:
+    """Return a model of the first module of another, its transformer, and a pooling.
+
+    Raises:
+        InputError: It gives no token vectors.
+    """
+    first = encoder[0]
+    if getattr(first, "module_output_name", None) != "token_embeddings":
+        raise InputError(f"{type(first).__name__} gives no token vectors to pool: leave --pooling out")
+    dropped = [type(module).__name__ for module in list(encoder)[1:] if type(module).__name__ != "Pooling"]
+    if dropped:
+        note(f"--pooling {pooling} leaves out the model's own {', '.join(dropped)}")
+    prompted = all(getattr(module, "include_prompt", True) for module in encoder)
+    found = assemble(Parts(first, pooling))
+    found[-1].include_prompt = prompted
+    found.prompts, found.default_prompt_name = encoder.prompts, encoder.default_prompt_name
+    found.truncate_dim = encoder.truncate_dim
+    return found
+
+
+def _check_activations(source: Source) -> None:
+    """Refuse activations that are not torch's: sentence-transformers would take Tanh instead."""
+    for kind, folder in source.modules():
+        file = Path(source.path, folder, "config.json")
+        if kind.endswith(".Dense") and file.is_file():
+            activation = str(json.loads(file.read_text(encoding="utf-8")).get("activation_function", "torch."))
+            if not activation.startswith("torch."):
+                raise InputError(f"{file} names the activation {activation}: only torch's own can be trained here")
+
+
+def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[SentenceTransformer, Any]:
+    """Load a model with its masked-LM head; returns the encoder below the head, and the whole.
+
+    An encoder without a head gets a new one over its tied word embeddings.
+
+    Raises:
+        InputError: It cannot be loaded, or its architecture has no such head.
+    """
+    from transformers import AutoModelForMaskedLM
+
+    encoder = _load(source, "cpu")
+    if len(encoder) > 2 and is_first():
+        note(f"{source.name} has layers after its transformer: a masked LM leaves them out")
+    folder = source.transformer
+    try:
+        with quiet(), warnings.catch_warnings(action="ignore"):
+            model = AutoModelForMaskedLM.from_pretrained(
+                str(folder or source.path),
+                dtype=torch.float32,
+                use_safetensors=not source.pickled,
+                weights_only=True,
+                trust_remote_code=False,
+                local_files_only=folder is not None,
+            )
+    except UNREADABLE as error:
+        raise InputError(f"cannot load {source.name!r} as a masked LM ({first_line(error)})") from None
+    encoder[0].model = model.base_model
+    return _assembled(Parts(encoder[0], pooling), max_tokens), model
+
+
+def describe_starter(encoder: SentenceTransformer) -> None:
+    """Say on stderr that the bundled starter is used, and the option for a real one."""
+    config = encoder[0].model.config
+    note(
+        f"encoder: the bundled starter ({config.num_hidden_layers} layers, {config.hidden_size} dimensions); "
+        "--encoder bert-base-uncased takes BERT"
+    )
+
+
+def save_encoder(encoder: SentenceTransformer, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401
+    """Write a sentence-transformers directory; `SentenceTransformer(path)` alone loads it.
+
+    Args:
+        encoder: What to save; its weights are written in float32, as safetensors.
+        path: The directory; files of the same names are replaced, `modules.json` last, so that it marks completion.
+        card: The README.
+        masked_lm: The model around the encoder, to be written with its head instead of the bare transformer.
+    """
+    path.mkdir(parents=True, exist_ok=True)
+    for killed in path.glob(f"{SAVING}*"):
+        shutil.rmtree(killed, ignore_errors=True)
+    with tempfile.TemporaryDirectory(dir=path, prefix=SAVING) as folder, quiet():
+        whole = Path(folder, "whole")
+        encoder.save_pretrained(str(whole), create_model_card=False)
+        if masked_lm is not None:
+            masked_lm.save_pretrained(whole)
+        (whole / "README.md").write_text(card, encoding="utf-8")
+        ordinary = (whole / "README.md").stat().st_mode
+        for weights in whole.glob("*.safetensors"):
+            # safetensors writes files that nobody but their owner may read.
+            weights.chmod(ordinary)
+        for item in sorted(whole.iterdir(), key=lambda item: item.name == "modules.json"):
+            if item.is_dir():
+                shutil.rmtree(path / item.name, ignore_errors=True)
+            os.replace(item, path / item.name)

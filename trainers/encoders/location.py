@@ -1,0 +1,188 @@
+"""Where an encoder that a user names lies: a directory, the bundled starter, or a name on the Hub."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+
+import xxhash
+
+from pipelines.console import InputError
+
+STARTER = "starter"
+PICKLE = "pytorch_model.bin"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An encoder's place: what `from_pretrained` takes, and `folder`, the same where it is a local directory."""
+
+    name: str
+    path: str
+    folder: Path | None = None
+
+    def modules(self) -> list[tuple[str, str]]:
+        """Return the class and the folder of each module of a local sentence-transformers directory; else nothing.
+
+        Raises:
+            InputError: The list of modules is broken.
+        """
+        if self.folder is None or not (self.folder / "modules.json").is_file():
+            return []
+        return read_modules(self.folder)
+
+    @property
+    def transformer(self) -> Path | None:
+        """The local folder of the transformer."""
+        if self.folder is None:
+            return None
+        found = self.modules()
+        return self.folder / found[0][1] if found else self.folder
+
+    @property
+    def pickled(self) -> bool:
+        """Whether the transformer is in a local folder that has its weights in a pickle alone."""
+        return self.transformer is not None and pickled(self.transformer)
+
+    def digest(self) -> str | None:
+        """Return what pins the weights: a hash of local ones, 16 hex digits, or the commit of a Hub name.
+
+        None where a Hub name is not in the cache and the Hub does not answer.
+        """
+        if self.transformer is None or self.folder is None:
+            snapshot = hub_snapshot(self.path)
+            return None if snapshot is None else f"commit:{snapshot.name}"
+        files = transformer_weights(self.transformer)
+        files += [self.folder / folder / "model.safetensors" for folder in self._trained_folders()]
+        state = xxhash.xxh64()
+        for weights in filter(Path.is_file, files):
+            with weights.open("rb") as stream:
+                while block := stream.read(1 << 20):
+                    state.update(block)
+        return state.hexdigest() if files else None
+
+    def _trained_folders(self) -> Iterator[str]:
+        """Yield the folders of what is trained beside the transformer: convolutions, and all after the pooling."""
+        pooled = False
+        for kind, folder in self.modules()[1:]:
+            name = kind.rsplit(".", 1)[-1]
+            if pooled or name == "CNN":
+                yield folder
+            pooled = pooled or name == "Pooling"
+
+
+def read_modules(folder: Path) -> list[tuple[str, str]]:
+    """Return the class and the folder of every module in a directory's `modules.json`.
+
+    Raises:
+        InputError: It is no such list.
+    """
+    file = folder / "modules.json"
+    try:
+        found = [(str(entry["type"]), str(entry["path"])) for entry in json.loads(file.read_text(encoding="utf-8"))]
+        found[0]
+    except (OSError, ValueError, LookupError, TypeError) as error:
+        raise InputError(f"{file} is no list of sentence-transformers modules ({error!r}): get it again") from None
+    return found
+
+
+def transformer_weights(folder: Path) -> list[Path]:
+    """Return the files of a transformer's weights: one, or its parts and their index, or a pickle."""
+    files = sorted(folder.glob("model.safetensors")) or sorted(folder.glob("model*.safetensors*"))
+    return files or [folder / PICKLE]
+
+
+def pickled(folder: Path) -> bool:
+    """Whether a model's folder has its weights in a pickle alone, which is read as weights or not at all."""
+    return (folder / PICKLE).is_file() and not any(folder.glob("model*.safetensors"))
+
+
+def hub_snapshot(name: str) -> Path | None:
+    """Return the cached folder of the Hub's newest revision of a model, named by its commit; None if there is none.
+
+    What it holds is what was asked for so far, the configuration at the least.
+    """
+    from transformers.utils import cached_file
+
+    try:
+        with quiet():
+            config = cached_file(name, "config.json")
+    except (OSError, ValueError):
+        return None
+    # A symbolic link into the cache's blobs: its own place tells the commit.
+    return None if config is None else Path(config).parent
+
+
+def starter_folder() -> Path:
+    """Return the folder of the bundled starter encoder.
+
+    Raises:
+        InputError: This installation has none.
+    """
+    starter = Path(str(resources.files("augment").joinpath("starter", "encoder")))
+    if not (starter / "config.json").is_file():
+        raise InputError("this installation has no starter encoder: name one, such as --encoder bert-base-uncased")
+    return starter
+
+
+def locate(name: str | None) -> Source:
+    """Find a model: a directory (transformers or sentence-transformers), a Hub name, or the starter.
+
+    None is the starter, and so is "starter" unless a directory of that name is here.
+
+    Raises:
+        InputError: There is no such directory, or it holds no model whose weights can be read without running code.
+    """
+    if name is None or (name == STARTER and not Path(name).is_dir()):
+        starter = starter_folder()
+        return Source(STARTER, str(starter), starter)
+    path = Path(name).expanduser()
+    if not path.is_dir():
+        # What cannot be a Hub name, or is a mistyped run of ours, is not looked up there.
+        if path.exists() or name.startswith((".", "/", "~", "runs/")) or name.count("/") > 1:
+            raise InputError(f"no model directory {name!r}: give a directory that holds one, or a Hub name")
+        return Source(name, name)
+    _check_directory(path)
+    return Source(name, str(path), path)
+
+
+def _check_directory(path: Path) -> None:
+    is_list = (path / "modules.json").is_file()
+    if not is_list and not (path / "config.json").is_file():
+        raise InputError(f"{str(path)!r} holds no model (no modules.json, no config.json): give the directory of one")
+    transformer = path / read_modules(path)[0][1] if is_list else path
+    if not any(path.rglob("*.safetensors")) and not any(path.rglob(PICKLE)):
+        raise InputError(f"{path} has neither *.safetensors nor {PICKLE}: give the directory of a whole model")
+    others = [file for file in sorted(path.glob("*/*.bin")) if file.parent != transformer]
+    found = [file for file in others if not any(file.parent.glob("*.safetensors"))]
+    if is_list and found:
+        raise InputError(f"{found[0]} is no safetensors file: weights are read from safetensors alone")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Silence the libraries' reports of new and unused heads, default poolings and long texts: all are expected."""
+    from transformers.utils import logging as transformers_logging
+
+    level, log = transformers_logging.get_verbosity(), logging.getLogger("sentence_transformers")
+    before, bars = log.level, transformers_logging.is_progress_bar_enabled()
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    log.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        transformers_logging.set_verbosity(level)
+        log.setLevel(before)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+def first_line(error: Exception) -> str:
+    """Return the first line of what an error says that is not empty, cut to 200 characters."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]

@@ -1,1 +1,0 @@
-"""Bilingual lexicon induction: mappings between two languages' word vectors, and retrieval of translations."""

@@ -1,1 +1,0 @@
-"""Entity linking: mentions, dictionaries of names with concept ids, and the nearest names by exact search."""

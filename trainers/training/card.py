@@ -1,0 +1,59 @@
+"""The model card of a trained encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from trainers.training.directory import RECIPE
+
+
+def model_card(recipe: Mapping[str, Any], steps: int, score: str | None = None) -> str:
+    """Return the README of a trained encoder: what it is, how it was made, how to use it.
+
+    Args:
+        recipe: As it stands beside the encoder.
+        steps: Optimiser steps after which these weights were.
+        score: What they scored on the development set, as a sentence.
+    """
+    base = recipe["encoder"] or "the Twinviews starter encoder"
+    settings = {key: value for key, value in recipe.items() if key not in ("command", "twinviews")}
+    rows = "\n".join(f"| {key} | {_cell(value)} |" for key, value in settings.items() if value is not None)
+    data = "graded pairs" if "graded" in recipe else "rows without labels"
+    return f"""---
+library_name: sentence-transformers
+pipeline_tag: sentence-similarity
+tags:
+- sentence-transformers
+- sentence-similarity
+- feature-extraction
+- twinviews
+---
+
+# Sentence encoder trained with {recipe["command"]}
+
+{base}, trained for {steps} steps on {recipe["twinviews"]["rows"]:,} {data} by
+Twinviews {recipe["twinviews"]["version"]} (`train {recipe["command"]}`).{" " + score if score else ""}
+
+```python
+from sentence_transformers import SentenceTransformer
+
+model = SentenceTransformer("path/to/this/folder")
+vectors = model.encode(["A man is playing a guitar.", "Someone plays an instrument."])
+```
+
+Vectors are pooled ({recipe["pooling"]}); compare them by cosine.
+
+## How it was made
+
+| setting | value |
+|---|---|
+{rows}
+
+`{RECIPE}` holds the same for a machine; `train {recipe["command"]} --config {RECIPE} --out NEW` makes it again.
+"""
+
+
+def _cell(value: object) -> str:
+    shown = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return shown.replace("|", r"\|")

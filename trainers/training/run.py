@@ -1,0 +1,241 @@
+"""One training run in its directory: recipe first, checkpoints on the way, the encoder last; resumed or refused."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+from transformers import set_seed
+
+from pipelines.console import InputError, note, show, table
+from trainers.catalogue import ObjectiveModule
+from trainers.data.examples import Examples
+from trainers.data.kinds import DataOptions, read_examples
+from trainers.data.rows import Rows
+from trainers.encoders.loading import describe_starter
+from trainers.encoders.location import Source, locate
+from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
+from trainers.settings import Training, resolve
+from trainers.training.card import model_card
+from trainers.training.checkpoints import newest_checkpoint, step_of
+from trainers.training.dev import DevSet, read_dev
+from trainers.training.directory import LEFTOVERS, claimed, is_finished, remove, resumable
+from trainers.training.fit import Fitted, fit
+from trainers.training.precision import check_compiler, resolve_precision
+from trainers.training.reporting import check_reporting
+
+SEEDS = 1 << 32
+"""NumPy's global generator, which other libraries draw from, knows so many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a user asked of `train OBJECTIVE`; None means the objective's own default."""
+
+    objective: str
+    data: DataOptions = field(default_factory=DataOptions)
+    out: Path | None = None
+    encoder: str | None = None
+    preset: str | None = None
+    seed: int = 1
+    dry_run: bool = False
+    overwrite: bool = False
+    resume: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A run, resolved: its data, its settings and the recipe that is written beside its output."""
+
+    out: Path
+    examples: Examples
+    training: Training
+    params: BaseModel
+    recipe: Mapping[str, Any]
+    dev: DevSet | None
+
+    @property
+    def rows(self) -> int:
+        """Rows that are trained on: an objective may hold some of the data out."""
+        held_out = getattr(self.params, "held_out", None)
+        rows = len(self.examples)
+        return rows if held_out is None else rows - held_out(rows, self.training.batch_size)
+
+
+def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, Any]) -> Path | None:
+    """Train, or resume, and write the encoder; returns its directory, None after a dry run.
+
+    Where several processes were started together, all of them call this; the first one writes and speaks.
+
+    Args:
+        request: The options that all objectives share.
+        module: The objective's module.
+        given: Options of `Training` and of the objective, by field name; None where not given.
+
+    Raises:
+        InputError: Data, encoder or options that cannot be used, or an output that belongs to another recipe.
+        TwinviewsError: The training failed: its loss is no number, or it was to end at a collapse.
+    """
+    join_processes()
+    source = locate(request.encoder)
+    plan = make_plan(request, module, given, source.digest())
+    if request.dry_run:
+        if is_first():
+            _show_plan(plan)
+        return None
+    if of_first(is_first() and is_finished(plan.out, plan.recipe, overwrite=request.overwrite, resume=request.resume)):
+        if is_first():
+            show(f"{plan.out} is finished and of this very recipe; --overwrite trains it again")
+        return plan.out
+    _train(plan, request, module, source)
+    return plan.out
+
+
+def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source) -> None:
+    set_seed(request.seed)
+    objective = module.build(plan.params, plan.training, source)
+    rows = Rows(objective.columns(plan.examples), request.seed)
+    # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
+    claim = claimed(plan.out, plan.recipe, overwrite=request.overwrite, resume=request.resume)
+    with resumable(plan.out), claim if is_first() else nullcontext():
+        checkpoint = newest_checkpoint(plan.out)
+        if is_first():
+            if request.encoder is None:
+                describe_starter(objective.encoder)
+            if checkpoint is not None:
+                note(f"resuming {plan.out} at step {step_of(checkpoint)}")
+        fitted = fit(objective, rows, plan.training, plan.out, request.seed, plan.dev)
+        if is_first():
+            objective.cpu().save(plan.out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted)))
+            # The encoder is there; what cannot be removed now is removed when the command is given again.
+            with suppress(OSError):
+                remove(plan.out, LEFTOVERS)
+            _show_result(plan, fitted, objective.dimension)
+        # No process goes on to another training while the first one still writes this one.
+        of_first(None)
+
+
+def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any], weights: str | None) -> Plan:
+    """Read the data and resolve all settings; nothing is written.
+
+    Args:
+        request: The options that all objectives share.
+        module: The objective's module.
+        given: Options of `Training` and of the objective, by field name; None where not given.
+        weights: What pins the encoder's weights, None where nothing does.
+
+    Raises:
+        InputError: Data or options that cannot be used, or that this machine cannot do.
+    """
+    if not 0 <= request.seed < SEEDS:
+        raise InputError(f"--seed {request.seed}: a seed is at least 0 and less than 2^32")
+    preset, training, params = resolve(module.PRESETS, module.PARAMS, request.preset, given)
+    training = _for_machine(training)
+    examples, where = read_examples(request.data, module.READS, request.seed)
+    if len(examples) < 2:
+        raise InputError(
+            f"{next(iter(where.values()))} has 1 usable row: training needs at least 2, and better thousands"
+        )
+    dev = _read_dev(training, module.PRESETS[preset])
+    if examples.dropped and is_first():
+        note(f"{examples.dropped} rows without text left out")
+    training = _divided(training, examples)
+    recipe = {
+        "command": request.objective,
+        "twinviews": {
+            "version": _version(),
+            "rows": len(examples),
+            "data_xxh64": examples.digest(),
+            "encoder_xxh64": weights,
+            **({"dev_xxh64": dev.digest()} if dev is not None else {}),
+        },
+        **where,
+        "encoder": request.encoder,
+        "preset": preset,
+        "seed": request.seed,
+        "limit": request.data.limit,
+        **training.model_dump(),
+        **params.model_dump(),
+    }
+    examples = replace(examples, seed=request.seed)
+    return Plan(request.out or Path("runs", request.objective), examples, training, params, recipe, dev)
+
+
+def _for_machine(training: Training) -> Training:
+    """Refuse what this machine does not have, before anything is read; the recipe names the precision that is taken."""
+    check_reporting(training.report_to)
+    if training.compile:
+        check_compiler()
+    return training.model_copy(update={"precision": resolve_precision(training.precision)})
+
+
+def _read_dev(training: Training, usual: Mapping[str, Any]) -> DevSet | None:
+    if training.dev is None:
+        for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
+            value = getattr(training, key)
+            if value != usual.get(key, Training.model_fields[key].default):
+                option = "--" + key.replace("_", "-")
+                raise InputError(f"{option} {value} goes with --dev: give a file or a benchmark to score on")
+        return None
+
+    return read_dev(training.dev, training.dev_data)
+
+
+def _divided(training: Training, examples: Examples) -> Training:
+    """Fit the batch to the data and the processes."""
+    size = divided_batch(training.batch_size, len(examples), processes())
+    if size != training.batch_size and is_first():
+        note(f"batch size {training.batch_size} is more than the {len(examples)} rows: taking {size}")
+    return training.model_copy(update={"batch_size": size})
+
+
+def _dev_sentence(plan: Plan, fitted: Fitted) -> str | None:
+    scores = fitted.dev
+    if plan.training.dev is None or fitted.kept not in scores.steps:
+        return None
+    start = f"; untrained it was {scores.start:.2f}" if scores.start is not None else ""
+    measure = ", the best of four similarities" if plan.training.dev_similarity == "best" else ""
+    return f"Spearman's rho x 100 on {Path(plan.training.dev).name}: {scores.at(fitted.kept):.2f}{measure}{start}."
+
+
+def _show_result(plan: Plan, fitted: Fitted, dimension: int) -> None:
+    total, steps = plan.training.steps(plan.rows), fitted.steps
+    stopped = f" of {total}, stopped early" if steps < total else ""
+    scored = ""
+    if fitted.kept in fitted.dev.steps:
+        scored = f", dev {fitted.dev.at(fitted.kept):.2f} at step {fitted.kept}"
+        if fitted.dev.start is not None:
+            scored += f" (untrained {fitted.dev.start:.2f})"
+    show(
+        f"{plan.out}: encoder of {dimension} dimensions after {steps} steps{stopped} "
+        f"({fitted.seconds:.0f} s, loss {fitted.last.get('loss', float('nan')):.4f}, "
+        f"spread {fitted.last.get('spread', float('nan')):.2f}{scored}); next: train evaluate {plan.out}"
+    )
+
+
+def _show_plan(plan: Plan) -> None:
+    training, rows = plan.training, plan.rows
+    table(
+        ["what", "value"],
+        [
+            ["rows", str(rows)],
+            ["rows dropped per epoch", str(rows % training.batch_size)],
+            ["optimiser steps", str(training.steps(rows))],
+            ["encoder", plan.recipe["encoder"] or "starter"],
+            ["output", str(plan.out)],
+            *([key, str(value)] for key, value in {**training.model_dump(), **plan.params.model_dump()}.items()),
+        ],
+        title=f"train {plan.recipe['command']}, preset {plan.recipe['preset']}: a dry run, nothing is written",
+    )
+
+
+def _version() -> str:
+    try:
+        return version("twinviews")
+    except PackageNotFoundError:
+        return "unknown"

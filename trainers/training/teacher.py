@@ -1,0 +1,107 @@
+"""A teacher's vectors of the training texts: computed once, each text in one process, and kept with the run."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xxhash
+
+from pipelines.console import InputError, note, progress
+from trainers.embedding.cache import cached
+from trainers.embedding.model import EmbeddingModel, load_model
+from trainers.embedding.vectors import checked
+from trainers.encoders.batches import MASK
+from trainers.encoders.location import locate
+from trainers.encoders.modules import Pooling
+from trainers.processes import is_first, of_first, process_rank, processes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+FILE = "teacher-{key}.npy"
+PARTS = "teacher-parts"
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """A frozen sentence encoder of any kind that `train evaluate` takes."""
+
+    encoder: EmbeddingModel
+
+    @property
+    def dimension(self) -> int:
+        """Length of its vectors."""
+        return int(self.encoder.card()["dimension"])
+
+    def vectors(self, texts: Sequence[str], folder: Path) -> NDArray[np.float32]:
+        """Return the unit vectors (texts, d) of distinct texts, mapped from a file that all processes share.
+
+        All processes call this; each encodes its share of what `folder` does not have yet, and a run that is killed
+        loses a few thousand texts at most.
+
+        Raises:
+            InputError: The folder holds the vectors of another teacher.
+            TwinviewsError: The teacher gives vectors that are not finite.
+        """
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / FILE.format(key=self._key(texts))
+        if is_first():
+            others = [other.name for other in folder.glob(FILE.format(key="*")) if other != path]
+            if others:
+                raise InputError(
+                    f"--teacher {self.encoder.name}: its weights or pooling are not what this run began with: use "
+                    "--overwrite, or give the same ones"
+                )
+        if not of_first(path.is_file()):
+            self._encode(texts, folder / PARTS, path)
+        vectors: NDArray[np.float32] = np.load(path, mmap_mode="r")
+        return vectors
+
+    def _key(self, texts: Sequence[str]) -> str:
+        """Hash what decides the vectors: the teacher's weights and pooling, and the texts in their order."""
+        known = [self.encoder.weights or self.encoder.name, self.encoder.pooling, self.encoder.modules]
+        state = xxhash.xxh64(json.dumps(known, sort_keys=True).encode())
+        for text in texts:
+            state.update(text.encode("utf-8", "surrogatepass") + b"\0")
+        return state.hexdigest()
+
+    def _encode(self, texts: Sequence[str], parts: Path, path: Path) -> None:
+        if is_first():
+            note(f"teacher: {self.encoder.title}; encoding {len(texts):,} texts, once")
+        # A mask in a view is the teacher's own.
+        token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
+        texts = [text.replace(MASK, token) for text in texts]
+        kept = cached(self.encoder, parts)
+        share = texts[process_rank() :: processes()]
+        with progress("teacher", len(share), unit="texts") as advance:
+            mine = checked(kept, share, advance)
+        of_first(None)
+        if is_first():
+            # Of several processes' shares, all are on the disk now.
+            whole = np.asarray(mine if processes() == 1 else checked(kept, texts))
+            lengths = np.linalg.norm(whole, axis=1, keepdims=True)
+            draft = path.with_suffix(".tmp")
+            with draft.open("wb") as stream:
+                np.save(stream, whole / np.maximum(lengths, np.finfo(np.float32).tiny))
+            os.replace(draft, path)
+            shutil.rmtree(parts, ignore_errors=True)
+        of_first(None)
+
+
+def load_teacher(name: str, pooling: Pooling | None) -> Teacher:
+    """Load a sentence-transformers directory, a plain transformers one, or a model of the Hub.
+
+    Raises:
+        InputError: There is none, or it cannot be loaded.
+    """
+    folder = locate(name).folder
+    if pooling is None and folder is not None and not (folder / "modules.json").is_file():
+        pooling = "mean"
+    return Teacher(load_model(name, pooling=pooling))
