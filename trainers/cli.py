@@ -21,7 +21,7 @@ MODULES = {
         "trainers.evaluation.cli",
         "Score an encoder on suites of evaluation sets: STS, transfer, linking and more.",
     ),
-    "compare": ("trainers.compare.cli", "Print runs beside each other and beside the papers' rows; test differences."),
+    "compare": ("trainers.results.cli", "Print runs beside each other and beside the papers' rows; test differences."),
 }
 """Commands that are functions of the same name in a module of their own, which is imported when they are used."""
 
@@ -120,7 +120,7 @@ def _train_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendo
 
             run_training(request_of(name, module, values), module, settings_of(module, values))
         else:
-            from trainers.studies.seeds import train_seeds
+            from trainers.results.studies import train_seeds
 
             train_seeds(name, module, values, **study)
 
@@ -145,7 +145,7 @@ def _sweep_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendo
     training = training_sections(name, module)
 
     def sweep(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
-        from trainers.studies.sweep import train_sweep
+        from trainers.results.studies import train_sweep
 
         flags = {key: flag for section in training.values() for key, flag in section.items()}
         written = {key for key in values if _written(context, key)}

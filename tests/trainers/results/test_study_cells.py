@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+from trainers.studies.cells import cells, read_axes
 
 from pipelines.console import InputError
 from trainers.flags import Flag
-from trainers.studies.cells import cells, read_axes
 
 FLAGS = {
     "lr": Flag(float | None, "Rate."),

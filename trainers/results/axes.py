@@ -1,4 +1,4 @@
-"""What a sweep goes over: `KEY=V1,V2,...` checked against the options of an objective, and the cells of the product."""
+"""What a sweep goes over: `KEY=V1,V2,...` checked against an objective's options, and the settings of the product."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Axis:
         return self.key.replace("_", "-")
 
 
-@dataclass(frozen=True, slots=True)
-class Cell:
+@dataclass(frozen=True, slots=True, eq=False)
+class Setting:
     """One setting of a study: its label on every axis, and the values of the options by key."""
 
     labels: Mapping[str, str]
@@ -42,16 +42,16 @@ class Cell:
 
     @property
     def title(self) -> str:
-        """The cell as a reader writes it, e.g. `momentum=0.9, batch-size=16`; empty without axes."""
+        """The setting as a reader writes it, e.g. `momentum=0.9, batch-size=16`; empty without axes."""
         return ", ".join(f"{name}={label}" for name, label in self.labels.items())
 
     def run_title(self, seed: int) -> str:
-        """The cell under one seed, e.g. `momentum=0.9, seed 2`."""
+        """The setting under one seed, e.g. `momentum=0.9, seed 2`."""
         return ", ".join(part for part in (self.title, f"seed {seed}") if part)
 
     @property
     def folder(self) -> str:
-        """The name of the cell's folder: the same settings have the same name, in every study."""
+        """The name of its folder: the same setting has the same name in every study."""
         return ",".join(f"{name}={_in_a_name(label)}" for name, label in self.labels.items())
 
 
@@ -73,11 +73,11 @@ def read_axes(over: Sequence[str], flags: Mapping[str, Flag]) -> tuple[Axis, ...
     return tuple(axes)
 
 
-def cells(axes: Sequence[Axis]) -> tuple[Cell, ...]:
-    """Return all combinations of the axes' values, the last axis running fastest; without axes, one plain cell."""
+def settings(axes: Sequence[Axis]) -> tuple[Setting, ...]:
+    """Return all combinations of the axes' values, the last axis running fastest; without axes, one that is empty."""
     places = [[(axis, index) for index in range(len(axis.labels))] for axis in axes]
     return tuple(
-        Cell(
+        Setting(
             {axis.name: axis.labels[index] for axis, index in chosen},
             {axis.key: axis.values[index] for axis, index in chosen},
         )

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from trainers.studies.scores import Scoring, find_scoring, score, score_figures, score_metrics, training_figures
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from made_items import NAMES, WriteRun, cells, compare, figures, lines
 
-from trainers.compare.papers import published_sizes
+from trainers.results.papers import published_sizes
 
 OWN = "mentions by our rules"
 

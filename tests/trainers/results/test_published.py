@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import trainers.evaluation.suites
-from trainers.compare.papers import (
-    OTHER_TEXT,
+from trainers.results.papers import (
     PAPERS,
     PUBLISHED,
     SPEARMAN,
@@ -178,11 +177,6 @@ def test_only_tables_of_results_are_taken_unless_all_are_asked_for() -> None:
         "SimCSE average", "ESimCSE average", "DiffCSE average", "RankCSE average", "ConGen average", "SCT average",
     ]  # fmt: skip
     assert len(published_tables(PAPERS, "sts", everything=True)) == 19
-
-
-def test_a_suite_in_another_text_has_the_rows_of_the_usual_one() -> None:
-    assert OTHER_TEXT == {"sts-untokenised": "sts"}
-    assert published_tables(["bsl"], "sts-untokenised") == published_tables(["bsl"], "sts")
 
 
 def test_sizes_are_of_sets_that_a_paper_reports() -> None:

@@ -80,7 +80,6 @@ def test_a_disk_without_room_is_no_mistake_of_the_user(tmp_path: Path, capsys: p
     with room_for(100):
         assert compare(*PAPER, "--out", "page.md") == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: cannot write ")
-    assert "page.md (File too large)" in line
+    assert line.startswith("error: cannot write 'page.md' (File too large)")
     assert [path.name for path in tmp_path.iterdir()] == ["page.md"]
     assert (tmp_path / "page.md").read_text() == "old"

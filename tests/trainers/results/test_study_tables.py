@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from trainers.studies.cells import Axis, cells
 from trainers.studies.results import Baseline, CellResult, Results, Run, summarise
 from trainers.studies.scores import Metric

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from made_items import WriteRun, cells, compare, figure, figures, lines, similar
 
-from trainers.compare.runs import Contender, shortened
+from trainers.results.records import Run, shortened
 
 
 def titles(*named: str) -> list[str]:
-    contenders = [Contender(str(Path(name)), Path(name), ({},)) for name in named]
-    return [contender.title for contender in shortened(contenders, [Path(name) for name in named])]
+    runs = [Run(str(Path(name)), Path(name), ()) for name in named]
+    return [run.title for run in shortened(runs, [Path(name) for name in named])]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from trainers.results.table import Figure
+
 PAPERS = ("bsl", "mirror", "isbert", "simcse", "esimcse", "diffcse", "rankcse", "congen", "sct")
 PUBLISHED = Path(__file__).parent / "published"
 
@@ -16,8 +18,6 @@ SPEARMAN = "spearman"
 """The measure that an evaluation gives under several aggregations; any other has one figure, of its own name."""
 AVERAGE = "average"
 EMPTY = "-"
-OTHER_TEXT = {"sts-untokenised": "sts"}
-"""Suites that are another's sets in another text: no paper says which text it took, so its rows stand beside both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,25 +40,12 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """One figure, x 100 as ours are, with the decimals that were printed and the deviation if there is one."""
-
-    value: float
-    digits: int
-    deviation: float | None = None
-
-    def __str__(self) -> str:
-        shown = f"{self.value:.{self.digits}f}"
-        return shown if self.deviation is None else f"{shown} +- {self.deviation:.{self.digits}f}"
-
-
-@dataclass(frozen=True, slots=True)
 class PublishedRow:
     """One printed row. `origin`: where the authors took it from; `aggregation`: how a year's subsets were joined."""
 
     model: str
     group: str
-    cells: Mapping[Column, Cell]
+    cells: Mapping[Column, Figure]
     origin: str | None
     aggregation: str | None
     note: str | None
@@ -114,8 +101,7 @@ def load_paper(name: str) -> tuple[PublishedTable, ...]:
 
 def published_tables(papers: Sequence[str], suite: str, *, everything: bool = False) -> list[PublishedTable]:
     """Return the papers' tables of a suite: those of results, or also those of settings and details."""
-    wanted = OTHER_TEXT.get(suite, suite)
-    tables = [table for name in papers for table in load_paper(name) if table.suite == wanted]
+    tables = [table for name in papers for table in load_paper(name) if table.suite == suite]
     return [table for table in tables if table.main or everything]
 
 
@@ -171,10 +157,10 @@ def _rows(paper: Mapping[str, Any], values: Mapping[str, Any], columns: Sequence
     return rows
 
 
-def _cell(printed: str, times: int) -> Cell:
+def _cell(printed: str, times: int) -> Figure:
     value, _, deviation = (part.strip() for part in printed.partition("±"))
     # As decimals, so that .556 becomes 55.6 and nothing near it.
     decimals = len(value.partition(".")[2]) - len(str(times)) + 1
-    return Cell(
+    return Figure(
         float(Decimal(value) * times), max(0, decimals), float(Decimal(deviation) * times) if deviation else None
     )

@@ -11,19 +11,19 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from pipelines.console import InputError
-from trainers.compare.resampling import draws, scorer, swaps
-from trainers.compare.statistics import (
+from trainers.evaluation.task import Items
+from trainers.results.bootstrap import (
+    Difference,
     assess,
     average_interval,
     averaged,
     difference,
     holm,
     interval,
-    pair,
     replicates,
-    statistic,
+    score_of,
+    swaps,
 )
-from trainers.evaluation.task import Items
 
 
 def outcomes(seed: int, right: float, size: int = 300) -> Items:
@@ -52,13 +52,21 @@ def by_scipy(items: Items, rows: np.ndarray) -> float:
     return 100 * np.corrcoef(stats.rankdata(gold), ranks)[0, 1]
 
 
+def drawn(items: Items, resamples: int, seed: int) -> np.ndarray:
+    """Return the items of each resample, (resamples, items)."""
+    size = len(items.gold)
+    return np.random.default_rng(seed).integers(0, size, (resamples, size))
+
+
+def judged(first: Items, second: Items, resamples: int = 2000, seed: int = 0) -> Difference | None:
+    paired = difference(first, second, resamples, seed)
+    return None if paired is None else assess(paired)
+
+
 @pytest.mark.parametrize("items", [similar(1, 2.0), labelled(1, 1.0), outcomes(1, 0.7)], ids=lambda i: i.statistic)
 def test_every_resample_scores_as_the_items_that_it_draws(items: Items) -> None:
-    counts = next(draws(len(items.gold), 5, seed=3))
-    found = scorer(items)(counts)
-    assert (counts.sum(axis=1) == len(items.gold)).all()
-    expected = [by_scipy(items, np.repeat(np.arange(len(row)), row)) for row in counts]
-    np.testing.assert_allclose(found, expected, rtol=1e-10)
+    expected = [by_scipy(items, rows) for rows in drawn(items, 5, 3)]
+    np.testing.assert_allclose(replicates(items, 5, 3), expected, rtol=1e-10)
 
 
 @settings(max_examples=60, deadline=None)
@@ -68,9 +76,7 @@ def test_every_resample_scores_as_the_items_that_it_draws(items: Items) -> None:
 def test_ties_are_ranked_as_scipy_ranks_them(pairs: list[tuple[int, int]], seed: int) -> None:
     gold, predicted = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
     items = Items("spearman", gold, predicted)
-    counts = next(draws(len(gold), 4, seed))
-    for row, found in zip(counts, scorer(items)(counts), strict=True):
-        rows = np.repeat(np.arange(len(row)), row)
+    for rows, found in zip(drawn(items, 4, seed), replicates(items, 4, seed), strict=True):
         if np.ptp(gold[rows]) == 0 or np.ptp(predicted[rows]) == 0:
             assert np.isnan(found)
         else:
@@ -83,7 +89,7 @@ def test_the_interval_is_scipys_percentile_bootstrap(items: Items) -> None:
     assert found is not None
     rows = np.arange(len(items.gold))
     expected = stats.bootstrap(
-        (rows,), lambda drawn: by_scipy(items, drawn), vectorized=False, n_resamples=1000, method="percentile",
+        (rows,), lambda chosen: by_scipy(items, chosen), vectorized=False, n_resamples=1000, method="percentile",
         rng=np.random.default_rng(2),
     ).confidence_interval  # fmt: skip
     assert found.value == pytest.approx(by_scipy(items, rows))
@@ -96,10 +102,10 @@ def test_the_interval_is_scipys_percentile_bootstrap(items: Items) -> None:
 
 def test_the_score_is_the_evaluations_own_and_that_of_the_usual_libraries() -> None:
     for items in (similar(4, 3.0), labelled(4, 2.0), outcomes(4, 0.6)):
-        assert statistic(items) == pytest.approx(figure(items))
+        assert score_of(items) == pytest.approx(figure(items))
     graded, area = similar(4, 3.0), labelled(4, 2.0)
-    assert statistic(graded) == pytest.approx(100 * stats.spearmanr(graded.gold, graded.predicted).statistic)
-    assert statistic(area) == pytest.approx(100 * roc_auc_score(area.gold, area.predicted))
+    assert score_of(graded) == pytest.approx(100 * stats.spearmanr(graded.gold, graded.predicted).statistic)
+    assert score_of(area) == pytest.approx(100 * roc_auc_score(area.gold, area.predicted))
 
 
 def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
@@ -119,7 +125,7 @@ def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
 
 def test_a_score_that_is_undefined_has_no_interval() -> None:
     constant = Items("spearman", np.arange(5.0), np.ones(5))
-    assert statistic(constant) is None
+    assert score_of(constant) is None
     assert interval(constant) is None
     assert average_interval([constant, similar(1, 1.0)]) is None
     assert difference(constant, Items("spearman", np.arange(5.0), np.arange(5.0))) is None
@@ -167,7 +173,7 @@ def test_the_randomisation_test_is_scipys(statistic_name: str) -> None:
     expected = stats.permutation_test(
         ranked, gap, permutation_type="samples", n_resamples=1000, vectorized=True, rng=np.random.default_rng(1)
     )
-    found = difference(first, second, resamples=2000)
+    found = judged(first, second, resamples=2000)
     assert found is not None
     assert found.value == pytest.approx(expected.statistic)
     assert found.randomisation == pytest.approx(expected.pvalue, abs=0.04)
@@ -189,9 +195,9 @@ def test_the_tests_reject_a_true_null_at_their_level_and_a_false_one_with_the_po
             similar(3 * number + each, noise, items) for each, noise in enumerate((3.0, 3.0, 5.5))
         )  # fmt: skip
         for found, second in ((null, same), (real, other)):
-            tested = difference(first, second, 200, seed=number)
-            assert tested is not None
-            found.append([tested.bootstrap, tested.randomisation])
+            result = judged(first, second, 200, seed=number)
+            assert result is not None
+            found.append([result.bootstrap, result.randomisation])
     size, power = (np.mean(np.array(each) < 0.05, axis=0) for each in (null, real))
     # Two standard errors of a share of 120 runs are 0.04 at the level, 0.09 at the power.
     assert (size <= 0.1).all()
@@ -204,14 +210,14 @@ def test_the_tests_reject_a_true_null_at_their_level_and_a_false_one_with_the_po
 
 def test_a_model_does_not_differ_from_itself() -> None:
     items = similar(1, 2.0)
-    found = difference(items, items, 200)
+    found = judged(items, items, 200)
     assert found is not None
     assert (found.value, found.low, found.high, found.bootstrap, found.randomisation) == (0, 0, 0, 1, 1)
 
 
 def test_swapping_the_models_turns_the_difference_round() -> None:
     one, two = similar(1, 2.0), similar(2, 3.0)
-    there, back = difference(one, two, 500), difference(two, one, 500)
+    there, back = judged(one, two, 500), judged(two, one, 500)
     assert there is not None
     assert back is not None
     assert there.value == pytest.approx(-back.value)
@@ -222,7 +228,7 @@ def test_swapping_the_models_turns_the_difference_round() -> None:
 def test_a_monotone_change_of_the_similarities_changes_nothing() -> None:
     one, two = similar(1, 2.0), similar(2, 3.0)
     stretched = Items("spearman", two.gold, np.exp(two.predicted))
-    assert difference(one, stretched, 300) == difference(one, two, 300)
+    assert judged(one, stretched, 300) == judged(one, two, 300)
 
 
 @pytest.mark.parametrize(
@@ -247,7 +253,7 @@ def test_outcomes_in_another_order_are_refused() -> None:
 
 
 def test_the_averages_error_is_that_of_independent_sets() -> None:
-    pairs = [pair(similar(2 * k, 2.0), similar(2 * k + 1, 2.3), 2000, seed=3) for k in range(4)]
+    pairs = [difference(similar(2 * k, 2.0), similar(2 * k + 1, 2.3), 2000, seed=3) for k in range(4)]
     known = [each for each in pairs if each is not None]
     together = averaged(known, seed=3)
     assert together.value == pytest.approx(np.mean([each.value for each in known]))
@@ -268,7 +274,7 @@ def test_the_averages_randomisation_test_is_exact_on_few_items() -> None:
         (Items("mean", np.ones(3), np.zeros(3)), Items("mean", np.ones(3), np.ones(3))),
         (Items("mean", np.ones(2), np.zeros(2)), Items("mean", np.ones(2), np.ones(2))),
     ]
-    pairs = [pair(*each, 20_000) for each in sides]
+    pairs = [difference(*each, 20_000) for each in sides]
     found = assess(averaged([each for each in pairs if each is not None]))
     # All five items have to be swapped alike: of 32 signs, two give a difference of 100.
     assert found.value == 100
@@ -280,7 +286,9 @@ def test_the_averages_test_holds_its_level_and_finds_what_single_sets_do_not() -
     for number in range(60):
         for found, noise in ((null, 3.0), (real, 4.2)):
             pairs = [
-                pair(similar(100 * number + k, 3.0, 100, k), similar(100 * number + 50 + k, noise, 100, k), 100, number)
+                difference(
+                    similar(100 * number + k, 3.0, 100, k), similar(100 * number + 50 + k, noise, 100, k), 100, number
+                )
                 for k in range(4)
             ]
             known = [each for each in pairs if each is not None]
