@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from trainers.studies.scores import Scoring, find_scoring, score, score_figures, score_metrics, training_figures
+
+from trainers.results.scoring import Scoring, find_scoring, score, score_figures, score_metrics, training_figures
 
 
 def write_run(folder: Path, log: list[dict[str, Any]], **recipe: str) -> Path:

@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
-from trainers.studies.cells import cells, read_axes
 
 from pipelines.console import InputError
 from trainers.flags import Flag
+from trainers.results.axes import read_axes, settings
 
 FLAGS = {
     "lr": Flag(float | None, "Rate."),
@@ -22,7 +22,7 @@ FLAGS = {
 
 
 def test_cells_are_the_product_with_the_last_axis_running_fastest() -> None:
-    made = cells(read_axes(["lr=1e-4,0.5", "batch-size=8,16,32"], FLAGS))
+    made = settings(read_axes(["lr=1e-4,0.5", "batch-size=8,16,32"], FLAGS))
     assert [cell.values for cell in made] == [
         {"lr": rate, "batch_size": size} for rate, size in product([1e-4, 0.5], [8, 16, 32])
     ]
@@ -31,7 +31,7 @@ def test_cells_are_the_product_with_the_last_axis_running_fastest() -> None:
 
 
 def test_without_axes_there_is_one_cell_without_a_name() -> None:
-    (only,) = cells(())
+    (only,) = settings(())
     assert (only.title, only.folder, only.values) == ("", "", {})
 
 
@@ -82,7 +82,7 @@ def test_what_cannot_be_swept_is_one_line(over: list[str], message: str) -> None
 
 def test_folders_are_plain_names_of_bounded_length_and_told_apart() -> None:
     long = ["/data/" + letter * 300 + "/pairs.arrow" for letter in "xy"]
-    made = cells(read_axes([f"views=../a.arrow,{long[0]},{long[1]}"], FLAGS))
+    made = settings(read_axes([f"views=../a.arrow,{long[0]},{long[1]}"], FLAGS))
     names = [cell.folder for cell in made]
     assert names[0] == "views=..-a.arrow"
     assert len(set(names)) == 3
