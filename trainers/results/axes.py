@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -55,21 +55,26 @@ class Setting:
         return ",".join(f"{name}={_in_a_name(label)}" for name, label in self.labels.items())
 
 
-def read_axes(over: Sequence[str], flags: Mapping[str, Flag]) -> tuple[Axis, ...]:
+def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], written: Collection[str] = ()) -> tuple[Axis, ...]:
     """Read `KEY=V1,V2,...` of every `--over`.
 
     Args:
         over: What was written.
         flags: The options that can be swept, by key.
+        written: Keys of the options that stand on the command line.
 
     Raises:
-        InputError: No such option, no value, a value that is none of the option's type, or something twice.
+        InputError: Nothing to sweep over, no such option, no value or one of another type, or something twice.
     """
+    if not over:
+        raise InputError("nothing to sweep over: give --over KEY=V1,V2, such as --over batch-size=16,32,64")
     axes = [_axis(text, flags) for text in over]
     keys = [axis.key for axis in axes]
     for axis in axes:
         if keys.count(axis.key) > 1:
             raise InputError(f"--over {axis.name} is given twice: give all its values at once, --over {axis.name}=A,B")
+        if axis.key in written:
+            raise InputError(f"--over {axis.name} sweeps over it: leave --{axis.name} out")
     return tuple(axes)
 
 

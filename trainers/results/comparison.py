@@ -130,8 +130,8 @@ def _unprinted(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable]
     columns = {}
     for name, record in first.items():
         measure = SPEARMAN if record.metric == ALL else record.metric
-        columns[Column((name,), measure)] = record.title if measure == SPEARMAN else f"{record.title} {measure}"
-    counted = [column for column in columns if first[column.sets[0]].counted]
+        columns[Column((name,), measure)] = record.of.title if measure == SPEARMAN else f"{record.of.title} {measure}"
+    counted = [column for column in columns if first[column.sets[0]].of.counted]
     if not tables and len(counted) > 1 and len({column.measure for column in counted}) == 1:
         together = Column(tuple(column.sets[0] for column in counted), counted[0].measure)
         columns[together] = f"avg. of {len(counted)}"
@@ -173,7 +173,7 @@ def _ours(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequenc
         marked = {c for c in cells if other_task & set(c.sets) or (not c.averaged and c.sets[0] in other_size)}
         most = max(cell.count for cell in cells.values())
         of_seeds = f", {most} of {run.seeds} seeds" if most < run.seeds else f", {run.seeds} seeds"
-        source = f"ours, {max(r.date for r in records)}{of_seeds if run.seeds > 1 else ''}"
+        source = f"ours, {max(r.stored.date for r in records)[:10]}{of_seeds if run.seeds > 1 else ''}"
         yield Row(
             run.title, source, cells, aggregation, frozenset(marked | set(fewer)), fewer, str(run.path),
             _signature(records, cells, aggregation),
@@ -181,7 +181,7 @@ def _ours(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequenc
 
 
 def _signature(records: Sequence[Record], cells: Iterable[Column], aggregation: str | None) -> str:
-    evaluations = list({record.file: record.stored for record in records}.values())
+    evaluations = list({record.file: record.values for record in records}.values())
     sets = dict.fromkeys(name for column in cells for name in column.sets)
     metrics = dict.fromkeys(_metric(column, aggregation) for column in cells)
     return signature(evaluations, list(sets), list(metrics))

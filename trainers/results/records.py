@@ -23,31 +23,83 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class Seen(_Strict):
+    """How many of a set's distinct texts stand in the training data."""
+
+    texts: int
+    of: int
+
+
+class StoredSet(_Strict):
+    """One set of an evaluation as it is stored: its figures, the first the set's own, and what they are of.
+
+    `note`: remarks on this copy or its protocol, parted by "; "; `sha256`: of the items.
+    """
+
+    title: str
+    size: int
+    counted: bool
+    sha256: str
+    note: str | None
+    figures: dict[str, FiniteFloat | None]
+    seen_in_training: Seen | None
+
+
+class StoredModel(_Strict):
+    """The encoder: its name, pooling, and the checksums of its weights."""
+
+    name: str
+    pooling: str | None = None
+    weights: dict[str, Any] | None = None
+
+
+class StoredSuite(_Strict):
+    """What is read of the file that `train evaluate` writes for a suite."""
+
+    suite: Annotated[str, Field(pattern=r"^[\w-]+$")]
+    date: str = ""
+    model: StoredModel
+    adaptation: Any
+    settings: dict[str, Any]
+    sets: dict[str, StoredSet]
+
+    @property
+    def encoder(self) -> dict[str, str]:
+        """Everything that tells one encoder from another, checksums shortened."""
+        return {
+            "model": self.model.name,
+            "weights": ", ".join(str(digest)[:8] for digest in (self.model.weights or {}).values()),
+            "pooling": str(self.model.pooling),
+            "precision": str(self.settings.get("precision")),
+            "adaptation": json.dumps(self.adaptation) if self.adaptation else "none",
+        }
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Record:
     """One figure of one evaluation, x 100 where it is a rate.
 
-    `seed`: of the training, or the folder where it is no part of a study; `size`, `items`: the number and the checksum
-    of the set's items; `seen`: how many of its distinct texts stand in the training data, of how many, None if unknown;
-    `note`: remarks on the set, parted by "; "; `encoder`: its name, weights (checksums, shortened), pooling, precision
-    and the adaptation of its vectors; `stored`: the whole file, for the signature.
+    `seed`: of the training, or the folder where it is no part of a study; `of`: the set that was scored; `values`: the
+    whole file, for the signature.
     """
 
-    suite: str
     set: str
     metric: str
     value: float | None
     seed: str
-    title: str
-    size: int
-    counted: bool
-    items: str
-    note: str | None
-    seen: tuple[int, int] | None
-    encoder: Mapping[str, str]
-    date: str
+    of: StoredSet
+    stored: StoredSuite
     file: Path
-    stored: Mapping[str, Any]
+    values: Mapping[str, Any]
+
+    @property
+    def suite(self) -> str:
+        """The suite's name."""
+        return self.stored.suite
 
     @property
     def items_file(self) -> Path:
@@ -80,42 +132,6 @@ class Run:
     def of(self, suite: str) -> list[Record]:
         """Return the records of a suite."""
         return [record for record in self.records if record.suite == suite]
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(strict=True, frozen=True)
-
-
-class _Seen(_Strict):
-    texts: int
-    of: int
-
-
-class _Set(_Strict):
-    title: str
-    size: int
-    counted: bool
-    sha256: str
-    note: str | None
-    figures: dict[str, FiniteFloat | None]
-    seen_in_training: _Seen | None
-
-
-class _Model(_Strict):
-    name: str
-    pooling: str | None = None
-    weights: dict[str, Any] | None = None
-
-
-class _Evaluation(_Strict):
-    """What is read of the file that `train evaluate` writes for a suite."""
-
-    suite: Annotated[str, Field(pattern=r"^[\w-]+$")]
-    date: str = ""
-    model: _Model
-    adaptation: Any
-    settings: dict[str, Any]
-    sets: dict[str, _Set]
 
 
 def group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
@@ -265,26 +281,15 @@ def _records(path: Path, values: Mapping[str, Any], seed: str) -> list[Record]:
         InputError: It is no evaluation, or damaged.
     """
     try:
-        stored = _Evaluation.model_validate(values)
+        stored = StoredSuite.model_validate(values)
     except ValidationError as error:
         if {"suite", "sets"} & {place for each in error.errors() for place in each["loc"][:1] if len(each["loc"]) == 1}:
             raise InputError(
                 f"{path} holds no evaluation: give a file that `train evaluate` wrote, or a run's directory"
             ) from None
         raise InputError(f"{path} is damaged, or of another version of Twinviews: run `train evaluate` again") from None
-    encoder = {
-        "model": stored.model.name,
-        "weights": ", ".join(str(digest)[:8] for digest in (stored.model.weights or {}).values()),
-        "pooling": str(stored.model.pooling),
-        "precision": str(stored.settings.get("precision")),
-        "adaptation": json.dumps(stored.adaptation) if stored.adaptation else "none",
-    }
     return [
-        Record(
-            stored.suite, name, metric, value, seed, each.title, each.size, each.counted, each.sha256, each.note,
-            None if each.seen_in_training is None else (each.seen_in_training.texts, each.seen_in_training.of),
-            encoder, stored.date[:10], path, values,
-        )
+        Record(name, metric, value, seed, each, stored, path, values)
         for name, each in stored.sets.items()
         for metric, value in each.figures.items()
-    ]  # fmt: skip
+    ]

@@ -15,12 +15,12 @@ FEW = 3
 
 def another_size(record: Record) -> bool:
     """Whether a copy of a set has more or fewer items than the papers score."""
-    return record.size != published_sizes().get(record.set, record.size)
+    return record.of.size != published_sizes().get(record.set, record.of.size)
 
 
 def another_task(record: Record) -> bool:
     """Whether an evaluation says of a set that it is not the task that the papers have."""
-    return (record.note or "").startswith(MARK)
+    return (record.of.note or "").startswith(MARK)
 
 
 def remarks(
@@ -54,7 +54,7 @@ def remarks(
     pairs = [(title, record) for title, records in present.items() for record in records]
     sizes = published_sizes()
     other = (
-        (f"{r.title}: {r.size:,} items, the papers score {sizes[r.set]:,}: another test", title)
+        (f"{r.of.title}: {r.of.size:,} items, the papers score {sizes[r.set]:,}: another test", title)
         for title, r in pairs
         if another_size(r)
     )
@@ -78,7 +78,7 @@ def mixed_encoders(runs: Sequence[Run], suites: Sequence[str]) -> list[str]:
     said = []
     for run in runs:
         for seed in run.known:
-            encoders = {r.suite: r.encoder for suite in suites for r in run.of(suite) if r.seed == seed}
+            encoders = {r.suite: r.stored.encoder for suite in suites for r in run.of(suite) if r.seed == seed}
             # Weights tell encoders apart; a name may be the same folder written in another way.
             weighed = all(encoder["weights"] for encoder in encoders.values())
             parts = []
@@ -121,11 +121,11 @@ def _of_sets(present: dict[str, list[Record]]) -> Iterable[str]:
     """Yield the notes on the sets: each remark once, with the sets it is of, and the runs if it is not of all."""
     said = []
     for title, records in present.items():
-        noted = ((remark, r.title) for r in records for remark in (r.note or "").removeprefix(MARK).split("; "))
+        noted = ((remark, r.of.title) for r in records for remark in (r.of.note or "").removeprefix(MARK).split("; "))
         alike = group((tuple(titles), remark) for remark, titles in group(noted).items() if remark)
-        everything = len({r.title for r in records})
+        everything = len({r.of.title for r in records})
         for titles, lines in alike.items():
-            marked = any((r.note or "").startswith(f"{MARK}{lines[0]}") for r in records)
+            marked = any((r.of.note or "").startswith(f"{MARK}{lines[0]}") for r in records)
             said.append(((MARK if marked else "", f"{listed(titles, everything)}: {'; '.join(lines)}"), title))
     for (mark, line), runs in group(said).items():
         yield f"{mark}{OURS if len(runs) == len(present) else ', '.join(runs)}, {line}"
@@ -134,7 +134,7 @@ def _of_sets(present: dict[str, list[Record]]) -> Iterable[str]:
 def _of_copies(pairs: Sequence[tuple[str, Record]]) -> Iterable[str]:
     """Yield which sets are not the same items in all runs, by their checksums."""
     differing = []
-    for records in group((r.set, (r.items, run, r.title)) for run, r in pairs).values():
+    for records in group((r.set, (r.of.sha256, run, r.of.title)) for run, r in pairs).values():
         copies = group((items, run) for items, run, _ in records)
         if len(copies) > 1:
             differing.append((tuple(map(tuple, copies.values())), records[-1][2]))
@@ -147,7 +147,8 @@ def _of_copies(pairs: Sequence[tuple[str, Record]]) -> Iterable[str]:
 def _of_run(records: Sequence[Record], averaged: Sequence[Column]) -> Iterable[str]:
     for seed in dict.fromkeys(record.seed for record in records):
         own = [record for record in records if record.seed == seed]
-        seen = dict.fromkeys(f"{r.title} {r.seen[0]:,} of {r.seen[1]:,}" for r in own if r.seen and r.seen[0])
+        leaks = [(r.of.title, r.of.seen_in_training) for r in own]
+        seen = dict.fromkeys(f"{title} {leak.texts:,} of {leak.of:,}" for title, leak in leaks if leak and leak.texts)
         if seen:
             yield f"texts of these sets stand in its training data: {', '.join(seen)}"
         present = {record.set for record in own}

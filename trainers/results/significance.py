@@ -81,7 +81,7 @@ class Predicted:
 
     def counted(self) -> list[str]:
         """Return the sets that the average is over."""
-        return [name for name in self.items if self.records[name].counted]
+        return [name for name in self.items if self.records[name].of.counted]
 
     def size(self, names: Iterable[str]) -> int:
         """Return the number of items in several sets."""
@@ -108,7 +108,7 @@ def intervals(suite: str, runs: Sequence[Run], resamples: int, seed: int) -> lis
         for name, items in own.items.items():
             single = interval(items, resamples, seed)
             if single is not None:
-                title, measure = own.records[name].title, own.measures([name])
+                title, measure = own.records[name].of.title, own.measures([name])
                 found.append(Scored(run.title, str(run.path), title, measure, len(items.gold), single))
         counted = own.counted()
         together = average_interval([own.items[name] for name in counted], resamples, seed)
@@ -140,7 +140,7 @@ def _against(first: Predicted, second: Predicted, resamples: int, seed: int) -> 
     found, scores, copies = {}, {}, set()
     for name in (name for name in first.items if name in second.items):
         one, two = first.items[name], second.items[name]
-        if first.records[name].items != second.records[name].items:
+        if first.records[name].of.sha256 != second.records[name].of.sha256:
             copies.add(name)
         _check(first, second, name, copied=name in copies)
         paired = difference(one, two, resamples, seed)
@@ -153,7 +153,7 @@ def _against(first: Predicted, second: Predicted, resamples: int, seed: int) -> 
     randomisation = holm([each.randomisation for each in assessed.values()])
     lines = [
         Tested(
-            *runs, first.records[name].title, first.measures([name]), first.size([name]), scores[name], each,
+            *runs, first.records[name].of.title, first.measures([name]), first.size([name]), scores[name], each,
             bootstrap[place], randomisation[place], copies=name in copies,
         )
         for place, (name, each) in enumerate(assessed.items())
@@ -199,7 +199,7 @@ def _check(first: Predicted, second: Predicted, name: str, *, copied: bool) -> N
             raise InputError("by their checksums, other items or candidates, or another order")
     except InputError as error:
         raise InputError(
-            f"{first.records[name].title} is not the same in {first.run.title} and {second.run.title} ({error}): "
+            f"{first.records[name].of.title} is not the same in {first.run.title} and {second.run.title} ({error}): "
             "evaluate both on the same data"
         ) from None
 

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import fields
 from pathlib import Path
@@ -21,7 +21,7 @@ from trainers.data.kinds import Wanted, read_examples
 from trainers.evaluation.files import whole_file
 from trainers.options import request_of, settings_of
 from trainers.processes import is_first, join_processes, of_first, processes
-from trainers.results.axes import Setting, read_axes, settings
+from trainers.results.axes import Axis, Setting, settings
 from trainers.results.scoring import Precision, Scoring, find_scoring, score, score_figures, training_figures
 from trainers.results.study import Study, Trial
 from trainers.results.study_tables import failures, seeds_tables, sweep_details, sweep_tables, title
@@ -31,7 +31,6 @@ from trainers.running.run import run_training
 
 if TYPE_CHECKING:
     from trainers.catalogue import ObjectiveModule
-    from trainers.flags import Flag
 
 HOW_TO_SCORE = "no scores: give --data DIR (as `train evaluate`) or set TWINVIEWS_DATA; the same command adds them"
 # What may differ between a study and its continuation; its data are told by their names here, not by their content.
@@ -39,62 +38,27 @@ NAMED = {field.name for field in fields(Wanted)} | {"dev"}
 OUTSIDE = (FREE - NAMED) | {"seed", "out", "dry_run", "overwrite", "resume"}
 
 
-def train_seeds(
+def train_study(
     name: str,
     module: ObjectiveModule,
     values: Mapping[str, Any],
+    axes: Sequence[Axis] = (),
     *,
-    seeds: int,
-    data: str | None,
-    baseline: bool,
-    eval_precision: Precision | None,
-) -> None:
-    """Train seeds `values["seed"]` and following, score them, print the table and write `seeds.json` and `seeds.md`.
-
-    Args:
-        name: The objective.
-        module: Its module.
-        values: Its options by key.
-        seeds: How many.
-        data: The benchmarks; None takes the environment's, if any.
-        baseline: Score the encoder before training too.
-        eval_precision: Number format of the scoring; None is fp32.
-
-    Raises:
-        InputError: Options or data that cannot be used.
-        TwinviewsError: A run failed; the others are done.
-    """
-    if values["resume"]:
-        raise InputError("--resume is for a single run: several seeds are resumed anyway, leave it out")
-    scoring = _scoring(data, eval_precision, baseline=baseline)
-    chosen = range(values["seed"], values["seed"] + seeds)
-    out = values["out"] or Path("runs", name)
-    _conduct(Study(name, module, values, (), settings(()), chosen, out, "seeds", scoring, baseline))
-
-
-def train_sweep(
-    name: str,
-    module: ObjectiveModule,
-    flags: Mapping[str, Flag],
-    values: Mapping[str, Any],
-    written: Collection[str],
-    *,
-    over: Sequence[str] | None,
     seeds: int | None,
     data: str | None,
     baseline: bool,
     eval_precision: Precision | None,
 ) -> None:
-    """Train every combination of the values of `over`, print the table, write `sweep.json` and `sweep.md`.
+    """Train every combination of the axes' values under several seeds, score the runs, and print the tables.
+
+    Without axes it writes `seeds.json` and `seeds.md`, otherwise `sweep.json` and `sweep.md`.
 
     Args:
         name: The objective.
         module: Its module.
-        flags: The options that can be swept over, by key.
         values: All options by key, as they hold where they are not swept over.
-        written: Keys of those that stand on the command line.
-        over: `KEY=V1,V2,...`, once for each option.
-        seeds: How many for each combination; None is one.
+        axes: What is swept over, from `read_axes`.
+        seeds: How many from `values["seed"]` on; None is one.
         data: The benchmarks; None takes the environment's, if any.
         baseline: Score the encoder before training too.
         eval_precision: Number format of the scoring; None is fp32.
@@ -103,17 +67,14 @@ def train_sweep(
         InputError: Options or data that cannot be used.
         TwinviewsError: A run failed; the others are done.
     """
-    if not over:
-        raise InputError("nothing to sweep over: give --over KEY=V1,V2, such as --over batch-size=16,32,64")
-    axes = read_axes(over, flags)
-    for axis in axes:
-        if axis.key in written:
-            raise InputError(f"--over {axis.name} sweeps over it: leave --{axis.name} out")
+    if values.get("resume"):
+        raise InputError("--resume is for a single run: several seeds are resumed anyway, leave it out")
     values = {**values, **{axis.key: None for axis in axes}}
     scoring = _scoring(data, eval_precision, baseline=baseline)
     chosen = range(values["seed"], values["seed"] + (seeds or 1))
-    out = values["out"] or Path("runs", f"sweep-{name}")
-    _conduct(Study(name, module, values, axes, settings(axes), chosen, out, "sweep", scoring, baseline))
+    out = values["out"] or Path("runs", f"sweep-{name}" if axes else name)
+    file = "sweep" if axes else "seeds"
+    _conduct(Study(name, module, values, axes, settings(axes), chosen, out, file, scoring, baseline))
 
 
 def _scoring(data: str | None, precision: Precision | None, *, baseline: bool) -> Scoring | None:
