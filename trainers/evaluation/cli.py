@@ -154,6 +154,7 @@ def _evaluated(
 
 def _report(evaluation: Evaluation, directory: Path, *, json: bool, mteb: bool) -> None:
     from trainers.evaluation import record, report
+    from trainers.evaluation.signature import suite_signature
 
     payloads = [record.payload(evaluation, scores) for scores in evaluation.suites]
     single = len(payloads) == 1
@@ -165,6 +166,9 @@ def _report(evaluation: Evaluation, directory: Path, *, json: bool, mteb: bool) 
             table(report.columns(scores), report.rows(scores), right=(report.SEEN,))
         for line in report.notes(evaluation, scores):
             note(line if single else f"{scores.suite.name}: {line}")
+    for values in payloads:
+        if values["sets"]:
+            note(f"signature: {suite_signature(values)}")
     for line in (*evaluation.remarks, *_from_cache(evaluation)):
         note(line)
     if not single and not json:

@@ -30,6 +30,14 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], met
     return "|".join([str(evaluations[0]["suite"]), *(f"{key}:{value}" for key, value in line.items() if value)])
 
 
+def suite_signature(stored: Mapping[str, Any]) -> str:
+    """Return the signature of a suite's average, or of all its sets where it has none."""
+    counted = [name for name, each in stored["sets"].items() if each["counted"]]
+    sets = counted if len(counted) > 1 else list(stored["sets"])
+    metrics = dict.fromkeys(metric for name in sets for metric in list(stored["sets"][name]["figures"])[:1])
+    return signature([stored], sets, list(metrics))
+
+
 def _settings(stored: Mapping[str, Any], sets: Sequence[str]) -> dict[str, str]:
     model, adaptation = stored["model"], stored.get("adaptation") or {}
     return {

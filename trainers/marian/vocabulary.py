@@ -56,15 +56,14 @@ def build_tokenizer(texts: Iterable[str], folder: Path, *, size: int, codes: Seq
             + (f" (at most {int(most[1]) + len(codes) + 1})" if most else f" ({str(error).rpartition('] ')[2]})")
             + ": give more text or a smaller --vocabulary"
         ) from error
-    (folder / "source.model").rename(folder / "source.spm")
-    shutil.copyfile(folder / "source.spm", folder / "target.spm")
+    source, target, vocabulary = (folder / name for name in ("source.spm", "target.spm", "vocab.json"))
+    (folder / "source.model").rename(source)
+    shutil.copyfile(source, target)
     pieces = [line.partition("\t")[0] for line in (folder / "source.vocab").read_text(encoding="utf-8").splitlines()]
     (folder / "source.vocab").unlink()
     ids = {piece: number for number, piece in enumerate([*pieces, *codes, PADDING])}
-    (folder / "vocab.json").write_text(json.dumps(ids, ensure_ascii=False), encoding="utf-8")
-    tokenizer = MarianTokenizer(
-        str(folder / "source.spm"), str(folder / "target.spm"), str(folder / "vocab.json"), model_max_length=512
-    )
+    vocabulary.write_text(json.dumps(ids, ensure_ascii=False), encoding="utf-8")
+    tokenizer = MarianTokenizer(str(source), str(target), str(vocabulary), model_max_length=512)
     if len(tokenizer) != size or (tokenizer.eos_token_id, tokenizer.unk_token_id) != (0, 1):
         raise ValueError(f"vocabulary of {len(tokenizer)} ids instead of {size}, or not in Marian's layout")
     tokenizer.save_pretrained(folder)

@@ -8,15 +8,20 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from pipelines.console import ConfigOption, InputError, TwinviewsError, note, show, show_json
-
-if TYPE_CHECKING:
-    from trainers.results.page import Comparison
-    from trainers.results.records import Run
+from trainers.evaluation.files import whole_file
+from trainers.results.comparison import compare_suite
+from trainers.results.page import Comparison, markdown
+from trainers.results.papers import PAPERS, load_paper, published_tables
+from trainers.results.records import Run, read_runs, shortened
+from trainers.results.remarks import mixed_encoders
+from trainers.results.significance import intervals as intervals_of
+from trainers.results.significance import lacking, untested
+from trainers.results.significance import tests as tests_of
 
 NONE = "none"
 MOST = 100_000
@@ -83,27 +88,26 @@ def compare(
 
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
-    from trainers.results import page
-    from trainers.results.records import read_runs, shortened
-    from trainers.results.remarks import mixed_encoders
-    from trainers.results.significance import lacking
-
     papers = _papers(beside)
     if out is not None:
         _check_out(out)
     found = shortened([run for path in runs or () for run in read_runs(path)], runs or ())
     suites = _suites(suite, found, papers)
-    made = [
-        page.compare(name, found, papers, everything=all_tables, signatures=signature, resamples=resamples, seed=seed,
-                     intervals=intervals, test=test)
-        for name in suites
-    ]  # fmt: skip
-    _check_significance(made, suites, found, intervals=intervals, test=test)
+    made = []
+    for name in suites:
+        blocks = compare_suite(name, found, published_tables(papers, name, everything=all_tables))
+        scored = intervals_of(name, found, resamples, seed) if intervals else ()
+        tested = tests_of(name, found, resamples, seed) if test else ()
+        made.append(Comparison(name, blocks, scored, tested, signature))
+    if intervals and not any(each.intervals for each in made):
+        raise InputError("no single run here has <suite>.items.npz beside its results: run `train evaluate` again")
+    if test and not any(each.tests for each in made):
+        raise InputError(untested(suites, found))
     remarks = mixed_encoders(found, suites)
     if intervals or test:
         remarks += [f"no intervals, no tests: {line}" for line in lacking(suites, found)]
     if out is not None:
-        _write(out, page.markdown(made, shlex.join(["train", *sys.argv[1:]]), remarks))
+        _write(out, markdown(made, shlex.join(["train", *sys.argv[1:]]), remarks))
         note(f"written: {out}")
     if json:
         show_json({"suites": [each.json() for each in made], "notes": remarks})
@@ -113,21 +117,7 @@ def compare(
         note(remark)
 
 
-def _check_significance(
-    made: Sequence[Comparison], suites: Sequence[str], runs: Sequence[Run], *, intervals: bool, test: bool
-) -> None:
-    """Raise where intervals or tests are asked for and nothing has any."""
-    from trainers.results.significance import untested
-
-    if intervals and not any(each.intervals for each in made):
-        raise InputError("no single run here has <suite>.items.npz beside its results: run `train evaluate` again")
-    if test and not any(each.tests for each in made):
-        raise InputError(untested(suites, runs))
-
-
 def _papers(written: str) -> list[str]:
-    from trainers.results.papers import PAPERS
-
     names = [name.strip() for name in written.split(",") if name.strip()]
     if names == [NONE]:
         return []
@@ -139,8 +129,6 @@ def _papers(written: str) -> list[str]:
 
 def _suites(wanted: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
     """Return the suites to print, in the papers' order: those asked for, else those of the runs, else the papers'."""
-    from trainers.results.papers import PAPERS, load_paper
-
     order = list(dict.fromkeys(table.suite for name in PAPERS for table in load_paper(name)))
     present = dict.fromkeys(record.suite for run in runs for record in run.records)
     if not runs:
@@ -180,8 +168,6 @@ def _check_out(path: Path) -> None:
 
 def _write(path: Path, text: str) -> None:
     """Write the page where links lead to, whole or not at all."""
-    from trainers.evaluation.files import whole_file
-
     try:
         with whole_file(Path(os.path.realpath(path))) as stream:
             stream.write(text.encode("utf-8"))

@@ -63,8 +63,12 @@ class Block:
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
 
-    def table(self) -> Table:
-        """Return it as text; columns with the same printed head have the set's name too."""
+    def table(self, *, signed: bool) -> Table:
+        """Return it as text; columns with the same printed head have the set's name too.
+
+        Args:
+            signed: Put the signatures of our rows below it.
+        """
         printed = list(self.heads.values())
         heads = tuple(f"{h} ({c.key})" if printed.count(h) > 1 else h for c, h in self.heads.items())
         # Only where rows differ in how subsets were joined, or some are joined otherwise than `all`.
@@ -74,7 +78,8 @@ class Block:
             shown = [f"{row.cells[c]}{MARK * (c in row.marked)}" if c in row.cells else "" for c in self.heads]
             rows.append((row.model, *([row.aggregation or ""] if joined else []), *shown, row.source))
         columns = ("model", *(["joined"] if joined else []), *heads, "source")
-        return Table(self.title, columns, tuple(rows), heads, self.notes)
+        signatures = [f"{row.model}: {row.signature}" for row in self.rows if signed and row.signature]
+        return Table(self.title, columns, tuple(rows), heads, (*self.notes, *signatures))
 
     def json(self) -> dict[str, Any]:
         """Return it as JSON values."""

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from trainers.results.comparison import ALL, Block, compare_suite
-from trainers.results.papers import published_tables
-from trainers.results.records import Run, group
+from trainers.results.comparison import ALL, Block
+from trainers.results.records import group
 from trainers.results.remarks import listed
 from trainers.results.significance import Scored, Tested
-from trainers.results.significance import intervals as intervals_of
-from trainers.results.significance import tests as tests_of
 from trainers.results.table import Table
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A suite's rows side by side, and intervals and tests where they were asked for."""
+    """A suite's rows side by side, and intervals and tests where they were asked for.
+
+    `signed`: say below each table what decides the figures of our rows.
+    """
 
     suite: str
     blocks: Sequence[Block]
-    intervals: Sequence[Scored]
-    tests: Sequence[Tested]
+    intervals: Sequence[Scored] = ()
+    tests: Sequence[Tested] = ()
+    signed: bool = False
 
     def tables(self) -> list[Table]:
         """Return them as text."""
-        made = [block.table() for block in self.blocks]
+        made = [block.table(signed=self.signed) for block in self.blocks]
         if self.intervals:
             made.append(self._intervals())
         if self.tests:
@@ -92,35 +93,6 @@ class Comparison:
             if self.suite == "sts":
                 legend.append("average of sts: STS-B does share pairs with STS12-16")
         return Table(f"{self.suite}: {kind}, {named}", columns, tuple(rows), right, tuple(notes), tuple(legend))
-
-
-def compare(
-    suite: str, runs: Sequence[Run], papers: Sequence[str], *, everything: bool, signatures: bool, resamples: int,
-    seed: int, intervals: bool, test: bool,
-) -> Comparison:  # fmt: skip
-    """Compare on one suite.
-
-    Args:
-        suite: Its name.
-        runs: Ours.
-        papers: Those whose rows stand beside.
-        everything: Take the papers' tables of settings and details too.
-        signatures: Say below each table what decides the figures of our rows.
-        resamples: The samples of intervals and tests.
-        seed: Decides them.
-        intervals: Give every single run's scores an interval.
-        test: Test every further run against the first.
-
-    Raises:
-        InputError: Items that are broken or of another evaluation; a test of several seeds, or of different items.
-    """
-    blocks = compare_suite(suite, runs, published_tables(papers, suite, everything=everything))
-    if signatures:
-        signed = [tuple(f"{row.model}: {row.signature}" for row in block.rows if row.signature) for block in blocks]
-        blocks = [replace(each, notes=(*each.notes, *lines)) for each, lines in zip(blocks, signed, strict=True)]
-    scored = intervals_of(suite, runs, resamples, seed) if intervals else []
-    tested = tests_of(suite, runs, resamples, seed) if test else []
-    return Comparison(suite, blocks, scored, tested)
 
 
 def markdown(comparisons: Sequence[Comparison], command: str, remarks: Sequence[str]) -> str:

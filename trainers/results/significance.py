@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
@@ -83,13 +83,11 @@ class Predicted:
         """Return the sets that the average is over."""
         return [name for name in self.items if self.records[name].of.counted]
 
-    def size(self, names: Iterable[str]) -> int:
-        """Return the number of items in several sets."""
-        return sum(len(self.items[name].gold) for name in names)
-
-    def measures(self, names: Iterable[str]) -> str:
-        """Return the first figure's name of each set, each name once."""
-        return ", ".join(dict.fromkeys(self.records[name].metric for name in names))
+    def about(self, names: Sequence[str]) -> tuple[str, str, int]:
+        """Return the title of a set or of an average, the first figure's names, and the number of items."""
+        title = self.records[names[0]].of.title if len(names) == 1 else f"average of {len(names)}"
+        measures = dict.fromkeys(self.records[name].metric for name in names)
+        return title, ", ".join(measures), sum(len(self.items[name].gold) for name in names)
 
 
 def intervals(suite: str, runs: Sequence[Run], resamples: int, seed: int) -> list[Scored]:
@@ -105,16 +103,15 @@ def intervals(suite: str, runs: Sequence[Run], resamples: int, seed: int) -> lis
         if len(run.known) > 1 or not run.of(suite):
             continue
         own = _predicted(suite, run)
-        for name, items in own.items.items():
-            single = interval(items, resamples, seed)
-            if single is not None:
-                title, measure = own.records[name].of.title, own.measures([name])
-                found.append(Scored(run.title, str(run.path), title, measure, len(items.gold), single))
+        lines = [([name], interval(items, resamples, seed)) for name, items in own.items.items()]
         counted = own.counted()
-        together = average_interval([own.items[name] for name in counted], resamples, seed)
-        if together is not None and len(counted) > 1:
-            title, measure, size = f"average of {len(counted)}", own.measures(counted), own.size(counted)
-            found.append(Scored(run.title, str(run.path), title, measure, size, together, len(counted)))
+        if len(counted) > 1:
+            lines.append((counted, average_interval([own.items[name] for name in counted], resamples, seed)))
+        found += [
+            Scored(run.title, str(run.path), *own.about(names), each, len(names))
+            for names, each in lines
+            if each is not None
+        ]
     return found
 
 
@@ -153,8 +150,8 @@ def _against(first: Predicted, second: Predicted, resamples: int, seed: int) -> 
     randomisation = holm([each.randomisation for each in assessed.values()])
     lines = [
         Tested(
-            *runs, first.records[name].of.title, first.measures([name]), first.size([name]), scores[name], each,
-            bootstrap[place], randomisation[place], copies=name in copies,
+            *runs, *first.about([name]), scores[name], each, bootstrap[place], randomisation[place],
+            copies=name in copies,
         )
         for place, (name, each) in enumerate(assessed.items())
     ]  # fmt: skip
@@ -163,8 +160,7 @@ def _against(first: Predicted, second: Predicted, resamples: int, seed: int) -> 
     if len(counted) > 1 and found.keys() >= set(counted):
         means = fmean(scores[name][0] for name in counted), fmean(scores[name][1] for name in counted)
         together = assess(averaged([found[name] for name in counted], seed))
-        title, measure = f"average of {len(counted)}", first.measures(counted)
-        lines.append(Tested(*runs, title, measure, first.size(counted), means, together, None, None, len(counted)))
+        lines.append(Tested(*runs, *first.about(counted), means, together, None, None, len(counted)))
     return lines
 
 

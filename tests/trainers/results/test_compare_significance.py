@@ -194,14 +194,6 @@ def test_items_of_an_earlier_evaluation_are_refused(write_run: WriteRun, capsys:
     assert "is of another evaluation" in capsys.readouterr().err
 
 
-def test_a_broken_items_file_is_one_line(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
-    items = Items("mean", np.ones(3), np.ones(3))
-    run = write_run("mine", {"stsb": {"all": 100.0}}, items={"stsb": items})
-    (run / "evaluation" / "sts.items.npz").write_bytes(b"PK nothing")
-    assert compare(run, "--intervals") == 2
-    assert "sts.items.npz is broken" in capsys.readouterr().err
-
-
 def test_several_seeds_are_no_run_to_test(
     write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
