@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_items import WriteRun
+from made_items import WriteRun, figures_of
 
 from trainers.evaluation.task import Items
 
@@ -28,7 +28,7 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 def write_run(tmp_path: Path) -> WriteRun:
     def write(
         name: str,
-        figures: Mapping[str, Mapping[str, float | None]],
+        figures: Mapping[str, Mapping[str, float | None]] | None = None,
         *,
         suite: str = "sts",
         items: Mapping[str, Items] | None = None,
@@ -36,6 +36,7 @@ def write_run(tmp_path: Path) -> WriteRun:
         model: Mapping[str, Any] | None = None,
         precision: str = "fp32",
     ) -> Path:
+        figures = figures or figures_of(items or {})
         folder = tmp_path / name / "evaluation"
         folder.mkdir(parents=True, exist_ok=True)
         values = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,7 +21,7 @@ class WriteRun(Protocol):
     def __call__(
         self,
         name: str,
-        figures: Mapping[str, Mapping[str, float | None]],
+        figures: Mapping[str, Mapping[str, float | None]] | None = None,
         *,
         suite: str = "sts",
         items: Mapping[str, Items] | None = None,
@@ -51,6 +52,19 @@ def lines(text: str, start: str) -> list[list[str]]:
     return [[cell for cell in line.split("  ") if cell.strip()] for line in text.splitlines() if line.startswith(start)]
 
 
+def write_study(folder: Path, *settings: tuple[dict[str, str], dict[str, str | None]]) -> None:
+    """Write what a study leaves: for each setting the folders of its runs, and the error of those that failed."""
+    listed = [
+        {
+            "settings": setting,
+            "runs": [{"seed": n, "directory": run, "error": error} for n, (run, error) in enumerate(runs.items(), 1)],
+        }
+        for setting, runs in settings
+    ]
+    folder.mkdir(exist_ok=True)
+    (folder / "seeds.json").write_text(json.dumps({"cells": listed}))
+
+
 def cells(line: list[str]) -> list[str]:
     """Return the cells of a line without the space around them."""
     return [cell.strip() for cell in line]
@@ -63,6 +77,11 @@ def figure(items: Items) -> float:
     value = (spearman if items.statistic == "spearman" else auc)(items.gold, items.predicted)
     assert value is not None
     return 100 * value
+
+
+def figures_of(items: Mapping[str, Items]) -> dict[str, dict[str, float | None]]:
+    """Return the figures of sets of grades, None where all predictions are the same."""
+    return {name: {"all": figure(each) if np.ptp(each.predicted) else None} for name, each in items.items()}
 
 
 def similar(seed: int, noise: float, size: int = 300, gold_seed: int = 0) -> Items:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from made_items import NAMES, WriteRun, cells, compare, figure, figures, lines, similar
+from made_items import NAMES, WriteRun, cells, compare, figures, figures_of, lines, similar, write_study
 
 from pipelines.console import call
 from trainers.cli import app
@@ -77,14 +77,8 @@ def test_seeds_of_a_study_are_mean_and_deviation(
     for seed, shift in ((1, 0.0), (2, 1.0), (3, 2.0)):
         write_run(f"study/lr-2e-05/seed-{seed}", figures(shift))
     write_run("study/untrained=starter-mean", figures(-30))
-    runs = [
-        {"seed": seed, "directory": f"elsewhere/study/lr-2e-05/seed-{seed}", "figures": {}, "seconds": 1, "error": None}
-        for seed in (1, 2, 3)
-    ]
-    failed = {"seed": 4, "directory": "elsewhere/study/lr-2e-05/seed-4", "figures": {}, "seconds": 1, "error": "memory"}
-    (tmp_path / "study" / "sweep.json").write_text(
-        json.dumps({"cells": [{"settings": {"lr": "2e-05"}, "runs": [*runs, failed]}]})
-    )
+    runs = {f"elsewhere/study/lr-2e-05/seed-{seed}": "memory" if seed == 4 else None for seed in (1, 2, 3, 4)}
+    write_study(tmp_path / "study", ({"lr": "2e-05"}, runs))
     assert compare("study", "--with", "mirror") == 0
     shown = capsys.readouterr().out
     (row,) = lines(shown, "study lr=2e-05")
@@ -99,8 +93,7 @@ def test_what_all_seeds_have_to_say_is_said_once(
 ) -> None:
     for seed in (1, 2):
         write_run(f"study/seed-{seed}", {"stsb": {"all": 50.0 + seed}})
-    runs = [{"seed": seed, "directory": f"study/seed-{seed}", "error": None} for seed in (1, 2)]
-    (tmp_path / "study" / "seeds.json").write_text(json.dumps({"cells": [{"settings": {}, "runs": runs}]}))
+    write_study(tmp_path / "study", ({}, {"study/seed-1": None, "study/seed-2": None}))
     assert compare("study", "--with", "mirror") == 0
     said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("study: ")]
     assert said == ["study: no average without sts12, sts13, sts14, sts15, sts16, sickr"]
@@ -222,7 +215,7 @@ def test_a_model_that_was_only_pooled_otherwise_has_a_row_for_each_pooling(
 
 def test_the_page_holds_what_the_screen_shows(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
     items = {name: similar(index, 2.0) for index, name in enumerate(NAMES[:2])}
-    each = {name: {"all": figure(item), "weighted": None} for name, item in items.items()}
+    each = {name: {**found, "weighted": None} for name, found in figures_of(items).items()}
     run = write_run("mine", each, items=items)
     assert compare(run, run, "--with", "bsl", "--intervals", "--test", "--resamples", 100, "--out", "page.md") == 0
     shown, page = capsys.readouterr().out, Path("page.md").read_text()

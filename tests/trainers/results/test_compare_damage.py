@@ -45,7 +45,7 @@ def test_a_file_of_items_that_is_none_is_refused(
     content: bytes, write_run: WriteRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     items = similar(1, 2.0)
-    run = write_run("mine", {"stsb": {"all": figure(items)}}, items={"stsb": items})
+    run = write_run("mine", items={"stsb": items})
     (run / "evaluation" / "sts.items.npz").write_bytes(content)
     assert compare(run, "--intervals") == 2
     assert "sts.items.npz is broken" in refused(capsys)

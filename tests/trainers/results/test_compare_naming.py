@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from made_items import WriteRun, cells, compare, figure, figures, lines, similar
+from made_items import WriteRun, cells, compare, figures, lines, similar, write_study
 
 from trainers.results.records import Run, shortened
 
@@ -45,11 +45,7 @@ def test_the_settings_of_one_study_are_printed_without_the_folders_above_it(
     for rate in ("1", "2"):
         write_run(f"runs/study/lr-{rate}", figures())
     write_run("runs/study/untrained=starter", figures())
-    listed = [
-        {"settings": {"lr": rate}, "runs": [{"seed": 1, "directory": f"study/lr-{rate}", "error": None}]}
-        for rate in ("1", "2")
-    ]
-    (tmp_path / "runs/study/sweep.json").write_text(json.dumps({"cells": listed}))
+    write_study(tmp_path / "runs/study", *(({"lr": rate}, {f"study/lr-{rate}": None}) for rate in ("1", "2")))
     assert compare(tmp_path / "runs/study", "--with", "none") == 0
     assert [cells(line)[0] for line in lines(capsys.readouterr().out, "study")] == [
         "study lr=1", "study lr=2", "study/untrained=starter",
@@ -60,8 +56,7 @@ def test_the_whole_path_stays_in_json_and_in_the_pages_command(
     write_run: WriteRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     items = similar(1, 2.0)
-    each = {"stsb": {"all": figure(items)}}
-    runs = [str(tmp_path / write_run(f"deep/{name}", each, items={"stsb": items})) for name in ("one", "two")]
+    runs = [str(tmp_path / write_run(f"deep/{name}", items={"stsb": items})) for name in ("one", "two")]
     monkeypatch.setattr("sys.argv", ["train", "compare", *runs])
     options = ("--with", "none", "--test", "--intervals", "--resamples", 100, "--out", "page.md", "--json")
     assert compare(*runs, *options) == 0

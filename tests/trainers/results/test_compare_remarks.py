@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from made_items import NAMES, WriteRun, cells, compare, figures, lines
+from made_items import NAMES, WriteRun, cells, compare, figures, lines, write_study
 
 from trainers.results.papers import published_sizes
 
@@ -15,13 +15,6 @@ OWN = "mentions by our rules"
 
 def said(capsys: pytest.CaptureFixture[str]) -> list[str]:
     return capsys.readouterr().err.splitlines()
-
-
-def write_study(folder: Path, runs: dict[int, str | None]) -> None:
-    """Write what a study of one setting leaves: its seeds, and the error of those that failed."""
-    listed = [{"seed": seed, "directory": f"study/seed-{seed}", "error": error} for seed, error in runs.items()]
-    (folder / "study").mkdir(exist_ok=True)
-    (folder / "study" / "seeds.json").write_text(json.dumps({"cells": [{"settings": {}, "runs": listed}]}))
 
 
 def test_a_note_on_every_set_of_all_runs_is_said_once(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,7 +110,7 @@ def test_seeds_without_a_figure_or_without_results_are_said(
 ) -> None:
     for seed, value in ((1, 70.0), (2, 72.0), (3, None)):
         write_run(f"study/seed-{seed}", {"stsb": {"all": value}, "sickr": {"all": 50.0}})
-    write_study(tmp_path, {1: None, 2: None, 3: None, 4: "memory", 5: None})
+    write_study(tmp_path / "study", ({}, {f"seed-{n}": "memory" if n == 4 else None for n in range(1, 6)}))
     assert compare("study", "--with", "mirror") == 0
     shown = capsys.readouterr()
     (row,) = lines(shown.out, "study")
@@ -131,7 +124,7 @@ def test_one_seed_that_is_left_is_no_single_run(
 ) -> None:
     for seed, value in ((1, 70.0), (2, None)):
         write_run(f"study/seed-{seed}", {"stsb": {"all": value}})
-    write_study(tmp_path, {1: None, 2: None})
+    write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))
     assert compare("study", "--with", "mirror", "--json") == 0
     (table,) = json.loads(capsys.readouterr().out)["suites"][0]["tables"]
     assert table["rows"][0]["source"] == "ours, 2026-11-21, 1 of 2 seeds"
@@ -143,11 +136,8 @@ def test_a_setting_without_any_result_is_said_beside_the_others(
     write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_run("study/lr-1/seed-1", figures())
-    cells_of = [
-        {"settings": {"lr": lr}, "runs": [{"seed": 1, "directory": f"study/lr-{lr}/seed-1", "error": error}]}
-        for lr, error in (("1", None), ("9", "loss is not finite"))
-    ]
-    (tmp_path / "study" / "sweep.json").write_text(json.dumps({"cells": cells_of}))
+    errors = {"1": None, "9": "loss is not finite"}
+    write_study(tmp_path / "study", *(({"lr": lr}, {f"study/lr-{lr}/seed-1": error}) for lr, error in errors.items()))
     assert compare("study", "--with", "none") == 0
     shown = capsys.readouterr()
     assert len(lines(shown.out, "study")) == 1

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_items import WriteRun, cells, compare, figure, figures, lines, similar
+from made_items import WriteRun, cells, compare, figure, figures, figures_of, lines, similar, write_study
 
 from trainers.evaluation.task import Items
 
@@ -17,7 +17,7 @@ def test_intervals_are_printed_for_every_set_and_the_average(
     write_run: WriteRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     items = {"stsb": similar(1, 2.0), "sickr": similar(2, 2.0)}
-    run = write_run("mine", {name: {"all": figure(item)} for name, item in items.items()}, items=items)
+    run = write_run("mine", items=items)
     assert compare(run, "--with", "none", "--intervals", "--resamples", 200, "--json") == 0
     first, second, average = json.loads(capsys.readouterr().out)["suites"][0]["intervals"]
     assert (first["name"], first["items"], second["name"]) == ("STSB", 300, "SICKR")
@@ -32,7 +32,7 @@ def test_two_runs_are_tested_set_by_set_with_corrected_p_values(
     runs = []
     for name, seed, noise in (("good", 1, 1.0), ("bad", 2, 6.0)):
         items = {key: similar(seed, noise if key == "stsb" else 1.0) for key in ("stsb", "sickr")}
-        runs.append(write_run(name, {key: {"all": figure(item)} for key, item in items.items()}, items=items))
+        runs.append(write_run(name, items=items))
     assert compare(*runs, "--with", "none", "--test", "--resamples", 400, "--json") == 0
     found = json.loads(capsys.readouterr().out)["suites"][0]["tests"]
     assert [(each["first"], each["second"], each["name"]) for each in found] == [
@@ -58,7 +58,7 @@ def test_what_the_tests_are_is_said_below_them(write_run: WriteRun, capsys: pyte
     runs = []
     for name, seed in (("one", 1), ("two", 2)):
         items = {key: similar(seed, 2.0) for key in ("stsb", "sts12")}
-        runs.append(write_run(name, {key: {"all": figure(item)} for key, item in items.items()}, items=items))
+        runs.append(write_run(name, items=items))
     assert compare(*runs, "--with", "none", "--test", "--intervals", "--resamples", 100) == 0
     shown = capsys.readouterr()
     found = [cells(line) for line in lines(shown.out, "one ")]
@@ -76,7 +76,7 @@ def test_what_holds_for_all_suites_is_said_once_and_the_measure_with_each(
 ) -> None:
     right = Items("mean", np.ones(4), np.array([1.0, 0.0, 1.0, 1.0]))
     graded = similar(1, 2.0)
-    run = write_run("mine", {"stsb": {"all": figure(graded)}}, items={"stsb": graded})
+    run = write_run("mine", items={"stsb": graded})
     write_run("mine", {"mr": {"accuracy": 75.0}}, suite="transfer", items={"mr": right})
     assert compare(run, run, "--with", "none", "--test", "--intervals", "--resamples", 100, "--out", "page.md") == 0
     shown = capsys.readouterr()
@@ -94,8 +94,7 @@ def test_a_run_without_items_is_named_with_the_file_that_it_lacks(
     write_run: WriteRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     items = similar(1, 2.0)
-    each = {"stsb": {"all": figure(items)}}
-    full, bare = write_run("full", each, items={"stsb": items}), write_run("bare", each)
+    full, bare = write_run("full", items={"stsb": items}), write_run("bare", figures_of({"stsb": items}))
     assert compare(full, bare, "--test") == 2
     said = "bare lacks sts.items.npz in bare/evaluation"
     assert capsys.readouterr().err == f"error: nothing to test: {said}: run `train evaluate` again\n"
@@ -109,7 +108,7 @@ def test_runs_without_a_set_in_common_are_said_to_have_none(
     write_run: WriteRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
     items = similar(1, 2.0)
-    runs = [write_run(name, {name: {"all": figure(items)}}, items={name: items}) for name in ("stsb", "sickr")]
+    runs = [write_run(name, items={name: items}) for name in ("stsb", "sickr")]
     assert compare(*runs, "--test") == 2
     assert "the runs have no set in common on which both have a score" in capsys.readouterr().err
 
@@ -123,8 +122,7 @@ def test_no_average_is_tested_where_a_set_has_no_score(write_run: WriteRun, caps
             "sickr": similar(seed, 1.0),
             "sts12": flat if name == "two" else similar(3, 1),
         }
-        each = {key: {"all": None if item is flat else figure(item)} for key, item in items.items()}
-        runs.append(write_run(name, each, items=items))
+        runs.append(write_run(name, items=items))
     assert compare(*runs, "--with", "none", "--test", "--resamples", 100, "--json") == 0
     found = json.loads(capsys.readouterr().out)["suites"][0]["tests"]
     assert [each["name"] for each in found] == ["STSB", "SICKR"]
@@ -153,7 +151,7 @@ def test_grades_of_another_copy_are_tested_with_a_remark(
     for number, name in enumerate(("one", "two")):
         items = similar(number, 2.0)
         sets = {"stsb": {"sha256": name}}
-        runs.append(write_run(name, {"stsb": {"all": figure(items)}}, items={"stsb": items}, sets=sets))
+        runs.append(write_run(name, items={"stsb": items}, sets=sets))
     assert compare(*runs, "--with", "none", "--test", "--resamples", 100) == 0
     shown = capsys.readouterr().err
     assert "STSB: the same grades over other texts in one and in two: the copies are tested too" in shown
@@ -166,7 +164,7 @@ def test_suites_without_items_or_a_second_run_are_left_out_of_tests(
     runs = []
     for name, seed in (("one", 1), ("two", 2)):
         items = similar(seed, 2.0)
-        runs.append(write_run(name, {"stsb": {"all": figure(items)}}, items={"stsb": items}))
+        runs.append(write_run(name, items={"stsb": items}))
         other = write_run(f"{name}-more", {"stsb-train": {"isotropy": 0.5}}, suite="geometry")
         (other / "evaluation" / "geometry.json").rename(runs[-1] / "evaluation" / "geometry.json")
     assert compare(*runs, "--test", "--intervals", "--resamples", 100, "--json") == 0
@@ -177,10 +175,7 @@ def test_suites_without_items_or_a_second_run_are_left_out_of_tests(
 
 def test_tests_of_other_items_are_refused(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
     one, two = similar(1, 2.0), similar(2, 2.0, gold_seed=5)
-    runs = [
-        write_run(name, {"stsb": {"all": figure(items)}}, items={"stsb": items})
-        for name, items in (("one", one), ("two", two))
-    ]
+    runs = [write_run(name, items={"stsb": items}) for name, items in (("one", one), ("two", two))]
     assert compare(*runs, "--test") == 2
     error = capsys.readouterr().err
     assert error.startswith("error: STSB is not the same in one and two (item 1 is graded")
@@ -199,7 +194,6 @@ def test_several_seeds_are_no_run_to_test(
 ) -> None:
     for seed in (1, 2):
         write_run(f"study/seed-{seed}", figures())
-    runs = [{"seed": seed, "directory": f"study/seed-{seed}", "error": None} for seed in (1, 2)]
-    (tmp_path / "study" / "seeds.json").write_text(json.dumps({"cells": [{"settings": {}, "runs": runs}]}))
+    write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))
     assert compare("study", write_run("mine", figures()), "--test") == 2
     assert "study is 2 seeds: a test takes single runs" in capsys.readouterr().err
