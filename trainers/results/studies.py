@@ -271,7 +271,7 @@ def _save(study: Study) -> None:
             with whole_file(path) as stream:
                 stream.write(text.encode())
     except OSError as error:
-        raise InputError(f"cannot write into {study.out} ({error.strerror}): give another --out") from None
+        raise InputError(f"cannot write {study.results} ({error.strerror}): give another --out") from None
 
 
 def _tables(study: Study) -> list[Table]:
