@@ -21,7 +21,7 @@ MODULES = {
         "trainers.evaluation.cli",
         "Score an encoder on suites of evaluation sets: STS, transfer, linking and more.",
     ),
-    "compare": ("trainers.compare.cli", "Print runs beside each other and beside the papers' rows; test differences."),
+    "compare": ("trainers.results.cli", "Print runs beside each other and beside the papers' rows; test differences."),
 }
 """Commands that are functions of the same name in a module of their own, which is imported when they are used."""
 
@@ -120,9 +120,9 @@ def _train_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendo
 
             run_training(request_of(name, module, values), module, settings_of(module, values))
         else:
-            from trainers.studies.seeds import train_seeds
+            from trainers.results.studies import train_study
 
-            train_seeds(name, module, values, **study)
+            train_study(name, module, values, **study)
 
     sections = {
         **training_sections(name, module),
@@ -145,12 +145,13 @@ def _sweep_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendo
     training = training_sections(name, module)
 
     def sweep(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
-        from trainers.studies.sweep import train_sweep
+        from trainers.results.axes import read_axes
+        from trainers.results.studies import train_study
 
         flags = {key: flag for section in training.values() for key, flag in section.items()}
         written = {key for key in values if _written(context, key)}
         study = {key: values.pop(key) for key in {**OVER, **SEVERAL}}
-        train_sweep(name, module, flags, values, written, **study)
+        train_study(name, module, values, read_axes(study.pop("over"), flags, written), **study)
 
     sections = {
         "Sweep": {**OVER, **SEVERAL, "seeds": SEEDS_OF_A_SWEEP},

@@ -146,6 +146,7 @@ def _cache_folder(folder: Path | None, *, off: bool) -> Path | None:
 
 def _report(evaluation: Evaluation, directory: Path, *, json: bool, mteb: bool) -> None:
     from trainers.evaluation import record, report
+    from trainers.evaluation.signature import suite_signature
 
     payloads = [record.payload(evaluation, scores) for scores in evaluation.suites]
     single = len(payloads) == 1
@@ -157,6 +158,9 @@ def _report(evaluation: Evaluation, directory: Path, *, json: bool, mteb: bool) 
             table(report.columns(scores), report.rows(scores), right=(report.SEEN,))
         for line in report.notes(evaluation, scores):
             note(line if single else f"{scores.suite.name}: {line}")
+    for values in payloads:
+        if values["sets"]:
+            note(f"signature: {suite_signature(values)}")
     for line in evaluation.remarks:
         note(line)
     if evaluation.cached:

@@ -40,10 +40,6 @@ class Predictions:
     predicted: NDArray[np.float64]
 
 
-Items = Predictions
-"""Their former name, by which `trainers.compare` reads them."""
-
-
 @dataclass(frozen=True, slots=True)
 class Result:
     """A set's metrics for one encoder: rates and correlations x 100, None where undefined.

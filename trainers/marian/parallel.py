@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils.data import Dataset, Sampler
 
 from pipelines.console import InputError
@@ -113,11 +114,7 @@ class Padded:
 
     def __call__(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return input_ids and attention_mask (sentences, source tokens), labels (sentences, target tokens)."""
-        input_ids = _padded([source for source, _ in rows], self.padding)
-        labels = _padded([target for _, target in rows], -100)
+        sources, targets = ([torch.tensor(side) for side in sides] for sides in zip(*rows, strict=True))
+        input_ids = pad_sequence(sources, batch_first=True, padding_value=self.padding)
+        labels = pad_sequence(targets, batch_first=True, padding_value=-100)
         return {"input_ids": input_ids, "attention_mask": (input_ids != self.padding).long(), "labels": labels}
-
-
-def _padded(rows: Sequence[list[int]], filler: int) -> Tensor:
-    width = max(map(len, rows))
-    return torch.tensor([row + [filler] * (width - len(row)) for row in rows])

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-import re
 import shutil
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,28 +14,26 @@ from typing import TYPE_CHECKING, Any
 import torch
 import xxhash
 from safetensors import SafetensorError
+from torch.utils.data import DataLoader
 from transformers import MarianMTModel, MarianTokenizer, PrinterCallback, Trainer, TrainingArguments, set_seed
 
 from pipelines.console import InputError
 from pipelines.lock import locked_folder
 from trainers.marian.model import Shape, Translation, new_model
 from trainers.marian.parallel import Padded, ParallelIds, TokenBatches
-from trainers.marian.vocabulary import build_tokenizer
+from trainers.marian.vocabulary import make_tokenizer
 from trainers.training.checkpoints import CHECKPOINTS, newest_checkpoint
 from trainers.training.directory import DRAFT, remove, resumable, standing_recipe, write_recipe
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from torch.utils.data import DataLoader
 
 log = logging.getLogger(__name__)
 
 TOKENIZER, TOKENIZER_DRAFT = "tokenizer", "tokenizer.tmp"
 MADE = (CHECKPOINTS, DRAFT, TOKENIZER, TOKENIZER_DRAFT, "model")
 """What a run writes beside its recipe."""
-
-CODE = re.compile(r">>[^<>\s]+<< ?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +74,6 @@ class TranslationTrainer(Trainer):  # type: ignore[misc]  # transformers is read
 
     def get_train_dataloader(self) -> DataLoader[Any]:
         """Return the batches in the sampler's order."""
-        from torch.utils.data import DataLoader
-
         loader: DataLoader[Any] = self.accelerator.prepare(
             DataLoader(self.train_dataset, batch_sampler=self.batches, collate_fn=self.data_collator)
         )
@@ -117,10 +111,17 @@ def train_marian(
     standing = _standing(out, settings, overwrite=overwrite)
     set_seed(recipe.seed)
     with TemporaryDirectory() as scratch:
-        tokenizer = _tokenizer(pairs, recipe, Path(scratch), out / TOKENIZER if standing else None)
+        made = out / TOKENIZER if standing else None
+        tokenizer = make_tokenizer(
+            pairs, Path(scratch), start=recipe.start, made=made, given=recipe.vocabulary_from, size=recipe.vocabulary
+        )
         model = _start_model(recipe.start) if recipe.start else new_model(recipe.shape, tokenizer)
         # Only now: what cannot be trained must not leave a folder that belongs to it, or replace another run.
-        with resumable(out), _claimed(out, settings, overwrite=overwrite):
+        with resumable(out), locked_folder(out):
+            # Looked at before; now no other process can change it any more.
+            if not _standing(out, settings, overwrite=overwrite):
+                remove(out, MADE)
+                write_recipe(out, settings)
             if not recipe.start and not (out / TOKENIZER).exists():
                 shutil.copytree(scratch, out / TOKENIZER_DRAFT, dirs_exist_ok=True)
                 (out / TOKENIZER_DRAFT).rename(out / TOKENIZER)
@@ -179,13 +180,6 @@ def _arguments(recipe: MarianRecipe, folder: Path, steps: int, save_steps: int) 
     )
 
 
-def _load_tokenizer(start: str) -> MarianTokenizer:
-    try:
-        return MarianTokenizer.from_pretrained(start)
-    except (OSError, ValueError, TypeError) as error:
-        raise InputError(f"{start!r} holds no MarianMT model: give a directory of one, or a name on the Hub") from error
-
-
 def _start_model(start: str) -> MarianMTModel:
     try:
         return MarianMTModel.from_pretrained(start, use_safetensors=True)
@@ -196,28 +190,11 @@ def _start_model(start: str) -> MarianMTModel:
         ) from error
 
 
-def language_codes(pairs: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the target language codes that sources begin with, such as [">>de<<", ">>fr<<"], sorted."""
-    found = (CODE.match(source) for source, _ in pairs)
-    return sorted({match.group(0).strip() for match in found if match})
-
-
 def _settings(pairs: Sequence[tuple[str, str]], recipe: MarianRecipe) -> dict[str, Any]:
     """Return the recipe as it is written, with what identifies the text."""
     text = xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest()
     settings: dict[str, Any] = json.loads(json.dumps(asdict(recipe) | {"pairs": len(pairs), "text": text}))
     return settings
-
-
-@contextmanager
-def _claimed(out: Path, settings: Mapping[str, Any], *, overwrite: bool) -> Iterator[None]:
-    """Hold `out` with the recipe written, or the one there checked to be the same."""
-    with locked_folder(out):
-        # Looked at before; now no other process can change it any more.
-        if not _standing(out, settings, overwrite=overwrite):
-            remove(out, MADE)
-            write_recipe(out, settings)
-        yield
 
 
 def _standing(out: Path, settings: Mapping[str, Any], *, overwrite: bool) -> bool:
@@ -236,25 +213,3 @@ def _standing(out: Path, settings: Mapping[str, Any], *, overwrite: bool) -> boo
     if changed:
         raise InputError(f"{out} holds another run ({'; '.join(changed)}): choose another --out or --overwrite")
     return True
-
-
-def _tokenizer(
-    pairs: Sequence[tuple[str, str]], recipe: MarianRecipe, folder: Path, standing: Path | None
-) -> MarianTokenizer:
-    """Return the tokenizer: the start model's, the one that the run already has in `standing`, or one made in `folder`.
-
-    Raises:
-        InputError: There is none at the place that the recipe names, or none can be built from so little text.
-    """
-    if recipe.start:
-        return _load_tokenizer(recipe.start)
-    if standing is not None and standing.is_dir():
-        return _load_tokenizer(str(standing))
-    if recipe.vocabulary_from:
-        if not Path(recipe.vocabulary_from).is_dir():
-            raise InputError(f"no tokenizer at {recipe.vocabulary_from!r}: give --tokenizer a folder that has one")
-        shutil.copytree(recipe.vocabulary_from, folder, dirs_exist_ok=True)
-    else:
-        texts = (CODE.sub("", side) for pair in pairs for side in pair)
-        build_tokenizer(texts, folder, size=recipe.vocabulary, codes=language_codes(pairs))
-    return _load_tokenizer(str(folder))

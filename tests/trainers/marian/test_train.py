@@ -11,8 +11,8 @@ from transformers import MarianMTModel, MarianTokenizer
 
 from pipelines.console import InputError
 from trainers.marian.model import Shape
-from trainers.marian.train import MarianRecipe, language_codes, train_marian
-from trainers.marian.vocabulary import build_tokenizer
+from trainers.marian.train import MarianRecipe, train_marian
+from trainers.marian.vocabulary import build_tokenizer, language_codes
 
 WORDS = {
     "dog": "Hund", "cat": "Katze", "bird": "Vogel", "sees": "sieht", "hears": "hoert", "the": "der", "a": "ein",

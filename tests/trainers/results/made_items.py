@@ -1,0 +1,90 @@
+"""Results as an evaluation leaves them, made by hand, and what `train compare` prints of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from pipelines.console import call
+from trainers.cli import app
+from trainers.evaluation.metrics import auc, spearman
+from trainers.evaluation.task import Predictions
+
+
+class WriteRun(Protocol):
+    """Write one suite's results of a run and return the run's directory."""
+
+    def __call__(
+        self,
+        name: str,
+        figures: Mapping[str, Mapping[str, float | None]] | None = None,
+        *,
+        suite: str = "sts",
+        items: Mapping[str, Predictions] | None = None,
+        sets: Mapping[str, Mapping[str, Any]] | None = None,
+        model: Mapping[str, Any] | None = None,
+        precision: str = "fp32",
+    ) -> Path: ...
+
+
+NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
+
+
+def compare(*arguments: object) -> int:
+    """Run `train compare` and return its exit status."""
+    return call(app, ["compare", *map(str, arguments)])
+
+
+def figures(shift: float = 0.0) -> dict[str, dict[str, float | None]]:
+    """Return seven sets: `all` is 60 to 66, `mean` 10 more, `weighted` 20 more."""
+    return {
+        name: {"all": 60 + index + shift, "mean": 70 + index + shift, "weighted": 80 + index + shift, "pearson": 1.0}
+        for index, name in enumerate(NAMES)
+    }
+
+
+def lines(text: str, start: str) -> list[list[str]]:
+    """Return the cells of the table's lines that begin so."""
+    return [[cell for cell in line.split("  ") if cell.strip()] for line in text.splitlines() if line.startswith(start)]
+
+
+def write_study(folder: Path, *settings: tuple[dict[str, str], dict[str, str | None]]) -> None:
+    """Write what a study leaves: for each setting the folders of its runs, and the error of those that failed."""
+    listed = [
+        {
+            "settings": setting,
+            "runs": [{"seed": n, "directory": run, "error": error} for n, (run, error) in enumerate(runs.items(), 1)],
+        }
+        for setting, runs in settings
+    ]
+    folder.mkdir(exist_ok=True)
+    (folder / "seeds.json").write_text(json.dumps({"cells": listed}))
+
+
+def cells(line: list[str]) -> list[str]:
+    """Return the cells of a line without the space around them."""
+    return [cell.strip() for cell in line]
+
+
+def figure(items: Predictions) -> float:
+    """Return the score x 100 of items, by the evaluation's own arithmetic."""
+    if items.statistic == "mean":
+        return 100 * float(items.predicted.mean())
+    value = (spearman if items.statistic == "spearman" else auc)(items.gold, items.predicted)
+    assert value is not None
+    return 100 * value
+
+
+def figures_of(items: Mapping[str, Predictions]) -> dict[str, dict[str, float | None]]:
+    """Return the figures of sets of grades, None where all predictions are the same."""
+    return {name: {"all": figure(each) if np.ptp(each.predicted) else None} for name, each in items.items()}
+
+
+def similar(seed: int, noise: float, size: int = 300, gold_seed: int = 0) -> Predictions:
+    """Return grades and similarities that follow them, the less the more noise; the same grades for every seed."""
+    gold = np.random.default_rng(gold_seed).integers(0, 11, size) / 2
+    return Predictions("spearman", gold, gold + noise * np.random.default_rng(seed).standard_normal(size))

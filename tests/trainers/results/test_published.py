@@ -1,0 +1,224 @@
+"""The papers' rows as they were typed: read whole, consistent in themselves, and naming figures that we give."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+import trainers.evaluation.suites
+from trainers.results.papers import (
+    PAPERS,
+    PUBLISHED,
+    SPEARMAN,
+    Column,
+    PublishedRow,
+    PublishedTable,
+    load_paper,
+    published_sizes,
+    published_tables,
+)
+
+TABLES = [table for name in PAPERS for table in load_paper(name)]
+SEVEN = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
+# Averages that are not the mean of the printed cells, by paper, table and row.
+MISPRINTS = {
+    ("BSL Table 1", "SBERT"): 74.86,
+    ("BSL Table 2", "BERT avg."): 84.954,
+    ("BSL Table 2", "IS-BERT"): 85.831,
+    ("Mirror-BERT Table 4", "BERT"): 53.533,
+    ("IS-BERT Table 1", "SBERT-NLI"): 74.86,
+    ("IS-BERT Table 3", "Avg. BERT embeddings"): 84.954,
+    ("IS-BERT Table 3", "IS-BERT-task"): 85.831,
+}
+
+
+def row(paper: str, table: str, model: str) -> PublishedRow:
+    (found,) = [each for item in load_paper(paper) if item.number == table for each in item.rows if each.model == model]
+    return found
+
+
+def mean_of_cells(row: PublishedRow, column: Column) -> tuple[float, int] | None:
+    """Return the mean of the printed cells that a printed average is over, and their decimals."""
+    cells = [row.cells.get(Column((name,), column.measure)) for name in column.sets]
+    known = [cell for cell in cells if cell is not None]
+    if len(known) < len(column.sets):
+        return None
+    return sum(cell.value for cell in known) / len(known), max(cell.digits for cell in known)
+
+
+def averages() -> list[tuple[PublishedTable, PublishedRow, Column]]:
+    return [
+        (table, each, column)
+        for table in TABLES
+        for each in table.rows
+        for column in each.cells
+        if column.averaged and mean_of_cells(each, column) is not None
+    ]
+
+
+def test_every_results_table_of_the_papers_is_there() -> None:
+    numbers = {name: [table.number.removeprefix("Table ") for table in load_paper(name)] for name in PAPERS}
+    assert numbers["bsl"] == ["1", "2", "3", "4", "6", "7", "9", "10"]
+    assert numbers["isbert"] == ["1", "2", "3", "4"]
+    assert numbers["mirror"][:-2] == [
+        *("1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "12", "13", "14", "16", "17", "18", "19", "20"),
+    ]
+
+
+def test_printed_averages_are_the_means_of_their_rows_but_for_the_known_misprints() -> None:
+    wrong = {}
+    for table, each, column in averages():
+        mean, digits = mean_of_cells(each, column) or (0.0, 0)
+        printed = each.cells[column]
+        # The cells are rounded too, so their mean may be off by half a unit of theirs.
+        if abs(mean - printed.value) > 0.5 * 10**-printed.digits + 0.5 * 10**-digits + 1e-9:
+            wrong[table.source, each.model] = round(mean, 3)
+            assert each.note is not None
+    assert len(averages()) > 90
+    assert wrong == MISPRINTS
+
+
+@pytest.mark.parametrize(
+    ("paper", "table", "model", "sets", "measure", "value"),
+    [
+        ("bsl", "Table 1", "BSL-BERT", ("stsb",), SPEARMAN, 73.74),
+        ("bsl", "Table 1", "BSL-SRoBERTa", ("sts14",), SPEARMAN, 76.14),
+        ("bsl", "Table 2", "BSL-RoBERTa", ("trec",), "accuracy", 88.40),
+        ("bsl", "Table 3", "BSL-uns", ("sts17-en-tr",), SPEARMAN, 72.7),
+        ("bsl", "Table 6", "BSL, momentum 0.99", ("stsb",), SPEARMAN, 72.51),
+        ("bsl", "Table 9", "BSL-SBERT", ("stsb-dev",), SPEARMAN, 81.67),
+        ("isbert", "Table 3", "IS-BERT-task", ("mrpc",), "accuracy", 74.24),
+        ("mirror", "Table 2", "PubMedBERT + Mirror", ("cometa",), "acc@5", 71.3),
+        ("mirror", "Table 6", "BERT + Mirror", ("bli-ru-fr",), "acc@1", 34.5),
+        ("mirror", "Table 14", "BERT-mp", ("phrase",), "mean-norm", 6.82),
+        ("mirror", "Table 16", "mBERT + Mirror", ("multisimlex-cmn",), SPEARMAN, 50.1),
+        ("mirror", "section 4.2", "RoBERTa + Mirror", ("qnli",), "auc", 70.9),
+        ("sct", "average", "SCT-BERT-small", SEVEN, SPEARMAN, 72.56),
+        ("sct", "average", "SCT-BERT-tiny, distilled", SEVEN, SPEARMAN, 76.43),
+        ("congen", "average", "ConGen-BERT-base", SEVEN, SPEARMAN, 80.06),
+        ("simcse", "average", "SimCSE-BERT-base", SEVEN, SPEARMAN, 76.25),
+        ("esimcse", "average", "ESimCSE-BERT-base", SEVEN, SPEARMAN, 78.27),
+        ("diffcse", "average", "DiffCSE-BERT-base", SEVEN, SPEARMAN, 78.49),
+        ("rankcse", "average", "RankCSE-BERT-base", SEVEN, SPEARMAN, 80.36),
+    ],
+)
+def test_single_cells(
+    paper: str, table: str, model: str, sets: tuple[str, ...], measure: str, value: float
+) -> None:  # fmt: skip
+    assert row(paper, table, model).cells[Column(sets, measure)].value == value
+
+
+@pytest.mark.parametrize(
+    ("paper", "table", "model", "name", "measure", "shown"),
+    [
+        ("mirror", "Table 3", "BERT + Mirror", "sts12", SPEARMAN, "67.0"),
+        ("mirror", "Table 14", "BERT-CLS", "phrase", "mean-norm", "12.8"),
+        ("isbert", "Table 4", "IS-BERT-STSb (ssl + ft)", "stsb", SPEARMAN, "84.84 +- 0.43"),
+    ],
+)
+def test_cells_are_shown_x_100_with_the_decimals_that_were_printed(
+    paper: str, table: str, model: str, name: str, measure: str, shown: str
+) -> None:
+    assert str(row(paper, table, model).cells[Column((name,), measure)]) == shown
+
+
+@pytest.mark.parametrize(
+    ("paper", "table", "model", "origin"),
+    [
+        ("bsl", "Table 1", "IS-BERT", "Zhang et al. 2020"),
+        ("bsl", "Table 1", "BERT-mlm", None),
+        ("bsl", "Table 3", "mUSE", "Reimers and Gurevych 2020"),
+        ("bsl", "Table 3", "BSL-uns", None),
+        ("bsl", "Table 10", "IS-BERT", "Zhang et al. 2020"),
+        ("isbert", "Table 2", "SBERT-NLI", "Reimers and Gurevych 2019; Reimers et al. 2019"),
+        ("isbert", "Table 2", "IS-BERT-AFS", None),
+    ],
+)
+def test_rows_say_where_their_paper_took_them_from(paper: str, table: str, model: str, origin: str | None) -> None:
+    assert row(paper, table, model).origin == origin
+
+
+def test_only_the_rows_of_bert_flow_are_weighted_means() -> None:
+    weighted = {each.model for table in TABLES for each in table.rows if each.aggregation == "weighted"}
+    assert weighted == {"BERT-flow", "BERT-flow (supervised)"}
+
+
+def test_empty_cells_are_no_figures() -> None:
+    found = row("bsl", "Table 2", "SDAE")
+    assert {column.sets for column in found.cells} == {("mr",), ("cr",), ("subj",), ("mpqa",), ("trec",), ("mrpc",)}
+
+
+def test_figures_that_the_papers_print_are_figures_that_our_suites_give() -> None:
+    folder = Path(trainers.evaluation.suites.__path__[0])
+    for table in TABLES:
+        name = table.suite.replace("-", "_")
+        assert (folder / f"{name}.py").is_file(), table.suite
+        figures = importlib.import_module(f"trainers.evaluation.suites.{name}").METRICS
+        for each in table.rows:
+            for column in each.cells:
+                wanted = each.aggregation or "all" if column.measure == SPEARMAN else column.measure
+                assert wanted in figures, (table.source, column.key)
+
+
+def test_notes_name_rows_that_are_there() -> None:
+    import yaml
+
+    for name in PAPERS:
+        for values in yaml.safe_load((PUBLISHED / f"{name}.yaml").read_text(encoding="utf-8"))["tables"]:
+            (table,) = [
+                each for each in load_paper(name) if each.number in (f"Table {values['table']}", values.get("printed"))
+            ]
+            models = {each.model for each in table.rows}
+            assert set(values.get("notes", {})) | set(values.get("own", ())) <= models
+
+
+def test_papers_of_which_the_averages_alone_are_known_say_so() -> None:
+    for name in PAPERS[3:]:
+        (table,) = load_paper(name)
+        assert all(list(each.cells) == [Column(SEVEN, SPEARMAN)] for each in table.rows)
+        assert {each.note for each in table.rows} == {"Only the average over the seven sets is given here."}
+
+
+def test_only_tables_of_results_are_taken_unless_all_are_asked_for() -> None:
+    results = published_tables(PAPERS, "sts")
+    assert [table.source for table in results] == [
+        "BSL Table 1", "Mirror-BERT Table 3", "IS-BERT Table 1", "IS-BERT Table 4",
+        "SimCSE average", "ESimCSE average", "DiffCSE average", "RankCSE average", "ConGen average", "SCT average",
+    ]  # fmt: skip
+    assert len(published_tables(PAPERS, "sts", everything=True)) == 19
+
+
+def test_sizes_are_of_sets_that_a_paper_reports() -> None:
+    named = {name for table in TABLES for column in table.heads for name in column.sets}
+    # Sets of other papers than the three, whose sizes are known all the same.
+    assert set(published_sizes()) - named == {"xl-bel", "ncbi-disease-chen"}
+    assert {"afs-gun-control", "bli-ru-fr", "bc5cdr-chemical", "cometa"} <= set(published_sizes())
+
+
+def test_papers_are_cited_by_each_other_by_the_name_that_is_written_here() -> None:
+    cited = {name: load_paper(name)[0].cited for name in PAPERS[:3]}
+    assert cited == {"bsl": "Zhang et al. 2021", "mirror": "Liu et al. 2021", "isbert": "Zhang et al. 2020"}
+    assert [load_paper(name)[0].year for name in PAPERS] == [2021, 2021, 2020, 2021, 2022, 2022, 2023, 2022, 2023]
+
+
+def test_isotropy_has_its_remark_in_both_of_its_tables() -> None:
+    for table, model in (("Table 9", "BERT"), ("Table 14", "BERT-mp")):
+        assert "e^-6.93" in (row("mirror", table, model).note or "")
+
+
+def test_mean_pooled_rows_of_mirror_say_that_their_code_counts_the_padding() -> None:
+    padded = {
+        (table.number, each.model) for table in load_paper("mirror") for each in table.rows
+        if "padding" in (each.note or "")
+    }  # fmt: skip
+    numbers = ("Table 3", "Table 16", "Table 17")
+    pooled = {
+        (table.number, each.model) for table in load_paper("mirror") for each in table.rows
+        if table.number in numbers and each.model.endswith("-mp")
+    }  # fmt: skip
+    assert pooled <= padded
+    assert ("Table 3", "BERT + Mirror") in padded
+    # RoBERTa's are of [CLS], as words are.
+    assert not padded & {("Table 3", "RoBERTa + Mirror"), ("Table 16", "BERT + Mirror"), ("Table 3", "BERT-CLS")}
