@@ -12,6 +12,8 @@ REQUIRED = (
     "augment/py.typed",
     "augment/starter/encoder/README.md",
     "augment/starter/encoder/model.safetensors",
+    "augment/starter/tagger/README.md",
+    "augment/starter/tagger/weights.json.gz",
     "augment/starter/translation/en-xx/README.md",
     "augment/starter/translation/en-xx/model.safetensors",
     "augment/starter/translation/en-xx/source.spm",

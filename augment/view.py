@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import ModuleType
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
@@ -205,9 +206,8 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
     options = check_params(spec.name, spec.params)
     runtime = Runtime(device=device, batch_tokens=batch_tokens)
     with blamed(ENTRY_POINT_GROUP, spec.name):
-        if isinstance(options, View):
-            return options.build(runtime)
-        view = view_module(spec.name).build(options, runtime)
+        build = options.build if isinstance(options, View) else partial(view_module(spec.name).build, options)
+        view = build(runtime)
     if not callable(view) or not isinstance(getattr(view, "spec", None), ViewSpec):
         raise TwinviewsError(
             f"view {spec.name!r}: build gave {type(view).__name__}, which is not a view: fix the plugin"

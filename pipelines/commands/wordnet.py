@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -46,9 +47,12 @@ def provide_wordnet() -> wordnet.WordNetLocation:
         with tempfile.TemporaryDirectory(prefix=".wordnet-", dir=target.parent) as scratch:
             fetched = _from_debian(Path(scratch)) or _from_nltk(Path(scratch))
             if fetched is not None:
+                shutil.rmtree(target, ignore_errors=True)  # not a whole one, or it would have been found
                 fetched.replace(target.with_suffix(fetched.suffix))
                 return wordnet.locate()
     except OSError as error:
+        with suppress(InputError):
+            return wordnet.locate()  # another process was first
         raise InputError(f"{target}: WordNet cannot be stored there ({error.strerror}); set XDG_CACHE_HOME") from None
     raise TwinviewsError(f"WordNet could not be fetched, from Debian or NLTK; {wordnet.HOW_TO_GET_IT}")
 

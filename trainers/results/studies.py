@@ -26,7 +26,7 @@ from trainers.results.scoring import Precision, Scoring, find_scoring, score, sc
 from trainers.results.study import Study, Trial
 from trainers.results.study_tables import failures, seeds_tables, sweep_details, sweep_tables, title
 from trainers.results.table import Table, mean
-from trainers.training.directory import DONE, FREE, RECIPE
+from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import run_training
 
 if TYPE_CHECKING:
@@ -228,13 +228,7 @@ def _check_folder(study: Study) -> None:
         before = json.loads(study.results.read_text(encoding="utf-8"))["options"]
     except (ValueError, LookupError, TypeError):
         raise InputError(f"{study.results} is none of our files: use --overwrite, or give another --out") from None
-    now = _shared_options(study)
-    for key in sorted(set(before) | set(now)):
-        if before.get(key) != now.get(key):
-            raise InputError(
-                f"{out} belongs to other options ({key} was {before.get(key)!r}, is now {now.get(key)!r}): "
-                "use --overwrite, or give another --out"
-            )
+    check_same(out, before, _shared_options(study), what="other options")
 
 
 def _shared_options(study: Study) -> dict[str, Any]:
