@@ -1,0 +1,198 @@
+"""Whatever a kill, a power cut or a failing disk leaves of an output, the same command goes on to the same bytes."""
+
+import errno
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crash_model import Tree, crash_states, left_after, unsure_names, write_tree
+from crash_shim import Failure, read_tree
+from crash_worker import Done, Worker
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recording reads /proc")
+
+SENTENCES = "One two three.\nA bird sings\n\nLong is art, short is life\nA bird sings\nThe big cat runs fast\n42 days\n"
+PAIRS = ("build-pairs", "--pairs", "original", "--view", "span-mask", "--filter", "length-ratio:max=1.5")
+STEPS: Mapping[str, tuple[str, ...]] = {
+    "ingest": ("ingest", "lines.txt", "--shard-size", "2"),
+    "view": ("span-mask", "--shard-size", "2"),
+    "pairs": (*PAIRS, "--rejects", "data/rejects.arrow"),
+    "pairs-folder": (*PAIRS, "--shards", "2", "--out", "data/folder"),
+    "export": ("export", "data/pairs.arrow", "--to", "parquet", "--overwrite"),
+    "ingest-overwritten": ("ingest", "lines.txt", "--limit", "4", "--overwrite"),
+    "view-overwritten": ("span-mask", "--shard-size", "2", "--length", "3", "--overwrite"),
+    "pairs-overwritten": (*PAIRS[:-1], "length-ratio:max=1.2", "--overwrite"),
+}
+"""Each goes on from what the ones before it made."""
+OVERWRITTEN = [name for name in STEPS if name.endswith("-overwritten")]
+
+
+def known(reasons: Mapping[str, str], names: Iterable[str] = STEPS) -> list[Any]:
+    """The steps, those with a defect that is known marked as failing."""
+    marks = {name: pytest.mark.xfail(strict=True, reason=reason) for name, reason in reasons.items()}
+    return [pytest.param(name, id=name, marks=marks.get(name, ())) for name in names]
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command, the folder before it and after it, and what it did in between."""
+
+    command: tuple[str, ...]
+    before: Tree
+    done: Done
+    after: Tree
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("crash")
+
+
+@pytest.fixture(scope="module")
+def worker(base: Path) -> Iterator[Worker]:
+    """Where commands are run again: not in the process that was interrupted."""
+    process = Worker(base / "spool")
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="module")
+def steps(base: Path) -> Callable[[str], Step]:
+    """Every command, run undisturbed and recorded, as far as it is asked for."""
+    folder, recorded = base / "undisturbed", {}
+    write_tree({"lines.txt": SENTENCES.encode()}, folder)
+    process = Worker(base / "spool-of-the-interrupted")
+
+    @cache
+    def step(name: str) -> Step:
+        for each, command in STEPS.items():
+            if each not in recorded:
+                before = read_tree(folder)
+                done = process.run(folder, *command, record=True)
+                assert (done.code, done.err.count("error")) == (0, 0), done.err
+                recorded[each] = Step(command, before, done, read_tree(folder))
+            if each == name:
+                break
+        return recorded[name]
+
+    yield step
+    process.close()
+
+
+@pytest.fixture
+def again(base: Path, worker: Worker) -> Iterator[Callable[..., tuple[Done, Tree]]]:
+    """Run a command in a folder of its own that holds a tree."""
+    made = count()
+    place = base / "again"
+
+    def run(tree: Tree, command: tuple[str, ...], failure: Failure | None = None) -> tuple[Done, Tree]:
+        folder = place / str(next(made))
+        write_tree(tree, folder)
+        done = worker.run(folder, *command, failure=failure)
+        left = read_tree(folder)
+        shutil.rmtree(folder)
+        return done, left
+
+    yield run
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def differences(tree: Tree, expected: Tree) -> list[str]:
+    """The paths that are not as expected, each with what is wrong."""
+    wrong = {path: "more" for path in tree.keys() - expected.keys()}
+    wrong |= {path: "missing" for path in expected.keys() - tree.keys()}
+    wrong |= {path: "other" for path in tree.keys() & expected.keys() if tree[path] != expected[path]}
+    return [f"{what}: {path}" for path, what in sorted(wrong.items())]
+
+
+def is_temporary(path: str) -> bool:
+    """Whether it is of a kind that the next run removes."""
+    return any(part.startswith(".") for part in Path(path).parts)
+
+
+def replay(step: Step, again: Callable[..., tuple[Done, Tree]], how: str) -> list[str]:
+    """Run the command on every state that a kill or a power cut may leave; where it does not end in the same."""
+    states = [(said, tree) for said, tree in crash_states(step.before, step.done.log) if said.startswith(how)]
+    assert len(states) > 5
+    wrong = []
+    for said, tree in states:
+        done, left = again(tree, step.command)
+        if done.code or left != step.after:
+            wrong.append(f"{said}\n    exit {done.code} {done.err.strip()}; {differences(left, step.after)[:4]}")
+    return wrong
+
+
+def shown(wrong: list[str]) -> str:
+    return f"{len(wrong)} wrong:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize("name", known({}))
+def test_a_killed_command_goes_on_to_the_same(
+    name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
+) -> None:
+    wrong = replay(steps(name), again, "kill")
+    assert not wrong, shown(wrong)
+
+
+@pytest.mark.parametrize("name", known({}))
+def test_after_a_power_cut_it_goes_on_to_the_same(
+    name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
+) -> None:
+    wrong = replay(steps(name), again, "power cut")
+    assert not wrong, shown(wrong)
+
+
+@pytest.mark.parametrize("name", known({}, OVERWRITTEN))
+def test_what_was_half_overwritten_is_finished_or_refused(
+    name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
+) -> None:
+    """Without a second --overwrite it is never a mixture of both."""
+    step, wrong = steps(name), []
+    for said, tree in crash_states(step.before, step.done.log):
+        if said.startswith("kill"):
+            done, left = again(tree, step.command[:-1])
+            refused = (done.code, done.err.count("\n")) == (2, 1)
+            if not refused and (done.code or left != step.after):
+                wrong.append(f"{said}\n    exit {done.code} {done.err.strip()}; {differences(left, step.after)[:4]}")
+    assert not wrong, shown(wrong)
+
+
+@pytest.mark.parametrize("name", known({}))
+def test_what_a_command_made_outlives_a_power_cut(name: str, steps: Callable[[str], Step]) -> None:
+    step = steps(name)
+    left = left_after(step.before, step.done.log, set(unsure_names(step.done.log)), "synced")
+    assert [each for each in differences(left, step.after) if not each.startswith("more")] == []
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=["ENOSPC", "EIO"])
+@pytest.mark.parametrize("name", known({}))
+def test_a_failing_call_is_one_line_and_the_command_goes_on(
+    name: str, number: int, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
+) -> None:
+    """ENOSPC at every call that changes something, EIO at every call that reads too."""
+    step, wrong = steps(name), []
+    ends: dict[frozenset[Any], tuple[Done, Tree]] = {}
+    reads = number == errno.EIO
+    for call in range(step.done.calls + reads * step.done.reads):
+        done, left = again(step.before, step.command, Failure(call, number, reads))
+        *notes, last = done.err.splitlines() or [""]
+        is_told = done.code == 1 and last.startswith("error: ") and not any("error" in each for each in notes)
+        # What may fail without harm, such as the naming of a lock's holder, need not be told.
+        harm = [each for each in differences(left, step.after) if not is_temporary(each.partition(": ")[2])]
+        unharmed = done.code == 0 and (not harm or "no report was written" in last)
+        state = frozenset(left.items())
+        if state not in ends:
+            ends[state] = again(left, step.command)
+        resumed, end = ends[state]
+        if not (is_told or unharmed) or resumed.code or end != step.after:
+            wrong.append(
+                f"call {call}: exit {done.code} {done.err.strip()}; {harm[:3]}\n"
+                f"    then exit {resumed.code} {resumed.err.strip()}; {differences(end, step.after)[:3]}"
+            )
+    assert not wrong, shown(wrong)
