@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from itertools import count
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from crash_model import Tree, crash_states, write_tree
@@ -13,7 +14,7 @@ from crash_shim import read_tree
 from crash_worker import Done, Worker
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recording reads /proc")
 
@@ -24,6 +25,7 @@ CHOICES = {"ingest": ("7", "4"), "view": ("5", "2"), "pairs": ("1.5", "1.2")}
 UNCHECKED = ("card.md", "recipe.json")
 """Beside a dataset that is finished these are for readers: a run takes nothing from them, `verify` checks them."""
 NAMES, OTHERS = st.sampled_from([*OUTPUTS]), st.booleans()
+Choices: TypeAlias = tuple[str | None, ...]
 SHARES = st.floats(0, 1, exclude_max=True)
 
 
@@ -58,7 +60,7 @@ class Lab:
         self.base = base
         self.worker, self.rival = Worker(base / "spool"), Worker(base / "rival")
         self._numbers = count()
-        self.made = cache(self._made)
+        self.made, self.wholes = cache(self._made), cache(self._wholes)
 
     def folder(self, tree: Tree) -> Path:
         """A new folder that holds the tree."""
@@ -77,17 +79,21 @@ class Lab:
         shutil.rmtree(folder)
         return tree
 
-    def standing(self, tree: Tree, name: str) -> tuple[str | None, ...] | None:
+    def standing(self, tree: Tree, name: str) -> Choices | None:
         """The options by which the output that stands in a tree was made; None if it is not whole."""
-        there = part(tree, name)
+        return self.wholes(name).get(frozenset(part(tree, name).items()))
+
+    def _wholes(self, name: str) -> dict[frozenset[tuple[str, bytes | None]], Choices]:
         limits, lengths = CHOICES["ingest"], (*CHOICES["view"], None)
-        every: dict[str, list[tuple[str | None, ...]]] = {
+        every: dict[str, list[Choices]] = {
             "ingest": [(limit,) for limit in limits],
-            # A view that `build-pairs` made for itself has other shards than those of the command above.
-            "view": [(limit, length, *(["1.5"] if length is None else [])) for limit in limits for length in lengths],
+            "view": [(limit, length) for limit in limits for length in CHOICES["view"]],
             "pairs": [(limit, length, most) for limit in limits for length in lengths for most in CHOICES["pairs"]],
         }
-        return next((choices for choices in every[name] if part(self.made(*choices), name) == there), None)
+        # A view that `build-pairs` made for itself has other shards than those of the command above.
+        own = {(limit, None): (limit, None, "1.5") for limit in limits} if name == "view" else {}
+        made_by = {choices: choices for choices in every[name]} | own
+        return {frozenset(part(self.made(*by), name).items()): choices for choices, by in made_by.items()}
 
     def close(self) -> None:
         """End the processes."""
@@ -119,22 +125,23 @@ class Outputs(RuleBasedStateMachine):
         is_ready = name == "ingest" or (self.folder / OUTPUTS["ingest"] / "plan.json").exists()
         return command(name, self.choice[name], overwrite) if is_ready else None
 
-    @rule(name=NAMES)
-    def change_options(self, name: str) -> None:
-        one, two = CHOICES[name]
-        self.choice[name] = two if self.choice[name] == one else one
+    @initialize(name=st.sampled_from([None, *OUTPUTS]))
+    def begin(self, name: str | None) -> None:
+        """With the outputs up to one, which few examples would come to otherwise."""
+        if name is not None:
+            shutil.rmtree(self.folder)
+            choices = [self.choice[each] for each in OUTPUTS][: list(OUTPUTS).index(name) + 1]
+            write_tree(self.lab.made(*choices), self.folder)
 
-    @rule(name=NAMES, overwrite=OTHERS)
-    def run(self, name: str, overwrite: bool) -> None:
+    @rule(name=NAMES, change=OTHERS, overwrite=OTHERS)
+    def run(self, name: str, change: bool, overwrite: bool) -> None:
+        """Run a command, maybe with the other value of its option from now on."""
+        one, two = CHOICES[name]
+        if change:
+            self.choice[name] = two if self.choice[name] == one else one
         if (arguments := self.asked(name, overwrite)) is not None:
             before = read_tree(self.folder)
             self.check(name, before, self.lab.worker.run(self.folder, *arguments), overwrite)
-
-    @rule()
-    def run_all(self) -> None:
-        """As a user would; without it few examples come as far as the pairs."""
-        for name in OUTPUTS:
-            self.run(name, overwrite=True)
 
     def check(self, name: str, before: Tree, done: Done, overwrite: bool) -> None:
         """What a command that ended may have said, and must have made."""
@@ -155,7 +162,7 @@ class Outputs(RuleBasedStateMachine):
         free = not part(before, name) or overwrite or self.lab.standing(before, name) == wanted
         assert not (free and wanted and all(self.lab.standing(before, each) for each in inputs)), last
 
-    def options(self, tree: Tree, name: str) -> tuple[str | None, ...] | None:
+    def options(self, tree: Tree, name: str) -> Choices | None:
         """The options by which the output is to be made, of which those of its inputs stand in the tree."""
         before = {"view": "ingest", "pairs": "view"}.get(name)
         standing = self.lab.standing(tree, before) if before else ()
