@@ -130,7 +130,8 @@ def stop_at_random(names: Sequence[str], kills: int, interrupts: int, seed: int,
     (states / "0").mkdir(parents=True)
     (states / "0" / "lines.txt").write_text("\n".join(SAMPLE.read_text().split("\n")[:SENTENCES]) + "\n")
     tallies: dict[str, Tally] = {}
-    for number, (name, command) in enumerate(COMMANDS.items()):
+    last = max(map([*COMMANDS].index, names))
+    for number, (name, command) in enumerate([*COMMANDS.items()][: last + 1]):
         shutil.copytree(states / str(number), states / str(number + 1))
         started = time.monotonic()
         code, said = finish(start(command, states / str(number + 1)))

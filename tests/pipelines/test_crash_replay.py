@@ -33,10 +33,23 @@ STEPS: Mapping[str, tuple[str, ...]] = {
 OVERWRITTEN = [name for name in STEPS if name.endswith("-overwritten")]
 
 
-def known(reasons: Mapping[str, str], names: Iterable[str] = STEPS) -> list[Any]:
-    """The steps, those with a defect that is known marked as failing."""
-    marks = {name: pytest.mark.xfail(strict=True, reason=reason) for name, reason in reasons.items()}
-    return [pytest.param(name, id=name, marks=marks.get(name, ())) for name in names]
+STAGED = "killed while its files are put in place, the next ingest calls shards without receipts somebody else's"
+UNORDERED = "names that are removed or moved without a sync may come back: a folder without its plan is refused"
+REPORTED = "nothing looks at the lock and the temporary of a report that was written and not yet tidied up"
+STALE = "pairs that were overwritten keep the report of the old ones if the run is killed before it writes the new one"
+RECEIPTS = "a shard whose receipt was removed first, and whose plan knows no number of shards, is somebody else's"
+UNSYNCED = "the folders above a new dataset are not synced"
+
+
+def known(reasons: Mapping[str, str], names: Iterable[str] = STEPS, *more: Any) -> list[Any]:  # noqa: ANN401
+    """The steps (and another value beside each), those with a defect that is known marked as failing."""
+    return [pytest.param(name, *more, marks=marked(reasons.get(name))) for name in names]
+
+
+def marked(reason: str | None) -> tuple[pytest.MarkDecorator, ...]:
+    """The mark of a test that fails for this reason."""
+    # Whether a shard is moved before its receipt depends on the order in which the file system lists them.
+    return () if reason is None else (pytest.mark.xfail(strict=reason != STAGED, reason=reason),)
 
 
 @dataclass(frozen=True)
@@ -63,26 +76,32 @@ def worker(base: Path) -> Iterator[Worker]:
 
 
 @pytest.fixture(scope="module")
-def steps(base: Path) -> Callable[[str], Step]:
+def interrupted(base: Path) -> Iterator[Worker]:
+    """Where commands are run first."""
+    process = Worker(base / "spool-of-the-interrupted")
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="module")
+def steps(base: Path, interrupted: Worker) -> Callable[[str], Step]:
     """Every command, run undisturbed and recorded, as far as it is asked for."""
     folder, recorded = base / "undisturbed", {}
     write_tree({"lines.txt": SENTENCES.encode()}, folder)
-    process = Worker(base / "spool-of-the-interrupted")
 
     @cache
     def step(name: str) -> Step:
         for each, command in STEPS.items():
             if each not in recorded:
                 before = read_tree(folder)
-                done = process.run(folder, *command, record=True)
+                done = interrupted.run(folder, *command, record=True)
                 assert (done.code, done.err.count("error")) == (0, 0), done.err
                 recorded[each] = Step(command, before, done, read_tree(folder))
             if each == name:
                 break
         return recorded[name]
 
-    yield step
-    process.close()
+    return step
 
 
 @pytest.fixture
@@ -132,7 +151,9 @@ def shown(wrong: list[str]) -> str:
     return f"{len(wrong)} wrong:\n" + "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", known({}))
+@pytest.mark.parametrize(
+    "name", known({"ingest": STAGED, "pairs": REPORTED, "pairs-folder": REPORTED, "ingest-overwritten": RECEIPTS})
+)
 def test_a_killed_command_goes_on_to_the_same(
     name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
 ) -> None:
@@ -140,7 +161,18 @@ def test_a_killed_command_goes_on_to_the_same(
     assert not wrong, shown(wrong)
 
 
-@pytest.mark.parametrize("name", known({}))
+@pytest.mark.parametrize(
+    "name",
+    known(
+        {
+            "ingest": UNORDERED,
+            "pairs": REPORTED,
+            "pairs-folder": REPORTED,
+            "ingest-overwritten": RECEIPTS,
+            "view-overwritten": UNORDERED,
+        }
+    ),
+)
 def test_after_a_power_cut_it_goes_on_to_the_same(
     name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
 ) -> None:
@@ -148,7 +180,7 @@ def test_after_a_power_cut_it_goes_on_to_the_same(
     assert not wrong, shown(wrong)
 
 
-@pytest.mark.parametrize("name", known({}, OVERWRITTEN))
+@pytest.mark.parametrize("name", known({"pairs-overwritten": STALE}, OVERWRITTEN))
 def test_what_was_half_overwritten_is_finished_or_refused(
     name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
 ) -> None:
@@ -163,15 +195,25 @@ def test_what_was_half_overwritten_is_finished_or_refused(
     assert not wrong, shown(wrong)
 
 
-@pytest.mark.parametrize("name", known({}))
+@pytest.mark.parametrize("name", known({"ingest": UNSYNCED, "view": UNSYNCED}))
 def test_what_a_command_made_outlives_a_power_cut(name: str, steps: Callable[[str], Step]) -> None:
     step = steps(name)
     left = left_after(step.before, step.done.log, set(unsure_names(step.done.log)), "synced")
     assert [each for each in differences(left, step.after) if not each.startswith("more")] == []
 
 
-@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EIO], ids=["ENOSPC", "EIO"])
-@pytest.mark.parametrize("name", known({}))
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [
+        *known(
+            {"ingest": STAGED, "pairs": REPORTED, "pairs-folder": REPORTED, "ingest-overwritten": RECEIPTS},
+            STEPS,
+            errno.ENOSPC,
+        ),
+        *known({"ingest": STAGED, "pairs": REPORTED}, ("ingest", "view", "pairs", "export"), errno.EIO),
+    ],
+    ids=lambda value: value if isinstance(value, str) else errno.errorcode[value],
+)
 def test_a_failing_call_is_one_line_and_the_command_goes_on(
     name: str, number: int, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
 ) -> None:
@@ -198,3 +240,47 @@ def test_a_failing_call_is_one_line_and_the_command_goes_on(
                 f"    then exit {resumed.code} {resumed.err.strip()}; {differences(end, step.after)[:3]}"
             )
     assert not wrong, shown(wrong)
+
+
+@pytest.mark.parametrize("name", ["ingest", "view", "pairs", "pairs-folder"])
+def test_of_two_writers_of_one_output_one_makes_it(
+    name: str, steps: Callable[[str], Step], base: Path, interrupted: Worker, worker: Worker
+) -> None:
+    """The second one starts while the first is held up before one of its operations."""
+    step, folder = steps(name), base / f"two-writers-{name}"
+    refused = f"is being written by another process (pid {interrupted.pid}", "is being written by another process:"
+    answers = set()
+    for pause in range(0, step.done.calls, 4):
+        write_tree(step.before, folder)
+        first = interrupted.start(folder, *step.command, pause=pause)
+        second = worker.run(folder, *step.command)
+        first = first or interrupted.go_on()
+        if second.code:
+            # A lock that was just made names no holder yet.
+            assert (second.code, second.err.count("\n")) == (2, 1), second.err
+            assert any(line in second.err for line in refused), second.err
+        answers.add(second.code)
+        assert (first.code, first.err.count("error")) == (0, 0), f"held up at {pause}: {first.err}"
+        assert differences(read_tree(folder), step.after) == [], f"held up at {pause}"
+        shutil.rmtree(folder)
+    assert 2 in answers
+
+
+def test_writers_of_two_outputs_do_not_touch_each_other(
+    steps: Callable[[str], Step], base: Path, interrupted: Worker, worker: Worker
+) -> None:
+    """Of outputs, even, one of whose names begins with the other's."""
+    step, folder = steps("pairs"), base / "neighbours"
+    neighbours = [(*PAIRS, "--out", "data/pairs2.arrow"), ("export", "data/pairs2.arrow", "--to", "jsonl")]
+    expected: Tree = {}
+    for pause in (None, *range(0, step.done.calls, 4)):
+        write_tree(step.before, folder)
+        first = interrupted.start(folder, *step.command, pause=step.done.calls + 99 if pause is None else pause)
+        for command in neighbours:
+            done = worker.run(folder, *command)
+            assert (done.code, done.err.count("error")) == (0, 0), f"beside one held up at {pause}: {done.err}"
+        first = first or interrupted.go_on()
+        assert first.code == 0, f"held up at {pause}: {first.err}"
+        expected = expected or read_tree(folder)
+        assert differences(read_tree(folder), expected) == [], f"held up at {pause}"
+        shutil.rmtree(folder)
