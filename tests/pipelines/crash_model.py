@@ -104,34 +104,37 @@ def left_after(before: Tree, log: Sequence[Operation], lost: Collection[int], co
 
 
 def crash_states(before: Tree, log: Sequence[Operation]) -> Iterator[tuple[str, Tree]]:
-    """Every state that is tried, each once, with a line that says how it comes about.
-
-    After each operation: a kill; a power cut with everything lost that was not sure, with names kept but contents
-    not, with contents cut short; with the last 1, 2, ... changes of names lost, with any one of them lost, and with
-    any one of them alone kept.
-    """
+    """Every state that is tried after each of the operations, each once, with a line that says how it comes about."""
     seen = set()
     for count in range(len(log) + 1):
-        done = log[:count]
-        unsure = unsure_names(done)
-        variants: list[tuple[str, Collection[int], Contents]] = [
-            ("kill", (), "all"),
-            ("power cut, nothing unsynced left", unsure, "synced"),
-            ("power cut, names left", (), "synced"),
-            ("power cut, files cut short", (), "torn"),
-        ]
-        for place, number in enumerate(unsure):
-            variants += [
-                (f"power cut, names lost from {log[number]}", unsure[place:], "all"),
-                (f"power cut, lost: {log[number]}", (number,), "all"),
-                (f"power cut, all lost but: {log[number]}", [each for each in unsure if each != number], "all"),
-            ]
-        for how, lost, contents in variants:
-            tree = left_after(before, done, set(lost), contents)
+        for how, tree in states_after(before, log[:count]):
             key = frozenset(tree.items())
             if key not in seen:
                 seen.add(key)
-                yield f"{how}; after {count}: {done[-1] if done else 'nothing'}", tree
+                yield f"{how}; after {count}: {log[count - 1] if count else 'nothing'}", tree
+
+
+def states_after(before: Tree, done: Sequence[Operation]) -> Iterator[tuple[str, Tree]]:
+    """What may be left when all of this was done.
+
+    A kill; a power cut with everything lost that was not sure, with names kept but contents not, with contents cut
+    short; with the last 1, 2, ... changes of names lost, with any one of them lost, and with any one of them alone kept.
+    """
+    unsure = unsure_names(done)
+    variants: list[tuple[str, Collection[int], Contents]] = [
+        ("kill", (), "all"),
+        ("power cut, nothing unsynced left", unsure, "synced"),
+        ("power cut, names left", (), "synced"),
+        ("power cut, files cut short", (), "torn"),
+    ]
+    for place, number in enumerate(unsure):
+        variants += [
+            (f"power cut, names lost from {done[number]}", unsure[place:], "all"),
+            (f"power cut, lost: {done[number]}", (number,), "all"),
+            (f"power cut, all lost but: {done[number]}", [each for each in unsure if each != number], "all"),
+        ]
+    for how, lost, contents in variants:
+        yield how, left_after(before, done, set(lost), contents)
 
 
 def unsure_names(done: Sequence[Operation]) -> list[int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
-from crash_model import Tree, crash_states, write_tree
+from crash_model import Tree, states_after, write_tree
 from crash_shim import read_tree
 from crash_worker import Done, Worker
 from hypothesis import HealthCheck, settings
@@ -188,16 +188,16 @@ class Outputs(RuleBasedStateMachine):
                     tree |= {f"{folder}/{file}": made[f"{folder}/{file}"] for file in UNCHECKED}
         return tree
 
-    @rule(name=NAMES, overwrite=OTHERS, share=SHARES, only_killed=OTHERS)
-    def kill(self, name: str, overwrite: bool, share: float, only_killed: bool) -> None:
-        """Stop a command at some operation, by a kill or a power cut."""
+    @rule(name=NAMES, overwrite=OTHERS, share=SHARES, how=SHARES)
+    def kill(self, name: str, overwrite: bool, share: float, how: float) -> None:
+        """Stop a command at some operation, by a kill or one of the power cuts."""
         if (arguments := self.asked(name, overwrite)) is None:
             return
         before = read_tree(self.folder)
-        done = self.lab.worker.run(self.folder, *arguments, record=True)
-        states = [tree for how, tree in crash_states(before, done.log) if how.startswith("kill") or not only_killed]
+        log = self.lab.worker.run(self.folder, *arguments, record=True).log
+        states = [tree for _, tree in states_after(before, log[: int(share * (len(log) + 1))])]
         shutil.rmtree(self.folder)
-        write_tree(states[int(share * len(states))], self.folder)
+        write_tree(states[int(how * len(states))], self.folder)
 
     @rule(share=SHARES, place=SHARES, bit=st.integers(0, 7))
     def flip(self, share: float, place: float, bit: int) -> None:
@@ -250,7 +250,7 @@ def test_in_any_order_nothing_wrong_is_taken_for_right(lab: Lab) -> None:
     run_state_machine_as_test(
         lambda: Outputs(lab),
         settings=settings(
-            max_examples=20,
+            max_examples=12,
             stateful_step_count=10,
             deadline=None,
             derandomize=True,
