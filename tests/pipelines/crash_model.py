@@ -118,7 +118,7 @@ def states_after(before: Tree, done: Sequence[Operation]) -> Iterator[tuple[str,
     """What may be left when all of this was done.
 
     A kill; a power cut with everything lost that was not sure, with names kept but contents not, with contents cut
-    short; with the last 1, 2, ... changes of names lost, with any one of them lost, and with any one of them alone kept.
+    short; with the last 1, 2, ... changes of names lost; with one of them lost; with one of them alone kept.
     """
     unsure = unsure_names(done)
     variants: list[tuple[str, Collection[int], Contents]] = [
