@@ -36,14 +36,10 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ViewSpec:
-    """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size.
-
-    `version` counts how often the view came to make other texts of the same parameters under one version of ours.
-    """
+    """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size."""
 
     name: str
     params: Mapping[str, JSON] = field(default_factory=dict)
-    version: int = 1
 
     def signature(self) -> str:
         """One line for papers and plans: `view:backtranslate|decode:beam:4|pivot:de|rev:9f3ab2c41d07|v:0.1.0`.
@@ -59,8 +55,7 @@ class ViewSpec:
         parts = [("view", self.name), *sorted(params.items())]
         if revision is not None:
             parts.append(("rev", revision))
-        version = __version__ if self.version == 1 else f"{__version__}-{self.version}"
-        return "|".join(f"{key}:{_shown(value)}" for key, value in [*parts, ("v", version)])
+        return "|".join(f"{key}:{_shown(value)}" for key, value in [*parts, ("v", __version__)])
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ class CTranslate2Engine:
             [[self._vocabulary.source[token] for token in source] for source in (*sources, filler)],
             asynchronous=True,
             beam_size=decoding.num_beams,
+            patience=decoding.patience if decoding.num_beams > 1 else 1,
             num_hypotheses=decoding.hypotheses,
             repetition_penalty=decoding.repetition_penalty,
             suppress_sequences=self._suppressed,

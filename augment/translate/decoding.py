@@ -21,13 +21,15 @@ class Decoding:
     """How texts are drawn from a translation model.
 
     Attributes:
-        num_beams: Beams of a beam search, which ends once as many texts are finished; 1 is greedy, or sampling.
+        num_beams: Beams of a beam search; 1 is greedy, or sampling.
         sampled: Whether tokens are drawn by the row's seed.
         top_k: Draw from so many most probable tokens; None for all.
         top_p: Draw from the most probable tokens that make up this share in (0, 1]; None for all (nucleus sampling,
             Holtzman et al. 2020).
         temperature: Logits are divided by it before drawing.
         hypotheses: Texts for each sentence: the best of the beams, or so many samples.
+        patience: A beam search ends once so many times its beams are finished (Kasai et al. 2022). With 1, as in
+            transformers' early stopping, short and bad texts may end it before the text that greedy search finds.
         repetition_penalty: Scores of tokens that were written are worsened by this factor (Keskar et al. 2019).
     """
 
@@ -37,6 +39,7 @@ class Decoding:
     top_p: float | None = None
     temperature: float = 1.0
     hypotheses: int = 1
+    patience: int = 2
     repetition_penalty: float = 1.0
 
     @property
@@ -52,7 +55,7 @@ class Decoding:
         if self.sampled:
             return self
         beams = max(RETRY_BEAMS, self.num_beams)
-        return replace(self, num_beams=beams, hypotheses=beams, repetition_penalty=RETRY_PENALTY)
+        return replace(self, num_beams=beams, hypotheses=beams, patience=1, repetition_penalty=RETRY_PENALTY)
 
 
 def parse_decoding(decode: str, temperature: float | None = None, hypotheses: int = 1) -> Decoding:

@@ -216,7 +216,7 @@ def _shifted(numbers: torch.Tensor, places: int) -> torch.Tensor:
 def _beam_search(decoder: Decoder, decoding: Decoding, sources: int, max_length: int) -> list[list[list[int]]]:
     """Beam search as CTranslate2 does it, and transformers with early stopping and renormalised scores.
 
-    Scores are divided by the length, end token included; a row is done once as many texts are finished as it has beams.
+    Scores are divided by the length, end token included; a row is done once enough texts are finished for its patience.
     """
     num_beams, device = decoding.num_beams, decoder.device
     beams = _Beams.start(decoder, sources, num_beams, max_length)
@@ -227,7 +227,7 @@ def _beam_search(decoder: Decoder, decoding: Decoding, sources: int, max_length:
         scores = decoder.scores(beams.texts[:, :, : position + 1].flatten(0, 1)).log_softmax(dim=-1)
         last = position + 1 == max_length
         parents = beams.grow(scores, position, decoder.end, last=last)
-        stopped = ~done if last else ~done & (beams.ended >= num_beams)
+        stopped = ~done if last else ~done & (beams.ended >= num_beams * decoding.patience)
         for row in torch.nonzero(stopped)[:, 0].tolist():
             found[int(going[row])] = beams.best(row, position + 1, decoder.end)[: decoding.hypotheses]
         done |= stopped

@@ -12,7 +12,7 @@ from augment.errors import InputError
 from augment.translate.decoding import parse_decoding
 from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import TranslationModel, resolve_models
-from augment.view import View, Viewed, ViewSpec, row_seed
+from augment.view import View, Viewed, row_seed
 
 HOP = "+"
 """Between the languages of a translation in several hops, and between the revisions of their models."""
@@ -60,12 +60,6 @@ class TranslationView(View):
     def draws(self) -> bool:
         """Whether seeds change the text."""
         return any(parse_decoding(way).sampled for way in self.ways)
-
-    @property
-    def spec(self) -> ViewSpec:
-        """All parameters; beam searches are of version 2, as they once went on for longer."""
-        beams = any(parse_decoding(way).num_beams > 1 for way in self.ways)
-        return ViewSpec(self.name, self.model_dump(), version=2 if beams else 1)
 
     @property
     def through(self) -> TranslationView | None:

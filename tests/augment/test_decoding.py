@@ -99,9 +99,9 @@ def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, max
 
 DECODINGS = [
     Decoding(),
-    Decoding(num_beams=2),
-    Decoding(num_beams=4, hypotheses=4),
-    Decoding(num_beams=5, hypotheses=3),
+    Decoding(num_beams=2, patience=1),
+    Decoding(num_beams=4, hypotheses=4, patience=1),
+    Decoding(num_beams=5, hypotheses=3, patience=1),
     Decoding(repetition_penalty=1.1),
 ]
 

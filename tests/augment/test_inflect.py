@@ -79,7 +79,7 @@ def test_entries_that_are_plurals_as_they_stand(lemma: str, plural: bool) -> Non
 
 
 COMPARISON = """
-    lemma comparative superlative, big bigger biggest, nice nicer nicest, happy happier happiest, good better best,
+    big bigger biggest, nice nicer nicest, happy happier happiest, good better best,
     bad worse worst, simple simpler simplest, true truer truest, free freer freest, wooden - -, elder - -, wrong - -,
     beautiful - -
 """

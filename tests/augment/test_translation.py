@@ -20,7 +20,7 @@ from augment.view import ViewSpec, make_view
 LEARNT = [GUITAR, DOGS, COPIED]
 
 
-@pytest.mark.parametrize("decode", ["greedy", "beam:4"])
+@pytest.mark.parametrize("decode", ["greedy", "beam:4", "beam:8"])
 @pytest.mark.parametrize(("code", "expected"), [("de", GERMAN), ("fr", FRENCH)])
 def test_the_code_before_the_source_chooses_the_language(
     translation_models: Path, decode: str, code: str, expected: dict[str, str]

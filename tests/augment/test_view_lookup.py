@@ -26,7 +26,6 @@ def test_every_file_of_the_views_folder_is_a_view() -> None:
         (ViewSpec("x", {"models": "/here", "revision": "9f3"}), "view:x|rev:9f3|v:0.1.0"),
         (ViewSpec("x", {"models": "starter"}), "view:x|models:starter|v:0.1.0"),
         (ViewSpec("x", {"a": "1|b:2"}), "view:x|a:1%7Cb:2|v:0.1.0"),
-        (ViewSpec("x", version=2), "view:x|v:0.1.0-2"),
     ],
 )
 def test_signature(spec: ViewSpec, expected: str) -> None:
@@ -61,23 +60,22 @@ def test_a_wrong_parameter_is_one_line(name: str, params: dict[str, object], com
 
 
 @pytest.mark.parametrize(
-    ("name", "params", "folder", "language", "draws", "version"),
+    ("name", "params", "folder", "language", "draws"),
     [
-        ("identity", {}, "identity", None, True, 1),
-        ("synonym", {"language": "fr"}, "synonym", "fr", True, 1),
-        ("nlpaug", {"augmenter": "KeyboardAug"}, "nlpaug-KeyboardAug", None, True, 1),
-        ("translate", {"to": "de+fr"}, "translate-de+fr", "fr", False, 1),
-        ("translate", {"to": "de", "decode": "beam:4"}, "translate-de", "de", False, 2),
-        ("backtranslate", {"pivot": "de", "return_decode": "sample"}, "backtranslate-de", "en", True, 1),
+        ("identity", {}, "identity", None, True),
+        ("synonym", {"language": "fr"}, "synonym", "fr", True),
+        ("nlpaug", {"augmenter": "KeyboardAug"}, "nlpaug-KeyboardAug", None, True),
+        ("translate", {"to": "de+fr"}, "translate-de+fr", "fr", False),
+        ("translate", {"to": "de", "decode": "beam:4"}, "translate-de", "de", False),
+        ("backtranslate", {"pivot": "de", "return_decode": "sample"}, "backtranslate-de", "en", True),
     ],
 )
 def test_a_view_says_what_follows_from_its_options(
-    name: str, params: dict[str, object], folder: str, language: str | None, draws: bool, version: int
+    name: str, params: dict[str, object], folder: str, language: str | None, draws: bool
 ) -> None:
     view = check_params(name, params)
     assert isinstance(view, View)
     assert (view.folder, getattr(view, "language", None), view.draws) == (folder, language, draws)
-    assert view.spec.version == version
     assert not view.keeps_masks
     assert view_class("span-mask").keeps_masks  # type: ignore[attr-defined]
 
