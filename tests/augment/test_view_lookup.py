@@ -60,22 +60,23 @@ def test_a_wrong_parameter_is_one_line(name: str, params: dict[str, object], com
 
 
 @pytest.mark.parametrize(
-    ("name", "params", "folder", "language", "draws"),
+    ("name", "params", "named_by", "ends_in", "draws"),
     [
-        ("identity", {}, "identity", None, True),
-        ("synonym", {"language": "fr"}, "synonym", "fr", True),
-        ("nlpaug", {"augmenter": "KeyboardAug"}, "nlpaug-KeyboardAug", None, True),
-        ("translate", {"to": "de+fr"}, "translate-de+fr", "fr", False),
-        ("translate", {"to": "de", "decode": "beam:4"}, "translate-de", "de", False),
-        ("backtranslate", {"pivot": "de", "return_decode": "sample"}, "backtranslate-de", "en", True),
+        ("identity", {}, None, None, True),
+        ("synonym", {"language": "fr"}, None, None, True),
+        ("nlpaug", {"augmenter": "KeyboardAug"}, "KeyboardAug", None, True),
+        ("translate", {"to": "de+fr"}, "de+fr", "de+fr", False),
+        ("translate", {"to": "de", "decode": "beam:4"}, "de", "de", False),
+        ("backtranslate", {"pivot": "de", "return_decode": "sample"}, "de", "en", True),
     ],
 )
 def test_a_view_says_what_follows_from_its_options(
-    name: str, params: dict[str, object], folder: str, language: str | None, draws: bool
+    name: str, params: dict[str, object], named_by: str | None, ends_in: str | None, draws: bool
 ) -> None:
     view = check_params(name, params)
     assert isinstance(view, View)
-    assert (view.folder, getattr(view, "language", None), view.draws) == (folder, language, draws)
+    assert (view.named_by and getattr(view, view.named_by)) == named_by
+    assert (getattr(view, view.ends_in, None), view.draws) == (ends_in, draws)
     assert not view.keeps_masks
     assert view_class("span-mask").keeps_masks  # type: ignore[attr-defined]
 
