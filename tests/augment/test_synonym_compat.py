@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from realtext import real_sentences
+from realtext import DATA, real_sentences
 
 from augment import wordnet
 from augment.edits import apply_edits
@@ -23,7 +23,7 @@ from augment.view import View, ViewSpec, make_view
 DIRECTLY = """
 import json, random, sys
 import nltk.data
-nltk.data.path.insert(0, sys.argv[1])
+nltk.data.path[:0] = sys.argv[1], sys.argv[3]
 import numpy as np
 import nlpaug.augmenter.word as naw
 augmenter = naw.SynonymAug(aug_src="wordnet", aug_p=float(sys.argv[2]))
@@ -54,7 +54,7 @@ def compat() -> View:
 def directly(rows: list[tuple[str, int]], share: float, root: Path) -> list[str]:
     """What nlpaug makes of the rows in a fresh process that sees WordNet as NLTK lays it out."""
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    command = [sys.executable, "-c", DIRECTLY, str(root), str(share)]
+    command = [sys.executable, "-c", DIRECTLY, str(root), str(share), str(DATA / "nltk_data")]
     done = subprocess.run(
         command, input=json.dumps(rows), capture_output=True, text=True, env=environment, timeout=300, check=True
     )

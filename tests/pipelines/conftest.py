@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 SLOW_VIEW = '''"""Reverse the words, slowly."""
 
 import time
+from typing import ClassVar
 
 from pydantic import BaseModel
 
@@ -23,6 +24,7 @@ from augment.view import Viewed, ViewSpec
 
 
 class PARAMS(BaseModel):
+    named_by: ClassVar[str] = "pivot"
     nap: float = 0.01
     sizes: list[int] = [1, 2]
     pivot: str | None = None

@@ -11,12 +11,16 @@ import pyarrow as pa
 ROOT = Path(__file__).parents[2]
 SPEAK = '''"""Say the words backwards, as translations to other languages do, in several versions."""
 
+from typing import ClassVar
+
 from pydantic import BaseModel
 
 from augment.view import Viewed, ViewSpec
 
 
 class PARAMS(BaseModel):
+    named_by: ClassVar[str] = "to"
+    ends_in: ClassVar[str] = "to"
     to: str
     source: str = "xx"
     best: int = 1

@@ -38,7 +38,6 @@ UNORDERED = "names that are removed or moved without a sync may come back: a fol
 REPORTED = "nothing looks at the lock and the temporary of a report that was written and not yet tidied up"
 STALE = "pairs that were overwritten keep the report of the old ones if the run is killed before it writes the new one"
 RECEIPTS = "a shard whose receipt was removed first, and whose plan knows no number of shards, is somebody else's"
-UNSYNCED = "the folders above a new dataset are not synced"
 
 
 def known(reasons: Mapping[str, str], names: Iterable[str] = STEPS, *more: Any) -> list[Any]:  # noqa: ANN401
@@ -195,7 +194,7 @@ def test_what_was_half_overwritten_is_finished_or_refused(
     assert not wrong, shown(wrong)
 
 
-@pytest.mark.parametrize("name", known({"ingest": UNSYNCED, "view": UNSYNCED}))
+@pytest.mark.parametrize("name", STEPS)
 def test_what_a_command_made_outlives_a_power_cut(name: str, steps: Callable[[str], Step]) -> None:
     step = steps(name)
     left = left_after(step.before, step.done.log, set(unsure_names(step.done.log)), "synced")

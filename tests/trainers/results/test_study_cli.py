@@ -190,7 +190,7 @@ def test_study_with_other_options_is_refused_and_left_as_it_is(
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
     capsys.readouterr()
     assert train("sweep", "mirror", *small, "--over", "temperature=0.04", "--lr", "0.1") == 2
-    assert "(lr was None, is now 0.1): use --overwrite, or give another --out" in capsys.readouterr().err
+    assert "(lr was None, is now 0.1): use --overwrite, give it as it was, or give another --out" in capsys.readouterr().err
     assert train("mirror", *small, "--out", "single") == 0
     assert train("mirror", *small, "--seeds", 2, "--out", "single") == 2
     assert "single holds a single run" in capsys.readouterr().err
@@ -219,7 +219,7 @@ def test_study_whose_data_changed_is_refused_and_its_results_stay(
     (["sweep", "mirror", "--over", "temperature=0.1,-1"], "--temperature -1.0: input should be greater than 0"),
     (["sweep", "mirror", "--over", "preset=sentence,best"], "no preset 'best'"),
     (["sweep", "mirror", "--over", "text=nowhere.txt"], "no sentences at 'nowhere.txt'"),
-    (["sweep", "mirror", "--over", "encoder=no/such/encoder"], "no encoder directory 'no/such/encoder'"),
+    (["sweep", "mirror", "--over", "encoder=no/such/encoder"], "no model directory 'no/such/encoder'"),
     (["sweep", "mirror", "--over", "lr=1", "--data", "nowhere"], "no data folder 'nowhere'"),
     (["sweep", "mirror", "--over", "lr=1", "--baseline"], "--baseline needs benchmarks"),
     (["sweep", "mirror", "--over", "lr=1", "--eval-precision", "fp8"], "'fp8' is not one of 'fp32', 'bf16'"),
