@@ -1,6 +1,7 @@
 """A Ray cluster: actors that load the models once, restarted on another machine when theirs is lost."""
 
 import logging
+import socket
 import threading
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
@@ -12,6 +13,8 @@ from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.view import WEIGHTS_PARAMS
 from pipelines.views.window import AHEAD, Made, Window
 from pipelines.views.work import ViewRun, make_windows
+
+CONNECT_SECONDS = 10.0
 
 
 def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: str | None) -> Generator[Made]:
@@ -54,11 +57,20 @@ def _connect(address: str | None) -> Any:  # noqa: ANN401 - a module
     except ImportError:
         raise MissingExtraError("--engine ray", "ray") from None
     try:
+        _check_reachable(address or "")
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"--address {address}: no Ray cluster answers there ({reason}): see `ray status`") from None
     return ray
+
+
+def _check_reachable(address: str) -> None:
+    """Raise OSError where nothing listens at HOST:PORT, for which ray itself waits minutes."""
+    host, separator, port = address.rpartition(":")
+    if separator and port.isdigit() and "/" not in host:
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS):
+            pass
 
 
 def _result(ray: Any, done: Any) -> Made:  # noqa: ANN401 - a module, an object reference

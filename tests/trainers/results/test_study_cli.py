@@ -190,7 +190,10 @@ def test_study_with_other_options_is_refused_and_left_as_it_is(
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
     capsys.readouterr()
     assert train("sweep", "mirror", *small, "--over", "temperature=0.04", "--lr", "0.1") == 2
-    assert "(lr was None, is now 0.1): use --overwrite, give it as it was, or give another --out" in capsys.readouterr().err
+    assert (
+        "(lr was None, is now 0.1): use --overwrite, give it as it was, or give another --out"
+        in capsys.readouterr().err
+    )
     assert train("mirror", *small, "--out", "single") == 0
     assert train("mirror", *small, "--seeds", 2, "--out", "single") == 2
     assert "single holds a single run" in capsys.readouterr().err
