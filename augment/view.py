@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -133,9 +134,9 @@ class View(BaseModel):
         """Whether seeds change the text."""
         return True
 
+    @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text; the same text and seed give the same view whatever else is in the batch."""
-        raise NotImplementedError
 
 
 def row_seed(run_seed: int, row_id: str, signature: str) -> int:

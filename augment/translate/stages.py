@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Annotated, Literal
@@ -52,9 +53,9 @@ class TranslationView(View):
     _through: TranslationView | None = PrivateAttr(default=None)
 
     @property
+    @abstractmethod
     def ways(self) -> tuple[str, ...]:
         """How each of its legs is decoded."""
-        raise NotImplementedError
 
     @property
     def draws(self) -> bool:

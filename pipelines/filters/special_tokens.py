@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from augment.view import Runtime, view_attribute
+from augment.words import SPECIAL_TOKENS
 from pipelines.filter import FilterSpec, Options, PairColumns, RowFilter, Verdicts, first_reasons
 
 MASKS = frozenset({"[mask]", "<mask>"})
-TOKENS = re.compile(
-    r"\[(?:MASK|UNK|PAD|CLS|SEP|BOS|EOS)\]"  # BERT
-    r"|</?s>|<(?:mask|unk|pad|bos|eos|extra_id_\d+)>"  # RoBERTa, XLM-R, Marian, T5
-    r"|<\|\w+\|>"  # GPT
-    r"|>>\w+<<"  # Marian's target languages
-    r"|[⁇▁]",  # SentencePiece's unknown piece and word mark
-    re.IGNORECASE,
-)
 
 
 class PARAMS(Options):
@@ -39,4 +31,4 @@ def build(params: PARAMS, runtime: Runtime) -> RowFilter:
 
 
 def _tokens(text: str) -> set[str]:
-    return {token.lower() for token in TOKENS.findall(text)}
+    return {token.lower() for token in SPECIAL_TOKENS.findall(text)}

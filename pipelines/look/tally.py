@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pipelines.filters.special_tokens import TOKENS
+from augment.words import SPECIAL_TOKENS
 from pipelines.look.distribution import Distribution
 from pipelines.look.similarity import SelfBleu
 from pipelines.pairs import PAIR_COLUMNS
@@ -141,9 +141,11 @@ def _special(text: Any, view: Any) -> int:  # noqa: ANN401 - pyarrow columns
     """Views with a special token that their sentence does not have."""
     import pyarrow.compute as pc
 
-    hits = pc.match_substring_regex(view, TOKENS.pattern)
+    hits = pc.match_substring_regex(view, SPECIAL_TOKENS.pattern)
     both = zip(text.filter(hits).to_pylist(), view.filter(hits).to_pylist(), strict=True)
-    return sum(not set(TOKENS.findall(changed)) <= set(TOKENS.findall(sentence)) for sentence, changed in both)
+    return sum(
+        not set(SPECIAL_TOKENS.findall(changed)) <= set(SPECIAL_TOKENS.findall(sentence)) for sentence, changed in both
+    )
 
 
 def _ratios(hypothesis: Any, reference: Any) -> "NDArray[np.float64]":  # noqa: ANN401 - pyarrow columns

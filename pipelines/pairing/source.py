@@ -1,5 +1,6 @@
 """What every source of pairs says of itself, and its candidates: columns of pairs, and why some become none."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
@@ -31,7 +32,7 @@ class Candidates(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PairSource:
+class PairSource(ABC):
     """Where candidates come from: views of sentences, an NLI corpus, or other files of pairs.
 
     Attributes:
@@ -56,9 +57,9 @@ class PairSource:
     limit: int | None = None
     ways: int = 1
 
+    @abstractmethod
     def tasks(self) -> Iterator[Any]:
         """What `candidates` are made of, TASK_ROWS of whatever is read at a time; each call starts from the first."""
-        raise NotImplementedError
 
     def candidates(self, task: Any) -> Candidates:  # noqa: ANN401 - whatever `tasks` yields
         """The candidates of a task, which any process may make; a task may be its candidates already."""

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from file_limits import no_file_above
 
 from pipelines.console import call
 from trainers.cli import app
-
-resource = pytest.importorskip("resource")
-
-
-@contextmanager
-def no_file_above(size: int) -> Iterator[None]:
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
 
 # The recipe has some 1 kB, the weights 31; the optimiser's state, which is saved after them, twice that.
 SIZES = {"the recipe": 500, "the weights": 20_000, "the optimiser": 45_000}

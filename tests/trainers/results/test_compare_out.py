@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import os
-import resource
 import stat
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from file_limits import no_file_above
 from made_items import compare
 
 PAPER = ("--suite", "qnli", "--with", "mirror")
-
-
-@contextmanager
-def room_for(size: int) -> Iterator[None]:
-    """Let no file of this process grow beyond so many bytes."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_page_is_replaced_and_nothing_else_is_left(tmp_path: Path) -> None:
@@ -77,7 +64,7 @@ def test_what_is_no_place_for_a_page_is_left_alone(
 
 def test_a_disk_without_room_is_no_mistake_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "page.md").write_text("old")
-    with room_for(100):
+    with no_file_above(100):
         assert compare(*PAPER, "--out", "page.md") == 1
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("error: cannot write 'page.md' (File too large)")
