@@ -53,6 +53,8 @@ class ViewSpec:
         if revision is not None:
             for key in WEIGHTS_PARAMS:
                 params.pop(key, None)
+        if "keep_revision" in params:
+            del params["keep"]
         parts = [("view", self.name), *sorted(params.items())]
         if revision is not None:
             parts.append(("rev", revision))

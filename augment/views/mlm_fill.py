@@ -11,8 +11,9 @@ from pydantic import Field, PrivateAttr
 
 from augment.edits import Token, apply_edits, matching_case, tokens
 from augment.inflect import wants_an
+from augment.keep import Span, WordView, touches
 from augment.masked import FillModel, Masked, Proposals, folded, token_span
-from augment.view import Edit, Runtime, View, Viewed
+from augment.view import Edit, Runtime, Viewed
 from augment.vocabulary import Slot
 from augment.weights import find_encoder
 from augment.words import NEGATIONS, replaceable, rounded
@@ -34,7 +35,7 @@ class _MaskedRow(NamedTuple):
     counted: int
 
 
-class MlmFill(View):
+class MlmFill(WordView):
     """The view.
 
     Eligible is a word that `augment.words.replaceable` leaves (no digits, single letters, acronyms or names), that is
@@ -62,9 +63,9 @@ class MlmFill(View):
     _model: FillModel = PrivateAttr()
 
     def build(self, runtime: Runtime) -> MlmFill:
-        """The view with its model; raises InputError where that is missing or has no mask token."""
+        """The view with its model and terms; raises InputError where one is missing, or the model has no mask token."""
         weights = find_encoder(self.encoder, self.revision)
-        view = self.model_copy(update={"revision": weights.revision})
+        view = self.keeping().model_copy(update={"revision": weights.revision})
         view._model = FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens)
         return view
 
@@ -79,7 +80,7 @@ class MlmFill(View):
     def _mask(self, text: str, draw: random.Random) -> _MaskedRow:
         ids, offsets = self._model.encoded(text)
         found = tokens(text)
-        spans = self._eligible(ids, offsets, found)
+        spans = self._eligible(ids, offsets, found, self.kept(text))
         counted = len(spans) if self.of == "eligible" else sum(token.kind != "other" for token in found)
         wanted = max(self.at_least, rounded(self.fraction * counted, draw))
         picked = _apart(sorted(spans), wanted, draw)
@@ -94,13 +95,13 @@ class MlmFill(View):
         return _MaskedRow(Masked(masked + ids[copied:], places, slots), found, picked, len(spans), counted)
 
     def _eligible(
-        self, ids: Sequence[int], offsets: Sequence[tuple[int, int]], found: Sequence[Token]
+        self, ids: Sequence[int], offsets: Sequence[Span], found: Sequence[Token], kept: Sequence[Span]
     ) -> dict[int, tuple[int, int, Slot]]:
         """Places of the eligible words among `found`, each with its first and last token and the kind of its place."""
         spans = {}
         for index in replaceable(found):
             span = token_span(offsets, found[index].start, found[index].end)
-            if span is None or found[index].text.lower() in KEPT:
+            if span is None or found[index].text.lower() in KEPT or touches(kept, *found[index][:2]):
                 continue
             first = str(self._model.tokenizer.convert_ids_to_tokens(ids[span[0]]))
             slot = self._model.words.slot(found[index].text, first)

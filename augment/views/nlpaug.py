@@ -14,10 +14,11 @@ from typing import Any
 from pydantic import Field, JsonValue, PrivateAttr
 
 from augment.device import quiet_transformers, resolve_device
-from augment.edits import find_edits
+from augment.edits import apply_edits, find_edits
 from augment.errors import InputError
+from augment.keep import WordView, untouching
 from augment.published import on_our_wordnet
-from augment.view import Runtime, View, Viewed
+from augment.view import Runtime, Viewed
 from augment.wordnet import find
 from augment.words import special_tokens
 
@@ -32,12 +33,13 @@ NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 TRIAL = "A man is riding a horse down the street."
 
 
-class Nlpaug(View):
+class Nlpaug(WordView):
     """The view; one text goes to the augmenter at a time, so that no row can change another.
 
     A text of more than `longest` characters is "failed" with "too-long". What an augmenter raises makes a row "failed"
     with the exception's name as the reason; what is no text, "failed" with "no-text"; a special token that the sentence
-    does not hold, "rejected" with "special-token". Random state of Python, NumPy and torch is as before each call.
+    does not hold, "rejected" with "special-token". Changes within terms to keep are undone. Random state of Python,
+    NumPy and torch is as before each call.
     """
 
     name = "nlpaug"
@@ -67,7 +69,7 @@ class Nlpaug(View):
         installed = version("nlpaug")
         if self.revision not in (None, installed):
             raise InputError(f"nlpaug: version {installed} is installed, not {self.revision}; install that one")
-        view = self.model_copy(update={"revision": installed})
+        view = self.keeping().model_copy(update={"revision": installed})
         with quiet_transformers(), _random_state_kept():
             view._augmenter = _built(self.augmenter, self.arguments, runtime.device)
             _seed(0)
@@ -92,9 +94,10 @@ class Nlpaug(View):
             return Viewed(None, "failed", "no-text")
         if special_tokens(view) - special_tokens(text):
             return Viewed(None, "rejected", "special-token")
-        if view == text:
+        edits = untouching(find_edits(text, view), self.kept(text))
+        if not edits:
             return Viewed(text, "unchanged")
-        return Viewed(view, edits=find_edits(text, view))
+        return Viewed(apply_edits(text, edits), edits=edits)
 
 
 def _built(name: str, arguments: Mapping[str, JsonValue], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from pydantic import Field
 
 from augment.edits import apply_edits, words
-from augment.view import Edit, View, Viewed
+from augment.keep import WordView, touches
+from augment.view import Edit, Runtime, Viewed
 
 LEAST = 2
 """What the bound on the number of words is at least, so that short sentences change too."""
 
 
-class Repeat(View):
+class Repeat(WordView):
     """The view: of N words, `k ~ U{0, ..., max(2, int(rate N))}` different ones are written twice.
 
     A row that draws k = 0 is "unchanged" with the reason "none-drawn".
@@ -26,12 +27,17 @@ class Repeat(View):
         default=0.32, ge=0, le=1, description=f"repeat at most this share of the words, or {LEAST} where that is more"
     )
 
+    def build(self, runtime: Runtime) -> Repeat:
+        """The view; raises InputError where the terms to keep cannot be read."""
+        return self.keeping()
+
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
         return [self._view(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, draw: random.Random) -> Viewed:
-        found = words(text)
+        kept = self.kept(text)
+        found = [word for word in words(text) if not touches(kept, word.start, word.end)]
         if not found:
             return Viewed(text, "unchanged", "no-eligible-word")
         count = min(draw.randint(0, max(LEAST, int(self.rate * len(found)))), len(found))

@@ -10,8 +10,9 @@ from pydantic import Field, PrivateAttr
 
 from augment.edits import apply_edits, words
 from augment.errors import InputError
+from augment.keep import WordView, touches
 from augment.masked import FillModel
-from augment.view import Edit, Runtime, View, Viewed, ViewSpec
+from augment.view import Edit, Runtime, Viewed, ViewSpec
 from augment.weights import find_encoder
 from augment.words import rounded
 
@@ -23,7 +24,7 @@ COMPAT_LEAST_CHARACTERS = 30
 """Mirror-BERT's published code masks no shorter strings."""
 
 
-class SpanMask(View):
+class SpanMask(WordView):
     """The view. A text without a span to spare is "unchanged", with the reason "too-short".
 
     Characters are what a reader takes for one: letters with their accents, an emoji of several code points. `compat`
@@ -67,11 +68,13 @@ class SpanMask(View):
             raise InputError(f"span-mask: compat with rate={self.rate}: the published code masks a length")
         if self.compat and self.unit != "character":
             raise InputError(f"span-mask: compat with unit={self.unit}: the published code masks characters only")
+        if self.compat and (self.keep or self.keep_pattern):
+            raise InputError("span-mask: compat with terms to keep: the published code keeps none")
         length = LENGTH if self.length is None and self.rate is None else self.length
         if self.unit != "token":
-            return self.model_copy(update={"length": length})
+            return self.keeping().model_copy(update={"length": length})
         weights = find_encoder(self.encoder, self.revision)
-        view = self.model_copy(update={"length": length, "revision": weights.revision})
+        view = self.keeping().model_copy(update={"length": length, "revision": weights.revision})
         view._encoder = FillModel(weights.path)
         return view
 
@@ -91,7 +94,12 @@ class SpanMask(View):
         length, target = self._length(len(units), draw)
         if len(units) <= length:
             return _unchanged(text)
-        first = draw.randrange(len(units) - length + 1)
+        spans = range(len(units) - length + 1)
+        if kept := self.kept(text):
+            spans = [first for first in spans if not touches(kept, units[first][0], units[first + length - 1][1])]
+            if not spans:
+                return Viewed(text, "unchanged", "all-kept")
+        first = draw.choice(spans)
         start, end = units[first][0], units[first + length - 1][1]
         share = length / len(units)
         return _masked(text, Edit(start, end, text[start:end], MASK), target or share, share)

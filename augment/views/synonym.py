@@ -13,13 +13,14 @@ from augment.edits import Token, apply_edits, matching_case, tokens
 from augment.english import English
 from augment.errors import InputError
 from augment.inflect import inflection_revision
+from augment.keep import WordView, touches, untouching
 from augment.masked import FillModel
 from augment.omw import Multilingual
 from augment.published import PublishedSynonym, nlpaug_version
 from augment.ranking import Ranking, Slot
 from augment.synonyms import Tiers, Weighted, thesaurus
 from augment.tagging import tagger
-from augment.view import Edit, Runtime, View, Viewed, ViewSpec
+from augment.view import Edit, Runtime, Viewed, ViewSpec
 from augment.weights import find_encoder
 from augment.words import rounded
 
@@ -54,7 +55,7 @@ class _Row(NamedTuple):
     replaced: list[_Replacement]
 
 
-class Synonym(View):
+class Synonym(WordView):
     """The view; `spec` names the tagger that is used and the revisions of WordNet and of what stands beside it."""
 
     name = "synonym"
@@ -95,7 +96,7 @@ class Synonym(View):
         """
         self._check()
         revisions = [wordnet.revision(wordnet.find())]
-        view = self.model_copy()
+        view = self.keeping()
         if self.compat:
             view._published, view.tagger = PublishedSynonym(self.fraction), "perceptron"
             revisions.append(nlpaug_version())
@@ -137,6 +138,8 @@ class Synonym(View):
         """Draw the words and their synonyms: `fraction` of the eligible on average, `at_least` so many."""
         found = tokens(text)
         choices = self._language.choices(found)
+        if kept := self.kept(text):
+            choices = {place: tiers for place, tiers in choices.items() if not touches(kept, *found[place][:2])}
         if not choices:
             return _Row(found, 0, [])
         number = max(rounded(self.fraction * len(choices), draw), min(self.at_least, len(choices)))
@@ -156,13 +159,14 @@ class Synonym(View):
         for place, form, _ in row.replaced:
             word = row.found[place]
             new = matching_case(word.text, form)
-            edits += [*self._language.agreement(row.found, place, new), Edit(word.start, word.end, word.text, new)]
+            beside = self._language.agreement(row.found, place, new)
+            edits += [*untouching(beside, self.kept(text)), Edit(word.start, word.end, word.text, new)]
         return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
     def _check(self) -> None:
         """Refuse options that would be ignored."""
         if self.compat:
-            for name in ("at_least", "choose", "language", "tagger"):
+            for name in ("at_least", "choose", "language", "tagger", "keep", "keep_pattern"):
                 value = getattr(self, name)
                 if value != type(self).model_fields[name].default and (name, value) != ("tagger", "perceptron"):
                     raise InputError(

@@ -48,7 +48,7 @@ def test_row_seeds_are_fixed_for_good() -> None:
     [
         ("nonsense", {}, "unknown view 'nonsense': choose one of"),
         ("span-mask", {"length": 0}, "span-mask: length=0: input should be greater than or equal to 1"),
-        ("span-mask", {"lenght": 3}, "(it takes: length, rate, unit, compat, encoder, revision)"),
+        ("span-mask", {"lenght": 3}, "(it takes: keep, keep_pattern, keep_revision, length"),
         ("backtranslate", {}, "backtranslate: pivot="),
         ("synonym", {"fraction": "much"}, "synonym: fraction='much'"),
         ("span-mask", {"compat": True, "unit": "word"}, "masks characters only"),
