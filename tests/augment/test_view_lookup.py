@@ -88,6 +88,9 @@ def test_parameters_get_their_defaults() -> None:
         "unit": "character",
         "compat": False,
         "encoder": "starter",
+        "keep": None,
+        "keep_pattern": None,
+        "keep_revision": None,
         "revision": None,
     }
 
