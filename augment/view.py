@@ -22,8 +22,8 @@ Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
 
 VIEWS_PACKAGE = "augment.views"
 ENTRY_POINT_GROUP = "twinviews.views"
-WEIGHTS_PARAMS = ("models", "encoder")
-"""Parameters that say where weights lie; once a `revision` says which weights they are, a signature leaves them out."""
+WEIGHTS_PARAMS = ("models", "encoder", "file")
+"""Parameters that say where weights or texts lie; once a `revision` says which they are, a signature leaves them out."""
 
 
 class Edit(NamedTuple):
