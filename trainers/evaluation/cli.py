@@ -13,7 +13,7 @@ from trainers.evaluation.options import DATA_VARIABLE as DATA_VARIABLE
 from trainers.evaluation.task import SEED
 
 if TYPE_CHECKING:
-    from trainers.evaluation.suite import Evaluation, Suite
+    from trainers.evaluation.suite import Scores, Suite
 
 
 def evaluate(
@@ -29,7 +29,7 @@ def evaluate(
     seed: options.Seed = SEED,
     batch_size: options.BatchSize = 256,
     batch_tokens: options.BatchTokens = None,
-    precision: options.PrecisionChoice = options.Precision.fp32,
+    precision: options.PrecisionChoice = "fp32",
     device: options.Device = "auto",
     cache: options.Cache = None,
     no_cache: options.NoCache = False,
@@ -66,23 +66,21 @@ def run(given: dict[str, Any]) -> None:
     from trainers.evaluation.record import results_folder
     from trainers.evaluation.suite import evaluate_suites
 
-    given["pooling"] = given["pooling"] and given["pooling"].value
-    given["precision"] = given["precision"].value
     model, seed, fit = given["model"], given["seed"], given["fit"]
-    epochs = _epochs(given["flow"], given["flow_epochs"])
+    if given["flow_epochs"] and not given["flow"]:
+        raise InputError(f"--flow-epochs {given['flow_epochs']} without --flow: add it, or leave this out")
+    epochs = (given["flow_epochs"] or 1) if given["flow"] else None
     text, adaptation = open_fit(model, given["whiten"], epochs, fit, seed)
     suites = _find(given["suite"], given["data"])
     if given["dry_run"]:
         _show_found(suites, model)
         return
-    encoding = Encoding(**{name: given[name] for name in Encoding.__slots__})
+    encoder = open_encoder(model, Encoding(**{name: given[name] for name in Encoding.__slots__}), text)
     folder = _cache_folder(given["cache"], off=given["no_cache"])
-    encoder = open_encoder(model, encoding, text)
     trained = getattr(encoder, "directory", None)
     deciding = {name: given[name] for name in ("pooling", "max_tokens", "precision", "whiten")}
     deciding |= {"flow_epochs": epochs, "fit": str(fit) if fit else None, "seed": seed}
-    settings = {
-        **deciding,
+    settings = deciding | {
         "batch_size": given["batch_size"],
         "batch_tokens": getattr(encoder, "batch_tokens", None),
         "data": given["data"],
@@ -96,16 +94,9 @@ def run(given: dict[str, Any]) -> None:
         with progress("encoding the text to fit on", len(set(text.texts)), unit="texts") as advance:
             adaptation = adaptation.prepare(kept, advance)
     evaluation = evaluate_suites(
-        kept, suites, seed=seed, adaptation=adaptation, fit=text, trained=trained, settings=settings, progress=progress
+        kept, suites, seed=seed, adaptation=adaptation, fit=text, trained=trained, settings=settings
     )
     _report(evaluation, directory, json=given["json"], mteb=given["mteb"])
-
-
-def _epochs(flow: bool, epochs: int | None) -> int | None:
-    """Return the passes over the flow's text, None without a flow."""
-    if epochs is not None and not flow:
-        raise InputError(f"--flow-epochs {epochs} without --flow: add it, or leave this out")
-    return (epochs or 1) if flow else None
 
 
 def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
@@ -119,7 +110,7 @@ def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
     names = names or (["sts"] if data else [SMOKE_TEST])
     if data and expanded(names) == [SMOKE_TEST]:
         note(f"the suite {SMOKE_TEST} is bundled: nothing is read from {data}")
-    return find_suites(names, data or None)
+    return find_suites(names, data)
 
 
 def _show_found(suites: Sequence[Suite], model: str) -> None:
@@ -129,7 +120,7 @@ def _show_found(suites: Sequence[Suite], model: str) -> None:
     table(("suite", "set", "size", "source"), found)
     for suite in suites:
         for item in suite.missing:
-            note(f"missing: {item}" if len(suites) == 1 else f"{suite.name}: missing: {item}")
+            note(f"{suite.name}: missing: {item}")
     texts = distinct_texts(task for suite in suites for task in suite.tasks)
     note(f"dry run: {len(texts)} distinct texts would be encoded with {model}")
 
@@ -139,36 +130,36 @@ def _cache_folder(folder: Path | None, *, off: bool) -> Path | None:
 
     if off and folder is not None:
         raise InputError(f"--cache {folder} and --no-cache: give one of them")
-    if folder is not None and folder.expanduser().exists() and not folder.expanduser().is_dir():
+    if folder is not None and folder.expanduser().is_file():
         raise InputError(f"--cache {folder} is no folder: give another, or --no-cache")
     return None if off else (folder.expanduser() if folder is not None else cache_folder())
 
 
-def _report(evaluation: Evaluation, directory: Path, *, json: bool, mteb: bool) -> None:
+def _report(evaluation: Sequence[Scores], directory: Path, *, json: bool, mteb: bool) -> None:
     from trainers.evaluation import record, report
     from trainers.evaluation.signature import suite_signature
 
-    payloads = [record.payload(evaluation, scores) for scores in evaluation.suites]
-    single = len(payloads) == 1
+    single = len(evaluation) == 1
     if json:
-        show_json(payloads[0] if single else {"suites": {item["suite"]: item for item in payloads}})
-    for number, scores in enumerate(evaluation.suites):
-        if scores.sets and not json:
-            show(("\n" if number else "") + report.title(evaluation, scores))
-            table(report.columns(scores), report.rows(scores), right=(report.SEEN,))
-        for line in report.notes(evaluation, scores):
+        show_json(evaluation[0].values if single else {"suites": {each.suite.name: each.values for each in evaluation}})
+    for scores in evaluation:
+        if scores.suite.tasks and not json:
+            show(("" if scores is evaluation[0] else "\n") + report.title(scores))
+            names = report.columns(scores)
+            table(names, report.rows(scores), right=names[1:])
+        for line in report.notes(scores):
             note(line if single else f"{scores.suite.name}: {line}")
-    for values in payloads:
-        if values["sets"]:
-            note(f"signature: {suite_signature(values)}")
-    for line in evaluation.remarks:
+        if scores.suite.tasks:
+            note(f"signature: {suite_signature(scores.values)}")
+    first = evaluation[0].values
+    for line in first["remarks"]:
         note(line)
-    if evaluation.cached:
-        note(f"{evaluation.cached:,} of the {evaluation.distinct_texts:,} texts were in the cache (--no-cache)")
+    if first["seconds"]["cached_texts"]:
+        note(f"{first['seconds']['cached_texts']:,} texts were in the cache (--no-cache)")
     if not single and not json:
-        show("\nall suites: " + evaluation.encoder.title)
-        table(report.SUMMARY, report.summary_rows(evaluation))
-    written = record.write(directory, evaluation, payloads)
+        show(f"\nall suites: {first['encoder']}")
+        table(report.SUMMARY, map(report.summary_row, evaluation), right=("sets", "missing", "texts", "score"))
+    written = record.write(directory, evaluation)
     if mteb:
         from trainers.evaluation.mteb import write_results
 

@@ -2,32 +2,14 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from trainers.evaluation.discovery import ALL, suite_names
 
 DATA_VARIABLE = "TWINVIEWS_DATA"
-
-
-class Pooling(StrEnum):
-    """How token vectors become a sentence vector."""
-
-    mean = "mean"
-    cls = "cls"
-    first_last = "first-last"
-    padded_mean = "padded-mean"
-
-
-class Precision(StrEnum):
-    """The number format of the forward passes."""
-
-    fp32 = "fp32"
-    bf16 = "bf16"
-
 
 Model = Annotated[
     str,
@@ -51,7 +33,7 @@ Data = Annotated[
     typer.Option(envvar=DATA_VARIABLE, help="Folder with the benchmarks, or hf:mteb for the Hub.", metavar="DIR"),
 ]
 PoolingChoice = Annotated[
-    Pooling | None,
+    Literal["mean", "cls", "first-last", "padded-mean"] | None,
     typer.Option(
         help="Pool like this instead of what the model says. first-last: mean of the first and the last layer's "
         "means. padded-mean: padding included, at 64 tokens, as in Mirror-BERT's code."
@@ -86,7 +68,8 @@ BatchTokens = Annotated[
     typer.Option(min=1, help="Most tokens in a batch, padding included. [2048 on a CPU, 16384 elsewhere]"),
 ]
 PrecisionChoice = Annotated[
-    Precision, typer.Option(help="bf16 is faster where the machine has it; figures can move by some hundredths.")
+    Literal["fp32", "bf16"],
+    typer.Option(help="bf16 is faster where the machine has it; figures can move by some hundredths."),
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
 Cache = Annotated[

@@ -6,32 +6,15 @@ Abbreviations that a document defines itself are written out, by the algorithm o
 from __future__ import annotations
 
 import re
-import string
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from pipelines.console import InputError
-from trainers.evaluation.reading import file_lines
+from trainers.evaluation.concepts import Mention, bare, concepts
+from trainers.evaluation.reading import bad_line, filled_lines
 
-UNLINKED = frozenset({"", "-", "-1", "cui-less"})
-"""What corpora write for a mention that has no concept."""
-
-_BREAK = re.compile(rf"[\s{re.escape(string.punctuation)}]+")
 _BRACKET = re.compile(r"\(([^()\[\];]+?)(?:[,;][^()]*)?\)")
 _LIST = re.compile(r"(?P<heads>.+?),? (?:and/or|and|or) (?P<last>(?:the )?[\w-]+) (?P<stem>.+)")
-_ROUNDS = 5
-
-
-class Mention(NamedTuple):
-    """What is to be linked: the texts of its parts (one, unless it names several concepts), and its concepts' ids.
-
-    `group` is the language, the fold or the like, for metrics of its own.
-    """
-
-    parts: tuple[str, ...]
-    ids: frozenset[str]
-    group: str = ""
 
 
 class Annotation(NamedTuple):
@@ -47,7 +30,7 @@ class Document(NamedTuple):
     """Title and abstract of an article, with its annotations."""
 
     text: str
-    annotations: tuple[Annotation, ...]
+    annotations: Sequence[Annotation]
 
 
 def read_pubtator(path: Path) -> list[Document]:
@@ -58,30 +41,18 @@ def read_pubtator(path: Path) -> list[Document]:
     """
     texts: dict[str, list[str]] = {}
     annotations: dict[str, list[Annotation]] = {}
-    for number, line in enumerate(file_lines(path), 1):
+    for number, line in filled_lines(path):
         match = re.match(r"(\d+)\|[ta]\|(.*)", line)
-        fields = line.rstrip("\n").split("\t")
+        fields = line.split("\t")
         if match:
             texts.setdefault(match[1], []).append(match[2])
         elif len(fields) in (6, 7):
-            annotations.setdefault(fields[0], []).append(
-                Annotation(fields[3], fields[4], fields[5].strip(), *fields[6:])
-            )
+            found = Annotation(fields[3], fields[4], fields[5].strip(), *fields[6:])
+            annotations.setdefault(fields[0], []).append(found)
         # Four columns are a relation of two concepts.
-        elif line.strip() and len(fields) != 4:
-            raise InputError(f"{path} line {number}: expected PubTator's format, got {line[:60]!r}")
-    return [Document(" ".join(text), tuple(annotations.get(key, ()))) for key, text in texts.items()]
-
-
-def concepts(text: str) -> frozenset[str]:
-    """Return the ids of a field such as `C567755|613097`, `D009794+D007592` or `MESH:D001943`, prefixes removed."""
-    ids = (part.strip().removeprefix("MESH:").removeprefix("OMIM:") for part in text.replace("+", "|").split("|"))
-    return frozenset(part for part in ids if part.lower() not in UNLINKED)
-
-
-def bare(text: str) -> str:
-    """Return a name in lower case with a space for any run of ASCII punctuation: BioSyn's preprocessing."""
-    return _BREAK.sub(" ", text.lower()).strip()
+        elif len(fields) != 4:
+            raise bad_line(path, number, "PubTator's format", line)
+    return [Document(" ".join(text), annotations.get(key, [])) for key, text in texts.items()]
 
 
 def resolved(document: Document, kinds: Collection[str], spelling: Mapping[str, str]) -> list[Mention]:
@@ -128,16 +99,13 @@ def abbreviations(text: str) -> dict[str, str]:
 
 def written_out(mention: str, long_forms: Mapping[str, str]) -> str:
     """Return a mention with each word, or part of a word between slashes, that is a short form written out."""
-    for _ in range(_ROUNDS):
-        words = [
-            "/".join(long_forms.get(part, part) for part in word.removesuffix(",").split("/"))
-            + ("," if word.endswith(",") else "")
-            for word in mention.split()
-        ]
-        longer = " ".join(words)
-        if longer == mention:
-            break
-        mention = longer
+
+    def word(match: re.Match[str]) -> str:
+        return long_forms.get(match[0], match[0])
+
+    # A long form may hold other short forms.
+    for _ in range(5):
+        mention = " ".join(re.sub(r"[^/]+?(?=/|,?$)", word, each) for each in mention.split())
     return mention
 
 

@@ -6,189 +6,114 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from trainers.evaluation.discovery import SMOKE_TEST
-from trainers.evaluation.suite import Evaluation, SetScores, SuiteScores
+from trainers.evaluation.suite import Scores
 from trainers.evaluation.task import MARK
 
 SEEN = "seen in training"
 SUMMARY = ("suite", "sets", "missing", "texts", "figure", "score")
 
-_AGGREGATIONS = (
-    "`all` correlates over the concatenated subsets, `mean` averages the subsets' correlations, `weighted` weights",
-    "them by size. Compare a figure only with papers that use the same aggregation.",
-)
 
-
-class Rounded(float):
-    """A number that prints with some decimals: two as papers print rates, three of what is no rate x 100."""
-
-    decimals = 2
-
-    def __str__(self) -> str:
-        return f"{float(self):.{self.decimals}f}"
-
-
-class Thousandths(Rounded):
-    """A number that prints with three decimals."""
-
-    decimals = 3
-
-
-def columns(scores: SuiteScores) -> tuple[str, ...]:
+def columns(scores: Scores) -> tuple[str, ...]:
     """Return the table's columns: set, size, the suite's metrics, and what was seen in training where that is known."""
-    return ("set", "size", *scores.suite.metrics, *([SEEN] if _leaks_known(scores) else []))
+    known = any(item["seen_in_training"] for item in scores.values["sets"].values())
+    return ("set", "size", *scores.suite.metrics, *([SEEN] if known else []))
 
 
-def rows(scores: SuiteScores) -> list[tuple[object, ...]]:
+def rows(scores: Scores) -> list[tuple[str, ...]]:
     """Return the table's rows: the sets that are averaged, then their average, then the other sets."""
+    average, names = scores.values["average"], columns(scores)
+    sets = scores.values["sets"].values()
+    counted = [item for item in sets if item["counted"] and average["of"]]
 
-    def row(name: str, items: Sequence[SetScores], metrics: Mapping[str, float | None], seen: str) -> tuple[Any, ...]:
-        shown = [cell(metrics.get(metric), scores.suite.decimals) for metric in scores.suite.metrics]
-        size = sum(item.task.size for item in items)
-        return (_with_mark(name, items), size, *shown, *([seen] if _leaks_known(scores) else []))
+    def row(name: str, items: Sequence[Mapping[str, Any]], figures: Mapping[str, float | None]) -> tuple[str, ...]:
+        shown = [cell(figures.get(metric), scores.suite.decimals) for metric in scores.suite.metrics]
+        seen = items[0]["seen_in_training"] if items[0]["figures"] is figures else None
+        counts = [f"{seen['texts']} of {seen['of']}" if seen else ""] if names[-1] == SEEN else []
+        return (_with_mark(name, items), str(sum(item["size"] for item in items)), *shown, *counts)
 
-    def of_set(item: SetScores) -> tuple[object, ...]:
-        seen = "" if item.seen is None else f"{item.seen} of {item.texts}"
-        return row(item.task.title, [item], item.result.metrics, seen)
-
-    counted = scores.counted if scores.suite.expected else []
-    average = [row(average_title(scores), counted, scores.averages, "")] if scores.averages else []
-    return [*map(of_set, counted), *average, *(of_set(item) for item in scores.sets if item not in counted)]
-
-
-def average_title(scores: SuiteScores) -> str:
-    """Return the average's name, which says over how many sets it is when some are missing."""
-    if scores.complete:
-        return f"average of {len(scores.counted)}"
-    return f"average (INCOMPLETE: {len(scores.counted)} of {scores.suite.expected} sets)"
+    kind = "of {sets}" if scores.values["complete"] else "(INCOMPLETE: {sets} of {of} sets)"
+    title = f"average {kind.format(**average)}"
+    return [
+        *(row(item["title"], [item], item["figures"]) for item in counted),
+        *([row(title, counted, average["figures"])] if average["figures"] else []),
+        *(row(item["title"], [item], item["figures"]) for item in sets if item not in counted),
+    ]
 
 
-def title(evaluation: Evaluation, scores: SuiteScores | None = None) -> str:
-    """Return a table's title: the suite, if it is of one, the encoder, how its vectors were made and what was done."""
-    adapted = f", {evaluation.adaptation.title}" if evaluation.adaptation else ""
-    encoder = f"{evaluation.encoder.title}{adapted}"
-    if scores is None:
-        return encoder
+def title(scores: Scores) -> str:
+    """Return a table's title: the suite, the encoder, how its vectors were made and what was done to them."""
     kind = " (smoke test, no benchmark)" if scores.suite.name == SMOKE_TEST else ""
-    return f"{scores.suite.name}{kind}: {encoder}"
+    return f"{scores.suite.name}{kind}: {scores.values['encoder']}"
 
 
-def summary_rows(evaluation: Evaluation) -> list[tuple[object, ...]]:
-    """Return a row per suite: sets found, sets missing, distinct texts, and its first metric's average.
+def summary_row(scores: Scores) -> tuple[str, ...]:
+    """Return a suite's row among several: sets, missing ones, distinct texts, and its first metric's average.
 
     A suite without an average has the metric of its first set, by name.
     """
-    lines: list[tuple[object, ...]] = []
-    for scores in evaluation.suites:
-        name, value = _main_metric(scores)
-        counts = len(scores.sets), len(scores.suite.missing), scores.distinct_texts
-        lines.append((scores.suite.name, *counts, name, cell(value, scores.suite.decimals)))
-    return lines
+    average, sets = scores.values["average"], list(scores.values["sets"].values())
+    name, value = "", None
+    if average["figures"]:
+        name, value = next(iter(average["figures"].items()))
+        part = "" if scores.values["complete"] else f" (of {average['sets']} of {average['of']})"
+        name = _with_mark(f"{name}{part}", [item for item in sets if item["counted"]])
+    elif sets:
+        name, value = next(iter(sets[0]["figures"].items()))
+        name = _with_mark(f"{name} ({sets[0]['title']})", sets[:1])
+    counts = len(sets), len(scores.suite.missing), scores.values["distinct_texts"]
+    return (scores.suite.name, *map(str, counts), name, cell(value, scores.suite.decimals))
 
 
-def _main_metric(scores: SuiteScores) -> tuple[str | None, float | None]:
-    for name, value in scores.averages.items():
-        part = "" if scores.complete else f" (of {len(scores.counted)} of {scores.suite.expected})"
-        return _with_mark(f"{name}{part}", scores.counted), value
-    for item in scores.sets:
-        for name, value in item.result.metrics.items():
-            return _with_mark(f"{name} ({item.task.title})", [item]), value
-    return None, None
-
-
-def notes(evaluation: Evaluation, scores: SuiteScores) -> list[str]:
+def notes(scores: Scores) -> list[str]:
     """Return what must be said beside a suite's scores: on single copies, undefined metrics, and what is missing."""
+    sets = scores.values["sets"].values()
     remarks: dict[str, list[str]] = {}
-    for item in scores.sets:
-        if item.task.note:
-            remarks.setdefault(item.task.note, []).append(item.task.title)
-    for item in scores.sets:
-        if reason := _undefined(item):
-            remarks.setdefault(reason, []).append(item.task.title)
+    for item in sets:
+        undefined = [metric for metric, value in list(item["figures"].items())[:1] if value is None]
+        for remark in (item["note"], *(f"`{metric}` is undefined for this model's vectors" for metric in undefined)):
+            if remark:
+                remarks.setdefault(remark, []).append(item["title"])
     said = []
     for remark, titles in remarks.items():
-        named = "every set" if len(titles) == len(scores.sets) > 1 else ", ".join(titles)
+        named = "every set" if len(titles) == len(sets) > 1 else ", ".join(titles)
         mark = MARK if remark.startswith(MARK) else ""
         said.append(f"{mark}{named}: {remark.removeprefix(MARK)}")
-    if evaluation.shared:
-        said.append(
-            f"{evaluation.shared:,} of the {evaluation.distinct_texts:,} evaluation texts stand in the text that was "
-            "fitted on"
-        )
-    leaked = [item.task.title for item in scores.sets if item.seen]
+    if scores.values["texts_in_fit"]:
+        said.append(f"{scores.values['texts_in_fit']:,} evaluation texts stand in the text that was fitted on")
+    leaked = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]
     if leaked:
         said.append(f"texts of {', '.join(leaked)} stand in the model's training data: see the column `{SEEN}`")
     return said + [f"missing: {item}" for item in scores.suite.missing]
 
 
-def _undefined(item: SetScores) -> str | None:
-    """Return why a set's first metric is undefined, if it is."""
-    first = next(iter(item.result.metrics), None)
-    if first is None or item.result.metrics[first] is not None:
-        return None
-    predictions = item.result.predictions
-    if predictions is not None and predictions.statistic == "spearman" and len(set(predictions.predicted)) == 1:
-        return "no correlation, the model gives every pair the same cosine"
-    return f"`{first}` is undefined for this model"
-
-
-def markdown(evaluation: Evaluation, scores: SuiteScores, values: Mapping[str, Any]) -> str:
+def markdown(scores: Scores) -> str:
     """Return a suite's page: the table, the parts, remarks, and how it was made."""
-    lines = [f"# {title(evaluation, scores)}", "", scores.suite.title, ""]
-    lines += [*markdown_table(columns(scores), rows(scores)), *_parts(scores)]
-    if "weighted" in scores.suite.metrics:
-        lines += ["", *_AGGREGATIONS]
-    lines += ["", *(f"- {remark}" for remark in notes(evaluation, scores)), _made(values)]
+    lines = [f"# {title(scores)}", "", scores.suite.title, "", *_table(columns(scores), rows(scores), 1)]
+    sets = scores.values["sets"].values()
+    parts = [(item["title"], name, part) for item in sets for name, part in item["parts"].items()]
+    if parts:
+        metrics = list(dict.fromkeys(metric for _, _, part in parts for metric in part))
+        body = [(*names, *(cell(part.get(each), scores.suite.decimals) for each in metrics)) for *names, part in parts]
+        lines += ["", "## Parts", "", *_table(("set", "part", *metrics), body, 2)]
+    versions = ", ".join(f"{name} {number}" for name, number in scores.values["versions"].items())
+    lines += ["", *(f"- {remark}" for remark in notes(scores)), f"- {scores.values['date']}; {versions}"]
     return "\n".join(lines) + "\n"
 
 
-def summary_page(evaluation: Evaluation, values: Mapping[str, Any]) -> str:
-    """Return the page of several suites: one row for each, then every suite's table."""
-    lines = [f"# {title(evaluation)}", "", *markdown_table(SUMMARY, summary_rows(evaluation))]
-    for scores in evaluation.suites:
-        lines += ["", f"## {scores.suite.name}", "", scores.suite.title, ""]
-        if scores.sets:
-            lines += [*markdown_table(columns(scores), rows(scores)), ""]
-        lines += [f"- {remark}" for remark in notes(evaluation, scores)]
-    return "\n".join([*lines, "", _made(values)]) + "\n"
-
-
-def markdown_table(names: Sequence[str], body: Sequence[Sequence[object]]) -> list[str]:
-    """Return the lines of a table, numbers to the right; None is an empty cell."""
-
-    def line(cells: Sequence[object]) -> str:
-        return "| " + " | ".join("" if value is None else str(value).replace("|", "\\|") for value in cells) + " |"
-
-    numeric = [all(not isinstance(row[index], str) for row in body) for index in range(len(names))]
-    return [line(names), "|" + "|".join("--:" if right else "---" for right in numeric) + "|", *map(line, body)]
-
-
-def cell(value: float | None, decimals: int = 2) -> float | None:
-    """Return a metric as it is printed; a whole number that is a count stays one."""
+def cell(value: float | None, decimals: int = 2) -> str:
+    """Return a metric as it is printed; a whole number that is a count stays one, and None is empty."""
     if value is None or isinstance(value, int):
-        return value
-    return Thousandths(value) if decimals == 3 else Rounded(value)
+        return "" if value is None else str(value)
+    return f"{value:.{decimals}f}"
 
 
-def _leaks_known(scores: SuiteScores) -> bool:
-    return any(item.seen is not None for item in scores.sets)
+def _table(names: Sequence[str], body: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Return the lines of a Markdown table whose first `left` columns are set to the left."""
+    rules = ["---"] * left + ["--:"] * (len(names) - left)
+    cells = [[value.replace("|", "\\|") for value in row] for row in (names, *body)]
+    return [f"| {' | '.join(cells[0])} |", f"|{'|'.join(rules)}|", *(f"| {' | '.join(row)} |" for row in cells[1:])]
 
 
-def _with_mark(name: str, items: Sequence[SetScores]) -> str:
+def _with_mark(name: str, items: Sequence[Mapping[str, Any]]) -> str:
     """Return a row's name, marked where one of its sets is not the papers' task."""
-    return f"{name} {MARK.strip()}" if any((item.task.note or "").startswith(MARK) for item in items) else name
-
-
-def _parts(scores: SuiteScores) -> list[str]:
-    parts = [(item.task.title, name, part) for item in scores.sets for name, part in item.result.parts.items()]
-    if not parts:
-        return []
-    metrics = list(dict.fromkeys(metric for _, _, part in parts for metric in part))
-    body = [
-        (name, part, *(cell(values.get(metric), scores.suite.decimals) for metric in metrics))
-        for name, part, values in parts
-    ]
-    return ["", "## Parts", "", *markdown_table(("set", "part", *metrics), body)]
-
-
-def _made(values: Mapping[str, Any]) -> str:
-    return f"- {values['date']}; " + ", ".join(f"{name} {number}" for name, number in values["versions"].items())
+    return f"{name} {MARK.strip()}" if any((item["note"] or "").startswith(MARK) for item in items) else name

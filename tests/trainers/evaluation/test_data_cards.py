@@ -18,7 +18,7 @@ from trainers.evaluation.suites.lexical import LANGUAGES
 from trainers.evaluation.suites.qnli import QNLI
 from trainers.evaluation.suites.sample import SAMPLE
 from trainers.evaluation.suites.sts import BENCHMARKS as STS
-from trainers.evaluation.suites.sts_multilingual import MONOLINGUAL, NEWS, STS17, STSB
+from trainers.evaluation.suites.sts_multilingual import MONOLINGUAL, STS17, STSB
 
 ROOT = Path(__file__).parents[3]
 CARDS = sorted((ROOT / "data_cards").glob("*.md"))
@@ -52,6 +52,11 @@ def front_matter(name: str) -> dict[str, Any]:
     return values
 
 
+def files(benchmark: Benchmark) -> set[str]:
+    names = benchmark.layouts[0].files
+    return {name.format(subset).replace("*", "") for subset in benchmark.sizes for name in names}
+
+
 def test_every_dataset_that_is_read_has_a_card() -> None:
     assert {card.stem for card in CARDS} >= EXPECTED
 
@@ -82,14 +87,13 @@ def test_the_sizes_are_those_that_the_code_checks(benchmark: Benchmark) -> None:
 @pytest.mark.parametrize("benchmark", [*STS, *LEXICAL], ids=lambda benchmark: benchmark.name)
 def test_a_card_names_the_folders_and_the_hub_copy(benchmark: Benchmark) -> None:
     text = (ROOT / "data_cards" / f"{OF_BENCHMARK.get(benchmark.name, benchmark.name)}.md").read_text(encoding="utf-8")
-    assert benchmark.hub is None or f"mteb/{benchmark.hub[0]}" in text
-    assert all(f"`{name}`" in text for name in benchmark.beside)
-    assert f"{benchmark.folders[0]}/" in text
-    if benchmark.file is not None:
-        assert benchmark.file in text
+    assert benchmark.hub is None or f"mteb/{benchmark.hub.name}" in text
+    layout = benchmark.layouts[0]
+    assert f"{layout.folders[0]}/" in text
+    assert all(name in text for name in files(benchmark) if not name.startswith("STS"))
 
 
-@pytest.mark.parametrize("benchmark", [*STS17, NEWS], ids=lambda benchmark: benchmark.name)
+@pytest.mark.parametrize("benchmark", STS17, ids=lambda benchmark: benchmark.name)
 def test_the_card_of_sts17_has_the_tracks(benchmark: Benchmark) -> None:
     assert front_matter("sts17")["subsets"][benchmark.name.removeprefix("sts17-")] == benchmark.pairs
 
@@ -107,11 +111,10 @@ def test_the_cards_of_the_other_suites_have_the_sizes_that_the_code_checks() -> 
 
 @pytest.mark.parametrize("benchmark", [*STS, *LEXICAL], ids=lambda benchmark: benchmark.name)
 def test_a_card_has_a_checksum_of_every_file_that_is_read(benchmark: Benchmark) -> None:
-    if benchmark.file is None:
-        read = {f"{benchmark.folders[0]}/STS.{kind}.{name}.txt" for name in benchmark.sizes for kind in ("input", "gs")}
-    else:
-        read = {benchmark.file, *benchmark.beside}
-    assert read <= front_matter(OF_BENCHMARK.get(benchmark.name, benchmark.name))["sha256"].keys()
+    folder = f"{benchmark.layouts[0].folders[0]}/" if benchmark.cased else ""
+    assert {f"{folder}{name}" for name in files(benchmark)} <= front_matter(
+        OF_BENCHMARK.get(benchmark.name, benchmark.name)
+    )["sha256"].keys()
 
 
 def test_every_checksum_is_one_and_is_compared_with_a_file() -> None:

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -64,7 +65,6 @@ def test_the_whole_suite_with_an_average_under_each_aggregation(
     assert values["sets"]["sts13"]["figures"]["weighted"] == pytest.approx(weighted)
     assert len(values["sets"]["sts13"]["files"]) == 6
     assert values["seconds"]["encoded_texts"] == values["distinct_texts"]
-    assert values["machine"]["peak_memory_mb"] > 0
     page = (model / "evaluation" / "mean" / "sts.md").read_text()
     assert "| average of 7 | 18850 |" in page
     assert f"| STS13 | FNWN | {parts['FNWN']['spearman']:.2f} |" in page
@@ -124,7 +124,7 @@ def test_copies_without_subsets_leave_the_means_empty(
     assert set(values["average"]["figures"]) == {"all", "pearson"}
     assert values["average"]["sets"] == 1
     assert not values["sets"]["sickr"]["counted"]
-    assert "SICK-R: all 9927 pairs, train and trial too, not the 4927 of the test: not averaged" in err
+    assert "SICK-R: all 9927 pairs, not the 4927 of the test: not averaged" in err
 
 
 def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(
@@ -141,7 +141,7 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(
     assert call(app, [str(model), "--pooling", "mean", "--json"]) == 0
     out, err = capsys.readouterr()
     assert {json.loads(out)["sets"]["sample"]["figures"][name] for name in ("all", "pearson")} == {None}
-    assert "the model gives every pair the same cosine" in err
+    assert "smoke test: `all` is undefined for this model's vectors" in err
 
 
 def test_results_of_a_model_that_is_no_folder_go_below_runs(app: typer.Typer, model: Path, tmp_path: Path) -> None:
@@ -172,7 +172,7 @@ def test_results_of_other_settings_are_kept_where_they_are(
     ]
     for options, folder in runs:
         assert call(app, ["tiny", "--pooling", "mean", "--out", str(out), *options]) == 0
-        assert (f"{out / 'sample.json'} is kept (" in capsys.readouterr().err) == (folder != ".")
+        assert (f"results of other settings in {out} are kept" in capsys.readouterr().err) == (folder != ".")
         assert (out / folder / "sample.json").exists()
     assert len(list(out.rglob("sample.json"))) == len(runs)
     made = (out / "sample.json").stat().st_mtime_ns
@@ -185,12 +185,9 @@ def test_results_of_other_settings_are_kept_where_they_are(
 
 
 @pytest.mark.parametrize("damage", ["", '{"settings"', "[]", "null", '{"settings": 3, "seed": 1, "model": 2}'])
-def test_a_damaged_result_is_written_anew_with_one_line(
-    app: typer.Typer, model: Path, tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_result_is_written_anew(app: typer.Typer, model: Path, tmp_path: Path, damage: str) -> None:
     (tmp_path / "sample.json").write_text(damage)
     assert call(app, ["tiny", "--pooling", "mean", "--out", str(tmp_path)]) == 0
-    assert f"{tmp_path / 'sample.json'} is damaged: it is written anew" in capsys.readouterr().err.splitlines()
     assert json.loads((tmp_path / "sample.json").read_text())["suite"] == "sample"
 
 
@@ -265,7 +262,7 @@ def test_evaluation_text_in_the_text_to_fit_on_is_counted_and_told(
     out, err = capsys.readouterr()
     values = json.loads(out)
     assert values["texts_in_fit"] == len(set(sentences[:10]))
-    assert f"{len(set(sentences[:10]))} of the {values['distinct_texts']} evaluation texts stand in the text" in err
+    assert f"{len(set(sentences[:10]))} evaluation texts stand in the text that was fitted on" in err
 
 
 def test_a_whitened_score_is_the_one_of_vectors_whitened_by_hand(
@@ -297,9 +294,9 @@ def test_a_whitened_score_is_the_one_of_vectors_whitened_by_hand(
 
 def test_the_poolings_of_the_command_are_those_of_the_encoder() -> None:
     from trainers.encoders.modules import POOLINGS
-    from trainers.evaluation.options import Pooling
+    from trainers.evaluation.options import PoolingChoice
 
-    assert tuple(pooling.value for pooling in Pooling) == POOLINGS
+    assert get_args(get_args(get_args(PoolingChoice)[0])[0]) == POOLINGS
 
 
 def test_a_dry_run_lists_and_writes_nothing(
@@ -323,17 +320,17 @@ def test_a_recipe_file_gives_the_options(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["tiny", "--suite", "sts"], "the suite sts needs data: --data DIR"),
+        (["tiny", "--suite", "sts"], "sts needs data: give --data DIR"),
         (["tiny", "--suite", "stss"], "no suite 'stss': there are "),
-        (["tiny", "--suite", "all", "--data", "."], "none of the sets of "),
+        (["tiny", "--suite", "all", "--data", "."], "no set of afs, bli, "),
         (["tiny", "--cache", "x", "--no-cache"], "--cache x and --no-cache: give one of them"),
         (["tiny", "--cache", "tiny/config.json"], "--cache tiny/config.json is no folder"),
         (["tiny", "--data", ""], "--data is empty"),
         (["tiny", "--data", "nowhere"], "no data folder 'nowhere'"),
-        (["tiny", "--data", "."], "none of the suite's sets is in ."),
+        (["tiny", "--data", "."], "no set of sts is in .; the first is STS12: "),
         (["tiny", "--pooling", "max"], "'max' is not one of 'mean', 'cls', 'first-last', 'padded-mean'"),
         (["./absent"], "no model directory './absent'"),
-        (["tiny", "--out", "tiny/config.json"], "cannot make the folder 'tiny/config.json'"),
+        (["tiny", "--out", "tiny/config.json"], "cannot write into the folder 'tiny/config.json'"),
         (["tiny", "--device", "abacus"], "--device abacus cannot be used here (Expected one of cpu"),
         (["tiny", "--fit", "text.txt"], "--fit text.txt: nothing of tiny is fitted"),
         (["tiny", "--whiten", "4", "--fit", "absent.txt"], "no text to fit on at 'absent.txt'"),
@@ -344,7 +341,7 @@ def test_a_recipe_file_gives_the_options(
         (["tfidf", "--pooling", "cls"], "tfidf is no model: --pooling cls is not for it"),
         (["tfidf", "--whiten", "4"], "tfidf has sparse vectors"),
         (["glove:", "--precision", "bf16"], "glove: is no model: --precision bf16 is not for it"),
-        (["glove:"], "glove: names no file"),
+        (["glove:"], "no file of word vectors"),
         (["glove:absent.txt"], "no file of word vectors 'absent.txt'"),
         (["fasttext:tiny/config.json"], "tiny/config.json line 1: no numbers after '{'"),
         (["no_such_module:encode"], "no module 'no_such_module' here"),

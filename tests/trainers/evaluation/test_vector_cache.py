@@ -106,17 +106,14 @@ def test_what_could_be_another_encoder_next_time_is_not_kept(tmp_path: Path) -> 
     assert cached(unknown, tmp_path) is unknown
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other", "array", "nan", "pickle"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other", "array", "pickle"])
 def test_a_damaged_shard_is_left_out_and_its_texts_are_encoded_again(
     tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cached(Counting(), tmp_path).encode(TEXTS)
     (shard,) = (tmp_path / NAME).glob("*.npz")
     whole = shard.read_bytes()
-    if damage == "nan":
-        with np.load(shard) as stored:
-            np.savez(shard, keys=stored["keys"], vectors=np.full_like(stored["vectors"], np.nan))
-    elif damage == "array":
+    if damage == "array":
         with shard.open("wb") as stream:
             np.save(stream, np.ones(3))
     elif damage == "pickle":
