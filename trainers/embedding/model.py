@@ -141,7 +141,8 @@ class EmbeddingModel:
         sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
         more: dict[str, Any] = {"processing_kwargs": {"text": sizes}} if self._width else {}
         features = self.model.preprocess(batch, prompt=self._prompt, **more)
-        return batch_to_device(features, self.model.device)
+        moved: dict[str, Any] = batch_to_device(features, self.model.device)
+        return moved
 
     @property
     def _width(self) -> int | None:

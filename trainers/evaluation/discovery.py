@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import pkgutil
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from pipelines.console import InputError
@@ -30,13 +28,6 @@ def load_suite(name: str) -> Any:  # noqa: ANN401 - a module
     from `hf:ORGANISATION` and returns the tasks and what is missing; perhaps `DECIMALS`, how many are printed.
     """
     return importlib.import_module(f"{suites.__name__}.{name.replace('-', '_')}")
-
-
-def summary(name: str) -> str:
-    """Return the first line of a suite's docstring, read without importing the module."""
-    file = f"{name.replace('-', '_')}.py"
-    path = next(path for folder in suites.__path__ if (path := Path(folder) / file).is_file())
-    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or name).splitlines()[0]
 
 
 def decimals(name: str) -> int:

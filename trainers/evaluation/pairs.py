@@ -71,18 +71,10 @@ class HubCopy(NamedTuple):
 class Benchmark:
     """One benchmark: `sizes` maps each subset, by the name in its files, to its number of graded pairs.
 
-    Attributes:
-        name: As in `Task`.
-        title: As in `Task`.
-        sizes: The pairs of each subset.
-        where: Where it can be had.
-        layouts: The distributions that are read, the first one first.
-        hub: Its copy on the Hub.
-        counted: Part of the suite's average.
-        exact: False where only a rounded size is published, so that another count is not an error, but not averaged.
-        cased: The pairs circulate as they were written and tokenised, so that the note says which were read.
-        binary: The grades are 1 and 0, and the metric is the area under the ROC curve.
-        note: What a reader of its scores must know.
+    It can be had from `where`, in one of the `layouts`, the first one first, or as a copy on the `hub`. `counted` is
+    part of the suite's average. Of one that is not `exact` only a rounded size is published, so that another count is
+    not an error, but not averaged. `cased` pairs circulate as they were written and tokenised: the note says which were
+    read. Where the grades are 1 and 0 (`binary`), the metric is the area under the ROC curve.
     """
 
     name: str

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.console import InputError, progress
 from trainers.embedding.vectors import TextEncoder, Vectors
-from trainers.evaluation.discovery import SMOKE_TEST, decimals, expanded, load_suite, summary
+from trainers.evaluation.discovery import SMOKE_TEST, decimals, expanded, load_suite
 from trainers.evaluation.leakage import find_leaks
 from trainers.evaluation.metrics import average
 from trainers.evaluation.task import HUB, SEED, Missing, Predictions, Result, Task
@@ -69,8 +69,8 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     for name in chosen:
         module = load_suite(name)
         tasks, missing = module.find(data or "")
-        metrics, digits = tuple(module.METRICS), decimals(name)
-        suites.append(Suite(name, summary(name), metrics, module.COUNTED, tuple(tasks), tuple(missing), digits))
+        title, metrics, counted = module.__doc__.splitlines()[0], tuple(module.METRICS), module.COUNTED
+        suites.append(Suite(name, title, metrics, counted, tuple(tasks), tuple(missing), decimals(name)))
     if not any(suite.tasks for suite in suites):
         first = next((f"; the first is {item}" for suite in suites for item in suite.missing), "")
         raise InputError(f"no set of {', '.join(chosen)} is in {data}{first}; data_cards/ says where all are to be had")
@@ -86,58 +86,65 @@ def evaluate_suites(
 
     Args:
         encoder: An encoder, or any function from a list of texts to an array with a row for each.
-        suites: What to score, as `find_suites` gives it.
+        suites: What to score.
         seed: Decides folds and draws where a set's protocol has any.
-        adaptation: A map of the vectors before they are scored; fitted on its own text, where it has one.
+        adaptation: A map of the vectors before they are scored, fitted if it has a text of its own.
         fit: The text that the encoder or the adaptation was fitted on, for the record.
         trained: The model's directory, for the texts that it was trained on.
         settings: How it was asked for, for the record.
 
     Raises:
-        InputError: The encoder gives no row per text, or vectors that a set cannot be scored with.
+        InputError: The encoder gives no row per text.
         TwinviewsError: It gives NaN or infinity.
     """
     from trainers.baselines.function import as_encoder
 
     encoder = as_encoder(encoder)
     texts = distinct_texts(task for suite in suites for task in suite.tasks)
-    start = time.perf_counter()
-    with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
-        vectors = Vectors.encode(encoder, texts, advance)
-    seconds = round(time.perf_counter() - start, 2)
+    vectors, spent = _encode(encoder, texts)
     leaks = find_leaks(trained, {suite.name: suite.tasks for suite in suites}) if trained is not None else None
-    known = getattr(encoder, "found", 0)
-    # All suites' texts are encoded together: what is said is how many and how long.
-    spent = {"encode": seconds, "encoded_texts": len(texts) - known, "cached_texts": known}
-    common = {
-        "encoder": f"{encoder.title}, {adaptation.title}" if adaptation else encoder.title,
-        "model": encoder.card(),
-        "adaptation": adaptation.card() if adaptation else None,
+    common = _provenance(encoder, adaptation) | {
         "texts_in_fit": fit.shared(texts) if fit else None,
         "settings": dict(settings or {}),
         "seed": seed,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()} | {name: package_version(name) for name in PACKAGES},
-        "machine": platform.platform(),
         "remarks": list(leaks.notes) if leaks else [],
     }
     scores = []
     with progress("scoring", sum(len(suite.tasks) for suite in suites), unit="sets") as advance:
         for suite in suites:
             start = time.perf_counter()
-            sets, predictions = {}, {}
+            sets: dict[str, Any] = {}
+            predictions: dict[str, Predictions] = {}
             for task in suite.tasks:
                 own = adaptation.apply(vectors, list(task.texts), encoder.name) if adaptation else vectors
                 undefined = task.dense and own.sparse
                 result = Result(dict.fromkeys(suite.metrics)) if undefined else task.score(own, seed)
-                seen = leaks.counts.get((suite.name, task.name)) if leaks else None
-                sets[task.name] = _set(task, result, seen)
-                if result.predictions is not None:
-                    predictions[task.name] = result.predictions
+                sets[task.name] = _set(task, result, leaks and leaks.counts.get((suite.name, task.name)))
+                predictions |= {task.name: result.predictions} if result.predictions else {}
                 advance(1)
-            time_spent = spent | {"score": round(time.perf_counter() - start, 2)}
-            scores.append(Scores(suite, common | _suite(suite, sets) | {"seconds": time_spent}, predictions))
+            times = {"seconds": spent | {"score": round(time.perf_counter() - start, 2)}}
+            scores.append(Scores(suite, _suite(suite, sets) | common | times, predictions))
     return scores
+
+
+def _encode(encoder: TextEncoder, texts: Sequence[str]) -> tuple[Vectors, dict[str, float]]:
+    """Return the vectors, and how many texts of all suites were encoded in how many seconds."""
+    start = time.perf_counter()
+    with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
+        vectors = Vectors.encode(encoder, texts, advance)
+    seconds, known = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
+    return vectors, {"encode": seconds, "encoded_texts": len(texts) - known, "cached_texts": known}
+
+
+def _provenance(encoder: TextEncoder, adaptation: Adaptation | None) -> dict[str, Any]:
+    return {
+        "encoder": f"{encoder.title}, {adaptation.title}" if adaptation else encoder.title,
+        "model": encoder.card(),
+        "adaptation": adaptation.card() if adaptation else None,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()} | {name: package_version(name) for name in PACKAGES},
+        "machine": platform.platform(),
+    }
 
 
 def _set(task: Task, result: Result, seen: tuple[int, int] | None) -> dict[str, Any]:

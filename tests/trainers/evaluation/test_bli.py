@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation import report
+from trainers.evaluation import record
 from trainers.evaluation.suite import Suite, evaluate_suites
 from trainers.evaluation.suites import bli
 from trainers.evaluation.suites.bli import (
@@ -126,13 +126,6 @@ def test_rotated_vectors_are_linked_by_the_map_and_not_without_it() -> None:
     assert 100 * result.predictions.predicted.mean() == result.metrics["acc@1"]
 
 
-def test_a_multilingual_encoders_vectors_are_linked_unmapped() -> None:
-    pair, words = lexicon()
-    source = normal(60, 10)
-    result = score_lexicon(pair, vectors(words, np.concatenate([source, source])))
-    assert result.metrics["unmapped acc@1"] == 100
-
-
 def write_pair(root: Path, pair: str, train: str = "of\tvon\nhouse\tHaus\n", test: str = "dog\tHund\n") -> None:
     folder = root / pair
     folder.mkdir(parents=True)
@@ -165,9 +158,8 @@ def test_figures_among_the_dictionaries_words_are_marked_wherever_they_are_print
     (scores,) = evaluate_suites(
         lambda texts: [[len(text), 1.0] for text in texts], [Suite("bli", "BLI", bli.METRICS, 1, tuple(found))]
     )
-    assert [row[0] for row in report.rows(scores)] == ["BLI en-fr *", "average of 1 *"]
-    assert report.summary_row(scores)[4] == "acc@1 *"
-    assert report.notes(scores)[0].startswith("* BLI en-fr: candidates are the words")
+    assert [row[0] for row in record.rows(scores)] == ["BLI en-fr *", "average of 1 *"]
+    assert record.notes(scores)[0].startswith("* BLI en-fr: candidates are the words")
 
 
 @pytest.mark.usefixtures("few")

@@ -104,29 +104,6 @@ def test_a_folder_with_some_sets_reports_them_and_marks_the_average(
     assert not (model / "evaluation").exists()
 
 
-def test_copies_without_subsets_leave_the_means_empty(
-    app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import datasets
-
-    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    for name, count in (("sts16-sts", 1186), ("sickr-sts", 9927)):
-        lines = [
-            json.dumps({"sentence1": "a cat", "sentence2": f"the {'dog' if i % 3 else 'cat'}", "score": i % 5})
-            for i in range(count)
-        ]
-        (tmp_path / "org" / name).mkdir(parents=True)
-        (tmp_path / "org" / name / "test.jsonl").write_text("\n".join(lines))
-    assert call(app, [str(model), "--data", f"hf:{tmp_path / 'org'}", "--pooling", "mean", "--json"]) == 0
-    out, err = capsys.readouterr()
-    values = json.loads(out)
-    assert set(values["sets"]["sts16"]["figures"]) == {"all", "pearson"}
-    assert set(values["average"]["figures"]) == {"all", "pearson"}
-    assert values["average"]["sets"] == 1
-    assert not values["sets"]["sickr"]["counted"]
-    assert "SICK-R: all 9927 pairs, not the 4927 of the test: not averaged" in err
-
-
 def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(
     app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -265,36 +242,9 @@ def test_evaluation_text_in_the_text_to_fit_on_is_counted_and_told(
     assert f"{len(set(sentences[:10]))} evaluation texts stand in the text that was fitted on" in err
 
 
-def test_a_whitened_score_is_the_one_of_vectors_whitened_by_hand(
-    app: typer.Typer, model: Path, suite_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from scipy.stats import spearmanr
-
-    from trainers.embedding.model import load_model
-    from trainers.evaluation.suite import find_suites
-
-    shutil.copytree(suite_data / "SICK", tmp_path / "some" / "SICK")
-    assert call(app, [str(model), "--pooling", "mean", "--whiten", "all", "--data", "some", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["sets"]["sickr"]["figures"]["all"]
-    (suite,) = find_suites(["sts"], str(tmp_path / "some"))
-    (graded,) = suite.tasks
-    (pairs,) = graded.subsets.values()
-    encoder = load_model(str(model), pooling="mean")
-    one, two = (encoder.encode([getattr(pair, side) for pair in pairs]) for side in ("first", "second"))
-    both = np.concatenate([one, two]).astype(np.float64)
-    values, directions = np.linalg.eigh(np.cov(both.T))
-    kept = values > 1e-6 * values.max()
-    kernel = directions[:, kept] / np.sqrt(values[kept])
-    one, two = (one - both.mean(0)) @ kernel, (two - both.mean(0)) @ kernel
-    cosine = (one * two).sum(1) / np.linalg.norm(one, axis=1) / np.linalg.norm(two, axis=1)
-    # Equal sentences have a cosine of 1 up to the last bit, and so their order among themselves is not defined.
-    expected = spearmanr([pair.gold for pair in pairs], cosine.round(6)).statistic
-    assert found == pytest.approx(100 * expected, abs=0.05)
-
-
 def test_the_poolings_of_the_command_are_those_of_the_encoder() -> None:
     from trainers.encoders.modules import POOLINGS
-    from trainers.evaluation.options import PoolingChoice
+    from trainers.evaluation.cli import PoolingChoice
 
     assert get_args(get_args(get_args(PoolingChoice)[0])[0]) == POOLINGS
 
@@ -323,8 +273,8 @@ def test_a_recipe_file_gives_the_options(
         (["tiny", "--suite", "sts"], "sts needs data: give --data DIR"),
         (["tiny", "--suite", "stss"], "no suite 'stss': there are "),
         (["tiny", "--suite", "all", "--data", "."], "no set of afs, bli, "),
-        (["tiny", "--cache", "x", "--no-cache"], "--cache x and --no-cache: give one of them"),
-        (["tiny", "--cache", "tiny/config.json"], "--cache tiny/config.json is no folder"),
+        (["tiny", "--cache", "x", "--no-cache"], "--cache x: give a folder, or --no-cache alone"),
+        (["tiny", "--cache", "tiny/config.json"], "--cache tiny/config.json: give a folder"),
         (["tiny", "--data", ""], "--data is empty"),
         (["tiny", "--data", "nowhere"], "no data folder 'nowhere'"),
         (["tiny", "--data", "."], "no set of sts is in .; the first is STS12: "),
@@ -356,33 +306,6 @@ def test_mistakes_are_one_line_and_exit_code_2(
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1].startswith("error: ")
     assert message in lines[-1]
-
-
-def test_a_model_without_its_tokenizer_is_refused(
-    app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for path in (*model.glob("tokenizer*"), *model.glob("vocab*"), *model.glob("special*")):
-        path.unlink()
-    assert call(app, [str(model), "--pooling", "mean"]) == 2
-    assert "tokenizer" in capsys.readouterr().err.splitlines()[-1]
-
-
-def test_a_module_with_pickled_weights_is_refused(
-    app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
-
-    first = Transformer(str(model))
-    width = first.get_embedding_dimension()
-    SentenceTransformer(modules=[first, Pooling(width, "mean"), Dense(width, 3)]).save(str(tmp_path / "dense"))
-    (dense,) = (tmp_path / "dense").glob("2_Dense*")
-    assert call(app, [str(tmp_path / "dense")]) == 0
-    (dense / "model.safetensors").unlink()
-    torch.save({"linear.weight": torch.zeros(3, width), "linear.bias": torch.zeros(3)}, dense / "pytorch_model.bin")
-    assert call(app, [str(tmp_path / "dense")]) == 2
-    assert "weights are read from safetensors" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_a_full_disk_is_one_line_that_names_the_file(

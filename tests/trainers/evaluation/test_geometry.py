@@ -88,15 +88,6 @@ def test_lengths_change_the_mean_norm_alone() -> None:
             assert scaled[name] == pytest.approx(one[name], abs=1e-5)
 
 
-def test_a_repeated_sentence_counts_once() -> None:
-    matrix = np.random.default_rng(3).normal(size=(4, 3)).astype(np.float32)
-    once, again = (
-        measured(matrix, [(0, 1, 5.0), (2, 3, 1.0)]),
-        measured(matrix, [(0, 1, 5.0), (2, 3, 1.0), (0, 2, 1.0)]),
-    )
-    assert once.metrics == again.metrics
-
-
 def test_without_a_positive_pair_there_is_no_alignment() -> None:
     figures = measured(np.eye(4, dtype=np.float32), [(0, 1, 3.9), (2, 3, 1.0)]).metrics
     assert figures["alignment"] is None
@@ -117,12 +108,6 @@ def test_the_suite_reads_test_and_train_and_averages_nothing(research_data: Path
     ]
     assert geometry.COUNTED == 0
     assert all("from 0 to 1" in item.note for item in found)
-
-
-def test_without_the_files_both_sets_are_missing(tmp_path: Path) -> None:
-    found, missing = geometry.find(str(tmp_path))
-    assert found == []
-    assert [item.name for item in missing] == ["stsb", "stsb-train"]
 
 
 def test_texts_of_ones_own_are_measured_as_a_graded_sets_sentences_are(tmp_path: Path) -> None:

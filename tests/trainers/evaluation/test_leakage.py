@@ -110,12 +110,6 @@ def trained(tiny_mlm: Path, tmp_path: Path) -> Path:
     return tmp_path / "project" / "runs" / "one"
 
 
-def test_a_run_on_sentences_has_seen_them(trained: Path) -> None:
-    found = leaks(trained, [TASK])
-    assert found is not None
-    assert found.counts == {"stsb": (1, 3)}
-
-
 def test_the_training_text_is_found_beside_the_run_from_another_directory(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -138,15 +132,6 @@ def test_a_training_text_that_changed_gives_a_note_and_no_number(trained: Path, 
     assert found.notes == (f"the training text of {trained} is not looked at: it has changed since",)
 
 
-def test_a_training_text_that_is_gone_gives_a_note_and_no_number(trained: Path, tmp_path: Path) -> None:
-    (tmp_path / "sentences.txt").unlink()
-    found = leaks(trained, [TASK])
-    assert found is not None
-    assert found.counts == {}
-    (note,) = found.notes
-    assert note.startswith(f"the training text of {trained} is not looked at: no sentences at")
-
-
 def test_a_run_that_began_from_another_has_seen_that_ones_text_too(trained: Path, tmp_path: Path) -> None:
     rows = [
         (f"the {word} dog eats", "A dog eats.", f"the {word} dog eats here") for word in ("red", "old", "young", "a")
@@ -161,12 +146,6 @@ def test_a_run_that_began_from_another_has_seen_that_ones_text_too(trained: Path
     assert partly is not None
     assert partly.counts == {"stsb": (1, 3)}
     assert len(partly.notes) == 1
-
-
-def test_several_suites_share_one_reading_and_keep_their_sets_apart(trained: Path) -> None:
-    found = find_leaks(trained, {"sts": [TASK], "other": [texts_of("stsb", "a man sings")]})
-    assert found is not None
-    assert found.counts == {("sts", "stsb"): (1, 3), ("other", "stsb"): (0, 1)}
 
 
 def test_random_strings_are_drawn_again(tmp_path: Path) -> None:
@@ -202,25 +181,3 @@ def test_counting_loads_no_torch(trained: Path) -> None:
         env={**os.environ, "PYTHONPATH": str(root)},
     )  # fmt: skip
     assert done.stdout.split() == ["False"], done.stderr
-
-
-def test_the_published_overlap_of_captions_and_sts_is_found(research_data: Path) -> None:
-    import gzip
-
-    from trainers.evaluation.pairs import read_pairs
-    from trainers.evaluation.suites.sts import STSB
-
-    captions: list[str] = []
-    for folder in ("parallel/multi30k", "corpora/multi30k-task2"):
-        for path in sorted((research_data / folder).glob("*en.gz")):
-            captions += gzip.decompress(path.read_bytes()).decode("utf-8").split("\n")
-    if len(captions) < 149_000:
-        pytest.skip("no captions beside the benchmarks")
-    stsb: Any = read_pairs(STSB, str(research_data))
-    sentences = list(stsb.texts)
-    (seen, distinct) = leaks_of(captions, {"sts": [stsb]})["sts", "stsb"]
-    assert distinct == len({normalised(text) for text in sentences})
-    known = {normalised(text) for text in captions}
-    # Counted over all 2,758 sentences it is what the data's own description says.
-    assert (len(sentences), sum(normalised(text) in known for text in sentences)) == (2758, 284)
-    assert seen == 267

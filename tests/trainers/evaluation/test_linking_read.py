@@ -9,8 +9,11 @@ import pytest
 
 from pipelines.console import InputError
 from trainers.evaluation.concepts import (
+    Annotation,
     Dictionary,
+    Document,
     Mention,
+    abbreviations,
     bare,
     concepts,
     lower,
@@ -18,8 +21,10 @@ from trainers.evaluation.concepts import (
     read_cometa,
     read_concepts,
     read_names,
+    read_pubtator,
+    resolved,
+    written_out,
 )
-from trainers.evaluation.pubtator import Annotation, Document, abbreviations, read_pubtator, resolved, written_out
 
 DISEASES = {"SpecificDisease", "CompositeMention"}
 

@@ -18,9 +18,8 @@ from pipelines.console import InputError, call
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation import suites
 from trainers.evaluation.cli import evaluate
-from trainers.evaluation.discovery import expanded, suite_names, summary
-from trainers.evaluation.record import write
-from trainers.evaluation.report import rows
+from trainers.evaluation.discovery import expanded, suite_names
+from trainers.evaluation.record import rows, write
 from trainers.evaluation.suite import Suite, evaluate_suites, find_suites
 from trainers.evaluation.task import SEED, Predictions, Result, Task
 
@@ -88,11 +87,11 @@ def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "line-lengths"
 
 
-def test_a_suite_is_known_by_its_file_and_described_without_importing_it(another: str, tmp_path: Path) -> None:
+def test_a_suite_is_known_by_its_file_and_described_by_its_docstring(another: str, tmp_path: Path) -> None:
     assert another in suite_names()
-    (tmp_path / "more" / "broken.py").write_text('"""A line.\n\nMore."""\nraise SystemExit(3)\n')
-    assert summary("broken") == "A line."
-    assert summary(another) == "The lengths of lines: how many are even."
+    (tmp_path / "one.txt").write_text("a cat")
+    (found,) = find_suites([another], str(tmp_path))
+    assert found.title == "The lengths of lines: how many are even."
 
 
 def test_all_means_every_suite_but_the_smoke_test_each_once() -> None:
@@ -158,7 +157,6 @@ def test_of_several_suites_those_that_are_not_there_are_listed(
     assert "average (INCOMPLETE: 1 of 2 sets)" in out
     assert f"{another}: missing: one: no one.txt; to be had from nowhere" in err
     assert err.count("sts: missing: ") == 8
-    assert "all suites: " in out
     folder = model / "evaluation" / "cls"
     assert sorted(path.name for path in folder.iterdir()) == [
         f"{another}.items.npz", f"{another}.json", f"{another}.md",
@@ -176,7 +174,7 @@ def test_two_suites_print_two_tables_and_one_json_object(
     assert call(app, arguments) == 0
     out, _ = capsys.readouterr()
     titles = [line for line in out.splitlines() if "pooling cls" in line]
-    assert [line.split(":")[0] for line in titles] == [another, "sts", "all suites"]
+    assert [line.split(":")[0] for line in titles] == [another, "sts"]
     assert "average of 2" in out
     assert call(app, [*arguments, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)["suites"]
@@ -197,11 +195,6 @@ def test_a_dry_run_lists_what_is_found_and_missing_of_every_suite(
     assert f"{another}: missing: two: no two.txt" in err
     assert "sts: missing: STS12: " in err
     assert "dry run: 2 distinct texts would be encoded with no/model" in err
-
-
-def test_data_is_not_ignored_in_silence(app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(app, [str(model), "--suite", "sample", "--data", "nowhere", "--pooling", "cls"]) == 0
-    assert "the suite sample is bundled: nothing is read from nowhere" in capsys.readouterr().err
 
 
 def test_items_of_an_earlier_evaluation_do_not_stay_beside_another(tmp_path: Path) -> None:

@@ -15,11 +15,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pipelines.console import TwinviewsError
 from trainers.baselines.function import as_encoder
 from trainers.baselines.tfidf import Tfidf
 from trainers.embedding import cache
-from trainers.embedding.cache import CachedEncoder, cache_folder, cached
+from trainers.embedding.cache import CachedEncoder, cached
 from trainers.embedding.model import load_model
 from trainers.embedding.vectors import Advance, still
 
@@ -167,16 +166,6 @@ def test_an_interrupted_evaluation_goes_on_where_it_was(tmp_path: Path, monkeypa
     assert sorted(encoder.asked) == ["a", "a cat"]
 
 
-def test_vectors_that_are_not_finite_are_not_kept(tmp_path: Path) -> None:
-    class Broken(Counting):
-        def encode(self, texts: Sequence[str], advance: Advance = still) -> np.ndarray:
-            return super().encode(texts) * np.float32("nan")
-
-    with pytest.raises(TwinviewsError, match="NaN or infinity"):
-        cached(Broken(), tmp_path).encode(TEXTS)
-    assert not (tmp_path / NAME).exists()
-
-
 def test_processes_that_write_at_once_leave_whole_shards(tmp_path: Path) -> None:
     script = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
@@ -221,10 +210,3 @@ def test_the_models_not_used_for_longest_make_room_and_nothing_else_is_counted_o
     assert sorted(path.parent.name for path in tmp_path.glob("*/*.npz")) == [names[0], "d" * 32, "f" * 32, "mine"]
     assert (tmp_path / names[1] / "thesis.txt").exists()
     assert not (tmp_path / names[2]).exists()
-
-
-def test_the_usual_place_follows_the_desktops_convention(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
-    assert cache_folder() == Path("/somewhere/twinviews/vectors")
-    monkeypatch.setenv("XDG_CACHE_HOME", "")
-    assert cache_folder() == Path.home() / ".cache" / "twinviews" / "vectors"

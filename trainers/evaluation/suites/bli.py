@@ -128,17 +128,17 @@ def ranks(
         rows = slice(start, start + len(cosines))
         by_cosine[rows] = _best_ranks(cosines, padded[rows])
         # Half of CSLS ranks alike.
-        by_csls[rows] = _best_ranks(cosines - penalties / 2, padded[rows])
+        by_csls[rows] = _best_ranks(cosines - penalties / np.float32(2), padded[rows])
     return by_csls, by_cosine
 
 
-def _best_ranks(scores: NDArray[np.float32], right: NDArray[np.int64]) -> NDArray[np.int64]:
+def _best_ranks(scores: NDArray[np.floating], right: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the rank of the best right column of each row; of columns that tie up to rounding the first is first."""
     values = np.take_along_axis(scores, right, axis=1)
     best = values.max(axis=1, keepdims=True)
     first = np.where(values < best - TIED, scores.shape[1], right).min(axis=1, keepdims=True)
     ahead = (scores > best + TIED) | ((abs(scores - best) <= TIED) & (np.arange(scores.shape[1]) < first))
-    return 1 + np.count_nonzero(ahead, axis=1)
+    return np.asarray(1 + np.count_nonzero(ahead, axis=1), np.int64)
 
 
 def find(data: str) -> tuple[list[Task], list[Missing]]:

@@ -20,8 +20,9 @@ from trainers.evaluation.concepts import (
     read_cometa,
     read_concepts,
     read_names,
+    read_pubtator,
+    resolved,
 )
-from trainers.evaluation.pubtator import read_pubtator, resolved
 from trainers.evaluation.reading import check_count, filled_lines, find_file, find_files, usual_places
 from trainers.evaluation.search import Similarity, nearest
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
@@ -102,7 +103,7 @@ class NamedSet(NamedTuple):
     size: int | None = None
     names: int | None = None
     read: Callable[[Path], Iterable[Entry]] = partial(read_names, synonyms=False)
-    read_names: Callable[[Path], Iterable[Entry]] = read_names
+    read_dictionary: Callable[[Path], Iterable[Entry]] = read_names
     where: str = SAPBERT
 
 
@@ -242,7 +243,7 @@ def _named(known: NamedSet, data: Path) -> Task | Missing:
         read = list(known.read(path))
         check_count(path, len(read), known.size or len(read), "mentions")
         mentions += [Mention((name,), ids, group) for name, ids in read]
-    names = list(known.read_names(dictionary))
+    names = list(known.read_dictionary(dictionary))
     check_count(dictionary, len(names), known.names or len(names), "names")
     return _set(known.name, known.title, mentions, names, [*paths, dictionary], known.note)
 

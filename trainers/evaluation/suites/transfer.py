@@ -59,15 +59,8 @@ Parts: TypeAlias = Mapping[str, Sequence[Labelled]]
 class Corpus:
     """What is known of a set before it is read.
 
-    Attributes:
-        name: As in `Task`.
-        title: As in `Task`.
-        folders: Its folder's usual names.
-        files: The part and the number of items of each file.
-        read: From the number of a file and one of its lines to the item; raises ValueError for another kind of line.
-        line: What a line should be.
-        header: How many lines of a file come before its items.
-        bytewise: As in `file_lines`.
+    `files` have their part and their number of items, after `header` lines that are none; `read` makes an item of the
+    number of a file and one of its lines, which should be what `line` says, and raises ValueError for another one.
     """
 
     name: str
