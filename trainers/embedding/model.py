@@ -40,8 +40,8 @@ _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 class EmbeddingModel:
     """A loaded model, and what a reader of its scores must know about it.
 
-    Texts are packed into batches of at most `batch_size` texts and `batch_tokens` tokens, padding included.
-    `weights`: the sha256 of each file of weights, or the Hub's commit.
+    A batch has at most `batch_size` texts and `batch_tokens` tokens, padding included. `weights`: the sha256 of each
+    file of weights, or the Hub's commit.
     """
 
     model: SentenceTransformer

@@ -55,13 +55,9 @@ TASKS: Mapping[str, MtebTask] = {
 def write_results(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
     """Write what MTEB has too as its result files, a folder that `mteb.ResultCache` reads; return the paths.
 
-    `results/<model>/<revision>/<task>.json` and `model_meta.json`. MTEB's figures are correlations in [-1, 1]; its main
-    score is Spearman's over all pairs. A set read from local files is marked as such by its revision. `mteb_version`
-    is null: MTEB did not run.
-
-    Args:
-        directory: The folder above `results/`.
-        evaluation: Of the suites `sts` or `sts-multilingual`, possibly among others.
+    `results/<model>/<revision>/<task>.json` and `model_meta.json` below `directory`. MTEB's figures are correlations in
+    [-1, 1]; its main score is Spearman's over all pairs. A set read from local files is marked as such by its revision.
+    `mteb_version` is null: MTEB did not run.
     """
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
     for scores in (scores for scores in evaluation if scores.suite.name in SUITES):

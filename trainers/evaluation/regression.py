@@ -71,7 +71,7 @@ def judge(
         classes: (n,), numbers of classes.
         train: Rows to train on.
         test: Rows to classify.
-        inner: Training and held-out rows, all of which may be known.
+        inner: Training and held-out rows.
         strengths: Values of scikit-learn's C, in the order in which each begins where the last one ended.
     """
     from concurrent.futures import ThreadPoolExecutor

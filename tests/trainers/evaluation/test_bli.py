@@ -76,27 +76,12 @@ def test_csls_and_cosine_rank_as_plain_loops_do(sources: int, candidates: int) -
             assert rank == 1 + sum(score > best for score in scores)
 
 
-def test_csls_demotes_a_hub() -> None:
-    angles = np.radians([0, 10, 20, 30, 15.5, 32])
-    plane = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    sources, candidates = plane[:4], plane[4:]
-    by_csls, by_cosine = ranks(sources[2:], candidates, [[1], [1]], neighbourhood(candidates, sources))
-    assert by_cosine.tolist() == [2, 1]
-    assert by_csls.tolist() == [1, 1]
-
-
 def test_ranks_by_cosine_with_ties_and_several_translations() -> None:
     candidates = np.array([[1, 0], [2, 0], [0, 1], [-1, 0]], np.float32)
     queries = np.array([[3, 1]] * 7, np.float32)
     translations = [[0], [1], [2], [3], [3, 2], [1, 2], [2, 1, 0]]
     for rank in ranks(queries, candidates, translations, np.zeros(4, np.float32)):
         assert rank.tolist() == [1, 2, 3, 4, 3, 2, 1]
-
-
-def test_neighbourhood_is_the_mean_cosine_of_the_nearest() -> None:
-    x, y = normal(40, 6), normal(9, 6)
-    expected = [np.mean(sorted([cosine(one, two) for two in x])[-10:]) for one in y]
-    np.testing.assert_allclose(neighbourhood(y, x), expected, atol=1e-6)
 
 
 def lexicon(n: int = 60) -> tuple[Lexicon, list[str]]:

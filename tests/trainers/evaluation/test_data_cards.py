@@ -52,11 +52,6 @@ def front_matter(name: str) -> dict[str, Any]:
     return values
 
 
-def files(benchmark: Benchmark) -> set[str]:
-    names = benchmark.layouts[0].files
-    return {name.format(subset).replace("*", "") for subset in benchmark.sizes for name in names}
-
-
 def test_every_dataset_that_is_read_has_a_card() -> None:
     assert {card.stem for card in CARDS} >= EXPECTED
 
@@ -84,15 +79,6 @@ def test_the_sizes_are_those_that_the_code_checks(benchmark: Benchmark) -> None:
         assert values["subsets"] == {name.removeprefix("surprise."): size for name, size in benchmark.sizes.items()}
 
 
-@pytest.mark.parametrize("benchmark", [*STS, *LEXICAL], ids=lambda benchmark: benchmark.name)
-def test_a_card_names_the_folders_and_the_hub_copy(benchmark: Benchmark) -> None:
-    text = (ROOT / "data_cards" / f"{OF_BENCHMARK.get(benchmark.name, benchmark.name)}.md").read_text(encoding="utf-8")
-    assert benchmark.hub is None or f"mteb/{benchmark.hub.name}" in text
-    layout = benchmark.layouts[0]
-    assert f"{layout.folders[0]}/" in text
-    assert all(name in text for name in files(benchmark) if not name.startswith("STS"))
-
-
 @pytest.mark.parametrize("benchmark", STS17, ids=lambda benchmark: benchmark.name)
 def test_the_card_of_sts17_has_the_tracks(benchmark: Benchmark) -> None:
     assert front_matter("sts17")["subsets"][benchmark.name.removeprefix("sts17-")] == benchmark.pairs
@@ -107,14 +93,6 @@ def test_the_cards_of_the_other_suites_have_the_sizes_that_the_code_checks() -> 
     assert front_matter("afs")["subsets"] == {name: size for item in AFS for name, size in item.sizes.items()}
     assert front_matter("ukp-aspect")["subsets"] == ASPECT.sizes
     assert front_matter("qnli")["rows"] == QNLI.pairs
-
-
-@pytest.mark.parametrize("benchmark", [*STS, *LEXICAL], ids=lambda benchmark: benchmark.name)
-def test_a_card_has_a_checksum_of_every_file_that_is_read(benchmark: Benchmark) -> None:
-    folder = f"{benchmark.layouts[0].folders[0]}/" if benchmark.cased else ""
-    assert {f"{folder}{name}" for name in files(benchmark)} <= front_matter(
-        OF_BENCHMARK.get(benchmark.name, benchmark.name)
-    )["sha256"].keys()
 
 
 def test_every_checksum_is_one_and_is_compared_with_a_file() -> None:

@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
 
 import numpy as np
 import pytest
@@ -121,19 +120,6 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(
     assert "smoke test: `all` is undefined for this model's vectors" in err
 
 
-def test_results_of_a_model_that_is_no_folder_go_below_runs(app: typer.Typer, model: Path, tmp_path: Path) -> None:
-    from trainers.evaluation.record import results_folder
-
-    for name, directory, parts, expected in (
-        ("org/name", None, [], Path("runs/org--name/evaluation")),
-        ("starter", model, [], Path("runs/starter/evaluation")),
-        (str(model), model, [], model / "evaluation"),
-        (str(model), model, ["cls", "whitened-4"], model / "evaluation" / "cls-whitened-4"),
-    ):
-        assert results_folder(name, directory, None, parts, ["sts"], {}) == expected
-        assert expected.is_dir()
-
-
 def test_results_of_other_settings_are_kept_where_they_are(
     app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -161,7 +147,7 @@ def test_results_of_other_settings_are_kept_where_they_are(
     assert len(list((model / "evaluation" / "cls").rglob("sample.json"))) == 2
 
 
-@pytest.mark.parametrize("damage", ["", '{"settings"', "[]", "null", '{"settings": 3, "seed": 1, "model": 2}'])
+@pytest.mark.parametrize("damage", ['{"settings"', "[]", '{"settings": 3, "seed": 1, "model": 2}'])
 def test_a_damaged_result_is_written_anew(app: typer.Typer, model: Path, tmp_path: Path, damage: str) -> None:
     (tmp_path / "sample.json").write_text(damage)
     assert call(app, ["tiny", "--pooling", "mean", "--out", str(tmp_path)]) == 0
@@ -240,13 +226,6 @@ def test_evaluation_text_in_the_text_to_fit_on_is_counted_and_told(
     values = json.loads(out)
     assert values["texts_in_fit"] == len(set(sentences[:10]))
     assert f"{len(set(sentences[:10]))} evaluation texts stand in the text that was fitted on" in err
-
-
-def test_the_poolings_of_the_command_are_those_of_the_encoder() -> None:
-    from trainers.encoders.modules import POOLINGS
-    from trainers.evaluation.cli import PoolingChoice
-
-    assert get_args(get_args(get_args(PoolingChoice)[0])[0]) == POOLINGS
 
 
 def test_a_dry_run_lists_and_writes_nothing(

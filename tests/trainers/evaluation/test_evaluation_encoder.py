@@ -52,12 +52,6 @@ def test_a_model_with_an_mlm_head_pools_as_by_hand(tiny_mlm: Path, pooling: str)
     assert not np.allclose(vectors[short], vectors[long], atol=0.1)
 
 
-def test_half_precision_weights_are_computed_in_float32(tiny_mlm: Path) -> None:
-    import torch
-
-    assert {parameter.dtype for parameter in load_model(str(tiny_mlm)).model.parameters()} == {torch.float32}
-
-
 def test_bf16_is_close_to_fp32_but_is_not_it(tiny_mlm: Path, sentences: list[str]) -> None:
     one = load_model(str(tiny_mlm), pooling="mean").encode(sentences)
     two = load_model(str(tiny_mlm), pooling="mean", precision="bf16").encode(sentences)

@@ -77,17 +77,6 @@ def test_opposite_directions_are_isotropic_and_one_direction_is_not() -> None:
     assert same["random-cosine"] == pytest.approx(1)
 
 
-def test_lengths_change_the_mean_norm_alone() -> None:
-    rng = np.random.default_rng(2)
-    matrix = rng.normal(size=(12, 4)).astype(np.float32)
-    pairs = [(row, row + 1, 4.0) for row in range(0, 12, 2)]
-    one, scaled = measured(matrix, pairs).metrics, measured(matrix * 3, pairs).metrics
-    assert scaled["mean-norm"] == pytest.approx(3 * (one["mean-norm"] or 0), rel=1e-5)
-    for name in METRICS:
-        if name != "mean-norm":
-            assert scaled[name] == pytest.approx(one[name], abs=1e-5)
-
-
 def test_without_a_positive_pair_there_is_no_alignment() -> None:
     figures = measured(np.eye(4, dtype=np.float32), [(0, 1, 3.9), (2, 3, 1.0)]).metrics
     assert figures["alignment"] is None

@@ -34,9 +34,7 @@ def read_multi_simlex(language: str, scores: Path, words: Path) -> Iterator[Pair
     grades = {key.strip(): grade for _, (key, grade) in columns(scores, csv_rows(scores), ("ID", language))}
     if pairs.keys() != grades.keys():
         lone = next(iter(pairs.keys() ^ grades.keys()))
-        raise InputError(
-            f"{scores} and {words.name}: {lone!r} stands in one of them alone: both must be of one release"
-        )
+        raise InputError(f"{scores} and {words.name}: {lone!r} stands in one alone: both must be of one release")
     for key, grade in grades.items():
         number, pair = pairs[key]
         restored = [word.strip() or LOST for word in pair] if language == "EST" else pair
