@@ -225,7 +225,7 @@ TOPIC, FACETS, PAPER = "afs/ArgPairs_GC.csv", "afs/UKP_ASPECT.tsv", "qnli/dev.ts
         broken("stsb-en-de", CROSSED, "stsb-multi-mt/stsb-de-test.csv", "a,b,2.5\ne,f,1\n", "line 2: expected two"),
         broken("stsb-en-de", CROSSED, "stsb-multi-mt/stsb-de-test.csv", "a,b,2.5\n", "2 rows as in .*, expected 1"),
         broken("multisimlex-eng", SIMLEX, "multi-simlex/translation.csv", WORDS.replace("1,arm", "3,arm"),
-               "stands in one of them alone"),
+               "stands in one alone"),
         broken("multisimlex-eng", SIMLEX, "multi-simlex/translation.csv", WORDS.replace("arm", ""),
                "line 3: expected two sentences and a grade"),
         broken("afs-gun-control", {}, TOPIC, AFS, "AFS gun control .*: 0 graded pairs, expected 2000"),
