@@ -119,8 +119,10 @@ def evaluate_suites(
                 own = adaptation.apply(vectors, list(task.texts), encoder.name) if adaptation else vectors
                 undefined = task.dense and own.sparse
                 result = Result(dict.fromkeys(suite.metrics)) if undefined else task.score(own, seed)
-                sets[task.name] = _set(task, result, leaks and leaks.counts.get((suite.name, task.name)))
-                predictions |= {task.name: result.predictions} if result.predictions else {}
+                seen = leaks.counts.get((suite.name, task.name)) if leaks else None
+                sets[task.name] = _set(task, result, seen)
+                if result.predictions is not None:
+                    predictions[task.name] = result.predictions
                 advance(1)
             times = {"seconds": spent | {"score": round(time.perf_counter() - start, 2)}}
             scores.append(Scores(suite, _suite(suite, sets) | common | times, predictions))
