@@ -43,7 +43,7 @@ def limited(suites: Sequence[Suite], limit: int | None) -> list[Suite]:
     for suite in suites:
         tasks = []
         for task in sorted(suite.tasks, key=lambda task: task.size):
-            own = set(task.texts())
+            own = set(task.texts)
             if len(texts | own) <= limit:
                 texts |= own
                 tasks.append(task)
@@ -66,13 +66,13 @@ def ours(options: argparse.Namespace) -> dict[str, Any]:
         suites = limited(find_suites(options.suites, options.data), options.limit)
         found = evaluate_suites(encoder, suites)
         with tempfile.TemporaryDirectory() as folder:
-            record.write(Path(folder), found, [record.payload(found, scores) for scores in found.suites])
-        return found, [(scores.suite.name, scores.seconds) for scores in found.suites]
+            record.write(Path(folder), found)
+        return found[0].values, [(scores.suite.name, scores.values["seconds"]["score"]) for scores in found]
 
     clock, processor, (found, seconds) = measured(work)
     return {
-        "seconds": clock, "processor": processor, "texts": found.distinct_texts,
-        "encode": found.encode_seconds, "score": seconds,
+        "seconds": clock, "processor": processor, "encode": found["seconds"]["encode"], "score": seconds,
+        "texts": found["seconds"]["encoded_texts"] + found["seconds"]["cached_texts"],
     }  # fmt: skip
 
 

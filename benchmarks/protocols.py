@@ -30,7 +30,7 @@ Figures = Mapping[str, float | None]
 def encoded(model: str, sets: Sequence[Pairs], pooling: Pooling, options: argparse.Namespace) -> Vectors:
     """Vectors of every distinct text of the sets."""
     chosen = Encoding(pooling, options.precision, options.device, options.batch_size, options.batch_tokens)
-    return Vectors.encode(open_encoder(model, chosen), (text for item in sets for text in item.texts()))
+    return Vectors.encode(open_encoder(model, chosen), (text for item in sets for text in item.texts))
 
 
 def scores(sets: Sequence[Pairs], vectors: Vectors) -> dict[str, Figures]:

@@ -36,7 +36,7 @@ def overlap(pair: Pair) -> float:
 
 def mean_cosines(models: Sequence[Path], sets: Sequence[Pairs]) -> dict[tuple[str, str], NDArray[np.float64]]:
     """Return the cosines of each subset's pairs, averaged over the models."""
-    texts = [text for graded in sets for text in graded.texts()]
+    texts = [text for graded in sets for text in graded.texts]
     encoded = [Vectors.encode(open_encoder(str(model), Encoding(precision="bf16")), texts) for model in models]
     return {
         (graded.title, name): np.mean(

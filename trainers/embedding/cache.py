@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import numpy as np
@@ -36,26 +36,18 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
 
 
-@runtime_checkable
-class Identified(Protocol):
-    """An encoder of which it is known what decides its vectors."""
-
-    def fingerprint(self) -> str | None:
-        """Return a hash of all that decides the vectors, None if it is not known."""
-
-
 def cached(encoder: TextEncoder, folder: Path, limit: int = LIMIT) -> TextEncoder:
-    """Return the encoder with its vectors kept in `folder`; as it is where its vectors could be another's.
+    """Return the encoder with its vectors kept in `folder`; as it is if it has no `fingerprint` of what decides them.
 
     A function can do anything, and TF-IDF's vectors depend on the texts beside: neither is kept.
     """
-    identity = encoder.fingerprint() if isinstance(encoder, Identified) else None
+    identity = getattr(encoder, "fingerprint", lambda: None)()
     return encoder if identity is None else CachedEncoder(encoder, folder / identity, limit)
 
 
 @dataclass(slots=True)
 class CachedEncoder:
-    """An encoder that looks a text up before it encodes it.
+    """An encoder that looks a text up before it encodes it; `found` is how many texts it did not have to encode.
 
     Shards are written whole under a name of their own and never changed, so that processes cannot harm each other; one
     that cannot be read is left out.
@@ -102,8 +94,6 @@ class CachedEncoder:
             chunk = [texts[row] for row in rows]
             new = self.encoder.encode(chunk, advance)
             check(new, chunk, self.name)
-            if not isinstance(new, np.ndarray):
-                return self.encoder.encode(texts)
             matrix = np.empty((len(texts), new.shape[1]), np.float32) if matrix is None else matrix
             for row, vector in zip(rows, new, strict=True):
                 matrix[places[keys[row]]] = vector
@@ -115,59 +105,36 @@ class CachedEncoder:
         matrix: NDArray[np.float32] | None = None
         clear_drafts(self.folder)
         for path in _shards(self.folder):
-            shard = _read_shard(path)
-            if shard is None:
+            try:
+                stored = read_arrays(path)
+                known, vectors = stored["keys"].tobytes(), stored["vectors"]
+            except FileNotFoundError:  # cleared away by another process
                 continue
-            known, vectors = shard
-            if matrix is not None and matrix.shape[1] != vectors.shape[1]:
+            except (ValueError, KeyError):
+                note(f"{path} is damaged and left out, its texts are encoded again: delete it")
                 continue
             for number in range(len(vectors)):
                 rows = places.pop(known[_KEY * number : _KEY * (number + 1)], None)
                 if rows is not None:
                     matrix = np.empty((texts, vectors.shape[1]), np.float32) if matrix is None else matrix
                     matrix[rows] = vectors[number]
-        if matrix is not None:
-            self._touch()
+        # What is used is not cleared away; the mark may fail where the folder is another user's.
+        with suppress(OSError):
+            os.utime(self.folder)
         return matrix
 
-    def _write(self, keys: Sequence[bytes], vectors: NDArray[np.float32]) -> None:
+    def _write(self, keys: Sequence[bytes], vectors: Matrix) -> None:
         if not self._writable:
             return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            if not (self.folder / MARKER).exists():
-                (self.folder / MARKER).write_text("Vectors that `train evaluate` keeps, and may delete.\n")
+            (self.folder / MARKER).write_text("Vectors that `train evaluate` keeps, and may delete.\n")
             with whole_file(self.folder / f"{uuid4().hex}.npz") as stream:
                 np.savez(stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False)
-            self._touch()
             _make_room(self.folder, self.limit)
         except OSError as error:
             note(f"vectors are not kept in {self.folder} ({error.strerror}): --cache DIR or --no-cache")
             self._writable = False
-
-    def _touch(self) -> None:
-        """Mark the model as used now: what is used is not cleared away."""
-        try:
-            os.utime(self.folder)
-        except OSError:  # of another user, or cleared away meanwhile: the mark is of use only, not needed
-            return
-
-
-def _read_shard(path: Path) -> tuple[bytes, NDArray[np.float32]] | None:
-    """Return a shard's keys, one after the other, and its vectors; None and a note if it is damaged."""
-    try:
-        stored = read_arrays(path)
-        keys, vectors = stored["keys"].tobytes(), stored["vectors"]
-        if vectors.ndim != 2 or vectors.dtype != np.float32 or len(keys) != _KEY * len(vectors):
-            raise ValueError(f"{vectors.dtype} of shape {vectors.shape}")
-        if not np.isfinite(vectors).all():
-            raise ValueError("NaN or infinity")
-    except FileNotFoundError:  # cleared away by another process
-        return None
-    except (ValueError, KeyError):
-        note(f"{path} is damaged and left out, its texts are encoded again: delete it")
-        return None
-    return keys, vectors
 
 
 def _shards(folder: Path) -> list[Path]:
@@ -179,21 +146,15 @@ def _make_room(folder: Path, limit: int) -> None:
     models = [path for path in folder.parent.iterdir() if os.path.isfile(path / MARKER)]
     models.sort(key=lambda path: path.stat().st_mtime)
     sizes = {path: sum(shard.stat().st_size for shard in _shards(path)) for path in models}
-    total = sum(sizes.values())
-    for path, size in sizes.items():
-        if total <= limit:
-            return
-        if path != folder:
-            _clear(path)
-            total -= size
-
-
-def _clear(folder: Path) -> None:
-    """Delete a model's vectors, and their folder unless something else was put into it."""
-    with suppress(OSError):  # another process uses it, or clears it too
-        for shard in _shards(folder):
-            shard.unlink(missing_ok=True)
-        clear_drafts(folder)
-        if [path.name for path in folder.iterdir()] == [MARKER]:
-            (folder / MARKER).unlink()
-            folder.rmdir()
+    for path in models:
+        if path == folder or sum(sizes.values()) <= limit:
+            continue
+        del sizes[path]
+        with suppress(OSError):  # another process uses it, or clears it too
+            for shard in _shards(path):
+                shard.unlink(missing_ok=True)
+            clear_drafts(path)
+            # Something else may have been put into it.
+            if [found.name for found in path.iterdir()] == [MARKER]:
+                (path / MARKER).unlink()
+                path.rmdir()

@@ -40,8 +40,8 @@ _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 class EmbeddingModel:
     """A loaded model, and what a reader of its scores must know about it.
 
-    Texts are packed into batches of at most `batch_size` texts and `batch_tokens` tokens, padding included.
-    `weights`: the sha256 of each file of weights, or the Hub's commit.
+    A batch has at most `batch_size` texts and `batch_tokens` tokens, padding included. `weights`: the sha256 of each
+    file of weights, or the Hub's commit.
     """
 
     model: SentenceTransformer
@@ -56,13 +56,12 @@ class EmbeddingModel:
     @property
     def title(self) -> str:
         """The model, how its vectors are made, and the number format."""
-        modules = [
+        own = [
             kind
             for kind, module in zip(self.modules, self.model, strict=True)
             if kind not in _POOLING and getattr(module, "module_output_name", None) != "attention_mask"
         ]
-        more = f", with {', '.join(modules)}" if modules else ""
-        return f"{self.name}, pooling {self.pooling}{more}, {self.precision}"
+        return f"{self.name}, pooling {self.pooling}{', with ' if own else ''}{', '.join(own)}, {self.precision}"
 
     @property
     def device(self) -> str:
@@ -95,19 +94,14 @@ class EmbeddingModel:
         """
         import torch
 
-        device = self.model.device
         vectors: NDArray[np.float32] | None = None
         # Autocast off is still a context of its own: a model's own dtype then decides.
-        mixed = torch.autocast(device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
+        mixed = torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
         self.model.eval()
         with torch.inference_mode(), mixed:
             for rows in pack(self._lengths(texts), self.batch_size, self.batch_tokens):
                 batch = [texts[row] for row in rows]
-                features = {
-                    key: value.to(device) if torch.is_tensor(value) else value
-                    for key, value in self._features(batch).items()
-                }
-                output = self.model(features)["sentence_embedding"].float().cpu().numpy()
+                output = self.model(self._features(batch))["sentence_embedding"].float().cpu().numpy()
                 check(output, batch, self.name)
                 output = output[:, : self.model.truncate_dim]
                 if vectors is None:
@@ -142,10 +136,13 @@ class EmbeddingModel:
         return self.model.prompts[self.model.default_prompt_name] if self.model.default_prompt_name else None
 
     def _features(self, batch: list[str]) -> dict[str, Any]:
+        from sentence_transformers.util import batch_to_device
+
         sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
         more: dict[str, Any] = {"processing_kwargs": {"text": sizes}} if self._width else {}
-        features: dict[str, Any] = self.model.preprocess(batch, prompt=self._prompt, **more)
-        return features
+        features = self.model.preprocess(batch, prompt=self._prompt, **more)
+        moved: dict[str, Any] = batch_to_device(features, self.model.device)
+        return moved
 
     @property
     def _width(self) -> int | None:
@@ -193,36 +190,31 @@ def load_model(
     Args:
         name: As `load_encoder` has it.
         pooling: As `load_encoder` has it.
+        max_tokens: As `load_encoder` has it.
         precision: `bf16` runs the forward passes under bfloat16 autocast.
         device: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
         batch_size: Most texts in a batch.
         batch_tokens: Most tokens in a batch, padding included; by the device if not given.
-        max_tokens: As `load_encoder` has it.
 
     Raises:
         InputError: No such model or device, or it cannot be loaded.
     """
-    chosen = _usable(device)
-    source = locate(name)
-    if pooling is None and source.folder is not None and not (source.folder / "modules.json").exists():
-        note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
-    model = load_encoder(source, pooling=pooling, max_tokens=max_tokens, device=chosen)
-    tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
-    weights = _revision(model) if source.folder is None else _weights(source.folder)
-    return EmbeddingModel(model, name, pooling_of(model), precision, source.folder, weights, batch_size, tokens)
-
-
-def _usable(device: str) -> str | None:
-    """Return the device to ask for, None for the library's own choice; raises InputError if there is none here."""
-    if device == "auto":
-        return None
     import torch
 
     try:
-        torch.empty(1, device=device)
+        torch.empty(1, device="cpu" if device == "auto" else device)
     except (RuntimeError, AssertionError) as error:
         raise InputError(f"--device {device} cannot be used here ({first_line(error)}): take auto or cpu") from None
-    return device
+    source = locate(name)
+    if pooling is None and source.folder is not None and not (source.folder / "modules.json").exists():
+        note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
+    chosen = None if device == "auto" else device
+    model = load_encoder(source, pooling=pooling, max_tokens=max_tokens, device=chosen)
+    tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
+    commit = getattr(getattr(model[0], "config", None), "_commit_hash", None)
+    revision = {"revision": str(commit)} if commit else {}
+    weights = revision if source.folder is None else _weights(source.folder)
+    return EmbeddingModel(model, name, pooling_of(model), precision, source.folder, weights, batch_size, tokens)
 
 
 def _weights(directory: Path) -> dict[str, str]:
@@ -231,12 +223,6 @@ def _weights(directory: Path) -> dict[str, str]:
     if pickled(directory):
         names.append(Path(PICKLE))
     return {str(name): file_sha256(directory / name) for name in names if "checkpoint" not in str(name)}
-
-
-def _revision(model: SentenceTransformer) -> dict[str, str]:
-    """Return the Hub's commit of a loaded model, if it is known."""
-    commit = getattr(getattr(model[0], "config", None), "_commit_hash", None)
-    return {"revision": str(commit)} if commit else {}
 
 
 def _beside_weights(directory: Path) -> dict[str, str]:

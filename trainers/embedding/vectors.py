@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
@@ -52,18 +52,22 @@ class Vectors:
 
     @classmethod
     def encode(cls, encoder: TextEncoder, texts: Iterable[str], advance: Advance = still) -> Vectors:
-        """Encode every distinct text once.
-
-        Raises:
-            InputError: The encoder gives no matrix with a row per text.
-            TwinviewsError: It gives NaN or infinity.
-        """
+        """Encode every distinct text once; raises as `check` does."""
         distinct = list(dict.fromkeys(texts))
         return cls({text: row for row, text in enumerate(distinct)}, checked(encoder, distinct, advance))
 
     def of(self, texts: Sequence[str]) -> Matrix:
         """Return the rows of `texts`, in their order, as often as they stand there."""
         return self.matrix[[self.rows[text] for text in texts]]
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the matrix is a sparse one."""
+        return not isinstance(self.matrix, np.ndarray)
+
+    def dense(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the rows of `texts` of a matrix that is not sparse."""
+        return cast("NDArray[np.float32]", self.of(texts))
 
     def cosines(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
         """Return the cosine of each pair of texts; exactly 1 for two equal texts, 0 where a vector is zero."""
@@ -88,12 +92,10 @@ def check(matrix: Matrix, texts: Sequence[str], name: str) -> None:
     """
     if matrix.ndim != 2 or matrix.shape[0] != len(texts) or matrix.shape[1] == 0:
         raise InputError(f"{name} gave an array of shape {matrix.shape} for {len(texts)} texts: one row each is needed")
-    rows = (
-        np.isfinite(matrix).all(axis=1) if isinstance(matrix, np.ndarray) else np.isfinite(matrix.sum(axis=1)).ravel()
-    )
+    dense = isinstance(matrix, np.ndarray)
+    rows = np.isfinite(matrix).all(axis=1) if dense else np.isfinite(matrix.sum(axis=1)).ravel()
     if not rows.all():
-        text = texts[int(np.argmin(rows))]
-        raise TwinviewsError(f"{name} gives NaN or infinity, for one: {text[:60]!r}")
+        raise TwinviewsError(f"{name} gives NaN or infinity, for one: {texts[int(np.argmin(rows))][:60]!r}")
 
 
 def _dots(one: Any, two: Any) -> NDArray[np.float64]:  # noqa: ANN401 - an array or a sparse matrix

@@ -4,39 +4,122 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
 
 from pipelines.console import ConfigOption, InputError, note, progress, show, show_json, table
-from trainers.evaluation import options
-from trainers.evaluation.discovery import SMOKE_TEST, expanded
-from trainers.evaluation.options import DATA_VARIABLE as DATA_VARIABLE
+from trainers.evaluation.discovery import ALL, SMOKE_TEST, expanded, suite_names
 from trainers.evaluation.task import SEED
 
 if TYPE_CHECKING:
-    from trainers.evaluation.suite import Evaluation, Suite
+    from trainers.evaluation.suite import Scores, Suite
+
+DATA_VARIABLE = "TWINVIEWS_DATA"
+
+Model = Annotated[
+    str,
+    typer.Argument(
+        help="A sentence-transformers or transformers directory, a Hub name, `starter`, `tfidf`, `glove:FILE`, "
+        "`fasttext:FILE`, or a function of yours as `package.module:function`.",
+        show_default=False,
+    ),
+]
+Suites = Annotated[
+    list[str] | None,
+    typer.Option(
+        help=f"What to evaluate on; give it again for another. There are {', '.join(suite_names())}; {ALL} is all of "
+        "them but the bundled smoke test `sample`. [sts with data, sample without]",
+        metavar=f"NAME|{ALL}",
+        show_default=False,
+    ),
+]
+Data = Annotated[
+    str | None,
+    typer.Option(envvar=DATA_VARIABLE, help="Folder with the benchmarks, or hf:mteb for the Hub.", metavar="DIR"),
+]
+PoolingChoice = Annotated[
+    Literal["mean", "cls", "first-last", "padded-mean"] | None,
+    typer.Option(
+        help="Pool like this instead of what the model says. first-last: mean of the first and the last layer's "
+        "means. padded-mean: padding included, at 64 tokens, as in Mirror-BERT's code."
+    ),
+]
+MaxTokens = Annotated[
+    int | None,
+    typer.Option(
+        min=3, help="Cut texts at so many tokens; of padded-mean, pad them too. [as the model says; padded-mean 64]"
+    ),
+]
+Whiten = Annotated[
+    str | None,
+    typer.Option(help="Whiten the vectors (Su et al. 2021) to so many dimensions, or all.", metavar="DIM|all"),
+]
+Flow = Annotated[
+    bool, typer.Option("--flow", help="Map the vectors by a flow trained on them (BERT-flow, Li et al. 2020).")
+]
+FlowEpochs = Annotated[int | None, typer.Option(min=1, help="Passes over the flow's text. [1]")]
+Fit = Annotated[
+    Path | None,
+    typer.Option(
+        help="Text that tfidf, --whiten or --flow is fitted on, one sentence a line. Without it whitening and flow "
+        "are fitted on each set's own sentences, tfidf on all of them.",
+        metavar="FILE",
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Decides folds (1111 is SentEval's) and draws, and the flow's training.")]
+BatchSize = Annotated[int, typer.Option(min=1, help="Most texts in a batch.")]
+BatchTokens = Annotated[
+    int | None,
+    typer.Option(min=1, help="Most tokens in a batch, padding included. [2048 on a CPU, 16384 elsewhere]"),
+]
+PrecisionChoice = Annotated[
+    Literal["fp32", "bf16"],
+    typer.Option(help="bf16 is faster where the machine has it; figures can move by some hundredths."),
+]
+Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder where a model's vectors are kept for later evaluations. [~/.cache/twinviews/vectors]",
+        metavar="DIR",
+    ),
+]
+NoCache = Annotated[bool, typer.Option("--no-cache", help="Encode everything anew and keep no vectors.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder for the results; evaluation/ beside the model if not given. Where results of other settings are, "
+        "these get a folder of their own in it.",
+        metavar="DIR",
+    ),
+]
+Mteb = Annotated[bool, typer.Option("--mteb", help="Write MTEB's result files too, into mteb/ in the results' folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="List what is found and missing; encode and write nothing.")]
 
 
 def evaluate(
-    model: options.Model,
-    suite: options.Suites = None,
-    data: options.Data = None,
-    pooling: options.PoolingChoice = None,
-    max_tokens: options.MaxTokens = None,
-    whiten: options.Whiten = None,
-    flow: options.Flow = False,
-    flow_epochs: options.FlowEpochs = None,
-    fit: options.Fit = None,
-    seed: options.Seed = SEED,
-    batch_size: options.BatchSize = 256,
-    batch_tokens: options.BatchTokens = None,
-    precision: options.PrecisionChoice = options.Precision.fp32,
-    device: options.Device = "auto",
-    cache: options.Cache = None,
-    no_cache: options.NoCache = False,
-    out: options.Out = None,
-    mteb: options.Mteb = False,
-    json: options.Json = False,
-    dry_run: options.DryRun = False,
+    model: Model,
+    suite: Suites = None,
+    data: Data = None,
+    pooling: PoolingChoice = None,
+    max_tokens: MaxTokens = None,
+    whiten: Whiten = None,
+    flow: Flow = False,
+    flow_epochs: FlowEpochs = None,
+    fit: Fit = None,
+    seed: Seed = SEED,
+    batch_size: BatchSize = 256,
+    batch_tokens: BatchTokens = None,
+    precision: PrecisionChoice = "fp32",
+    device: Device = "auto",
+    cache: Cache = None,
+    no_cache: NoCache = False,
+    out: Out = None,
+    mteb: Mteb = False,
+    json: Json = False,
+    dry_run: DryRun = False,
     config: ConfigOption = None,
 ) -> None:
     """Score MODEL on suites of evaluation sets; every distinct text of all of them is encoded once.
@@ -61,28 +144,27 @@ def run(given: dict[str, Any]) -> None:
     Raises:
         InputError: A mistake in one of them.
     """
-    from trainers.embedding.cache import cached
+    from trainers.embedding.cache import cache_folder, cached
     from trainers.evaluation.models import Encoding, open_encoder, open_fit
     from trainers.evaluation.record import results_folder
     from trainers.evaluation.suite import evaluate_suites
 
-    given["pooling"] = given["pooling"] and given["pooling"].value
-    given["precision"] = given["precision"].value
     model, seed, fit = given["model"], given["seed"], given["fit"]
-    epochs = _epochs(given["flow"], given["flow_epochs"])
+    if given["flow_epochs"] and not given["flow"]:
+        raise InputError(f"--flow-epochs {given['flow_epochs']} without --flow: add it, or leave this out")
+    epochs = (given["flow_epochs"] or 1) if given["flow"] else None
     text, adaptation = open_fit(model, given["whiten"], epochs, fit, seed)
     suites = _find(given["suite"], given["data"])
     if given["dry_run"]:
         _show_found(suites, model)
         return
-    encoding = Encoding(**{name: given[name] for name in Encoding.__slots__})
-    folder = _cache_folder(given["cache"], off=given["no_cache"])
-    encoder = open_encoder(model, encoding, text)
+    if given["cache"] is not None and (given["no_cache"] or given["cache"].expanduser().is_file()):
+        raise InputError(f"--cache {given['cache']}: give a folder, or --no-cache alone")
+    encoder = open_encoder(model, Encoding(**{name: given[name] for name in Encoding.__slots__}), text)
     trained = getattr(encoder, "directory", None)
     deciding = {name: given[name] for name in ("pooling", "max_tokens", "precision", "whiten")}
     deciding |= {"flow_epochs": epochs, "fit": str(fit) if fit else None, "seed": seed}
-    settings = {
-        **deciding,
+    settings = deciding | {
         "batch_size": given["batch_size"],
         "batch_tokens": getattr(encoder, "batch_tokens", None),
         "data": given["data"],
@@ -91,21 +173,15 @@ def run(given: dict[str, Any]) -> None:
     parts = [given["pooling"], adaptation.key if adaptation else None, f"fit-{fit.name}" if fit else None]
     named = [part for part in parts if part]
     directory = results_folder(model, trained, given["out"], named, [suite.name for suite in suites], deciding)
-    kept = cached(encoder, folder) if folder else encoder
+    folder = given["cache"].expanduser() if given["cache"] else cache_folder()
+    kept = encoder if given["no_cache"] else cached(encoder, folder)
     if adaptation is not None and text is not None:
         with progress("encoding the text to fit on", len(set(text.texts)), unit="texts") as advance:
             adaptation = adaptation.prepare(kept, advance)
     evaluation = evaluate_suites(
-        kept, suites, seed=seed, adaptation=adaptation, fit=text, trained=trained, settings=settings, progress=progress
+        kept, suites, seed=seed, adaptation=adaptation, fit=text, trained=trained, settings=settings
     )
     _report(evaluation, directory, json=given["json"], mteb=given["mteb"])
-
-
-def _epochs(flow: bool, epochs: int | None) -> int | None:
-    """Return the passes over the flow's text, None without a flow."""
-    if epochs is not None and not flow:
-        raise InputError(f"--flow-epochs {epochs} without --flow: add it, or leave this out")
-    return (epochs or 1) if flow else None
 
 
 def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
@@ -119,7 +195,7 @@ def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
     names = names or (["sts"] if data else [SMOKE_TEST])
     if data and expanded(names) == [SMOKE_TEST]:
         note(f"the suite {SMOKE_TEST} is bundled: nothing is read from {data}")
-    return find_suites(names, data or None)
+    return find_suites(names, data)
 
 
 def _show_found(suites: Sequence[Suite], model: str) -> None:
@@ -129,46 +205,33 @@ def _show_found(suites: Sequence[Suite], model: str) -> None:
     table(("suite", "set", "size", "source"), found)
     for suite in suites:
         for item in suite.missing:
-            note(f"missing: {item}" if len(suites) == 1 else f"{suite.name}: missing: {item}")
+            note(f"{suite.name}: missing: {item}")
     texts = distinct_texts(task for suite in suites for task in suite.tasks)
     note(f"dry run: {len(texts)} distinct texts would be encoded with {model}")
 
 
-def _cache_folder(folder: Path | None, *, off: bool) -> Path | None:
-    from trainers.embedding.cache import cache_folder
-
-    if off and folder is not None:
-        raise InputError(f"--cache {folder} and --no-cache: give one of them")
-    if folder is not None and folder.expanduser().exists() and not folder.expanduser().is_dir():
-        raise InputError(f"--cache {folder} is no folder: give another, or --no-cache")
-    return None if off else (folder.expanduser() if folder is not None else cache_folder())
-
-
-def _report(evaluation: Evaluation, directory: Path, *, json: bool, mteb: bool) -> None:
-    from trainers.evaluation import record, report
+def _report(evaluation: Sequence[Scores], directory: Path, *, json: bool, mteb: bool) -> None:
+    from trainers.evaluation import record
     from trainers.evaluation.signature import suite_signature
 
-    payloads = [record.payload(evaluation, scores) for scores in evaluation.suites]
-    single = len(payloads) == 1
+    single = len(evaluation) == 1
     if json:
-        show_json(payloads[0] if single else {"suites": {item["suite"]: item for item in payloads}})
-    for number, scores in enumerate(evaluation.suites):
-        if scores.sets and not json:
-            show(("\n" if number else "") + report.title(evaluation, scores))
-            table(report.columns(scores), report.rows(scores), right=(report.SEEN,))
-        for line in report.notes(evaluation, scores):
+        show_json(evaluation[0].values if single else {"suites": {each.suite.name: each.values for each in evaluation}})
+    for scores in evaluation:
+        if scores.suite.tasks and not json:
+            show(("" if scores is evaluation[0] else "\n") + record.title(scores))
+            names = record.columns(scores)
+            table(names, record.rows(scores), right=names[1:])
+        for line in record.notes(scores):
             note(line if single else f"{scores.suite.name}: {line}")
-    for values in payloads:
-        if values["sets"]:
-            note(f"signature: {suite_signature(values)}")
-    for line in evaluation.remarks:
+        if scores.suite.tasks:
+            note(f"signature: {suite_signature(scores.values)}")
+    first = evaluation[0].values
+    for line in first["remarks"]:
         note(line)
-    if evaluation.cached:
-        note(f"{evaluation.cached:,} of the {evaluation.distinct_texts:,} texts were in the cache (--no-cache)")
-    if not single and not json:
-        show("\nall suites: " + evaluation.encoder.title)
-        table(report.SUMMARY, report.summary_rows(evaluation))
-    written = record.write(directory, evaluation, payloads)
+    if first["seconds"]["cached_texts"]:
+        note(f"{first['seconds']['cached_texts']:,} texts were in the cache (--no-cache)")
+    written = record.write(directory, evaluation)
     if mteb:
         from trainers.evaluation.mteb import write_results
 

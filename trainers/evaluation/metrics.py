@@ -1,33 +1,14 @@
-"""Rank and linear correlation, the area under the ROC curve, and the three ways of joining a benchmark's subsets."""
+"""Rank and linear correlation, the area under the ROC curve, and averages of them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-AGGREGATIONS = ("all", "mean", "weighted")
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """Correlations x 100 over `pairs` pairs; None where one side is constant, so that none is defined."""
-
-    pairs: int
-    spearman: float | None
-    pearson: float | None
-
-
-def ranks(values: ArrayLike) -> NDArray[np.float64]:
-    """Return the ranks 1..n of a 1-d array; equal values share the mean of their ranks."""
-    from scipy.stats import rankdata
-
-    return np.asarray(rankdata(np.asarray(values, dtype=np.float64)), dtype=np.float64)
+    from numpy.typing import ArrayLike
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
@@ -48,7 +29,9 @@ def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
     """Return Spearman's rho in [-1, 1], the linear correlation of the ranks, or None if either side is constant."""
-    return pearson(ranks(first), ranks(second))
+    from scipy.stats import rankdata
+
+    return pearson(rankdata(np.asarray(first, np.float64)), rankdata(np.asarray(second, np.float64)))
 
 
 def auc(gold: ArrayLike, predicted: ArrayLike) -> float | None:
@@ -60,48 +43,18 @@ def auc(gold: ArrayLike, predicted: ArrayLike) -> float | None:
 
     Returns:
         The area, or None without positives or without negatives.
-
-    Raises:
-        ValueError: The lengths differ, or gold has other values than 0 and 1.
     """
     from sklearn.metrics import roc_auc_score
 
-    truth, values = np.asarray(gold, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
-    if truth.shape != values.shape or truth.ndim != 1:
-        raise ValueError(f"two lists of the same length are needed, got shapes {truth.shape} and {values.shape}")
-    if not np.isin(truth, (0.0, 1.0)).all():
-        raise ValueError("gold must be 0 or 1 everywhere")
-    return float(roc_auc_score(truth, values)) if len(np.unique(truth)) == 2 else None
+    return float(roc_auc_score(gold, predicted)) if len(np.unique(np.asarray(gold))) == 2 else None
 
 
-def score(gold: ArrayLike, predicted: ArrayLike) -> Score:
-    """Return both correlations x 100 of gold scores with predicted similarities."""
-    rho, r = spearman(gold, predicted), pearson(gold, predicted)
-    return Score(len(np.asarray(gold)), None if rho is None else 100 * rho, None if r is None else 100 * r)
+def percent(value: float | None) -> float | None:
+    """Return a rate or correlation x 100, None where it is undefined."""
+    return None if value is None else 100 * value
 
 
-def aggregate(parts: Sequence[tuple[ArrayLike, ArrayLike]]) -> dict[str, Score]:
-    """Join a benchmark's subsets, each given as (gold, predicted), in the three ways that papers use.
-
-    `all`: one correlation over the concatenated pairs. `mean`: the plain mean of the subsets' correlations.
-    `weighted`: their mean weighted by the subsets' sizes. A subset without a correlation leaves both means undefined.
-    """
-    gold, predicted = (np.concatenate([np.asarray(part[side]) for part in parts]) for side in (0, 1))
-    singles = [score(*part) for part in parts]
-    sizes = [single.pairs for single in singles]
-    return {
-        "all": score(gold, predicted),
-        "mean": _mean(singles, [1] * len(singles)),
-        "weighted": _mean(singles, sizes),
-    }
-
-
-def _mean(scores: Sequence[Score], weights: Sequence[int]) -> Score:
-    def average(values: list[float | None]) -> float | None:
-        return None if None in values else float(np.average(np.array(values, np.float64), weights=weights))
-
-    return Score(
-        sum(item.pairs for item in scores),
-        average([item.spearman for item in scores]),
-        average([item.pearson for item in scores]),
-    )
+def average(values: Sequence[float | None], weights: Sequence[float] | None = None) -> float | None:
+    """Return the mean, weighted if asked for; None where one of the values is undefined."""
+    known = [value for value in values if value is not None]
+    return float(np.average(known, weights=weights)) if len(known) == len(values) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -40,18 +40,16 @@ def open_encoder(name: str, encoding: Encoding, fit: FitText | None = None) -> T
     from trainers.baselines.static import KINDS, StaticEncoder
     from trainers.baselines.tfidf import NAME, Tfidf
 
-    kind, colon, file = name.partition(":")
-    static = bool(colon) and kind in KINDS
+    kind, _, file = name.partition(":")
+    static = name != kind and kind in KINDS
     if Path(name).expanduser().is_dir() or not (name == NAME or static or DOTTED.fullmatch(name)):
         from trainers.embedding.model import load_model
 
-        return load_model(name, **{field.name: getattr(encoding, field.name) for field in fields(encoding)})
+        return load_model(name, **asdict(encoding))
     for option in ("pooling", "max_tokens", "precision", "device"):
         value = getattr(encoding, option)
         if value != getattr(Encoding(), option):
             raise InputError(f"{name} is no model: --{option.replace('_', '-')} {value} is not for it, leave it out")
-    if static and not file:
-        raise InputError(f"{kind}: names no file: write {kind}:FILE, such as {kind}:vectors.txt")
     if static:
         return StaticEncoder(name, Path(file).expanduser())
     return Tfidf(fit) if name == NAME else load_function(name, encoding.batch_size)
@@ -67,20 +65,19 @@ def open_fit(
     """
     from trainers.baselines.fitting import read_fit_text
     from trainers.baselines.tfidf import NAME
+    from trainers.baselines.whitening import whitening
 
     if fit is not None and whiten is None and epochs is None and (model != NAME or Path(model).is_dir()):
         raise InputError(f"--fit {fit}: nothing of {model} is fitted: leave it out, or add --whiten or --flow")
-    text = read_fit_text(fit) if fit is not None else None
     if whiten is not None and epochs is not None:
         raise InputError("--whiten and --flow both: give one of them")
+    if whiten not in (None, "all") and not (whiten.isdecimal() and int(whiten) > 0):
+        raise InputError(f"--whiten {whiten}: give the number of dimensions to keep, or all")
+    text = read_fit_text(fit) if fit is not None else None
     if whiten is not None:
-        from trainers.baselines.whitening import whitening
-
-        if whiten != "all" and not (whiten.isdecimal() and int(whiten) > 0):
-            raise InputError(f"--whiten {whiten}: give the number of dimensions to keep, or all")
         return text, whitening(None if whiten == "all" else int(whiten), text)
-    if epochs is not None:
-        from trainers.baselines.flow import flow
+    if epochs is None:
+        return text, None
+    from trainers.baselines.flow import flow
 
-        return text, flow(epochs, seed, text)
-    return text, None
+    return text, flow(epochs, seed, text)

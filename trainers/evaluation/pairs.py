@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pipelines.console import InputError
-from trainers.evaluation.metrics import AGGREGATIONS, aggregate, auc, score
-from trainers.evaluation.reading import check_count, first_line, hub_columns, plain_or_gzipped, whole_folder
+from trainers.evaluation.metrics import auc, average, pearson, percent, spearman
+from trainers.evaluation.reading import check_count, columns, find_files, hub_rows, tsv_rows
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
 from trainers.files import file_sha256
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from trainers.embedding.vectors import Vectors
 
-METRICS = (*AGGREGATIONS, "pearson")
+METRICS = ("all", "mean", "weighted", "pearson")
 """Spearman x 100 under each aggregation, and Pearson x 100 over all pairs."""
 
-HUB_COLUMNS = ("sentence1", "sentence2", ("score", "similarity_score"))
 TOKENISED = "tokenised, lower-cased text as in SentEval"
 AS_WRITTEN = "the untokenised text; most papers' figures are of SentEval's tokenised copy"
 
@@ -40,48 +41,48 @@ Reader: TypeAlias = Callable[..., Iterator[Pair]]
 """From the name of a subset and the paths of its files to its pairs; raises InputError for a broken line."""
 
 
+class Layout(NamedTuple):
+    """A distribution of a benchmark: usual folders, the files of each subset (`{}` is its name) and their reader.
+
+    `beside` are other folders, relative to the benchmark's, where some of the files may be.
+    """
+
+    folders: tuple[str, ...]
+    files: tuple[str, ...]
+    read: Reader
+    beside: tuple[str, ...] = ()
+
+
+class HubCopy(NamedTuple):
+    """A copy on the Hub: its name below an organisation, its split and columns, and what its labels mean.
+
+    `pairs` is its number of pairs where that is not the benchmark's: another test, which is not averaged.
+    """
+
+    name: str
+    split: str
+    config: str | None = None
+    columns: tuple[str, str, str] = ("sentence1", "sentence2", "score")
+    labels: Mapping[Any, float] | None = None
+    pairs: int | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """One benchmark: `sizes` maps each subset, by the name in its files, to its number of graded pairs.
 
-    Attributes:
-        name: As in `Task`.
-        title: As in `Task`.
-        sizes: The pairs of each subset.
-        folders: The folder's usual names below a data folder.
-        where: Where it can be had.
-        read: The reader of its files.
-        file: Its one file; without it each subset has two files of its own, of texts and of grades.
-        beside: What is read together with `file`, there or in one of the folders `beside_in`.
-        beside_in: Folders, relative to the benchmark's.
-        copies: Other distributions of the same pairs, read where this one is absent.
-        hub: The data set's name below an organisation (`mteb`) and the split, None where it is not on the Hub.
-        hub_config: Its configuration there.
-        hub_rows: The pairs of that copy, where it is of another extent.
-        hub_names: Its columns there, as `hub_columns` takes them.
-        hub_labels: What its grades there mean, where they are labels.
-        counted: Part of the suite's average.
-        exact: False where only a rounded size is published, so that another count is not an error, but not averaged.
-        cased: The pairs circulate as they were written and tokenised, so that the note says which were read.
-        binary: The grades are 1 and 0, and the metric is the area under the ROC curve.
-        note: What a reader of its scores must know.
+    It can be had from `where`, in one of the `layouts`, the first one first, or as a copy on the `hub`. `counted` is
+    part of the suite's average. Of one that is not `exact` only a rounded size is published, so that another count is
+    not an error, but not averaged. `cased` pairs circulate as they were written and tokenised: the note says which were
+    read. Where the grades are 1 and 0 (`binary`), the metric is the area under the ROC curve.
     """
 
     name: str
     title: str
     sizes: Mapping[str, int]
-    folders: tuple[str, ...]
     where: str
-    read: Reader
-    file: str | None = None
-    beside: tuple[str, ...] = ()
-    beside_in: tuple[str, ...] = ()
-    copies: tuple[Benchmark, ...] = ()
-    hub: tuple[str, str] | None = None
-    hub_config: str | None = None
-    hub_rows: int | None = None
-    hub_names: tuple[str | tuple[str, ...], ...] = HUB_COLUMNS
-    hub_labels: Mapping[object, float] | None = None
+    layouts: tuple[Layout, ...]
+    hub: HubCopy | None = None
     counted: bool = True
     exact: bool = True
     cased: bool = False
@@ -93,84 +94,75 @@ class Benchmark:
         """The published number of graded pairs."""
         return sum(self.sizes.values())
 
-    def files(self, folder: Path) -> dict[str, tuple[Path, ...]]:
-        """Return each subset's files below a folder, gzipped or not, or where they should be."""
-        if self.file is not None:
-            beside = (folder, *(folder / other for other in self.beside_in))
-            paths = [(self.file, (folder,)), *((name, beside) for name in self.beside)]
-            found = tuple(plain_or_gzipped(name, places) or places[0] / name for name, places in paths)
-            return dict.fromkeys(self.sizes, found)
-        # The original archive of 2016 has the year in its file names.
-        prefix = "STS2016" if (folder / f"STS2016.gs.{next(iter(self.sizes))}.txt").exists() else "STS"
-        return {
-            name: (folder / f"{prefix}.input.{name}.txt", folder / f"{prefix}.gs.{name}.txt") for name in self.sizes
-        }
+
+Subsets: TypeAlias = Mapping[str, tuple[Pair, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs(Task):
-    """A benchmark's pairs by subset.
+    """A benchmark's pairs by subset; without subset names in the source there is one."""
 
-    Without subset names in the source there is one subset, and `whole` says that only `all` can be computed of it.
+    subsets: Subsets
+
+
+def score_pairs(subsets: Subsets, whole: bool, vectors: Vectors, seed: int = 0) -> Result:
+    """Return how the grades agree with the cosines, x 100, and the correlations of every subset.
+
+    Spearman over the concatenated pairs (`all`), and the mean of the subsets' correlations, plain (`mean`) or by size
+    (`weighted`); Pearson as `pearson`, `pearson-mean` and `pearson-weighted`. With `whole`, for pairs of which the
+    subsets are not known, `all` and `pearson` alone.
     """
-
-    subsets: Mapping[str, tuple[Pair, ...]]
-    whole: bool = False
-    statistic: Literal["spearman", "auc"] = "spearman"
-
-    @property
-    def size(self) -> int:
-        """The number of graded pairs."""
-        return sum(map(len, self.subsets.values()))
-
-    def texts(self) -> Iterable[str]:
-        """Yield both sides of every pair."""
-        return (text for pairs in self.subsets.values() for pair in pairs for text in pair[:2])
-
-    def lines(self) -> Iterable[str]:
-        """Yield subset, grade and both texts of every pair."""
-        for name, pairs in self.subsets.items():
-            subset = f"{name}\t" if name else ""
-            yield from (f"{subset}{pair.gold:g}\t{pair.first}\t{pair.second}\n" for pair in pairs)
-
-    def score(self, vectors: Vectors, seed: int) -> Result:
-        """Return how the grades agree with the cosines, x 100, and the correlations of every subset.
-
-        Spearman as `all`, `mean` and `weighted` (`metrics.aggregate`), Pearson as `pearson`, `pearson-mean` and
-        `pearson-weighted`; a `whole` set has `all` and `pearson` alone. Of grades that are 1 and 0 the area under the
-        ROC curve, `auc`: no training, as Li et al. 2020 and Mirror-BERT score QNLI.
-        """
-        compared = {name: _compared(pairs, vectors) for name, pairs in self.subsets.items()}
-        gold, predicted = (np.concatenate([part[side] for part in compared.values()]) for side in (0, 1))
-        predictions = Predictions(self.statistic, gold, predicted)
-        if self.statistic == "auc":
-            area = auc(gold, predicted)
-            return Result({"auc": None if area is None else 100 * area}, predictions)
-        joined = aggregate(list(compared.values()))
-        shown = {"all": joined["all"]} if self.whole else joined
-        metrics = {how: item.spearman for how, item in shown.items()}
-        metrics |= {f"pearson-{how}".removesuffix("-all"): item.pearson for how, item in shown.items()}
-        singles = {name: score(*part) for name, part in compared.items()} if len(compared) > 1 else {}
-        parts = {name: {"spearman": item.spearman, "pearson": item.pearson} for name, item in singles.items()}
-        return Result(metrics, predictions, parts)
+    compared = {name: _compared(pairs, vectors) for name, pairs in subsets.items()}
+    gold, predicted = (np.concatenate(side) for side in zip(*compared.values(), strict=True))
+    measures = {"spearman": spearman, "pearson": pearson}
+    parts = {
+        name: {kind: percent(measure(*part)) for kind, measure in measures.items()} for name, part in compared.items()
+    }
+    metrics: dict[str, float | None] = {}
+    sizes = [len(pairs) for pairs in subsets.values()]
+    for kind, prefix in (("spearman", ""), ("pearson", "pearson-")):
+        singles = [part[kind] for part in parts.values()]
+        metrics[prefix.removesuffix("-") or "all"] = percent(measures[kind](gold, predicted))
+        if not whole:
+            metrics |= {f"{prefix}mean": average(singles), f"{prefix}weighted": average(singles, sizes)}
+    return Result(metrics, Predictions("spearman", gold, predicted), parts if len(parts) > 1 else {})
 
 
-def _compared(pairs: Sequence[Pair], vectors: Vectors) -> tuple[np.ndarray, np.ndarray]:
-    gold = np.array([pair.gold for pair in pairs], dtype=np.float64)
+def score_binary(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
+    """Return the area under the ROC curve x 100 of the cosines, for grades of 1 and 0.
+
+    No training, as Li et al. 2020 and Mirror-BERT score QNLI.
+    """
+    gold, predicted = _compared([pair for pairs in subsets.values() for pair in pairs], vectors)
+    return Result({"auc": percent(auc(gold, predicted))}, Predictions("auc", gold, predicted))
+
+
+def _compared(pairs: Sequence[Pair], vectors: Vectors) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    gold = np.array([pair.gold for pair in pairs], np.float64)
     return gold, vectors.cosines([pair.first for pair in pairs], [pair.second for pair in pairs])
 
 
-def checked_pair(path: Path, number: int, texts: Sequence[str], grade: str) -> Pair:
-    """Return a pair of texts with its grade; raises InputError unless there are two, and a number."""
-    if len(texts) != 2 or not all(text.strip() for text in texts):
-        raise InputError(f"{path} line {number}: expected two sentences, got {texts!r}")
+def checked_pair(place: str, texts: Sequence[object], grade: Any, labels: Mapping[Any, float] | None = None) -> Pair:  # noqa: ANN401 - text from a file, any value from the Hub
+    """Return two texts with their grade, a number or what its label means; raises InputError for anything else."""
+    found = [text.strip() if isinstance(text, str) else "" for text in texts]
     try:
-        gold = float(grade)
-    except ValueError:
+        gold = float(labels[grade] if labels else grade)
+    except (KeyError, TypeError, ValueError):
         gold = math.nan
-    if not math.isfinite(gold):
-        raise InputError(f"{path} line {number}: the score {grade!r} is no number")
-    return Pair(texts[0].strip(), texts[1].strip(), gold)
+    if len(found) != 2 or not all(found) or not math.isfinite(gold):
+        of = f" of {', '.join(map(str, labels))}" if labels else ""
+        raise InputError(f"{place}: expected two sentences and a grade{of}, got {[*texts, grade]!r}")
+    return Pair(found[0], found[1], gold)
+
+
+def column_reader(*names: str, labels: Mapping[str, float] | None = None) -> Reader:
+    """Return a reader of a tab-separated table: the columns, by the header line, of two texts and their grade."""
+
+    def read(subset: str, path: Path) -> Iterator[Pair]:
+        for number, (*texts, grade) in columns(path, tsv_rows(path), names):
+            yield checked_pair(f"{path} line {number}", texts, grade, labels)
+
+    return read
 
 
 def read_all(benchmarks: Sequence[Benchmark], data: str) -> tuple[list[Pairs], list[Missing]]:
@@ -188,29 +180,29 @@ def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:
     if data.startswith(HUB):
         return _read_hub(benchmark, data.removeprefix(HUB))
     reasons = []
-    for copy in (benchmark, *benchmark.copies):
-        found = whole_folder(copy.folders, Path(data).expanduser(), partial(_absent, copy))
+    for layout in benchmark.layouts:
+        names = [name.format(subset) for subset in benchmark.sizes for name in layout.files]
+        found = find_files(names, layout.folders, Path(data).expanduser(), layout.beside)
         if not isinstance(found, str):
-            return read_folder(benchmark, copy, found)
+            return _read_files(benchmark, layout, dict(zip(dict.fromkeys(names), found, strict=True)))
         reasons.append(found)
     return Missing(benchmark.name, benchmark.title, reasons[0], benchmark.where)
 
 
-def read_folder(benchmark: Benchmark, copy: Benchmark, folder: Path) -> Pairs:
-    """Read a benchmark, or a copy of it, from the folder that has its files; raises as `read_all`."""
-    files = copy.files(folder)
-    subsets = {_label(name): tuple(copy.read(name, *paths)) for name, paths in files.items()}
-    notes, counted = [copy.note] if copy.note else [], benchmark.counted
+def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path]) -> Pairs:
+    folder = next(iter(paths.values())).parent
+    subsets: dict[str, tuple[Pair, ...]] = {}
+    notes, counted = [benchmark.note], benchmark.counted
     for name, expected in benchmark.sizes.items():
-        found = len(subsets[_label(name)])
+        pairs = tuple(layout.read(name, *(paths[file.format(name)] for file in layout.files)))
         # Of fewer than two pairs there is no correlation.
-        if benchmark.exact or found < 2:
-            what = " ".join(filter(None, (benchmark.title, name, "in", str(folder))))
-            check_count(what, found, expected, "graded pairs", files="original files")
-        elif found != expected:
-            notes.append(f"{found} graded pairs in this copy, the papers speak of {expected}: not averaged")
+        if benchmark.exact or len(pairs) < 2:
+            check_count(f"{benchmark.title} {name} in {folder}", len(pairs), expected, "graded pairs")
+        elif len(pairs) != expected:
+            notes.append(f"{len(pairs)} graded pairs in this copy, the papers speak of {expected}: not averaged")
             counted = False
-    checksums = {path.name: file_sha256(path) for paths in files.values() for path in paths}
+        subsets[name.removeprefix("surprise.")] = pairs
+    checksums = {path.name: file_sha256(path) for path in paths.values()}
     return _pairs(benchmark, subsets, str(folder), checksums, notes, counted=counted)
 
 
@@ -220,67 +212,44 @@ def _read_hub(benchmark: Benchmark, organisation: str) -> Pairs | Missing:
     These copies have no column for the subset, so that of STS12-16 only the aggregation `all` can be computed.
     `organisation` may also be a folder that holds such data sets.
     """
-    missing = partial(Missing, benchmark.name, benchmark.title)
-    if benchmark.hub is None:
-        return missing("not on the Hub in the form that is read", benchmark.where)
-    name, split = benchmark.hub
-    source = f"{organisation}/{name}"
+    copy = benchmark.hub
+    if copy is None:
+        return Missing(benchmark.name, benchmark.title, "not on the Hub in the form that is read", benchmark.where)
+    source = f"{organisation}/{copy.name}"
     try:
-        rows, revision = hub_columns(source, benchmark.hub_config, split, benchmark.hub_names)
+        rows, revision = hub_rows(source, copy.config, copy.split, copy.columns)
     except (OSError, ValueError) as error:
-        where = benchmark.where if Path(organisation).is_dir() else f"https://huggingface.co/datasets/{source}"
-        return missing(f"cannot load {source} ({first_line(error)})", where)
-    pairs = tuple(_hub_pair(benchmark, f"{source} row {number}", *row) for number, row in enumerate(rows))
-    expected = benchmark.hub_rows or benchmark.pairs
-    if len(pairs) != expected:
-        raise InputError(f"{source} ({split}): {len(pairs)} graded pairs, expected {expected}: another copy is needed")
-    notes = [benchmark.note] if benchmark.note else []
+        reason = f"cannot load {source} ({(str(error).splitlines() or [''])[0][:200]})"
+        return Missing(benchmark.name, benchmark.title, reason, f"https://huggingface.co/datasets/{source}")
+    pairs = tuple(
+        checked_pair(f"{source} row {number}", texts, grade, copy.labels) for number, (*texts, grade) in enumerate(rows)
+    )
+    check_count(f"{source} ({copy.split})", len(pairs), copy.pairs or benchmark.pairs, "graded pairs")
     whole = len(benchmark.sizes) > 1
-    if whole:
-        notes.append("no subset column in this copy: only `all`")
-    if benchmark.hub_rows:
-        notes.append(f"all {expected} pairs, train and trial too, not the {benchmark.pairs} of the test: not averaged")
-    subsets = {"" if benchmark.binary else split: pairs}
-    counted = benchmark.counted and benchmark.hub_rows is None
+    notes = [benchmark.note, "no subset column in this copy: only `all`" if whole else None]
+    if copy.pairs:
+        notes.append(f"all {copy.pairs} pairs, not the {benchmark.pairs} of the test: not averaged")
+    subsets = {"" if benchmark.binary else copy.split: pairs}
+    counted = benchmark.counted and copy.pairs is None
     return _pairs(benchmark, subsets, f"{HUB}{source}", revision, notes, counted=counted, whole=whole)
 
 
 def _pairs(
-    benchmark: Benchmark, subsets: Mapping[str, tuple[Pair, ...]], source: str, files: Mapping[str, str],
-    notes: list[str], *, counted: bool, whole: bool = False,
+    benchmark: Benchmark, subsets: Subsets, source: str, files: Mapping[str, str], notes: list[str | None], *,
+    counted: bool, whole: bool = False,
 ) -> Pairs:  # fmt: skip
+    pairs = [pair for each in subsets.values() for pair in each]
     if benchmark.cased:
-        notes.append(_which_text([pair.first for pairs in subsets.values() for pair in pairs]))
+        ends = [pair.first.endswith(" .") for pair in pairs if pair.first.endswith(".")]
+        # In SentEval's copy the full stops at the ends stand alone.
+        notes.append(TOKENISED if 2 * sum(ends) > len(ends) else AS_WRITTEN)
     return Pairs(
         name=benchmark.name, title=benchmark.title, subsets=subsets, source=source, files=files, counted=counted,
-        note="; ".join(notes) or None, whole=whole, statistic="auc" if benchmark.binary else "spearman",
+        note="; ".join(filter(None, notes)) or None, size=len(pairs),
+        texts=[text for pair in pairs for text in pair[:2]],
+        lines=[
+            f"{name}\t{pair.gold:g}\t{pair.first}\t{pair.second}\n".removeprefix("\t")
+            for name, each in subsets.items() for pair in each
+        ],
+        score=partial(score_binary, subsets) if benchmark.binary else partial(score_pairs, subsets, whole),
     )  # fmt: skip
-
-
-def _which_text(texts: Sequence[str]) -> str:
-    """Return a remark on which copy of the text this is: in SentEval's the full stops at the ends stand alone."""
-    stops = [text.endswith(" .") for text in texts if text.endswith(".")]
-    return TOKENISED if 2 * sum(stops) > len(stops) else AS_WRITTEN
-
-
-def _label(subset: str) -> str:
-    """Return a subset's name as papers print it."""
-    return subset.removeprefix("surprise.")
-
-
-def _absent(benchmark: Benchmark, folder: Path) -> list[str]:
-    paths = [path for paths in benchmark.files(folder).values() for path in paths]
-    return list(dict.fromkeys(path.name for path in paths if not path.is_file()))
-
-
-def _hub_pair(benchmark: Benchmark, place: str, first: object, second: object, grade: object) -> Pair:
-    texts = [text.strip() if isinstance(text, str) else "" for text in (first, second)]
-    if not all(texts):
-        raise InputError(f"{place}: expected two sentences, got {first!r} and {second!r}")
-    labels = benchmark.hub_labels
-    if labels is not None and grade not in labels:
-        raise InputError(f"{place}: the label {grade!r} is none of {', '.join(map(str, labels))}")
-    gold = labels[grade] if labels is not None else grade
-    if not isinstance(gold, int | float) or not math.isfinite(gold):
-        raise InputError(f"{place}: the score {gold!r} is no number")
-    return Pair(texts[0], texts[1], float(gold))

@@ -1,93 +1,110 @@
-"""Files of benchmarks: found below a data folder or on the Hub, read as lines, tables or columns, errors by line."""
+"""Files of benchmarks: found below a data folder or on the Hub, and read as lines, rows or columns."""
 
 from __future__ import annotations
 
 import csv
 import gzip
-import sys
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pipelines.console import InputError
 
-PARENTS = ("", "sts", "STS", "lexical", "downstream", "downstream/STS", "data/downstream", "data/downstream/STS")
-"""Where graded sets stand below a data folder: in itself, in ours, in SentEval's archive, in SentEval's checkout."""
-
-# Typographic marks that were written in one encoding and read in another, as debate texts often have them.
-MANGLED = {
-    "\x89\xdb\xcf": "\u201c", "\x89\xdb\x9d": "\u201d", "\x89\xdb\xaa": "\u2019", "\x89\xdb\xd2": "\u2013",
-    "\x89\xdb\xd3": "\u2014", "\x89\xdb_": "\u2026", "\x89\xdb\xa2": "\u2022",
-}  # fmt: skip
+PARENTS = (
+    "", "sts", "STS", "lexical", "senteval", "SentEval", "bel", "linking", "data", "datasets", "downstream",
+    "downstream/STS", "data/downstream", "data/downstream/STS", "SentEval/data/downstream", "evaluation/data",
+    "evaluation/xl_bel",
+)  # fmt: skip
+"""Where the folders of benchmarks stand below a data folder: in it, or in a folder of ours or of the papers' code."""
 
 
-def usual_folders(folders: Sequence[str], data: Path, parents: Sequence[str] = PARENTS) -> list[Path]:
-    """Return those of the folders that exist in the usual places below `data`."""
-    places = (data / parent / folder for parent in parents for folder in folders)
-    return [place for place in places if place.is_dir()]
+def usual_places(folders: Sequence[str], data: Path) -> list[Path]:
+    """Return where folders of these names may stand below `data`."""
+    return [data / parent / folder for parent in PARENTS for folder in folders]
 
 
-def whole_folder(
-    folders: Sequence[str], data: Path, absent: Callable[[Path], list[str]], parents: Sequence[str] = PARENTS
-) -> Path | str:
-    """Return the first of the usual folders that has all files of a set, or a line that says what is missing.
+def find_file(name: str, places: Iterable[Path]) -> Path | None:
+    """Return the file in the first of the folders that has it, or has it gzipped; `name` may be a glob pattern."""
+    found = (path for place in places for ending in ("", ".gz") for path in sorted(place.glob(name + ending)))
+    return next((path for path in found if path.is_file()), None)
+
+
+def find_files(
+    names: Sequence[str], folders: Sequence[str], data: Path, beside: Sequence[str] = ()
+) -> list[Path] | str:
+    """Return the files of the first usual folder that has them all, or a line that says what is missing.
 
     Args:
-        folders: The usual names.
+        names: As `find_file` has them.
+        folders: The usual names of the folder.
         data: Below which.
-        absent: From a folder to the names of the files that it lacks.
-        parents: The usual places.
+        beside: Other folders, relative to that one, where a file may be.
     """
-    found = usual_folders(folders, data, parents)
-    if not found:
-        return f"no folder {' or '.join(folders)} below {data}"
-    folder = next((place for place in found if not absent(place)), found[0])
-    lacking = absent(folder)
-    return f"{folder} lacks {', '.join(lacking)}" if lacking else folder
+    places = [place for place in usual_places(folders, data) if place.is_dir()]
+    absent: list[str] = []
+    for place in places:
+        found = {name: find_file(name, (place, *(place / other for other in beside))) for name in names}
+        if all(found.values()):
+            return [path for path in found.values() if path]
+        absent = absent or [name for name, path in found.items() if path is None]
+    return f"{places[0]} lacks {', '.join(absent)}" if places else f"no folder {' or '.join(folders)} below {data}"
 
 
-def plain_or_gzipped(name: str, folders: Iterable[Path]) -> Path | None:
-    """Return the file in the first of the folders that has it, or has it gzipped."""
-    candidates = (folder / found for folder in folders for found in (name, f"{name}.gz"))
-    return next((path for path in candidates if path.is_file()), None)
-
-
-def check_count(what: object, found: int, expected: int, unit: str, *, files: str = "original file") -> None:
-    """Raise InputError, with both numbers, unless a file or folder holds as many items as were published."""
+def check_count(what: object, found: int, expected: int, unit: str) -> None:
+    """Raise InputError, with both numbers, unless there are as many items as were published."""
     if found != expected:
-        raise InputError(f"{what}: {found} {unit}, expected {expected}: get the {files} again")
+        raise InputError(f"{what}: {found} {unit}, expected {expected}: get the original files again")
+
+
+def bad_line(path: Path, number: int, expected: str, found: object) -> InputError:
+    """Return the error for a line of another form than expected."""
+    return InputError(f"{path} line {number}: expected {expected}, got {str(found)[:80]!r}")
 
 
 def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
     """Return the lines of a UTF-8 file, gzipped where its name ends so.
 
-    Args:
-        path: The file.
-        bytewise: Where it is not UTF-8, read it as latin-1, one byte a character, instead of refusing it.
-
-    Raises:
-        InputError: It is not such a file.
+    With `bytewise`, what is not UTF-8 is read as latin-1, one byte a character, instead of raising InputError.
     """
-    return _lines(_decoded(path, bytewise=bytewise))
+    try:
+        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise InputError(f"{path} is damaged ({error}): get the original file again") from None
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        if not bytewise:
+            raise InputError(f"{path} is not UTF-8 (byte {error.start}): get the original file again") from None
+        text = raw.decode("latin-1")
+    # Not splitlines: some sentences hold characters that it takes for the end of a line.
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
 
 
-def csv_rows(path: Path, *, delimiter: str = ",", mangled: bool = False) -> list[tuple[int, list[str]]]:
-    """Return the rows of a CSV file, each with the line that it begins in; a line end between quotes is kept.
+def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the lines that are not blank, with their numbers."""
+    return ((number, line) for number, line in enumerate(file_lines(path), 1) if line.strip())
 
-    Args:
-        path: The file, gzipped or not.
-        delimiter: What stands between two cells.
-        mangled: It is UTF-8 or one byte a character, with mangled quotes and dashes, which are put right.
+
+def tsv_rows(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the lines of a tab-separated file with their numbers; quotes are ordinary characters."""
+    return [(number, line.split("\t")) for number, line in enumerate(file_lines(path), 1)]
+
+
+def csv_rows(
+    path: Path, *, delimiter: str = ",", repairs: Mapping[str, str] | None = None
+) -> list[tuple[int, list[str]]]:
+    """Return the rows of a file with quoted cells, each with the line that it begins in.
+
+    With `repairs`, texts to replace, the file may be of one byte a character instead of UTF-8.
 
     Raises:
         InputError: A quote is not closed, or something follows a closing one, or the file cannot be read.
     """
-    text = _decoded(path, bytewise=mangled)
-    for found, meant in MANGLED.items() if mangled else ():
-        text = text.replace(found, meant)
-    # Cells may be of any length: a quote that is not closed is found at the end of the file.
-    csv.field_size_limit(sys.maxsize)
-    reader = csv.reader((f"{line}\n" for line in _lines(text)), delimiter=delimiter, strict=True)
+    text = "\n".join(file_lines(path, bytewise=repairs is not None))
+    for wrong, right in (repairs or {}).items():
+        text = text.replace(wrong, right)
+    reader = csv.reader((f"{line}\n" for line in text.split("\n")) if text else (), delimiter=delimiter, strict=True)
     rows: list[tuple[int, list[str]]] = []
     number = 1
     try:
@@ -99,47 +116,29 @@ def csv_rows(path: Path, *, delimiter: str = ",", mangled: bool = False) -> list
     return rows
 
 
-def tsv_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the lines of a tab-separated file with their numbers; quotes are ordinary characters."""
-    return [(number, line.split("\t")) for number, line in enumerate(file_lines(path), 1)]
-
-
 def columns(path: Path, rows: Sequence[tuple[int, list[str]]], names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of the columns `names` of a table with a header, each row with its line.
-
-    Args:
-        path: For messages.
-        rows: As `csv_rows` or `tsv_rows` gives them, the header first.
-        names: As in the header.
+    """Yield the cells of the columns `names` of a table, rows as `tsv_rows` gives them, the header first.
 
     Raises:
         InputError: A column is missing, or a row has another number of cells than the header.
     """
     (_, header), *body = rows or [(1, [])]
-    absent = [name for name in names if name not in header]
-    if absent:
-        raise InputError(f"{path} has no column {', '.join(absent)}: its first line is {','.join(header)[:80]!r}")
+    if not set(names) <= set(header):
+        raise bad_line(path, 1, f"the columns {', '.join(names)}", ",".join(header))
     places = [header.index(name) for name in names]
     for number, fields in body:
         if len(fields) != len(header):
-            raise InputError(f"{path} line {number}: {len(fields)} columns, its header has {len(header)}")
+            raise bad_line(path, number, f"{len(header)} columns as in the header", fields)
         yield number, [fields[place] for place in places]
 
 
-def hub_columns(
-    source: str, config: str | None, split: str, names: Sequence[str | tuple[str, ...]]
+def hub_rows(
+    source: str, config: str | None, split: str, names: Sequence[str]
 ) -> tuple[list[tuple[object, ...]], dict[str, str]]:
-    """Return the rows of some columns of a data set on the Hub, and its revision as `{"revision": commit}`.
-
-    Args:
-        source: Its name, or a folder that holds such a data set.
-        config: Its configuration, None for its only one.
-        split: Of which split.
-        names: The columns; of several names in a tuple, the first that is there.
+    """Return the rows of some columns of a data set on the Hub, or in a folder, and its `{"revision": commit}`.
 
     Raises:
-        InputError: A column is missing.
-        ValueError: There is no such data set, configuration or split.
+        ValueError: There is no such data set, configuration, split or column.
         OSError: It cannot be reached.
     """
     from datasets import load_dataset
@@ -149,37 +148,12 @@ def hub_columns(
         data = load_dataset(source, config, split=split)
     except DatasetsError as error:
         raise ValueError(str(error)) from error
-    spellings = [(name,) if isinstance(name, str) else name for name in names]
-    found = [next((name for name in each if name in data.column_names), each[0]) for each in spellings]
-    absent = [name for name in found if name not in data.column_names]
-    if absent:
-        raise InputError(f"{source} has the columns {', '.join(data.column_names)}: no {', '.join(absent)}")
-    rows = list(zip(*(data[name][:] for name in found), strict=True))
+    # Some copies call the column `score` similarity_score.
+    names = [name if name in data.column_names else f"similarity_{name}" for name in names]
+    if not set(names) <= set(data.column_names):
+        raise ValueError(f"its columns are {', '.join(data.column_names)}")
+    rows = list(zip(*(data[name][:] for name in names), strict=True))
     # A Hub address ends in the commit: hf://datasets/<name>@<commit>/<file>.
     addresses = [address for address in data.info.download_checksums or {} if address.startswith("hf://")]
     commits = {address.split("@", 1)[1].split("/", 1)[0] for address in addresses if "@" in address}
     return rows, {"revision": ",".join(sorted(commits))} if commits else {}
-
-
-def first_line(error: Exception) -> str:
-    """Return the first line of an error's message that is not empty, cut to 200 characters."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]
-
-
-def _decoded(path: Path, *, bytewise: bool) -> str:
-    try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{path} is no whole gzip file ({error}): get the original file again") from None
-    try:
-        return raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        if bytewise:
-            return raw.decode("latin-1")
-        raise InputError(f"{path} is no UTF-8 (byte {error.start}): get the original file again") from None
-
-
-def _lines(text: str) -> list[str]:
-    # Not splitlines: some sentences hold characters that it takes for the end of a line.
-    lines = text.replace("\r\n", "\n").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines

@@ -1,26 +1,111 @@
-"""An evaluation as files: JSON with everything that is needed to repeat it, a page, and every item's prediction."""
+"""Scores as tables, and as files: JSON with all that is needed to repeat them, a page, every item's prediction."""
 
 from __future__ import annotations
 
 import json
 import os
-import platform
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
+from typing import Any
 
 from pipelines.console import InputError, TwinviewsError, note
-from trainers.evaluation import report
-from trainers.evaluation.suite import Evaluation, SetScores, SuiteScores
+from trainers.evaluation.discovery import SMOKE_TEST
+from trainers.evaluation.suite import Scores
+from trainers.evaluation.task import MARK, Predictions
 from trainers.files import whole_file
 
-PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
-ITEMS = "items.npz"
+SEEN = "seen in training"
+
+
+def columns(scores: Scores) -> tuple[str, ...]:
+    """Return the table's columns: set, size, the suite's metrics, and what was seen in training where that is known."""
+    known = any(item["seen_in_training"] for item in scores.values["sets"].values())
+    return ("set", "size", *scores.suite.metrics, *([SEEN] if known else []))
+
+
+def rows(scores: Scores) -> list[tuple[str, ...]]:
+    """Return the table's rows: the sets that are averaged, then their average, then the other sets."""
+    average, names = scores.values["average"], columns(scores)
+    sets = scores.values["sets"].values()
+    counted = [item for item in sets if item["counted"] and average["of"]]
+
+    def row(name: str, items: Sequence[Mapping[str, Any]], figures: Mapping[str, float | None]) -> tuple[str, ...]:
+        shown = [cell(figures.get(metric), scores.suite.decimals) for metric in scores.suite.metrics]
+        seen = items[0]["seen_in_training"] if items[0]["figures"] is figures else None
+        counts = [f"{seen['texts']} of {seen['of']}" if seen else ""] if names[-1] == SEEN else []
+        return (_with_mark(name, items), str(sum(item["size"] for item in items)), *shown, *counts)
+
+    kind = "of {sets}" if scores.values["complete"] else "(INCOMPLETE: {sets} of {of} sets)"
+    title = f"average {kind.format(**average)}"
+    return [
+        *(row(item["title"], [item], item["figures"]) for item in counted),
+        *([row(title, counted, average["figures"])] if average["figures"] else []),
+        *(row(item["title"], [item], item["figures"]) for item in sets if item not in counted),
+    ]
+
+
+def title(scores: Scores) -> str:
+    """Return a table's title: the suite, the encoder, how its vectors were made and what was done to them."""
+    kind = " (smoke test, no benchmark)" if scores.suite.name == SMOKE_TEST else ""
+    return f"{scores.suite.name}{kind}: {scores.values['encoder']}"
+
+
+def notes(scores: Scores) -> list[str]:
+    """Return what must be said beside a suite's scores: on single copies, undefined metrics, and what is missing."""
+    sets = scores.values["sets"].values()
+    remarks: dict[str, list[str]] = {}
+    for item in sets:
+        undefined = [metric for metric, value in list(item["figures"].items())[:1] if value is None]
+        for remark in (item["note"], *(f"`{metric}` is undefined for this model's vectors" for metric in undefined)):
+            if remark:
+                remarks.setdefault(remark, []).append(item["title"])
+    said = []
+    for remark, titles in remarks.items():
+        named = "every set" if len(titles) == len(sets) > 1 else ", ".join(titles)
+        mark = MARK if remark.startswith(MARK) else ""
+        said.append(f"{mark}{named}: {remark.removeprefix(MARK)}")
+    if scores.values["texts_in_fit"]:
+        said.append(f"{scores.values['texts_in_fit']:,} evaluation texts stand in the text that was fitted on")
+    leaked = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]
+    if leaked:
+        said.append(f"texts of {', '.join(leaked)} stand in the model's training data: see the column `{SEEN}`")
+    return said + [f"missing: {item}" for item in scores.suite.missing]
+
+
+def markdown(scores: Scores) -> str:
+    """Return a suite's page: the table, the parts, remarks, and how it was made."""
+    lines = [f"# {title(scores)}", "", scores.suite.title, "", *_markdown_table(columns(scores), rows(scores), 1)]
+    sets = scores.values["sets"].values()
+    parts = [(item["title"], name, part) for item in sets for name, part in item["parts"].items()]
+    if parts:
+        metrics = list(dict.fromkeys(metric for _, _, part in parts for metric in part))
+        body = [(*names, *(cell(part.get(each), scores.suite.decimals) for each in metrics)) for *names, part in parts]
+        lines += ["", "## Parts", "", *_markdown_table(("set", "part", *metrics), body, 2)]
+    versions = ", ".join(f"{name} {number}" for name, number in scores.values["versions"].items())
+    lines += ["", *(f"- {remark}" for remark in notes(scores)), f"- {scores.values['date']}; {versions}"]
+    return "\n".join(lines) + "\n"
+
+
+def cell(value: float | None, decimals: int = 2) -> str:
+    """Return a metric as it is printed; a whole number that is a count stays one, and None is empty."""
+    if value is None or isinstance(value, int):
+        return "" if value is None else str(value)
+    return f"{value:.{decimals}f}"
+
+
+def _markdown_table(names: Sequence[str], body: Sequence[Sequence[str]], left: int) -> list[str]:
+    """Return the lines of a Markdown table whose first `left` columns are set to the left."""
+    rules = ["---"] * left + ["--:"] * (len(names) - left)
+    cells = [[value.replace("|", "\\|") for value in row] for row in (names, *body)]
+    return [f"| {' | '.join(cells[0])} |", f"|{'|'.join(rules)}|", *(f"| {' | '.join(row)} |" for row in cells[1:])]
+
+
+def _with_mark(name: str, items: Sequence[Mapping[str, Any]]) -> str:
+    """Return a row's name, marked where one of its sets is not the papers' task."""
+    return f"{name} {MARK.strip()}" if any((item["note"] or "").startswith(MARK) for item in items) else name
 
 
 def results_folder(
@@ -29,181 +114,91 @@ def results_folder(
 ) -> Path:  # fmt: skip
     """Make and return the folder for results: `evaluation/` in the model's directory, below `runs/`, or `out`.
 
-    Another pooling, a whitening or a flow makes another encoder of a model: its scores get a folder of their own in
-    `evaluation/`. Results of other settings that are there already are kept; the new ones get a folder in it that is
-    named by all settings.
+    Results of other settings that are there already are kept; the new ones get a folder in it that is named by all
+    settings.
 
     Args:
         model: As the user named it.
         trained: Its directory, if it has one.
         out: What the user asked for.
-        parts: What makes it another encoder, for the folder's name.
+        parts: What makes it another encoder (a pooling, a map), for the name of a folder in `evaluation/`.
         suites: What is evaluated.
         settings: All that distinguishes scores, by the names that they have in the results.
 
     Raises:
-        InputError: The folder cannot be made, or not be written into.
+        InputError: The folder cannot be made or written into.
     """
-    own = trained is not None and Path(model).expanduser().is_dir()
-    beside = trained if own and trained is not None else Path("runs") / _folder_name(model)
+    beside = trained if trained and Path(model).expanduser().is_dir() else Path("runs") / _folder_name(model)
     folder = out or beside / "evaluation" / "-".join(map(_folder_name, parts))
     if out:
         settings = {"model": model, **settings}
-    for path in (folder / f"{suite}.json" for suite in suites):
-        before = _settings(path)
-        key = next((key for key in settings if before is not None and before.get(key) != settings[key]), None)
-        if before is not None and key is not None:
-            given = [f"{name.replace('_', '-')}-{value}" for name, value in settings.items() if value is not None]
-            folder /= "-".join(map(_folder_name, given))
-            note(f"{path} is kept ({key.replace('_', '-')}: {before.get(key)}, here {settings[key]}): see {folder}")
-            break
-    try:
+    if any(_other_settings(folder / f"{suite}.json", settings) for suite in suites):
+        given = [f"{name.replace('_', '-')}-{value}" for name, value in settings.items() if value is not None]
+        kept, folder = folder, folder / "-".join(map(_folder_name, given))
+        note(f"results of other settings in {kept} are kept: these go to {folder}")
+    with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"cannot make the folder {str(folder)!r} ({error.strerror}): give another with --out"
-        ) from None
-    if not os.access(folder, os.W_OK):
-        raise InputError(f"cannot write into {str(folder)!r}: give another folder with --out")
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        raise InputError(f"cannot write into the folder {str(folder)!r}: give another with --out")
     return folder
 
 
-def _settings(path: Path) -> dict[str, Any] | None:
-    """Return what results were made with; None without any, or if they are damaged."""
-    if not path.is_file():
-        return None
+def _other_settings(path: Path, settings: Mapping[str, object]) -> bool:
+    """Whether there are results that were made with other settings; damaged ones are nobody's."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        return {**values["settings"], "seed": values["seed"], "model": values["model"]["name"]}
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        note(f"{path} is damaged: it is written anew")
-        return None
+        before = {**values["settings"], "seed": values["seed"], "model": values["model"]["name"]}
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        return False
+    return any(before.get(key) != value for key, value in settings.items())
 
 
 def _folder_name(text: str) -> str:
     return re.sub(r"[^\w.-]+", "--", text).strip("-.")
 
 
-def payload(evaluation: Evaluation, scores: SuiteScores) -> dict[str, Any]:
-    """Return everything about one suite's evaluation as JSON values; rates and correlations x 100, unrounded."""
-    return {
-        "suite": scores.suite.name,
-        "title": scores.suite.title,
-        "complete": scores.complete,
-        "model": evaluation.encoder.card(),
-        "adaptation": evaluation.adaptation.card() if evaluation.adaptation else None,
-        "texts_in_fit": evaluation.shared,
-        "settings": dict(evaluation.settings),
-        "seed": evaluation.seed,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions(),
-        "machine": machine(),
-        "distinct_texts": scores.distinct_texts,
-        "seconds": {
-            # All suites' texts are encoded together: what is said is how many and how long.
-            "encode": round(evaluation.encode_seconds, 2),
-            "encoded_texts": evaluation.distinct_texts - evaluation.cached,
-            "cached_texts": evaluation.cached,
-            "score": round(scores.seconds, 2),
-        },
-        "average": {"sets": len(scores.counted), "of": scores.suite.expected, "figures": scores.averages},
-        "sets": {item.task.name: _set(item) for item in scores.sets},
-        "remarks": list(evaluation.remarks),
-        "missing": [
-            {"set": item.name, "title": item.title, "reason": item.reason, "where": item.where}
-            for item in scores.suite.missing
-        ],
-    }
-
-
-def write(directory: Path, evaluation: Evaluation, payloads: Sequence[Mapping[str, Any]]) -> list[Path]:
-    """Write every suite that has sets, and a summary of several; return the paths.
+def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
+    """Write every suite that has sets; return the paths.
 
     `<suite>.json`, `<suite>.md`, and `<suite>.items.npz` with the arrays `<set>/gold`, `<set>/predicted` and
-    `<set>/statistic` (see `task.Predictions`); `all.md` where there are several suites. Each is whole or absent.
+    `<set>/statistic` (see `task.Predictions`). Each is whole or absent.
+
+    Raises:
+        TwinviewsError: One of them cannot be written.
     """
-    pages: dict[str, str] = {}
-    items: dict[Path, SuiteScores] = {}
-    for scores, values in zip(evaluation.suites, payloads, strict=True):
-        if scores.sets:
-            pages[f"{scores.suite.name}.json"] = json.dumps(values, indent=2, ensure_ascii=False) + "\n"
-            pages[f"{scores.suite.name}.md"] = report.markdown(evaluation, scores, values)
-            items[directory / f"{scores.suite.name}.{ITEMS}"] = scores
-    if len(payloads) > 1:
-        pages["all.md"] = report.summary_page(evaluation, payloads[0])
-    written = [write_text(directory / name, text) for name, text in pages.items()]
-    return written + [path for path, scores in items.items() if _write_items(path, scores)]
+    written = []
+    for scores in evaluation:
+        name = scores.suite.name
+        if scores.suite.tasks:
+            written.append(write_json(directory / f"{name}.json", scores.values))
+            written.append(write_file(directory / f"{name}.md", markdown(scores).encode("utf-8")))
+        if scores.predictions:
+            written.append(write_file(directory / f"{name}.items.npz", _arrays(scores.predictions)))
+        elif scores.suite.tasks:
+            # Those of an earlier evaluation would be taken for this one's.
+            (directory / f"{name}.items.npz").unlink(missing_ok=True)
+    return written
 
 
-def machine() -> dict[str, Any]:
-    """Return what the evaluation ran on, and the most memory that this process has had, in MB (None if unknown)."""
-    try:
-        import resource
+def _arrays(predictions: Mapping[str, Predictions]) -> bytes:
+    import numpy as np
 
-        # Kilobytes on Linux, bytes on macOS.
-        unit = 1024**2 if platform.system() == "Darwin" else 1024
-        memory: float | None = round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit, 1)
-    except ImportError:  # Windows
-        memory = None
-    return {
-        "system": platform.platform(),
-        "processor": platform.processor() or platform.machine(),
-        "cpus": os.cpu_count(),
-        "peak_memory_mb": memory,
-    }
-
-
-def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that the metrics depend on."""
-    return {"python": platform.python_version()} | {name: package_version(name) for name in PACKAGES}
-
-
-def package_version(name: str) -> str:
-    """Return a package's version, or that it is not installed."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def _set(item: SetScores) -> dict[str, Any]:
-    task = item.task
-    return {
-        "title": task.title,
-        "size": task.size,
-        "source": task.source,
-        "files": dict(task.files),
-        "sha256": task.sha256(),
-        "note": task.note,
-        "counted": task.counted,
-        "figures": dict(item.result.metrics),
-        "parts": {name: dict(part) for name, part in item.result.parts.items()},
-        "seen_in_training": None if item.seen is None else {"texts": item.seen, "of": item.texts},
-    }
-
-
-def _write_items(path: Path, scores: SuiteScores) -> bool:
-    """Write what was predicted for every item; whether there is any."""
     arrays: dict[str, Any] = {}
-    for name, found in ((item.task.name, item.result.predictions) for item in scores.sets):
-        if found is not None:
-            arrays[f"{name}/gold"] = np.asarray(found.gold, dtype=np.float64)
-            arrays[f"{name}/predicted"] = np.asarray(found.predicted, dtype=np.float64)
-            arrays[f"{name}/statistic"] = np.array(found.statistic)
-    if arrays:
-        replace(path, lambda stream: np.savez(stream, allow_pickle=False, **arrays))
-    else:
-        # Those of an earlier evaluation would be taken for this one's.
-        path.unlink(missing_ok=True)
-    return bool(arrays)
+    for name, found in predictions.items():
+        arrays[f"{name}/gold"] = np.asarray(found.gold, dtype=np.float64)
+        arrays[f"{name}/predicted"] = np.asarray(found.predicted, dtype=np.float64)
+        arrays[f"{name}/statistic"] = np.array(found.statistic)
+    stream = BytesIO()
+    np.savez(stream, allow_pickle=False, **arrays)
+    return stream.getvalue()
 
 
-def write_text(path: Path, text: str) -> Path:
-    """Write a text as `replace` does; return its path."""
-    return replace(path, lambda stream: stream.write(text.encode("utf-8")))
+def write_json(path: Path, values: Mapping[str, Any]) -> Path:
+    """Write values as JSON as `write_file` does; return the path."""
+    return write_file(path, (json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode("utf-8"))
 
 
-def replace(path: Path, write_to: Callable[[IO[bytes]], object]) -> Path:
+def write_file(path: Path, content: bytes) -> Path:
     """Write a file beside its place, then put it there: a reader finds the old one or the new one, whole.
 
     Raises:
@@ -211,7 +206,7 @@ def replace(path: Path, write_to: Callable[[IO[bytes]], object]) -> Path:
     """
     try:
         with whole_file(path) as stream:
-            write_to(stream)
+            stream.write(content)
     except OSError as error:
         raise TwinviewsError(f"cannot write {path} ({error.strerror}): give another place with --out") from None
     return path

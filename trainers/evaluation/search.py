@@ -15,8 +15,6 @@ Similarity = Literal["cosine", "dot"]
 
 SCORES = 16 * 2**20
 """Similarities held at once: 64 MiB of float32."""
-MARGIN = 16
-"""How many rows beyond the k-th are looked at again in float64."""
 TIED = 1e-5
 """What float32 may get wrong in the product of two unit vectors, generously."""
 
@@ -27,13 +25,13 @@ def nearest(
 ) -> NDArray[np.int64]:  # fmt: skip
     """Return the rows of `keys` that are nearest to each query, best first; of equal ones the first comes first.
 
-    Every key is compared with every query. Float32 products choose candidates, float64 ones order them, so that two
-    equal rows tie exactly, wherever a matrix product would have rounded them apart.
+    Float32 products choose candidates, float64 ones order them, so that two equal rows tie exactly, wherever a matrix
+    product would have rounded them apart.
 
     Args:
         queries: Vectors (n, d).
         keys: Vectors (m, d).
-        k: How many, at most m.
+        k: How many.
         similarity: "cosine", or "dot" for the product with the key as it is; a zero vector has similarity 0.
         scores: How many similarities to hold at once, at least m; beside them there is a scaled copy of `keys`.
 
@@ -47,30 +45,22 @@ def nearest(
     # Scaled by the longest: `TIED` is meant for products of at most 1.
     keys = unit(keys) if similarity == "cosine" else _scaled(keys, 1 / max(float(norms(keys).max(initial=0.0)), 1e-30))
     found = np.empty((len(queries), k), np.int64)
-    if k == 0:
-        return found
-    wide = min(k + MARGIN, len(keys))
-    for start, block in score_blocks(queries, keys, scores=scores):
-        values, candidates = (part.cpu().numpy() for part in torch.topk(block, wide, dim=1))
-        rows = slice(start, start + len(candidates))
-        found[rows] = _ordered(_exact(queries[rows], keys, candidates), candidates, k)
-        unsure = (values[:, -1] >= values[:, k - 1] - TIED) if wide < len(keys) else np.zeros(len(values), bool)
-        for row in np.flatnonzero(unsure):
-            # More ties than the margin holds: look at every key that may be among the first k.
-            near = torch.nonzero(block[row] >= float(values[row, k - 1]) - TIED).cpu().numpy().reshape(1, -1)
-            found[start + row] = _ordered(_exact(queries[[start + row]], keys, near), near, k)[0]
+    for start, block in score_blocks(queries, keys, scores=scores) if k else ():
+        least = torch.topk(block, k, dim=1).values[:, -1:] - TIED
+        for row, near in enumerate((block >= least).cpu().numpy(), start):
+            candidates = np.flatnonzero(near)
+            # Summed row by row, not by a matrix product, whose rounding depends on where a row stands.
+            products = (keys[candidates].astype(np.float64) * queries[row]).sum(-1)
+            found[row] = candidates[np.argsort(-products, kind="stable")[:k]]
     return found
 
 
 def score_blocks(
     queries: NDArray[np.float32], keys: NDArray[np.float32], *, scores: int = SCORES
 ) -> Iterator[tuple[int, torch.Tensor]]:
-    """Yield the first row and the products (rows, m) of blocks of queries with all keys, on a GPU where there is one.
+    """Yield the first row and the products of blocks of queries (n, d) with all keys (m, d), on a GPU if there is one.
 
-    Args:
-        queries: Vectors (n, d).
-        keys: Vectors (m, d).
-        scores: How many products a block may have; it has one query at least.
+    A block (rows, m) has at most `scores` products, or one row.
     """
     import torch
 
@@ -84,7 +74,7 @@ def score_blocks(
 def unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the rows scaled to length 1 in float32; a zero row stays zero."""
     lengths = norms(matrix)
-    return _scaled(matrix, np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0))
+    return _scaled(matrix, np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)[:, None])
 
 
 def norms(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -95,23 +85,4 @@ def norms(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
 
 
 def _scaled(matrix: NDArray[np.float32], factors: NDArray[np.float64] | float) -> NDArray[np.float32]:
-    columns = np.broadcast_to(np.asarray(factors, np.float32), matrix.shape[:1])[:, None]
-    return np.asarray(np.ascontiguousarray(matrix, np.float32) * columns)
-
-
-def _exact(
-    queries: NDArray[np.float32], keys: NDArray[np.float32], candidates: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """Return the float64 products of each query with its candidates, the same for the same two rows."""
-    products = np.empty(candidates.shape)
-    step = max(1, 2**22 // (candidates.shape[0] * keys.shape[1]))
-    for start in range(0, candidates.shape[1], step):
-        part = candidates[:, start : start + step]
-        # Summed row by row, not by a matrix product, whose rounding depends on where a row stands.
-        products[:, start : start + step] = (keys[part].astype(np.float64) * queries[:, None]).sum(-1)
-    return products
-
-
-def _ordered(scores: NDArray[np.float64], candidates: NDArray[np.int64], k: int) -> NDArray[np.int64]:
-    order = np.lexsort((candidates, -scores), axis=1)[:, :k]
-    return np.take_along_axis(candidates, order, axis=1)
+    return np.ascontiguousarray(matrix, np.float32) * np.asarray(factors, np.float32)

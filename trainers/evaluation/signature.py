@@ -23,10 +23,9 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], met
         metrics: Names of the figures: for correlations, how subsets were joined, as in `all`.
     """
     parts = [_settings(stored, [name for name in sets if name in stored["sets"]]) for stored in evaluations]
-    merged = {key: "+".join(dict.fromkeys(each[key] for each in parts if each[key])) for key in parts[0]}
-    line = {"sets": "+".join(sets), "metric": "+".join(metrics), **merged}
-    if len(evaluations) > 1:
-        line["runs"] = str(len(evaluations))
+    line = {"sets": "+".join(sets), "metric": "+".join(metrics)}
+    line |= {key: "+".join(dict.fromkeys(each[key] for each in parts if each[key])) for key in parts[0]}
+    line["runs"] = str(len(parts)) if len(parts) > 1 else ""
     return "|".join([str(evaluations[0]["suite"]), *(f"{key}:{value}" for key, value in line.items() if value)])
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,48 +53,38 @@ class Result:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Task(ABC):
+class Task:
     """One evaluation set, read and checked, that can score the vectors of its texts.
 
     Attributes:
         name: A short name for files and JSON: `stsb`, `trec`.
         title: The name as papers print it.
         source: The folder or the Hub name that it was read from.
+        size: The number of items that are scored: pairs, test sentences, mentions.
+        texts: Every text to encode, repeated or not.
+        lines: The items as lines, the same in any layout of the files: what the checksum is of.
+        score: From vectors and a seed, which decides folds and draws where the protocol has any, to the metrics.
         files: The sha256 of each file that was read, or the Hub's `revision`.
         note: What a reader must know about this copy or protocol, remarks joined by "; ", perhaps after `MARK`.
         counted: Whether it is part of the suite's average.
+        dense: Whether it can only be scored with dense vectors.
     """
 
     name: str
     title: str
     source: str
+    size: int
+    texts: Sequence[str]
+    lines: Sequence[str]
+    score: Callable[[Vectors, int], Result]
     files: Mapping[str, str] = field(default_factory=dict)
     note: str | None = None
     counted: bool = True
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """The number of items that are scored: pairs, test sentences, mentions."""
-
-    @abstractmethod
-    def texts(self) -> Iterable[str]:
-        """Yield every text to encode, repeated or not."""
-
-    @abstractmethod
-    def lines(self) -> Iterable[str]:
-        """Yield the items as lines, the same in any layout of the files: what the checksum is of."""
-
-    @abstractmethod
-    def score(self, vectors: Vectors, seed: int) -> Result:
-        """Return the metrics. `seed` decides folds and draws where the protocol has any."""
+    dense: bool = False
 
     def sha256(self) -> str:
         """Return a checksum of the items themselves."""
-        digest = hashlib.sha256()
-        for line in self.lines():
-            digest.update(line.encode())
-        return digest.hexdigest()
+        return hashlib.sha256("".join(self.lines).encode()).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,23 +98,3 @@ class Missing:
 
     def __str__(self) -> str:
         return f"{self.title}: {self.reason}; to be had from {self.where}"
-
-
-class SuiteModule(Protocol):
-    """What the file of a suite, `trainers/evaluation/suites/<name>.py`, defines; its docstring's first line is help.
-
-    A suite whose metrics are not rates may have `DECIMALS = 3`, how many are printed.
-    """
-
-    __doc__: str | None
-    METRICS: tuple[str, ...]
-    """The names of the metrics, as its sets give them, in the order of the table's columns."""
-    COUNTED: int
-    """How many sets the suite's average is over when none is missing; 0 where no paper averages them."""
-
-    def find(self, data: str) -> tuple[Sequence[Task], Sequence[Missing]]:
-        """Read the suite's sets from a folder, or from the Hub where `data` is `hf:ORGANISATION`.
-
-        Raises:
-            InputError: A file is malformed, or a count is not the published one.
-        """

@@ -77,9 +77,8 @@ def score(
         pooling: Pool like this instead of what the model says.
         anew: Evaluate even if scores are stored.
     """
-    from pipelines.console import progress
     from trainers.embedding.model import load_model as load_encoder
-    from trainers.evaluation.record import payload, write
+    from trainers.evaluation.record import write
     from trainers.evaluation.suite import evaluate_suites
 
     encoder = load_encoder(model, pooling=cast(Any, pooling), precision=scoring.precision)
@@ -88,13 +87,10 @@ def score(
     if found is not None:
         return found
     settings = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision, "device": encoder.device}
-    evaluation = evaluate_suites(
-        encoder, [scoring.suite], trained=encoder.directory, settings=settings, progress=progress
-    )
-    values = payload(evaluation, evaluation.suites[0])
+    evaluation = evaluate_suites(encoder, [scoring.suite], trained=encoder.directory, settings=settings)
     directory.mkdir(parents=True, exist_ok=True)
-    write(directory, evaluation, [values])
-    return values
+    write(directory, evaluation)
+    return evaluation[0].values
 
 
 def _stored(path: Path, fingerprint: str | None, suite: Suite) -> dict[str, Any] | None:

@@ -53,22 +53,23 @@ def row(index: int) -> tuple[str, str, str]:
 def write_suite(root: Path) -> Path:
     """Write every set of the suite at its published size, in the layouts of the original distributions."""
     for benchmark in BENCHMARKS:
-        folder = root / benchmark.folders[0]
+        layout = benchmark.layouts[0]
+        folder = root / layout.folders[0]
         folder.mkdir(parents=True, exist_ok=True)
         for name, size in benchmark.sizes.items():
             rows = [row(index) for index in range(size)]
-            if benchmark.file is None:
+            if len(layout.files) == 2:
                 (folder / f"STS.gs.{name}.txt").write_text("".join(f"{gold}\n" for gold, _, _ in rows))
                 (folder / f"STS.input.{name}.txt").write_text("".join(f"{one}\t{two}\n" for _, one, two in rows))
             elif benchmark.name == "sickr":
                 lines = [f"{i}\t{one}\t{two}\t{gold}\tNEUTRAL\n" for i, (gold, one, two) in enumerate(rows)]
                 head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
-                (folder / benchmark.file).write_text(head + "".join(lines))
+                (folder / layout.files[0].format(name)).write_text(head + "".join(lines))
             else:
                 lines = [
                     f"main-news\tx\t2016\t{i:04}\t{gold}\t{one}\t{two}\n" for i, (gold, one, two) in enumerate(rows)
                 ]
-                (folder / benchmark.file).write_text("".join(lines))
+                (folder / layout.files[0].format(name)).write_text("".join(lines))
     return root
 
 

@@ -8,25 +8,23 @@ import numpy as np
 import pytest
 import yaml
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
 
 from pipelines.console import InputError
-from trainers.baselines.function import as_encoder
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation import report
-from trainers.evaluation.suite import Evaluation, SetScores, Suite, SuiteScores
+from trainers.evaluation import record
+from trainers.evaluation.suite import Suite, evaluate_suites
 from trainers.evaluation.suites import bli
 from trainers.evaluation.suites.bli import (
     METRICS,
     PAIRS,
     REPORTED,
-    LexiconPair,
+    Lexicon,
     centred,
     neighbourhood,
     procrustes,
     ranks,
+    score_lexicon,
 )
-from trainers.evaluation.task import Result
 
 CARD = Path(__file__).parents[3] / "data_cards" / "xling-eval.md"
 RNG = np.random.default_rng(5)
@@ -78,15 +76,6 @@ def test_csls_and_cosine_rank_as_plain_loops_do(sources: int, candidates: int) -
             assert rank == 1 + sum(score > best for score in scores)
 
 
-def test_csls_demotes_a_hub() -> None:
-    angles = np.radians([0, 10, 20, 30, 15.5, 32])
-    plane = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
-    sources, candidates = plane[:4], plane[4:]
-    by_csls, by_cosine = ranks(sources[2:], candidates, [[1], [1]], neighbourhood(candidates, sources))
-    assert by_cosine.tolist() == [2, 1]
-    assert by_csls.tolist() == [1, 1]
-
-
 def test_ranks_by_cosine_with_ties_and_several_translations() -> None:
     candidates = np.array([[1, 0], [2, 0], [0, 1], [-1, 0]], np.float32)
     queries = np.array([[3, 1]] * 7, np.float32)
@@ -95,20 +84,9 @@ def test_ranks_by_cosine_with_ties_and_several_translations() -> None:
         assert rank.tolist() == [1, 2, 3, 4, 3, 2, 1]
 
 
-def test_neighbourhood_is_the_mean_cosine_of_the_nearest() -> None:
-    x, y = normal(40, 6), normal(9, 6)
-    expected = [np.mean(sorted([cosine(one, two) for two in x])[-10:]) for one in y]
-    np.testing.assert_allclose(neighbourhood(y, x), expected, atol=1e-6)
-
-
-def lexicon(n: int = 60) -> tuple[LexiconPair, list[str], list[str]]:
+def lexicon(n: int = 60) -> tuple[Lexicon, list[str]]:
     one, two = [f"a{i}" for i in range(n)], [f"b{i}" for i in range(n)]
-    train = tuple((i, i) for i in range(40))
-    test = {i: (i,) for i in range(40, n)}
-    pair = LexiconPair(
-        name="p", title="P", source="here", source_words=tuple(one), target_words=tuple(two), train=train, test=test
-    )
-    return pair, one, two
+    return Lexicon(one, two, [(i, i) for i in range(40)], {i: (i,) for i in range(40, n)}), one + two
 
 
 def vectors(words: list[str], matrix: NDArray[np.float32]) -> Vectors:
@@ -116,11 +94,11 @@ def vectors(words: list[str], matrix: NDArray[np.float32]) -> Vectors:
 
 
 def test_rotated_vectors_are_linked_by_the_map_and_not_without_it() -> None:
-    pair, one, two = lexicon()
+    pair, words = lexicon()
     source = normal(60, 10)
     rotation, _ = np.linalg.qr(RNG.normal(size=(10, 10)))
     turned = (source @ rotation).astype(np.float32)
-    result = pair.score(vectors(one + two, np.concatenate([source, turned])), 0)
+    result = score_lexicon(pair, vectors(words, np.concatenate([source, turned])))
     assert tuple(result.metrics) == METRICS
     assert result.metrics["acc@1"] == result.metrics["MRR"] == result.metrics["cosine acc@1"] == 100
     unmapped = result.metrics["unmapped acc@1"]
@@ -131,19 +109,6 @@ def test_rotated_vectors_are_linked_by_the_map_and_not_without_it() -> None:
     assert result.parts["mapped, cosine"] == {"acc@1": 100, "MRR": 100, "candidates": 60}
     assert set(result.parts) == {"mapped, CSLS", "mapped, cosine", "unmapped, CSLS", "unmapped, cosine"}
     assert 100 * result.predictions.predicted.mean() == result.metrics["acc@1"]
-
-
-def test_a_multilingual_encoders_vectors_are_linked_unmapped() -> None:
-    pair, one, two = lexicon()
-    source = normal(60, 10)
-    result = pair.score(vectors(one + two, np.concatenate([source, source])), 0)
-    assert result.metrics["unmapped acc@1"] == 100
-
-
-def test_sparse_vectors_have_no_translations() -> None:
-    pair, one, two = lexicon()
-    sparse = Vectors({word: row for row, word in enumerate(one + two)}, csr_matrix(normal(120, 10)))
-    assert pair.score(sparse, 0).metrics == dict.fromkeys(METRICS)
 
 
 def write_pair(root: Path, pair: str, train: str = "of\tvon\nhouse\tHaus\n", test: str = "dog\tHund\n") -> None:
@@ -164,37 +129,22 @@ def test_pairs_are_read_lower_cased_and_the_reported_ones_counted(tmp_path: Path
     write_pair(tmp_path / "lexical" / "xling-eval", "en-fr")
     found, missing = bli.find(str(tmp_path))
     assert [(item.name, item.counted) for item in found] == [("bli-en-fr", True), ("bli-en-de", False)]
-    assert found[0].source_words == ("of", "house", "dog")
-    assert found[0].target_words == ("von", "haus", "hund")
-    assert (found[0].train, dict(found[0].test)) == (((0, 0), (1, 1)), {2: (2,)})
+    assert found[0].texts == ["of", "house", "dog", "von", "haus", "hund"]
+    assert found[0].lines[2:] == ["((0, 0), (1, 1))\n", "[(2, (2,))]\n"]
+    assert found[0].dense
     assert (found[0].note or "").startswith("* candidates are the words of the dictionaries alone")
-    assert [item.name for item in missing] == [*(f"bli-{pair}" for pair in REPORTED[1:]), "bli-others"]
+    assert [item.name for item in missing] == [f"bli-{pair}" for pair in REPORTED[1:]]
 
 
 @pytest.mark.usefixtures("few")
 def test_figures_among_the_dictionaries_words_are_marked_wherever_they_are_printed(tmp_path: Path) -> None:
     write_pair(tmp_path / "xling-eval", "en-fr")
     found, _ = bli.find(str(tmp_path))
-    suite = Suite("bli", "BLI", bli.METRICS, 1, tuple(found))
-    scores = SuiteScores(suite, (SetScores(found[0], Result({"acc@1": 50.0})),))
-    evaluation = Evaluation(as_encoder(lambda texts: [[1.0] for _ in texts]), (scores,), 3, 0.0, 1)
-    assert [row[0] for row in report.rows(scores)] == ["BLI en-fr *", "average of 1 *"]
-    assert report.summary_rows(evaluation)[0][4] == "acc@1 *"
-    assert report.notes(evaluation, scores)[0].startswith("* BLI en-fr: candidates are the words")
-
-
-@pytest.mark.usefixtures("few")
-def test_the_other_direction_of_a_reported_pair_is_read_but_not_averaged(tmp_path: Path) -> None:
-    write_pair(tmp_path / "xling-eval", "fr-en")
-    write_pair(tmp_path / "xling-eval", "de-en")
-    found, missing = bli.find(str(tmp_path))
-    assert [(item.name, item.counted) for item in found] == [("bli-fr-en", False), ("bli-de-en", False)]
-    assert "papers report en-fr: not averaged" in (found[0].note or "")
-    assert "not averaged" not in (found[1].note or "")
-    assert [item.name for item in missing] == [*(f"bli-{pair}" for pair in REPORTED), "bli-others"]
-    write_pair(tmp_path / "xling-eval", "en-fr")
-    found, _ = bli.find(str(tmp_path))
-    assert [(item.name, item.counted) for item in found] == [("bli-en-fr", True), ("bli-de-en", False)]
+    (scores,) = evaluate_suites(
+        lambda texts: [[len(text), 1.0] for text in texts], [Suite("bli", "BLI", bli.METRICS, 1, tuple(found))]
+    )
+    assert [row[0] for row in record.rows(scores)] == ["BLI en-fr *", "average of 1 *"]
+    assert record.notes(scores)[0].startswith("* BLI en-fr: candidates are the words")
 
 
 @pytest.mark.usefixtures("few")
@@ -203,19 +153,9 @@ def test_a_vocabulary_file_adds_candidates(tmp_path: Path) -> None:
     (tmp_path / "xling-eval" / "vocabulary").mkdir()
     (tmp_path / "xling-eval" / "vocabulary" / "fr.txt").write_text("Chat\nhund\n")
     ((found,), _) = bli.find(str(tmp_path))
-    assert found.target_words == ("von", "haus", "hund", "chat")
+    assert found.texts[3:] == ["von", "haus", "hund", "chat"]
     assert (found.note or "").startswith("candidates are the words of fr.txt and of the dictionaries")
     assert "vocabulary/fr.txt" in found.files
-
-
-@pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("content", ["", "chat 0.1 0.2\n"])
-def test_a_vocabulary_that_is_none_is_one_line(tmp_path: Path, content: str) -> None:
-    write_pair(tmp_path / "xling-eval", "en-fr")
-    (tmp_path / "xling-eval" / "vocabulary").mkdir()
-    (tmp_path / "xling-eval" / "vocabulary" / "fr.txt").write_text(content)
-    with pytest.raises(InputError, match=r"fr\.txt: expected a word a line"):
-        bli.find(str(tmp_path))
 
 
 def test_several_translations_are_one_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,7 +163,7 @@ def test_several_translations_are_one_word(tmp_path: Path, monkeypatch: pytest.M
     write_pair(tmp_path / "xling-eval", "ru-fr", "a\tb\n", "x\ty\nx\tz\nx\ty\n")
     ((found,), _) = bli.find(str(tmp_path))
     assert found.size == 1
-    assert dict(found.test) == {1: (1, 2)}
+    assert found.lines[3] == "[(1, (1, 2))]\n"
 
 
 @pytest.mark.parametrize(
@@ -237,11 +177,11 @@ def test_a_wrong_file_is_one_line(tmp_path: Path, test: str, message: str) -> No
 
 
 def test_without_data_the_reported_pairs_are_missing(tmp_path: Path) -> None:
-    found, missing = bli.find(str(tmp_path))
-    assert found == []
-    assert [item.name for item in missing] == [*(f"bli-{pair}" for pair in REPORTED), "bli-others"]
-    assert len(bli.find("hf:mteb")[1]) == bli.COUNTED == 6
-    assert len(PAIRS) == 28
+    for data in (str(tmp_path), "hf:mteb"):
+        found, missing = bli.find(data)
+        assert found == []
+        assert [item.name for item in missing] == [f"bli-{pair}" for pair in REPORTED]
+    assert (len(PAIRS), bli.COUNTED) == (28, 6)
 
 
 def test_the_card_has_the_sizes_that_the_code_checks() -> None:
@@ -256,5 +196,5 @@ def test_the_real_dictionaries_have_the_published_counts(research_data: Path) ->
     found, missing = bli.find(str(research_data))
     assert [item.name for item in found[:6]] == [f"bli-{pair}" for pair in REPORTED]
     assert [item.size for item in found[:4]] == [2000] * 4
-    assert all(len(item.train) == 5000 for item in found)
-    assert not [item for item in missing if item.name != "bli-others"]
+    assert len(found) == 13
+    assert missing == []

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -55,12 +52,6 @@ def test_a_model_with_an_mlm_head_pools_as_by_hand(tiny_mlm: Path, pooling: str)
     assert not np.allclose(vectors[short], vectors[long], atol=0.1)
 
 
-def test_half_precision_weights_are_computed_in_float32(tiny_mlm: Path) -> None:
-    import torch
-
-    assert {parameter.dtype for parameter in load_model(str(tiny_mlm)).model.parameters()} == {torch.float32}
-
-
 def test_bf16_is_close_to_fp32_but_is_not_it(tiny_mlm: Path, sentences: list[str]) -> None:
     one = load_model(str(tiny_mlm), pooling="mean").encode(sentences)
     two = load_model(str(tiny_mlm), pooling="mean", precision="bf16").encode(sentences)
@@ -74,13 +65,6 @@ def test_vectors_do_not_depend_on_the_batches(tiny_mlm: Path, sentences: list[st
     together = load_model(str(tiny_mlm), pooling=pooling).encode(sentences)  # type: ignore[arg-type]
     alone = load_model(str(tiny_mlm), pooling=pooling, batch_size=1).encode(sentences)  # type: ignore[arg-type]
     np.testing.assert_allclose(together, alone, atol=1e-5)
-
-
-def test_each_distinct_text_is_encoded_once(tiny_mlm: Path) -> None:
-    counted: list[int] = []
-    vectors = Vectors.encode(load_model(str(tiny_mlm)), ["a cat", "a dog", "a cat"], counted.append)
-    assert sum(counted) == len(vectors.matrix) == 2
-    assert np.array_equal(vectors.of(["a cat", "a cat"])[0], vectors.of(["a dog", "a cat"])[1])
 
 
 def test_a_sentence_transformers_directory_gives_its_own_vectors(
@@ -210,11 +194,6 @@ def test_a_run_that_was_trained_at_fewer_tokens_is_evaluated_at_as_many_as_are_a
         load_model(str(tmp_path / "run"), max_tokens=81)
 
 
-def test_the_checksum_of_the_weights_is_recorded(tiny_mlm: Path) -> None:
-    expected = hashlib.sha256((tiny_mlm / "model.safetensors").read_bytes()).hexdigest()
-    assert load_model(str(tiny_mlm)).weights == {"model.safetensors": expected}
-
-
 def test_a_plain_model_without_pooling_says_that_it_takes_means(
     tiny_mlm: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -248,67 +227,3 @@ def test_nan_is_an_error_and_no_score(tiny_mlm: Path) -> None:
         next(encoder.model.parameters()).fill_(float("nan"))
     with pytest.raises(TwinviewsError, match="gives NaN or infinity"):
         encoder.encode(["a cat"])
-
-
-@pytest.mark.parametrize("name", ["./nowhere", "/nowhere", "runs/nowhere", "a/b/c"])
-def test_a_mistyped_directory_is_not_looked_up_on_the_hub(name: str) -> None:
-    with pytest.raises(InputError, match=f"no model directory '{name}'"):
-        load_model(name)
-
-
-def test_directories_without_a_usable_model_are_refused(tiny_mlm: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no model"):
-        load_model(str(tmp_path))
-    copy = shutil.copytree(tiny_mlm, tmp_path / "copy")
-    (copy / "model.safetensors").write_bytes((tiny_mlm / "model.safetensors").read_bytes()[:100])
-    with pytest.raises(InputError, match="cannot load the encoder"):
-        load_model(str(copy))
-    (copy / "model.safetensors").unlink()
-    with pytest.raises(InputError, match=r"has neither \*\.safetensors nor pytorch_model\.bin"):
-        load_model(str(copy))
-
-
-def pickled(model: Path, folder: Path, **more: object) -> Path:
-    """Return a copy of a model with its weights, and whatever else, in a pickle."""
-    import torch
-    from safetensors.torch import load_file
-
-    shutil.copytree(model, folder)
-    torch.save({**load_file(folder / "model.safetensors"), **more}, folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-    return folder
-
-
-def test_a_directory_with_a_pickle_alone_gives_the_vectors_of_its_weights(tiny_mlm: Path, tmp_path: Path) -> None:
-    copy = pickled(tiny_mlm, tmp_path / "copy")
-    found, texts = load_model(str(copy)), ["a dog barks", "it rains"]
-    np.testing.assert_array_equal(found.encode(texts), load_model(str(tiny_mlm)).encode(texts))
-    assert found.weights == {"pytorch_model.bin": hashlib.sha256((copy / "pytorch_model.bin").read_bytes()).hexdigest()}
-    assert found.fingerprint() is not None
-
-
-class Exploit:
-    def __init__(self, mark: Path) -> None:
-        self.mark = mark
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Path.touch, (self.mark,)
-
-
-def test_a_pickle_of_more_than_weights_is_refused_and_runs_nothing(tiny_mlm: Path, tmp_path: Path) -> None:
-    copy = pickled(tiny_mlm, tmp_path / "copy", x=Exploit(tmp_path / "mark"))
-    with pytest.raises(InputError, match="cannot load the encoder") as caught:
-        load_model(str(copy))
-    assert "\n" not in str(caught.value)
-    assert not (tmp_path / "mark").exists()
-
-
-def test_a_broken_config_is_refused(tiny_mlm: Path, tmp_path: Path) -> None:
-    copy = shutil.copytree(tiny_mlm, tmp_path / "copy")
-    config = json.loads((copy / "config.json").read_text())
-    (copy / "config.json").write_text(json.dumps({**config, "model_type": "unheard-of"}))
-    with pytest.raises(InputError, match="cannot load the encoder"):
-        load_model(str(copy))
-    (copy / "config.json").write_text("{")
-    with pytest.raises(InputError, match="cannot load the encoder"):
-        load_model(str(copy))

@@ -10,12 +10,13 @@ import yaml
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.names import Dictionary
-from trainers.evaluation.pubtator import Mention
+from trainers.evaluation.concepts import Dictionary, Mention
 from trainers.evaluation.suites import linking
-from trainers.evaluation.suites.linking import CORPORA, METRICS, XL_BEL, LinkingSet
+from trainers.evaluation.suites.linking import CORPORA, NAMED_SETS, XL_BEL, score_mentions
+from trainers.evaluation.task import Result
 
 CARDS = Path(__file__).parents[3] / "data_cards"
+BY_NAME = {known.name: known for known in NAMED_SETS}
 
 
 def on_circle(degrees: dict[str, float], lengths: dict[str, float] | None = None) -> Vectors:
@@ -30,8 +31,8 @@ NAMES = {"n0": 0, "n1": 10, "n2": 20, "n3": 30, "n4": 40, "n5": 50, "n6": 60}
 DICTIONARY = Dictionary.of([(name, frozenset({name.upper()})) for name in NAMES] + [("n0", frozenset({"X"}))])
 
 
-def table(*mentions: Mention) -> LinkingSet:
-    return LinkingSet(name="table", title="Table", source="here", mentions=mentions, dictionary=DICTIONARY)
+def linked(vectors: Vectors, *mentions: Mention) -> Result:
+    return score_mentions(mentions, DICTIONARY, vectors)
 
 
 @pytest.mark.parametrize(
@@ -50,7 +51,7 @@ def table(*mentions: Mention) -> LinkingSet:
 def test_a_mention_is_right_if_any_of_its_ids_is_among_the_nearest_names(
     angle: float, ids: set[str], first: float, fifth: float
 ) -> None:
-    result = table(Mention(("m",), frozenset(ids))).score(on_circle({**NAMES, "m": angle}), 0)
+    result = linked(on_circle({**NAMES, "m": angle}), Mention(("m",), frozenset(ids)))
     assert result.metrics == {"acc@1": first, "acc@5": fifth}
     assert result.predictions is not None
     assert result.predictions.predicted.tolist() == [first / 100]
@@ -60,47 +61,32 @@ def test_a_mention_is_right_if_any_of_its_ids_is_among_the_nearest_names(
 def test_a_composite_mention_is_right_if_each_part_is() -> None:
     vectors = on_circle({**NAMES, "a": 1, "b": 31, "c": 58})
     ids = frozenset({"N0", "N3"})
-    both = table(Mention(("a", "b"), ids), Mention(("a", "c"), ids)).score(vectors, 0)
+    both = linked(vectors, Mention(("a", "b"), ids), Mention(("a", "c"), ids))
     assert both.metrics == {"acc@1": 50, "acc@5": 100}
-    assert table(Mention(("a", "c"), frozenset({"N0"}))).score(vectors, 0).metrics["acc@5"] == 0
+    assert linked(vectors, Mention(("a", "c"), frozenset({"N0"}))).metrics["acc@5"] == 0
 
 
 def test_the_first_of_two_equally_near_names_counts() -> None:
     vectors = on_circle({**NAMES, "m": 5})
-    assert table(Mention(("m",), frozenset({"N0"}))).score(vectors, 0).metrics["acc@1"] == 100
-    assert table(Mention(("m",), frozenset({"N1"}))).score(vectors, 0).metrics["acc@1"] == 0
+    assert linked(vectors, Mention(("m",), frozenset({"N0"}))).metrics["acc@1"] == 100
+    assert linked(vectors, Mention(("m",), frozenset({"N1"}))).metrics["acc@1"] == 0
 
 
 def test_parts_hold_the_dot_product_the_new_mentions_and_the_groups() -> None:
     vectors = on_circle({**NAMES, "m": 14}, {"n4": 3.0})
-    given = table(
+    result = linked(
+        vectors,
         Mention(("m",), frozenset({"N1"}), "de"),
         Mention(("n2",), frozenset({"N2"}), "fi"),
         Mention(("m",), frozenset({"N4"}), "fi"),
     )
-    result = given.score(vectors, 0)
     assert result.metrics == {"acc@1": pytest.approx(200 / 3), "acc@5": 100}
     assert result.parts["dot product"]["acc@1"] == pytest.approx(100 / 3)
     assert result.parts["not in the dictionary"] == {"acc@1": 50, "acc@5": 100}
     assert result.parts["de"] == {"acc@1": 100, "acc@5": 100}
     assert result.parts["fi"]["acc@1"] == 50
-    known = table(Mention(("n2",), frozenset({"N2"}))).score(vectors, 0)
+    known = linked(vectors, Mention(("n2",), frozenset({"N2"})))
     assert known.parts["not in the dictionary"] == {"acc@1": None, "acc@5": None}
-
-
-def test_sparse_vectors_are_not_linked() -> None:
-    from scipy.sparse import csr_matrix
-
-    dense = on_circle({**NAMES, "m": 1})
-    sparse = Vectors(dense.rows, csr_matrix(dense.matrix))
-    assert table(Mention(("m",), frozenset({"N0"}))).score(sparse, 0).metrics == dict.fromkeys(METRICS)
-
-
-def test_texts_and_checksum_are_of_names_and_mentions() -> None:
-    one, two = table(Mention(("a", "b"), frozenset({"N0"}))), table(Mention(("a",), frozenset({"N0"})))
-    assert list(one.texts()) == [*NAMES, "a", "b"]
-    assert one.sha256() != two.sha256()
-    assert one.sha256() == table(Mention(("a", "b"), frozenset({"N0"}))).sha256()
 
 
 def write_biosyn(folder: Path, files: int = 100, mentions: int = 960) -> None:
@@ -117,7 +103,8 @@ def test_biosyns_files_are_read_where_they_are(tmp_path: Path) -> None:
     assert [item.name for item in found] == ["ncbi-disease"]
     assert found[0].size == 960
     assert found[0].note is None
-    assert found[0].dictionary.names == ("cough", "wheeze")
+    assert found[0].lines[-2:] == ["cough\tD1\n", "wheeze\t7|D2\n"]
+    assert found[0].dense
     assert len(found[0].files) == 101
     assert {item.name for item in missing} == {
         "bc5cdr-disease", "bc5cdr-chemical", "ncbi-disease-chen", "xl-bel", "askapatient", "cometa",
@@ -132,8 +119,8 @@ def test_biosyns_files_are_read_where_they_are(tmp_path: Path) -> None:
         ("ncbi-disease", 100, 1000, "1000 mentions, expected 960"),
         ("ncbi-disease", 100, 959, "959 mentions, expected 960"),
         ("ncbi-disease", 100, 1, "1 mentions, expected 960"),
-        ("bc5cdr-disease", 500, 4299, "4299 mentions, expected 4300 to 4424"),
-        ("bc5cdr-chemical", 500, 5386, "5386 mentions, expected 5300 to 5385"),
+        ("bc5cdr-disease", 500, 4299, "4299 mentions, expected 4424"),
+        ("bc5cdr-chemical", 500, 5386, "5386 mentions, expected 5385"),
     ],
 )
 def test_a_wrong_count_names_both_numbers(tmp_path: Path, name: str, files: int, mentions: int, message: str) -> None:
@@ -164,39 +151,7 @@ def test_mentions_that_can_only_be_wrong_are_counted_in_the_note(tmp_path: Path)
     ]  # fmt: skip
 
 
-def test_ids_that_differ_by_their_capitals_are_pointed_at(tmp_path: Path) -> None:
-    write_own(tmp_path / "linking" / "trees", "P1||oak\np2||lime\n")
-    ((found,), _) = linking.find(str(tmp_path))
-    assert "(do only capitals differ? 'p2' in the mentions, 'P2' in the dictionary)" in (found.note or "")
-
-
-@pytest.mark.parametrize(
-    ("mentions", "message"),
-    [
-        (
-            "p1||oak\np2||lime\n",
-            "none of the 2 mentions has a concept of the dictionary, the first is p1 .do only capitals",
-        ),
-        (
-            "X1||oak\n",
-            "none of the 1 mentions has a concept of the dictionary, the first is X1: give both the same ids",
-        ),
-    ],
-)
-def test_a_set_of_which_nothing_can_be_right_is_refused(tmp_path: Path, mentions: str, message: str) -> None:
-    write_own(tmp_path / "linking" / "trees", mentions)
-    with pytest.raises(InputError, match=message):
-        linking.find(str(tmp_path))
-
-
-def test_a_dictionary_without_a_name_is_refused(tmp_path: Path) -> None:
-    write_cometa(tmp_path / "cometa")
-    (tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt").write_text("\n")
-    with pytest.raises(InputError, match="the dictionary of COMETA has no name"):
-        linking.find(str(tmp_path))
-
-
-MEDIC_LINES = "D1||Hearing Loss, Partial|Deafness\n" * 11915
+MEDIC_LINES = "D1||Hearing Loss, Partial|Deafness\n" * 2
 
 
 def write_corpus(folder: Path, test: int = 960) -> None:
@@ -216,8 +171,10 @@ def test_a_corpus_becomes_mentions_and_a_dictionary_with_the_mentions_of_train_a
     (tmp_path / "bel" / "dictionary" / "medic_06Jul2012.txt").write_text(MEDIC_LINES)
     ((found,), missing) = linking.find(str(tmp_path))
     assert found.size == 960
-    assert found.mentions[0] == Mention(("hearing loss",), frozenset({"D1"}))
-    assert found.dictionary.names == ("hearing loss partial", "deafness", "train word", "dev word")
+    assert found.lines[0] == "\thearing loss\tD1\n"
+    assert list(dict.fromkeys(found.texts)) == [
+        "hearing loss partial", "deafness", "train word", "dev word", "hearing loss",
+    ]  # fmt: skip
     assert found.note is not None
     assert "our rules" in found.note
     assert "ncbi-disease" not in {item.name for item in missing}
@@ -226,19 +183,9 @@ def test_a_corpus_becomes_mentions_and_a_dictionary_with_the_mentions_of_train_a
 def test_a_corpus_without_a_dictionary_is_missing_and_of_another_size_an_error(tmp_path: Path) -> None:
     write_corpus(tmp_path / "ncbi-disease", test=959)
     _, missing = linking.find(str(tmp_path))
-    assert "no dictionary medic_06Jul2012.txt" in next(item for item in missing if item.name == "ncbi-disease").reason
+    assert "no medic_06Jul2012.txt" in next(item for item in missing if item.name == "ncbi-disease").reason
     (tmp_path / "medic_06Jul2012.txt").write_text(MEDIC_LINES)
-    with pytest.raises(InputError, match=r"NCBItestset_corpus.txt: 959 annotations .*, expected 960"):
-        linking.find(str(tmp_path))
-
-
-@pytest.mark.parametrize(("medic", "spelling"), [(11914, 37), (11915, 36)])
-def test_a_dictionary_or_a_spelling_list_that_was_cut_is_an_error(tmp_path: Path, medic: int, spelling: int) -> None:
-    write_corpus(tmp_path / "ncbi-disease")
-    (tmp_path / "medic_06Jul2012.txt").write_text("D1||x\n" * medic)
-    (tmp_path / "ncbi-spell-check.txt").write_text("teh||the\n" * spelling)
-    found, expected = (11914, 11915) if medic < 11915 else (36, 37)
-    with pytest.raises(InputError, match=f"{found} lines, expected {expected}"):
+    with pytest.raises(InputError, match=r"NCBItestset_corpus.txt: 959 annotations, expected 960"):
         linking.find(str(tmp_path))
 
 
@@ -258,26 +205,22 @@ def test_xl_bel_is_one_set_with_a_part_per_language(tmp_path: Path, monkeypatch:
         (folder / f"{code}_1k_test_query.txt").write_text("".join(f"C{i}|C0||{code}{i}\n" for i in range(1000)))
     _, missing = linking.find(str(tmp_path))
     assert "umls_onto" in next(item for item in missing if item.name == "xl-bel").reason
-    monkeypatch.setattr(linking, "ONTOLOGY", ("names.txt", 3))
+    monkeypatch.setattr(linking, "NAMED_SETS", (BY_NAME["xl-bel"]._replace(dictionary="names.txt", names=3),))
     (folder / "names.txt").write_text("C0||zero\nC1||One\nC2||One\n")
     ((found,), _) = linking.find(str(tmp_path))
     assert found.size == 10000
-    assert found.dictionary.names == ("zero", "one")
-    assert {mention.group for mention in found.mentions} == set(XL_BEL)
+    assert found.texts[:3] == ["zero", "one", "de0"]
+    assert {line.split("\t")[0] for line in found.lines[:10000]} == set(XL_BEL)
     (folder / "th_1k_test_query.txt").write_text("C0||x\n")
     with pytest.raises(InputError, match=r"th_1k_test_query\.txt: 1 mentions, expected 1000"):
         linking.find(str(tmp_path))
 
 
-def write_cometa(folder: Path) -> None:
-    split = folder / "splits" / "stratified_general"
+def test_cometa_and_askapatient_are_read_as_sapbert_has_them(tmp_path: Path) -> None:
+    split = tmp_path / "cometa" / "splits" / "stratified_general"
     split.mkdir(parents=True)
     (split / "test.csv").write_text("ID\tTerm\tGeneral SNOMED ID\n" + "0\tachy\t1\n" * 4350)
-    (folder / "COMETA_id_sf_dictionary.txt").write_text("1||Ache\n")
-
-
-def test_cometa_and_askapatient_are_read_as_sapbert_has_them(tmp_path: Path) -> None:
-    write_cometa(tmp_path / "cometa")
+    (tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt").write_text("1||Ache\n")
     folder = tmp_path / "askapatient"
     folder.mkdir()
     (folder / "AskAPatient.dict.txt").write_text("7||insomnia\n")
@@ -285,31 +228,29 @@ def test_cometa_and_askapatient_are_read_as_sapbert_has_them(tmp_path: Path) -> 
         (folder / f"AskAPatient.fold-{fold}.test.preprocessed_query.txt").write_text("7||no sleep\n")
     found, _ = linking.find(str(tmp_path))
     assert {item.name: item.size for item in found} == {"askapatient": 10, "cometa": 4350}
-    assert {mention.group for mention in found[0].mentions} == {f"fold {fold}" for fold in range(10)}
-    (folder / "AskAPatient.fold-3.test.preprocessed_query.txt").write_text("\n")
-    with pytest.raises(InputError, match=r"fold-3\.test\.preprocessed_query\.txt holds no mention"):
+    assert found[0].lines[3] == "fold 3\tno sleep\t7\n"
+    (tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt").write_text("\n")
+    with pytest.raises(InputError, match="4350 mentions and 0 names with ids of COMETA"):
         linking.find(str(tmp_path))
 
 
 def test_names_and_mentions_of_ones_own_are_a_set(tmp_path: Path) -> None:
     folder = tmp_path / "linking" / "plants"
-    folder.mkdir(parents=True)
-    (tmp_path / "linking" / "notes").mkdir()
-    (folder / "dictionary.txt").write_text("P1||Oak\nP2||Lime\nP3||lime\n")
-    with pytest.raises(InputError, match=r"dictionary.txt \(id\|\|name\) and mentions.txt \(id\|\|mention\) are both"):
-        linking.find(str(tmp_path))
-    (folder / "mentions.txt").write_text("P3||Lime tree\n")
+    write_own(folder, "P3||Lime tree\n", "P1||Oak\nP2||Lime\nP3||lime\n")
     ((found,), _) = linking.find(str(tmp_path))
-    assert (found.name, found.size, found.dictionary.names) == ("plants", 1, ("oak", "lime"))
+    assert (found.name, found.size, found.texts) == ("plants", 1, ["oak", "lime", "lime tree"])
     (folder / "mentions.txt").write_text("")
     with pytest.raises(InputError, match="0 mentions and 2 names"):
+        linking.find(str(tmp_path))
+    (folder / "mentions.txt").unlink()
+    with pytest.raises(InputError, match=r"dictionary.txt \(id\|\|name\) and mentions.txt \(id\|\|mention\) are both"):
         linking.find(str(tmp_path))
 
 
 def test_nothing_of_it_is_on_the_hub() -> None:
     found, missing = linking.find("hf:mteb")
     assert found == []
-    assert {"ncbi-disease", "bc5cdr-disease", "bc5cdr-chemical", "xl-bel", "cometa"} == {item.name for item in missing}
+    assert {known.name for known in (*CORPORA, *NAMED_SETS)} == {item.name for item in missing}
 
 
 def test_the_cards_have_the_sizes_that_the_code_checks() -> None:
@@ -321,19 +262,17 @@ def test_the_cards_have_the_sizes_that_the_code_checks() -> None:
     assert cards["ncbi-disease"][0]["rows"] == ncbi.mentions
     assert cards["bc5cdr"][0]["rows"] == disease.mentions + chemical.mentions
     assert cards["bc5cdr"][0]["subsets"] == {"disease": disease.mentions, "chemical": chemical.mentions}
-    assert cards["xl-bel"][0]["rows"] == linking.XL_BEL_QUERIES * len(XL_BEL)
-    assert cards["ncbi-disease-chen"][0]["rows"] == linking.CHEN[1]
-    assert cards["cometa"][0]["rows"] == linking.COMETA[2]
+    assert cards["xl-bel"][0]["rows"] == (BY_NAME["xl-bel"].size or 0) * len(XL_BEL)
+    assert cards["ncbi-disease-chen"][0]["rows"] == BY_NAME["ncbi-disease-chen"].size
+    assert cards["cometa"][0]["rows"] == BY_NAME["cometa"].size
     for corpus in CORPORA:
-        text = cards[
-            corpus.name.replace("-disease", "").replace("-chemical", "") if "bc5" in corpus.name else corpus.name
-        ][1]
-        assert all(name in text for name in [*corpus.files, *corpus.vocabularies])
+        text = cards["bc5cdr" if corpus.name.startswith("bc5") else corpus.name][1]
+        assert all(name in text for name in [*corpus.files, linking.MEDIC])
 
 
 def test_the_real_files_have_the_published_counts(research_data: Path) -> None:
     found, missing = linking.find(str(research_data))
-    sizes = {item.name: (item.size, len(item.dictionary.names)) for item in found}
+    sizes = {item.name: (item.size, len(item.lines) - item.size) for item in found}
     assert sizes["ncbi-disease"] == (960, 73026)
     assert sizes["bc5cdr-disease"][0] == 4424 - 61
     assert sizes["ncbi-disease-chen"] == (960, 65046)

@@ -8,14 +8,19 @@ from pathlib import Path
 import pytest
 
 from pipelines.console import InputError
-from trainers.evaluation.names import Dictionary, lower, read_cometa, read_concepts, read_ctd, read_names, read_queries
-from trainers.evaluation.pubtator import (
+from trainers.evaluation.concepts import (
     Annotation,
+    Dictionary,
     Document,
     Mention,
     abbreviations,
     bare,
     concepts,
+    lower,
+    read_cells,
+    read_cometa,
+    read_concepts,
+    read_names,
     read_pubtator,
     resolved,
     written_out,
@@ -72,23 +77,6 @@ def test_a_name_without_an_id_or_the_like_is_one_line(tmp_path: Path, line: str)
     (tmp_path / "bad.txt").write_text(f"D0||good\n{line}\n")
     with pytest.raises(InputError, match=r"line 2: expected id\|\|name, got"):
         list(read_names(tmp_path / "bad.txt", bare))
-
-
-def test_a_broken_gzip_file_is_one_line(tmp_path: Path) -> None:
-    (tmp_path / "x.txt.gz").write_bytes(b"no gzip")
-    with pytest.raises(InputError, match="no whole gzip file"):
-        list(read_names(tmp_path / "x.txt.gz", bare))
-
-
-def test_ctd_tables_give_name_and_synonyms(tmp_path: Path) -> None:
-    path = tmp_path / "CTD_diseases.tsv"
-    path.write_text("# DiseaseName\nAsthma, Nasal\tMESH:D1\tOMIM:7|DO:8\td\tp\tt\tpt\tWheeze|Cough\tslim\n")
-    ids = frozenset({"D1", "7", "DO:8"})
-    assert list(read_ctd(path, bare, alternatives=True)) == [("asthma nasal", ids), ("wheeze", ids), ("cough", ids)]
-    assert next(iter(read_ctd(path, bare, alternatives=False)))[1] == {"D1"}
-    path.write_text("a\tb\n")
-    with pytest.raises(InputError, match="2 columns, expected at least 8"):
-        list(read_ctd(path, bare, alternatives=False))
 
 
 @pytest.mark.parametrize(
@@ -151,39 +139,29 @@ def test_pubtator_files_give_texts_annotations_and_no_relations(tmp_path: Path) 
     )
     first, second = read_pubtator(path)
     assert first.text == "Title |t| here Abstract."
-    assert first.annotations == (Annotation("Title", "Disease", "D1"), Annotation("Ti|tle", "Disease", "D1|D2", "a|b"))
-    assert second == Document("Second ", ())
+    assert first.annotations == [Annotation("Title", "Disease", "D1"), Annotation("Ti|tle", "Disease", "D1|D2", "a|b")]
+    assert second == Document("Second ", [])
     path.write_text("1|t|x\nwhat is this\n")
     with pytest.raises(InputError, match="line 2: expected PubTator's format"):
         read_pubtator(path)
 
 
 def test_concept_files_part_composite_mentions_and_leave_out_those_without_a_concept(tmp_path: Path) -> None:
-    (tmp_path / "2.concept").write_text("2||0|1||Disease||cough||-1\n2||0|1||Disease||Wheeze||D1\n")
-    (tmp_path / "1.concept").write_text("1||0|1||CompositeMention||breast cancer|colon cancer||D1|D2\n\n")
-    mentions, paths = read_concepts(tmp_path)
-    assert [path.name for path in paths] == ["1.concept", "2.concept"]
-    assert mentions == [
-        Mention(("breast cancer", "colon cancer"), frozenset({"D1", "D2"})),
-        Mention(("wheeze",), frozenset({"D1"})),
-    ]
-    (tmp_path / "3.concept").write_text("a||b\n")
-    with pytest.raises(InputError, match=r"3\.concept line 1: 2 fields"):
-        read_concepts(tmp_path)
+    path = tmp_path / "1.concept"
+    path.write_text("1||0|1||CompositeMention||breast cancer|Colon cancer||D1|D2\n\n2||0|1||Disease||cough||-1\n")
+    assert list(read_concepts(path)) == [Mention(("breast cancer", "colon cancer"), frozenset({"D1", "D2"}))]
+    path.write_text("a||b\n")
+    with pytest.raises(InputError, match=r"1\.concept line 1: expected pmid"):
+        list(read_concepts(path))
 
 
-def test_query_lists_and_cometa_tables(tmp_path: Path) -> None:
+def test_query_lists_and_tables(tmp_path: Path) -> None:
     path = tmp_path / "q.txt"
-    path.write_text("C1|C2||Magnezyum (Mg2+)\n", encoding="utf-8")
-    assert read_queries(path, lower, "tr") == [Mention(("magnezyum (mg2+)",), frozenset({"C1", "C2"}), "tr")]
-    path.write_text("C1||\n")
-    with pytest.raises(InputError, match=r"line 1: expected id\|\|mention"):
-        read_queries(path, lower)
+    path.write_text("C1|C2||Magnezyum|(Mg2+)\n", encoding="utf-8")
+    assert list(read_names(path, synonyms=False)) == [("magnezyum|(mg2+)", {"C1", "C2"})]
     path.write_text('ID\tTerm\tGeneral SNOMED ID\n0\t"Sore ""throat"\t123\n')
-    assert read_cometa(path, lower) == [Mention(('sore "throat',), frozenset({"123"}))]
-    path.write_text("ID\tTerm\n0\tx\n")
-    with pytest.raises(InputError, match="has no column General SNOMED ID: its first line is 'ID,Term'"):
-        read_cometa(path, lower)
-    path.write_text("ID\tTerm\tGeneral SNOMED ID\n0\tx\t\n")
-    with pytest.raises(InputError, match="line 2: expected a term and its id, got 'x' and ''"):
-        read_cometa(path, lower)
+    assert list(read_cometa(path)) == [('sore "throat', {"123"})]
+    path.write_text("D1\tName\n")
+    assert list(read_cells(path, name=1, ids=0)) == [("Name", {"D1"})]
+    with pytest.raises(InputError, match="line 1: expected 3 columns"):
+        list(read_cells(path, name=2, ids=0))

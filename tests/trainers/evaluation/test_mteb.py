@@ -12,17 +12,12 @@ import pytest
 import typer
 
 from pipelines.console import call
-from trainers.baselines.function import as_encoder
 from trainers.embedding.model import load_model
 from trainers.evaluation.cli import evaluate
 from trainers.evaluation.discovery import load_suite
 from trainers.evaluation.mteb import TASKS, model_meta
 
 has_mteb = pytest.mark.skipif(importlib.util.find_spec("mteb") is None, reason="needs the extra eval")
-
-
-def letters(texts: list[str]) -> list[list[float]]:
-    return [[text.count(letter) for letter in "adt"] for text in texts]
 
 
 @pytest.fixture
@@ -108,7 +103,7 @@ def test_mteb_takes_a_directory_as_a_model_and_gives_its_score(
 
 
 def test_a_models_card_names_what_is_known(tiny_mlm: Path) -> None:
-    card = model_meta(load_model(str(tiny_mlm), pooling="mean"))
+    card = model_meta(load_model(str(tiny_mlm), pooling="mean").card())
     assert card["name"] == "no_model_name/tiny"
     assert (card["embed_dim"], card["max_tokens"], card["framework"]) == (16, 32, ["PyTorch"])
-    assert model_meta(as_encoder(letters))["revision"] == "no_revision_available"
+    assert model_meta({"name": "mine:letters"})["revision"] == "no_revision_available"

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from trainers.evaluation.search import MARGIN, nearest, norms, score_blocks, unit
+from trainers.evaluation.search import nearest, norms, score_blocks
 
 
 def by_hand(queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: str) -> list[list[int]]:
@@ -52,14 +52,6 @@ def test_equal_rows_tie_exactly_wherever_they_stand() -> None:
     assert nearest(queries, keys, 5, scores=5000).tolist() == expected.tolist()
 
 
-def test_more_ties_than_the_margin_are_settled_by_order() -> None:
-    keys = np.ones((4 * MARGIN, 3), np.float32)
-    keys[-1] = [1, 1, 0.5]
-    assert nearest(np.ones((2, 3), np.float32), keys, 5).tolist() == [[0, 1, 2, 3, 4]] * 2
-    queries = np.array([[1, 1, 0.5]], np.float32)
-    assert nearest(queries, keys, 5).tolist() == [[4 * MARGIN - 1, 0, 1, 2, 3]]
-
-
 def test_a_zero_query_takes_the_first_keys_and_few_keys_are_all_found() -> None:
     keys = np.random.default_rng(1).normal(size=(50, 4)).astype(np.float32)
     assert nearest(np.zeros((1, 4), np.float32), keys, 3).tolist() == [[0, 1, 2]]
@@ -77,11 +69,6 @@ def test_a_block_holds_no_more_scores_than_asked_for_and_blocks_cover_all_querie
     assert all(len(block) == 1 for _, block in score_blocks(queries, keys, scores=1))
     joined = np.concatenate([block.cpu().numpy() for _, block in blocks])
     np.testing.assert_allclose(joined, queries @ keys.T, atol=1e-5)
-
-
-def test_unit_rows_have_length_one_and_a_zero_row_stays() -> None:
-    matrix = np.array([[3, 4], [0, 0]], np.float32)
-    np.testing.assert_allclose(unit(matrix), [[0.6, 0.8], [0, 0]], atol=1e-7)
 
 
 @pytest.mark.gpu

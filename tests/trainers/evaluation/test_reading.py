@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ import typer
 
 from pipelines.console import InputError, call
 from trainers.evaluation.cli import evaluate
-from trainers.evaluation.names import lower, read_cometa
+from trainers.evaluation.concepts import read_cometa
 from trainers.evaluation.reading import columns, csv_rows, file_lines
 from trainers.evaluation.suites.afs import read_afs
 from trainers.evaluation.suites.lexical import read_multi_simlex
@@ -21,14 +20,6 @@ from trainers.evaluation.suites.sts_multilingual import read_translated
 AFS = "regression_label,sentence_1,sentence_2\n"
 COMETA = "Term\tGeneral SNOMED ID\n"
 BROKEN = {"behind a quote": '"a"b', "unclosed": '"a'}
-
-
-@pytest.fixture
-def limit() -> Iterator[int]:
-    """A limit on the length of a cell, as another library may have left it."""
-    before = csv.field_size_limit(1000)
-    yield 1000
-    csv.field_size_limit(before)
 
 
 def write(path: Path, text: str) -> Path:
@@ -41,11 +32,7 @@ def test_a_line_end_between_quotes_is_kept_and_rows_have_the_lines_they_begin_in
     assert csv_rows(path) == [
         (1, ["two\nlines", "1"]), (3, ["odd\u2028end", "2"]), (4, ["three\nmore\nlines", "3"]), (7, ["last", "4"]),
     ]  # fmt: skip
-
-
-def test_an_error_behind_a_line_end_between_quotes_names_the_true_line(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.csv", '"one\ntwo",b,1\nc,d\n')
-    with pytest.raises(InputError, match="line 3: expected two sentences and their grade"):
+    with pytest.raises(InputError, match="line 1: expected two sentences and their grade"):
         list(read_translated("", path))
 
 
@@ -53,18 +40,10 @@ def test_columns_are_picked_by_name_in_the_order_asked_for(tmp_path: Path) -> No
     path = write(tmp_path / "x.tsv", 'b\ta\tc\n1\t"x\ty"\t3\n')
     rows = csv_rows(path, delimiter="\t")
     assert list(columns(path, rows, ("a", "b"))) == [(2, ["x\ty", "1"])]
-    with pytest.raises(InputError, match="has no column d: its first line is 'b,a,c'"):
+    with pytest.raises(InputError, match="line 1: expected the columns a, d, got 'b,a,c'"):
         list(columns(path, rows, ("a", "d")))
-    with pytest.raises(InputError, match="has no column a"):
+    with pytest.raises(InputError, match="expected the columns a"):
         list(columns(path, csv_rows(write(tmp_path / "empty.csv", "")), ("a",)))
-
-
-@pytest.mark.parametrize("length", [100_000, 200_000])
-def test_a_long_cell_is_read_whatever_limit_was_set_before(tmp_path: Path, limit: int, length: int) -> None:
-    assert length > limit
-    path = write(tmp_path / "x.csv", f"{'a' * length},b,1\nc,d,2\n")
-    first, second = read_translated("", path)
-    assert (len(first.first), second.first) == (length, "c")
 
 
 def read_words(path: Path) -> object:
@@ -78,7 +57,7 @@ def read_words(path: Path) -> object:
         (lambda path: list(read_translated("", path)), "a,b,1\n{},d,2\ne,f,3\n"),
         (lambda path: list(read_afs("", path)), AFS + "{},a,b\n1,c,d\n"),
         (read_words, "ID,ENG 1,ENG 2\n1,{},b\n2,c,d\n"),
-        (lambda path: read_cometa(path, lower), COMETA + "{}\t1\nb\t2\n"),
+        (lambda path: list(read_cometa(path)), COMETA + "{}\t1\nb\t2\n"),
     ],
     ids=["translated", "afs", "multi-simlex", "cometa"],
 )
@@ -94,32 +73,21 @@ def test_a_damaged_gzip_file_is_refused(tmp_path: Path, place: int) -> None:
     raw = bytearray(gzip.compress("".join(f"{number * 7919 % 997} words\n" for number in range(500)).encode()))
     raw[place] ^= 0xFF
     (tmp_path / "x.txt.gz").write_bytes(raw)
-    with pytest.raises(InputError, match=r"x\.txt\.gz is no whole gzip file"):
+    with pytest.raises(InputError, match=r"x\.txt\.gz is damaged"):
         file_lines(tmp_path / "x.txt.gz")
 
 
-def test_what_is_no_utf8_is_refused_or_read_byte_by_byte(tmp_path: Path) -> None:
+def test_what_is_not_utf8_is_refused_or_read_byte_by_byte(tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_bytes(b"caf\xe9\n")
     assert file_lines(tmp_path / "x.txt", bytewise=True) == ["caf\u00e9"]
-    with pytest.raises(InputError, match=r"no UTF-8 \(byte 3\)"):
+    with pytest.raises(InputError, match=r"not UTF-8 \(byte 3\)"):
         file_lines(tmp_path / "x.txt")
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        (AFS + '1,"a,b\n2,c,d\n', "line 2: broken quotes"),
-        (AFS + "1,a,b\n", "1 graded pairs, expected 2000"),
-    ],
-)
-def test_a_user_sees_one_line_and_exit_code_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, message: str
-) -> None:
+def test_a_user_sees_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "afs").mkdir()
-    write(tmp_path / "afs" / "ArgPairs_GC.csv", text)
+    write(tmp_path / "afs" / "ArgPairs_GC.csv", AFS + '1,"a,b\n2,c,d\n')
     app = typer.Typer()
     app.command()(evaluate)
     assert call(app, ["starter", "--suite", "afs", "--data", str(tmp_path)]) == 2
-    shown = capsys.readouterr().err
-    assert message in shown.replace("\n", " ")
-    assert "Traceback" not in shown
+    assert "line 2: broken quotes" in capsys.readouterr().err.splitlines()[-1]

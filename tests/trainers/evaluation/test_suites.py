@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shutil
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -17,16 +18,15 @@ from pipelines.console import InputError, call
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation import suites
 from trainers.evaluation.cli import evaluate
-from trainers.evaluation.discovery import expanded, suite_names, summary
-from trainers.evaluation.report import rows
-from trainers.evaluation.suite import SetScores, Suite, SuiteScores, evaluate_suites, find_suites
-from trainers.evaluation.task import SEED, Missing, Predictions, Result
+from trainers.evaluation.discovery import expanded, suite_names
+from trainers.evaluation.record import rows, write
+from trainers.evaluation.suite import Suite, evaluate_suites, find_suites
+from trainers.evaluation.task import SEED, Predictions, Result, Task
 
 SUITE = '''"""The lengths of lines: how many are even."""
 
 from pathlib import Path
-import numpy as np
-from tests.trainers.evaluation.test_suites import Lengths
+from tests.trainers.evaluation.test_suites import lengths
 from trainers.evaluation.task import Missing
 
 METRICS = ("even",)
@@ -35,44 +35,34 @@ COUNTED = 2
 def find(data):
     paths = [Path(data) / name for name in ("one.txt", "two.txt")]
     return (
-        [Lengths(path.stem, tuple(path.read_text().split("\\n"))) for path in paths if path.exists()],
+        [lengths(path.stem, *path.read_text().split("\\n")) for path in paths if path.exists()],
         [Missing(path.stem, path.stem, f"no {path.name}", "nowhere") for path in paths if not path.exists()],
     )
 '''
 
 
-@dataclass(frozen=True)
-class Lengths:
-    """A set whose figure is the share of texts whose vector's first number is even."""
+def lengths(name: str, *texts: str, counted: bool = True, dense: bool = False, even: float | None = 0.0) -> Task:
+    """Return a set whose figure is the share of texts whose vector's first number is even, unless that is None."""
 
-    name: str
-    lines: tuple[str, ...]
-    source: str = "here"
-    note: str | None = None
-    counted: bool = True
-    files: dict[str, str] = field(default_factory=dict)
+    def score(vectors: Vectors, seed: int) -> Result:
+        if even is None:
+            return Result({"even": None, "other": 1.0})
+        found = (np.asarray(vectors.of(texts))[:, 0] % 2 == 0).astype(np.float64)
+        predictions = Predictions("mean", np.ones_like(found), found)
+        return Result({"even": 100 * found.mean(), "seed": float(seed)}, predictions)
 
-    @property
-    def title(self) -> str:
-        return self.name.upper()
-
-    @property
-    def size(self) -> int:
-        return len(self.lines)
-
-    def texts(self) -> Iterable[str]:
-        return iter(self.lines)
-
-    def sha256(self) -> str:
-        return "0" * 64
-
-    def score(self, vectors: Vectors, seed: int) -> Result:
-        even = (np.asarray(vectors.of(self.lines))[:, 0] % 2 == 0).astype(np.float64)
-        return Result({"even": 100 * even.mean(), "seed": float(seed)}, Predictions("mean", np.ones_like(even), even))
+    return Task(
+        name=name, title=name.upper(), source="here", size=len(texts), texts=texts, lines=texts, score=score,
+        counted=counted, dense=dense,
+    )  # fmt: skip
 
 
-def suite(name: str, *tasks: Lengths, expected: int = 0, missing: tuple[Missing, ...] = ()) -> Suite:
-    return Suite(name, "lengths", ("even", "seed"), expected, tasks, missing)
+def suite(name: str, *tasks: Task, expected: int = 0, decimals: int = 2) -> Suite:
+    return Suite(name, "lengths", ("even", "seed"), expected, tasks, decimals=decimals)
+
+
+def encoded(texts: list[str]) -> list[list[float]]:
+    return [[float(len(text))] for text in texts]
 
 
 @pytest.fixture
@@ -97,11 +87,11 @@ def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "line-lengths"
 
 
-def test_a_suite_is_known_by_its_file_and_described_without_importing_it(another: str, tmp_path: Path) -> None:
+def test_a_suite_is_known_by_its_file_and_described_by_its_docstring(another: str, tmp_path: Path) -> None:
     assert another in suite_names()
-    (tmp_path / "more" / "broken.py").write_text('"""A line.\n\nMore."""\nraise SystemExit(3)\n')
-    assert summary("broken") == "A line."
-    assert summary(another) == "The lengths of lines: how many are even."
+    (tmp_path / "one.txt").write_text("a cat")
+    (found,) = find_suites([another], str(tmp_path))
+    assert found.title == "The lengths of lines: how many are even."
 
 
 def test_all_means_every_suite_but_the_smoke_test_each_once() -> None:
@@ -116,43 +106,42 @@ def test_all_means_every_suite_but_the_smoke_test_each_once() -> None:
 def test_a_text_that_several_suites_share_is_encoded_once() -> None:
     seen: list[str] = []
 
-    def lengths(texts: list[str]) -> list[list[float]]:
+    def remembered(texts: list[str]) -> list[list[float]]:
         seen.extend(texts)
-        return [[len(text)] for text in texts]
+        return encoded(texts)
 
-    one, two = Lengths("one", ("a", "bb", "ccc")), Lengths("two", ("bb", "dddd", "a"))
-    done: dict[str, list[int]] = {"texts": [], "sets": []}
-
-    @contextmanager
-    def progress(description: str, total: int | None, *, unit: str) -> Iterator[Callable[[int], None]]:
-        yield done[unit].append
-        assert sum(done[unit]) == total
-
-    found = evaluate_suites(lengths, [suite("x", one), suite("y", two, one)], seed=5, progress=progress)
+    one, two = lengths("one", "a", "bb", "ccc"), lengths("two", "bb", "dddd", "a")
+    found = evaluate_suites(remembered, [suite("x", one), suite("y", two, one)], seed=5)
     assert sorted(seen) == ["a", "bb", "ccc", "dddd"]
-    assert found.distinct_texts == 4
-    assert [scores.distinct_texts for scores in found.suites] == [3, 4]
-    assert (sum(done["texts"]), sum(done["sets"])) == (4, 3)
-    figures = [item.result.metrics for scores in found.suites for item in scores.sets]
+    assert [scores.values["distinct_texts"] for scores in found] == [3, 4]
+    assert found[0].values["seconds"]["encoded_texts"] == 4
+    figures = [item["figures"] for scores in found for item in scores.values["sets"].values()]
     assert [item["even"] for item in figures] == pytest.approx([100 / 3, 200 / 3, 100 / 3])
     assert {item["seed"] for item in figures} == {5.0}
 
 
 def test_an_average_is_over_the_counted_sets_and_undefined_with_one_of_them() -> None:
-    class Nothing(Lengths):
-        def score(self, vectors: Vectors, seed: int) -> Result:
-            return Result({"even": None, "other": 1.0})
+    sets = [lengths("one", "a"), lengths("two", "bb"), lengths("three", "bb", counted=False)]
+    (scores,) = evaluate_suites(encoded, [suite("x", *sets, expected=3)])
+    assert scores.values["average"] == {"sets": 2, "of": 3, "figures": {"even": 50.0, "seed": SEED}}
+    assert not scores.values["complete"]
+    sets.append(lengths("nothing", "a", even=None))
+    (scores,) = evaluate_suites(encoded, [suite("x", *sets, expected=3)])
+    assert scores.values["average"]["figures"] == {"even": None}
+    assert scores.values["complete"]
+    (scores,) = evaluate_suites(encoded, [suite("x", *sets)])
+    assert scores.values["average"]["figures"] == {}
 
-    sets = [Lengths("one", ("a",)), Lengths("two", ("bb",)), Lengths("three", ("bb",), counted=False)]
-    (scores,) = evaluate_suites(lambda texts: [[len(text)] for text in texts], [suite("x", *sets, expected=3)]).suites
-    assert scores.averages == {"even": 50.0, "seed": SEED}
-    assert not scores.complete
-    sets.append(Nothing("nothing", ("a",)))
-    (scores,) = evaluate_suites(lambda texts: [[len(text)] for text in texts], [suite("x", *sets, expected=3)]).suites
-    assert scores.averages == {"even": None}
-    assert scores.complete
-    (scores,) = evaluate_suites(lambda texts: [[len(text)] for text in texts], [suite("x", *sets)]).suites
-    assert scores.averages == {}
+
+def test_sparse_vectors_leave_what_needs_dense_ones_undefined() -> None:
+    from trainers.baselines.tfidf import Tfidf
+
+    sets = lengths("one", "cat", "dog", dense=True), lengths("two", "cat", even=None)
+    (scores,) = evaluate_suites(Tfidf(), [suite("x", *sets)])
+    assert [each["figures"] for each in scores.values["sets"].values()] == [
+        {"even": None, "seed": None}, {"even": None, "other": 1.0},
+    ]  # fmt: skip
+    assert list(scores.predictions) == []
 
 
 def test_of_several_suites_those_that_are_not_there_are_listed(
@@ -168,14 +157,11 @@ def test_of_several_suites_those_that_are_not_there_are_listed(
     assert "average (INCOMPLETE: 1 of 2 sets)" in out
     assert f"{another}: missing: one: no one.txt; to be had from nowhere" in err
     assert err.count("sts: missing: ") == 8
-    assert "all suites: " in out
     folder = model / "evaluation" / "cls"
     assert sorted(path.name for path in folder.iterdir()) == [
-        "all.md", f"{another}.items.npz", f"{another}.json", f"{another}.md",
+        f"{another}.items.npz", f"{another}.json", f"{another}.md",
     ]  # fmt: skip
-    page = (folder / "all.md").read_text()
-    assert "| sts | 0 | 8 | 0 |" in page
-    assert "| average (INCOMPLETE: 1 of 2 sets) | 2 |" in page
+    assert "| average (INCOMPLETE: 1 of 2 sets) | 2 |" in (folder / f"{another}.md").read_text()
 
 
 def test_two_suites_print_two_tables_and_one_json_object(
@@ -188,7 +174,7 @@ def test_two_suites_print_two_tables_and_one_json_object(
     assert call(app, arguments) == 0
     out, _ = capsys.readouterr()
     titles = [line for line in out.splitlines() if "pooling cls" in line]
-    assert [line.split(":")[0] for line in titles] == [another, "sts", "all suites"]
+    assert [line.split(":")[0] for line in titles] == [another, "sts"]
     assert "average of 2" in out
     assert call(app, [*arguments, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)["suites"]
@@ -211,21 +197,9 @@ def test_a_dry_run_lists_what_is_found_and_missing_of_every_suite(
     assert "dry run: 2 distinct texts would be encoded with no/model" in err
 
 
-def test_data_is_not_ignored_in_silence(app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(app, [str(model), "--suite", "sample", "--data", "nowhere", "--pooling", "cls"]) == 0
-    assert "the suite sample is bundled: nothing is read from nowhere" in capsys.readouterr().err
-
-
 def test_items_of_an_earlier_evaluation_do_not_stay_beside_another(tmp_path: Path) -> None:
-    from trainers.evaluation.record import payload, write
-
-    class Bare(Lengths):
-        def score(self, vectors: Vectors, seed: int) -> Result:
-            return Result({"even": 1.0})
-
-    for task, left in ((Lengths("one", ("a",)), True), (Bare("one", ("a",)), False)):
-        found = evaluate_suites(lambda texts: [[len(text)] for text in texts], [suite("x", task)])
-        write(tmp_path, found, [payload(found, found.suites[0])])
+    for even, left in ((0.0, True), (None, False)):
+        write(tmp_path, evaluate_suites(encoded, [suite("x", lengths("one", "a", even=even))]))
         assert (tmp_path / "x.items.npz").exists() == left
 
 
@@ -269,11 +243,6 @@ def test_a_second_evaluation_takes_the_vectors_of_the_first(
 
 
 def test_the_bars_of_a_terminal_follow_each_other(tiny_mlm: Path, tmp_path: Path) -> None:
-    import os
-    import pty
-    import subprocess
-    import sys
-
     script = (
         "import typer; from pipelines.console import run; from trainers.evaluation.cli import evaluate; "
         "app = typer.Typer(); app.command()(evaluate); run(app)"
@@ -299,9 +268,8 @@ def test_the_bars_of_a_terminal_follow_each_other(tiny_mlm: Path, tmp_path: Path
     assert b"scoring" in shown
 
 
-@pytest.mark.parametrize(("decimals", "printed"), [(2, "0.12"), (3, "0.123")])
+@pytest.mark.parametrize(("decimals", "printed"), [(2, "33.33"), (3, "33.333")])
 def test_a_suite_says_how_many_decimals_its_figures_have(decimals: int, printed: str) -> None:
-    task = Lengths("one", ("a", "bb"))
-    suite = Suite("lengths", "Lengths.", ("even",), 0, (task,), decimals=decimals)
-    (row,) = rows(SuiteScores(suite, (SetScores(task, Result({"even": 0.12345})),)))
-    assert str(row[2]) == printed
+    (scores,) = evaluate_suites(encoded, [suite("x", lengths("one", "a", "bb", "ccc"), decimals=decimals)])
+    ((_, _, even, _),) = rows(scores)
+    assert even == printed

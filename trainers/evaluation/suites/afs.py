@@ -3,41 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from pipelines.console import InputError
-from trainers.evaluation.pairs import Benchmark, Pair, Pairs, checked_pair, read_all
+from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, read_all
 from trainers.evaluation.reading import columns, csv_rows, tsv_rows
-from trainers.evaluation.task import Missing
 
 METRICS = ("all", "pearson", "mean", "pearson-mean")
 COUNTED = 3
-SIMILAR = {"DTORCD": "0", "NS": "0", "SS": "1", "HS": "1"}
+SIMILAR = {"DTORCD": 0, "NS": 0, "SS": 1, "HS": 1}
 """UKP ASPECT's labels as Reimers et al. 2019 join them: another topic or no similarity, some or high similarity."""
+# Typographic marks that were written in one encoding and read in another, as debate texts often have them.
+MANGLED = {
+    "\x89\xdb\xcf": "\u201c", "\x89\xdb\x9d": "\u201d", "\x89\xdb\xaa": "\u2019", "\x89\xdb\xd2": "\u2013",
+    "\x89\xdb\xd3": "\u2014", "\x89\xdb_": "\u2026", "\x89\xdb\xa2": "\u2022",
+}  # fmt: skip
 
 
 def read_afs(subset: str, path: Path) -> Iterator[Pair]:
     """Argument Facet Similarity: CSV, columns by the names in the header line; pairs without a grade are left out."""
     names = ("sentence_1", "sentence_2", "regression_label")
-    for number, (*texts, grade) in columns(path, csv_rows(path, mangled=True), names):
+    for number, (*texts, grade) in columns(path, csv_rows(path, repairs=MANGLED), names):
         if grade.strip():
-            yield checked_pair(path, number, texts, grade)
+            yield checked_pair(f"{path} line {number}", texts, grade)
 
 
 def read_aspect(subset: str, path: Path) -> Iterator[Pair]:
     """UKP ASPECT: topic, two sentences, label, separated by tabs, under a header; the pairs of one topic, `SIMILAR`."""
     for number, (topic, *texts, label) in columns(path, tsv_rows(path), ("topic", "sentence_1", "sentence_2", "label")):
-        if topic != subset:
-            continue
-        if label not in SIMILAR:
-            raise InputError(f"{path} line {number}: the label {label!r} is none of {', '.join(SIMILAR)}")
-        yield checked_pair(path, number, texts, SIMILAR[label])
+        if topic == subset:
+            yield checked_pair(f"{path} line {number}", texts, label, SIMILAR)
 
 
 def _topic(name: str, code: str) -> Benchmark:
+    layout = Layout(("afs", "AFS", "downstream/AFS"), (f"ArgPairs_{code}.csv",), read_afs)
     return Benchmark(
-        f"afs-{name.replace(' ', '-')}", f"AFS {name}", {name: 2000}, ("afs", "AFS", "downstream/AFS"),
-        "https://nlds.soe.ucsc.edu/node/44", read_afs, f"ArgPairs_{code}.csv", exact=False,
+        f"afs-{name.replace(' ', '-')}", f"AFS {name}", {name: 2000}, "https://nlds.soe.ucsc.edu/node/44", (layout,),
+        exact=False,
     )  # fmt: skip
 
 
@@ -54,13 +56,11 @@ ASPECT = Benchmark(
         "Social networks": 124, "Solar energy": 124, "Stem cell research": 127, "Tissue engineering": 130,
         "Virtual reality": 130, "Wind power": 127,
     },
-    ("afs", "UKP_ASPECT", "ukp-aspect"), "https://tudatalib.ulb.tu-darmstadt.de/handle/tudatalib/1998", read_aspect,
-    "UKP_ASPECT.tsv", counted=False,
+    "https://tudatalib.ulb.tu-darmstadt.de/handle/tudatalib/1998",
+    (Layout(("afs", "UKP_ASPECT", "ukp-aspect"), ("UKP_ASPECT.tsv",), read_aspect),), counted=False,
     note="labels as 0 (DTORCD, NS) and 1 (SS, HS), as Reimers et al. 2019 join them; `mean` is over 28 topics",
 )  # fmt: skip
 BENCHMARKS = (*AFS, ASPECT)
 
-
-def find(data: str) -> tuple[list[Pairs], list[Missing]]:
-    """Read the sets from a folder; raises InputError for a malformed file or a wrong count."""
-    return read_all(BENCHMARKS, data)
+find = partial(read_all, BENCHMARKS)
+"""Reads the sets from a folder or the Hub; raises as `read_all`."""

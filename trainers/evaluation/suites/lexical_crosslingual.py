@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 from trainers.evaluation.pairs import METRICS as METRICS
-from trainers.evaluation.pairs import Benchmark, Pair, Pairs, read_all
-from trainers.evaluation.suites.lexical import read_multi_simlex
-from trainers.evaluation.task import Missing
+from trainers.evaluation.pairs import Benchmark, Pair, read_all
+from trainers.evaluation.suites.lexical import MULTI_SIMLEX, read_multi_simlex
 
 AGREE = 1.2
 """How far two languages' grades of a pair may be apart for it to be crossed: a fifth of the scale."""
@@ -44,15 +44,12 @@ def read_crossed(languages: str, scores: Path, words: Path) -> Iterator[Pair]:
 
 BENCHMARKS = tuple(
     Benchmark(
-        f"multisimlex-{languages.lower()}", f"Multi-SimLex {languages}", {languages: pairs},
-        ("multi-simlex", "Multi-SimLex"), "https://multisimlex.com", read_crossed, "scores.csv", ("translation.csv",),
-        note=NOTE,
+        f"multisimlex-{languages.lower()}", f"Multi-SimLex {languages}", {languages: pairs}, "https://multisimlex.com",
+        (MULTI_SIMLEX._replace(read=read_crossed),), note=NOTE,
     )
     for languages, pairs in SIZES.items()
 )  # fmt: skip
 COUNTED = len(BENCHMARKS)
 
-
-def find(data: str) -> tuple[list[Pairs], list[Missing]]:
-    """Read the sets from a folder; raises InputError for a malformed file or a wrong count."""
-    return read_all(BENCHMARKS, data)
+find = partial(read_all, BENCHMARKS)
+"""Reads the sets from a folder or the Hub; raises as `read_all`."""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
-from pipelines.console import InputError
 from trainers.evaluation.pairs import METRICS as METRICS
-from trainers.evaluation.pairs import Benchmark, Pair, Pairs, checked_pair, read_all
-from trainers.evaluation.reading import columns, file_lines, tsv_rows
-from trainers.evaluation.task import Missing
+from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair, column_reader, read_all
+from trainers.evaluation.reading import check_count, file_lines, tsv_rows
 
 SENTEVAL = "https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar"
 SEMEVAL = "http://ixa2.si.ehu.es/stswiki/images"
@@ -21,39 +20,39 @@ def read_gold(subset: str, texts: Path, gold: Path, *, rest: bool = False) -> It
     With `rest`, the texts may go on after the last grade.
     """
     pairs, grades = file_lines(texts), file_lines(gold)
-    if len(pairs) < len(grades) or (len(pairs) > len(grades) and not rest):
-        raise InputError(f"{texts} has {len(pairs)} lines, {gold.name} has {len(grades)}: get the original files again")
+    if not (rest and len(pairs) > len(grades)):
+        check_count(texts, len(pairs), len(grades), f"lines as in {gold.name}")
     for number, (pair, grade) in enumerate(zip(pairs, grades, strict=False), 1):
         if grade.strip():
-            yield checked_pair(texts, number, pair.split("\t")[:2], grade)
+            yield checked_pair(f"{texts} line {number}", pair.split("\t")[:2], grade)
 
 
 def read_stsb(subset: str, path: Path) -> Iterator[Pair]:
     """STS-B: genre, file, year, id, score, two sentences, sometimes their sources; quotes are ordinary characters."""
     for number, fields in tsv_rows(path):
-        yield checked_pair(path, number, fields[5:7], fields[4] if len(fields) > 4 else "")
-
-
-def read_sick(subset: str, path: Path) -> Iterator[Pair]:
-    """SICK: columns by the names in the header line."""
-    for number, (*texts, grade) in columns(path, tsv_rows(path), ("sentence_A", "sentence_B", "relatedness_score")):
-        yield checked_pair(path, number, texts, grade)
+        yield checked_pair(f"{path} line {number}", fields[5:7], "".join(fields[4:5]))
 
 
 def _year(year: int, original: str, archive: str, sizes: dict[str, int]) -> Benchmark:
+    # The original archive of 2016 has the year in its file names.
+    files = ("STS*.input.{}.txt", "STS*.gs.{}.txt")
     return Benchmark(
-        f"sts{year}", f"STS{year}", sizes, (f"STS{year}-en-test", original), f"{SENTEVAL} or {SEMEVAL}/{archive}",
-        read_gold, hub=(f"sts{year}-sts", "test"), cased=True,
+        f"sts{year}", f"STS{year}", sizes, f"{SENTEVAL} or {SEMEVAL}/{archive}",
+        (Layout((f"STS{year}-en-test", original), files, read_gold),), HubCopy(f"sts{year}-sts", "test"), cased=True,
     )  # fmt: skip
 
 
 def _stsb(name: str, title: str, split: str, hub_split: str, size: int, *, counted: bool) -> Benchmark:
+    layout = Layout(("stsbenchmark", "STSBenchmark", "STS-B"), ("sts-{}.csv",), read_stsb)
     return Benchmark(
-        name, title, {split: size}, ("stsbenchmark", "STSBenchmark", "STS-B"), f"{SEMEVAL}/4/48/Stsbenchmark.tar.gz",
-        read_stsb, f"sts-{split}.csv", hub=("stsbenchmark-sts", hub_split), counted=counted,
+        name, title, {split: size}, f"{SEMEVAL}/4/48/Stsbenchmark.tar.gz", (layout,),
+        HubCopy("stsbenchmark-sts", hub_split), counted=counted,
     )  # fmt: skip
 
 
+SICK = Layout(
+    ("SICK",), ("SICK_test_annotated.txt",), column_reader("sentence_A", "sentence_B", "relatedness_score")
+)  # fmt: skip
 STSB = _stsb("stsb", "STS-B", "test", "test", 1379, counted=True)
 STSB_TRAIN = _stsb("stsb-train", "STS-B train", "train", "train", 5749, counted=False)
 BENCHMARKS: tuple[Benchmark, ...] = (
@@ -78,15 +77,13 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     STSB,
     # The Hub's copy joins train, trial and test, without a column that tells them apart: it is another test.
     Benchmark(
-        "sickr", "SICK-R", {"test": 4927}, ("SICK",),
-        "http://alt.qcri.org/semeval2014/task1/data/uploads/sick_test_annotated.zip", read_sick,
-        "SICK_test_annotated.txt", hub=("sickr-sts", "test"), hub_rows=9927,
+        "sickr", "SICK-R", {"test": 4927},
+        "http://alt.qcri.org/semeval2014/task1/data/uploads/sick_test_annotated.zip", (SICK,),
+        HubCopy("sickr-sts", "test", pairs=9927),
     ),
     _stsb("stsb-dev", "STS-B dev", "dev", "validation", 1500, counted=False),
 )  # fmt: skip
 COUNTED = sum(benchmark.counted for benchmark in BENCHMARKS)
 
-
-def find(data: str) -> tuple[list[Pairs], list[Missing]]:
-    """Read the sets from a folder or the Hub; raises InputError for a malformed file or a wrong count."""
-    return read_all(BENCHMARKS, data)
+find = partial(read_all, BENCHMARKS)
+"""Reads the sets from a folder or the Hub; raises as `read_all`."""

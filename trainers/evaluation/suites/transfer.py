@@ -5,18 +5,22 @@ Conneau & Kiela 2018; the classification tables of Zhang et al. 2020 (IS-BERT) a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
-from trainers.evaluation.labelled import Corpus, File, HubCopy, Labelled, Part, read_corpus, words
+from trainers.evaluation import regression
+from trainers.evaluation.reading import bad_line, check_count, file_lines, find_files
 from trainers.evaluation.suites.sts import SENTEVAL
-from trainers.evaluation.task import Missing, Predictions, Result, Task
+from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
+from trainers.files import file_sha256
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from trainers.embedding.vectors import Matrix, Vectors
 
@@ -34,144 +38,143 @@ PROTOCOLS = {
 DIFFERS = "scikit-learn's as in SentEval with usepytorch off; papers also use its classifier trained by Adam"
 
 
-def read_class(file: File, line: str) -> Labelled:
-    """A text a line; the file is of one class."""
-    return Labelled(words(line), file.label)
+class Labelled(NamedTuple):
+    """A text, or two, and the number of its class; words have one space between them, and some texts have none."""
+
+    first: str
+    label: int
+    second: str | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        """What is encoded: a full stop where there are no words, as in SentEval's examples."""
+        return [self.first or ".", *([self.second] if self.second is not None else [])]
 
 
-def read_trec(file: File, line: str) -> Labelled:
+Parts: TypeAlias = Mapping[str, Sequence[Labelled]]
+"""A set's items, in the order of its files, by part: `all`, or `train`, perhaps `dev`, and `test`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Corpus:
+    """What is known of a set before it is read.
+
+    `files` have their part and their number of items, after `header` lines that are none; `read` makes an item of the
+    number of a file and one of its lines, which should be what `line` says, and raises ValueError for another one.
+    """
+
+    name: str
+    title: str
+    folders: tuple[str, ...]
+    files: Mapping[str, tuple[str, int]]
+    read: Callable[[int, str], Labelled]
+    line: str
+    header: int = 0
+    bytewise: bool = False
+
+
+def words(text: str) -> str:
+    """Return the words of a text with one space between them: SentEval gives its encoders lists of words."""
+    return " ".join(text.split())
+
+
+def read_class(file: int, line: str) -> Labelled:
+    """A text a line; the first file is of class 1, the second of class 0."""
+    return Labelled(words(line), 1 - file)
+
+
+def read_trec(file: int, line: str) -> Labelled:
     """A question after its type and finer type."""
     kind, rest = line.split(":", 1)
     _finer, question = rest.split(" ", 1)
     return Labelled(words(question), QUESTION_TYPES.index(kind))
 
 
-def read_mrpc(file: File, line: str) -> Labelled:
+def read_mrpc(file: int, line: str) -> Labelled:
     """Whether two sentences are paraphrases, their ids and they themselves, separated by tabs."""
     quality, _one, _two, first, second = line.split("\t")
     return Labelled(words(first), ("0", "1").index(quality), words(second))
 
 
-def read_sst2(file: File, line: str) -> Labelled:
+def read_sst2(file: int, line: str) -> Labelled:
     """A text, a tab, and 0 or 1."""
     text, label = line.split("\t")
     return Labelled(words(text), ("0", "1").index(label.strip()))
 
 
-_WHERE = f"{SENTEVAL} or SentEval's get_transfer_data.bash"
-
-
-def _classes(name: str, one: str, items: int, zero: str, others: int, hub: HubCopy | None = None) -> Corpus:
-    files = (File(one, items, "all", 1), File(zero, others, "all", 0))
-    return Corpus(
-        name.lower(), name, (name,), files, read_class, "sentence", _WHERE, bytewise=True, hub=hub
-    )  # fmt: skip
+def _classes(name: str, sizes: Mapping[str, int]) -> Corpus:
+    files = {file: ("all", size) for file, size in sizes.items()}
+    return Corpus(name.lower(), name, (name,), files, read_class, "a sentence", bytewise=True)
 
 
 CORPORA = (
-    _classes(
-        "MR", "rt-polarity.pos", 5331, "rt-polarity.neg", 5331,
-        HubCopy(
-            "cornell-movie-review-data", "rotten_tomatoes", (("all", "train"), ("all", "validation"), ("all", "test"))
-        ),
-    ),
-    _classes("CR", "custrev.pos", 2407, "custrev.neg", 1368),
+    _classes("MR", {"rt-polarity.pos": 5331, "rt-polarity.neg": 5331}),
+    _classes("CR", {"custrev.pos": 2407, "custrev.neg": 1368}),
     # SentEval calls the objective sentences the positive ones.
-    _classes(
-        "SUBJ", "subj.objective", 5000, "subj.subjective", 5000,
-        HubCopy("SetFit", "subj", (("all", "train"), ("all", "test"))),
-    ),
-    _classes("MPQA", "mpqa.pos", 3312, "mpqa.neg", 7294),
+    _classes("SUBJ", {"subj.objective": 5000, "subj.subjective": 5000}),
+    _classes("MPQA", {"mpqa.pos": 3312, "mpqa.neg": 7294}),
     Corpus(
         "sst2", "SST-2", ("SST/binary", "sst/binary", "SST2"),
-        (
-            File("sentiment-train", 67349, "train"), File("sentiment-dev", 872, "dev"),
-            File("sentiment-test", 1821, "test"),
-        ),
-        read_sst2, "sentence and a label of 0 or 1, a tab between them", _WHERE,
+        {"sentiment-train": ("train", 67349), "sentiment-dev": ("dev", 872), "sentiment-test": ("test", 1821)},
+        read_sst2, "a sentence and a label of 0 or 1, a tab between them",
     ),
     Corpus(
-        "trec", "TREC", ("TREC",), (File("train_5500.label", 5452, "train"), File("TREC_10.label", 500, "test")),
-        read_trec, "TYPE:type and a question", _WHERE, len(QUESTION_TYPES), bytewise=True,
-        hub=HubCopy("SetFit", "TREC-QC", (("train", "train"), ("test", "test")), label="label_coarse"),
+        "trec", "TREC", ("TREC",), {"train_5500.label": ("train", 5452), "TREC_10.label": ("test", 500)},
+        read_trec, "TYPE:type and a question", bytewise=True,
     ),
     Corpus(
         "mrpc", "MRPC", ("MRPC",),
-        (File("msr_paraphrase_train.txt", 4076, "train"), File("msr_paraphrase_test.txt", 1725, "test")),
-        read_mrpc, "row of quality (0 or 1), two numbers and two sentences", _WHERE, header=1,
-        hub=HubCopy(
-            "SetFit", "mrpc", (("train", "train"), ("train", "validation"), ("test", "test")), ("text1", "text2")
-        ),
+        {"msr_paraphrase_train.txt": ("train", 4076), "msr_paraphrase_test.txt": ("test", 1725)},
+        read_mrpc, "quality (0 or 1), two numbers and two sentences", header=1,
     ),
 )  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class LabelledSet(Task):
-    """A set's items by part, in the order of its files."""
+def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
+    """Return the accuracy, and F1 of a set of pairs, x 100.
 
-    parts: Mapping[Part, tuple[Labelled, ...]]
+    The outcomes stand in the order of the files. `seed` shuffles the folds; SentEval's own is 1111. Where every item
+    is held out once, the accuracy is that of all items, of which SentEval's mean over the folds differs only as far
+    as these are of unequal size; `parts` of the result has each fold, with the strength that was chosen for it.
 
-    @property
-    def size(self) -> int:
-        """The number of items that are classified: all, each when it is held out, or those of the test."""
-        return len(self.parts["all" if "all" in self.parts else "test"])
+    More than two classes have one multinomial model, and intercepts are free. SentEval's figures are from the years
+    when scikit-learn's default was liblinear: a model for each class against the rest, intercepts penalised.
+    """
+    if "all" in parts:
+        return _held_out(parts["all"], vectors, seed)
+    train = [parts["train"][place] for place in senteval_places(parts["train"])]
+    dev, test = parts.get("dev", ()), parts["test"]
+    inputs, classes = _features([*train, *dev, *test], vectors)
+    learnt, chosen, asked = np.split(np.arange(len(classes)), [len(train), len(train) + len(dev)])
+    inputs = regression.centred(inputs, slice(len(train)))
+    inner = [(learnt, chosen)] if dev else regression.folded(classes, learnt, seed)
+    strengths = regression.WITHIN if dev else regression.BEFORE_TEST
+    judged = regression.judge(inputs, classes, learnt, asked, inner, strengths)
+    gold = classes[asked]
+    right = judged.predicted == gold
+    metrics = {"accuracy": _percent(right)}
+    if train[0].second is not None:
+        from sklearn.metrics import f1_score
 
-    def texts(self) -> Iterable[str]:
-        """Yield the texts of every part."""
-        for items in self.parts.values():
-            for item in items:
-                yield item.encoded
-                if item.second is not None:
-                    yield item.second
+        metrics["f1"] = 100 * float(f1_score(gold, judged.predicted, zero_division=0.0))
+    choice = {"strength": judged.strength, "inner": judged.inner}
+    return Result(metrics, _predictions(gold, right), {"chosen": choice})
 
-    def lines(self) -> Iterable[str]:
-        """Yield part, class and texts of every item."""
-        for part, items in self.parts.items():
-            yield from (f"{part}\t{item.label}\t{item.encoded}\t{item.second or ''}\n" for item in items)
 
-    def score(self, vectors: Vectors, seed: int) -> Result:
-        """Return the accuracy, and F1 of a set of pairs, x 100.
-
-        The outcomes stand in the order of the files. `seed` shuffles the folds; SentEval's own is 1111. Where every
-        item is held out once, the accuracy is that of all items, of which SentEval's mean over the folds differs only
-        as far as these are of unequal size; `parts` has each fold, with the strength that was chosen for it.
-
-        More than two classes have one multinomial model, and intercepts are free. SentEval's figures are from the
-        years when scikit-learn's default was liblinear: a model for each class against the rest, intercepts penalised.
-        """
-        if "all" in self.parts:
-            return self._held_out(vectors, seed)
-        from trainers.evaluation.regression import by_development, on_test
-
-        train, classes = _features(senteval_order(self.parts["train"]), vectors)
-        test, gold = _features(self.parts["test"], vectors)
-        if "dev" in self.parts:
-            judged = by_development(train, classes, *_features(self.parts["dev"], vectors), test)
-        else:
-            judged = on_test(train, classes, test, seed)
-        right = judged.predicted == gold
-        metrics = {"accuracy": _percent(right)}
-        if self.parts["test"][0].second is not None:
-            metrics["f1"] = f1(gold, judged.predicted)
-        chosen = {"strength": judged.strengths[0], "inner": judged.inner[0]}
-        return Result(metrics, _predictions(gold, right), {"chosen": chosen})
-
-    def _held_out(self, vectors: Vectors, seed: int) -> Result:
-        from trainers.evaluation.regression import held_out
-
-        places = senteval_places(self.parts["all"])
-        inputs, classes = _features([self.parts["all"][place] for place in places], vectors)
-        judged = held_out(inputs, classes, seed)
-        right = judged.predicted == classes
-        folds = {
-            f"fold {number}": {"accuracy": _percent(right[rows]), "strength": strength, "inner": inner}
-            for number, (rows, strength, inner) in enumerate(
-                zip(judged.held, judged.strengths, judged.inner, strict=True), 1
-            )
-        }
-        files = np.argsort(places)
-        return Result({"accuracy": _percent(right)}, _predictions(classes[files], right[files]), folds)
+def _held_out(items: Sequence[Labelled], vectors: Vectors, seed: int) -> Result:
+    places = senteval_places(items)
+    inputs, classes = _features([items[place] for place in places], vectors)
+    inputs = regression.centred(inputs, slice(None))
+    right = np.zeros(len(classes), bool)
+    folds = {}
+    for number, (train, held) in enumerate(regression.folded(classes, np.arange(len(classes)), seed), 1):
+        inner = regression.folded(classes, train, seed)
+        judged = regression.judge(inputs, classes, train, held, inner, regression.WITHIN)
+        right[held] = judged.predicted == classes[held]
+        accuracy = _percent(right[held])
+        folds[f"fold {number}"] = {"accuracy": accuracy, "strength": judged.strength, "inner": judged.inner}
+    files = np.argsort(places)
+    return Result({"accuracy": _percent(right)}, _predictions(classes[files], right[files]), folds)
 
 
 def senteval_places(items: Sequence[Labelled]) -> list[int]:
@@ -187,25 +190,13 @@ def senteval_places(items: Sequence[Labelled]) -> list[int]:
     return sorted(range(len(items)), key=key)
 
 
-def senteval_order(items: Sequence[Labelled]) -> list[Labelled]:
-    """Return the items in SentEval's order."""
-    return [items[place] for place in senteval_places(items)]
-
-
-def f1(gold: ArrayLike, predicted: ArrayLike) -> float:
-    """Return the harmonic mean of precision and recall of class 1, x 100; 0 where nothing of it is found."""
-    from sklearn.metrics import f1_score
-
-    return 100 * float(f1_score(gold, predicted, zero_division=0.0))
-
-
 def _features(items: Sequence[Labelled], vectors: Vectors) -> tuple[Matrix, NDArray[np.int64]]:
     """Return what the classifier sees, (n, d) or for pairs |u - v| beside u * v, (n, 2 d), and the classes."""
-    first = vectors.of([item.encoded for item in items])
     classes = np.array([item.label for item in items], dtype=np.int64)
-    if items[0].second is None:
+    first, *others = (vectors.of(side) for side in zip(*(item.texts for item in items), strict=True))
+    if not others:
         return first, classes
-    second = vectors.of([item.second or "" for item in items])
+    second = others[0]
     if isinstance(first, np.ndarray):
         return np.concatenate([abs(first - second), first * second], axis=1), classes
     from scipy.sparse import hstack
@@ -221,20 +212,45 @@ def _percent(right: NDArray[np.bool_]) -> float:
     return 100 * float(np.mean(right))
 
 
-def find(data: str) -> tuple[list[LabelledSet], list[Missing]]:
-    """Read the sets from a folder or the Hub; raises InputError for a malformed file or a wrong count."""
-    read = [read_set(corpus, data) for corpus in CORPORA]
-    found = [item for item in read if isinstance(item, LabelledSet)]
-    return found, [item for item in read if isinstance(item, Missing)]
+def find(data: str) -> tuple[list[Task], list[Missing]]:
+    """Read the sets from a folder; raises InputError for a malformed line or a wrong count.
+
+    Copies on the Hub are not read: their order, and so their folds, are not those of SentEval's files.
+    """
+    found: list[Task] = []
+    missing = []
+    for corpus in CORPORA:
+        paths = find_files(list(corpus.files), corpus.folders, Path(data).expanduser())
+        if isinstance(paths, str):
+            reason = "not on the Hub in SentEval's order" if data.startswith(HUB) else paths
+            where = f"{SENTEVAL} or SentEval's get_transfer_data.bash"
+            missing.append(Missing(corpus.name, corpus.title, reason, where))
+        else:
+            found.append(_task(corpus, paths))
+    return found, missing
 
 
-def read_set(corpus: Corpus, data: str) -> LabelledSet | Missing:
-    """Read one set, with the protocol that its parts decide; raises as `find`."""
-    read = read_corpus(corpus, data)
-    if isinstance(read, Missing):
-        return read
-    protocol = next(text for part, text in PROTOCOLS.items() if part in read.parts)
-    note = "; ".join(filter(None, (protocol, DIFFERS, read.remark)))
-    return LabelledSet(
-        name=corpus.name, title=corpus.title, source=read.source, files=read.files, note=note, parts=read.parts
-    )
+def _task(corpus: Corpus, paths: Sequence[Path]) -> Task:
+    parts = read_parts(corpus, paths)
+    protocol = next(text for part, text in PROTOCOLS.items() if part in parts)
+    items = [(part, item) for part, each in parts.items() for item in each]
+    lines = [f"{part}\t{item.label}\t{item.texts[0]}\t{item.second or ''}\n" for part, item in items]
+    return Task(
+        name=corpus.name, title=corpus.title, source=str(paths[0].parent), note=f"{protocol}; {DIFFERS}",
+        files={path.name: file_sha256(path) for path in paths}, size=len(parts["all" if "all" in parts else "test"]),
+        texts=[text for _, item in items for text in item.texts], lines=lines, score=partial(score_labelled, parts),
+    )  # fmt: skip
+
+
+def read_parts(corpus: Corpus, paths: Sequence[Path]) -> Parts:
+    """Read a set's files; raises InputError for a malformed line or a wrong count."""
+    parts: dict[str, list[Labelled]] = {}
+    for place, (path, (part, size)) in enumerate(zip(paths, corpus.files.values(), strict=True)):
+        lines = file_lines(path, bytewise=corpus.bytewise)[corpus.header :]
+        check_count(path, len(lines), size, "items")
+        for number, line in enumerate(lines, 1 + corpus.header):
+            try:
+                parts.setdefault(part, []).append(corpus.read(place, line))
+            except ValueError:
+                raise bad_line(path, number, corpus.line, line) from None
+    return parts

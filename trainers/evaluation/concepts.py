@@ -1,0 +1,245 @@
+"""Names and mentions with concept ids: BioSyn's and SapBERT's files, MEDIC, COMETA's table, corpora of abstracts.
+
+The mentions of a corpus are made as BioSyn would write them. Abbreviations that a document defines itself are written
+out, by the algorithm of Schwartz and Hearst (PSB 2003).
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from trainers.evaluation.reading import bad_line, columns, csv_rows, filled_lines, tsv_rows
+
+UNLINKED = frozenset({"", "-", "-1", "cui-less"})
+"""What corpora write for a mention that has no concept."""
+
+_BREAK = re.compile(rf"[\s{re.escape(string.punctuation)}]+")
+_BRACKET = re.compile(r"\(([^()\[\];]+?)(?:[,;][^()]*)?\)")
+_LIST = re.compile(r"(?P<heads>.+?),? (?:and/or|and|or) (?P<last>(?:the )?[\w-]+) (?P<stem>.+)")
+
+Fold: TypeAlias = Callable[[str], str]
+"""What is done to a name before it is compared."""
+
+Entry: TypeAlias = tuple[str, frozenset[str]]
+"""A name and the ids of its concepts."""
+
+
+class Mention(NamedTuple):
+    """What is to be linked: the texts of its parts (one, unless it names several concepts), and its concepts' ids.
+
+    `group` is the language, the fold or the like, for metrics of its own.
+    """
+
+    parts: tuple[str, ...]
+    ids: frozenset[str]
+    group: str = ""
+
+
+class Dictionary(NamedTuple):
+    """Distinct names, in the order of the file, each with the ids of every concept that bears it."""
+
+    names: tuple[str, ...]
+    ids: tuple[frozenset[str], ...]
+
+    @classmethod
+    def of(cls, entries: Iterable[tuple[str, frozenset[str]]]) -> Dictionary:
+        """Join the entries of one name, as BioSyn does: their ids are united, the first one's place is kept."""
+        joined: dict[str, frozenset[str]] = {}
+        for name, ids in entries:
+            if name and ids:
+                joined[name] = joined.get(name, frozenset()) | ids
+        return cls(tuple(joined), tuple(joined.values()))
+
+
+def concepts(text: str) -> frozenset[str]:
+    """Return the ids of a field such as `C567755|613097`, `D009794+D007592` or `MESH:D001943`, prefixes removed."""
+    ids = (part.strip().removeprefix("MESH:").removeprefix("OMIM:") for part in text.replace("+", "|").split("|"))
+    return frozenset(part for part in ids if part.lower() not in UNLINKED)
+
+
+def bare(text: str) -> str:
+    """Return a name in lower case with a space for any run of ASCII punctuation: BioSyn's preprocessing."""
+    return _BREAK.sub(" ", text.lower()).strip()
+
+
+def lower(text: str) -> str:
+    """Return a name in lower case, as SapBERT's evaluation reads names."""
+    return text.strip().lower()
+
+
+def read_names(path: Path, fold: Fold = lower, *, synonyms: bool = True) -> Iterator[Entry]:
+    """Yield folded names and ids of lines `id||name` or, as in MEDIC, `id|id||name|synonym`.
+
+    Raises:
+        InputError: A line is of another form.
+    """
+    for number, line in filled_lines(path):
+        # In MEDIC a concept's further ids stand before the double bar, after a single one.
+        ids, _, names = line.partition("||")
+        if line.count("||") != 1 or not ids.strip() or not names.strip():
+            raise bad_line(path, number, "id||name", line)
+        found = concepts(ids)
+        yield from ((fold(name), found) for name in (names.split("|") if synonyms else [names]))
+
+
+def read_concepts(path: Path) -> Iterator[Mention]:
+    """Yield the mentions of one of BioSyn's `.concept` files, lines `pmid||span||type||mention||id`.
+
+    A composite mention is `part|part`, as in `breast cancer|ovarian cancer`. Mentions without a concept are left out.
+
+    Raises:
+        InputError: A line has other than five fields.
+    """
+    for number, line in filled_lines(path):
+        fields = line.split("||")
+        if len(fields) != 5:
+            raise bad_line(path, number, "pmid||span||type||mention||id", line)
+        text, ids = fields[3].lower(), concepts(fields[4])
+        if ids:
+            yield Mention(tuple(part.strip() for part in text.split("|") if part.strip()) or (text,), ids)
+
+
+def read_cells(path: Path, name: int, ids: int) -> Iterator[Entry]:
+    """Yield names and ids, as they are, of two columns of a tab-separated file without a header.
+
+    Raises:
+        InputError: A line has too few columns.
+    """
+    for number, fields in tsv_rows(path):
+        if len(fields) <= max(name, ids):
+            raise bad_line(path, number, f"{max(name, ids) + 1} columns", fields)
+        yield fields[name].strip(), concepts(fields[ids])
+
+
+def read_cometa(path: Path) -> Iterator[Entry]:
+    """Yield names and ids of COMETA's tab-separated table: columns `Term` and `General SNOMED ID`.
+
+    Raises:
+        InputError: A column is missing, or a quote is not closed.
+    """
+    for _, (term, ids) in columns(path, csv_rows(path, delimiter="\t"), ("Term", "General SNOMED ID")):
+        yield lower(term), concepts(ids)
+
+
+class Annotation(NamedTuple):
+    """A mention as a corpus has it; `parts` is its own resolution of a composite one, if it gives any."""
+
+    text: str
+    kind: str
+    ids: str
+    parts: str | None = None
+
+
+class Document(NamedTuple):
+    """Title and abstract of an article, with its annotations."""
+
+    text: str
+    annotations: Sequence[Annotation]
+
+
+def read_pubtator(path: Path) -> list[Document]:
+    """Return the documents of a corpus: `id|t|title`, `id|a|abstract`, tab-separated annotations.
+
+    Raises:
+        InputError: A line is none of these.
+    """
+    texts: dict[str, list[str]] = {}
+    annotations: dict[str, list[Annotation]] = {}
+    for number, line in filled_lines(path):
+        match = re.match(r"(\d+)\|[ta]\|(.*)", line)
+        fields = line.split("\t")
+        if match:
+            texts.setdefault(match[1], []).append(match[2])
+        elif len(fields) in (6, 7):
+            found = Annotation(fields[3], fields[4], fields[5].strip(), *fields[6:])
+            annotations.setdefault(fields[0], []).append(found)
+        # Four columns are a relation of two concepts.
+        elif len(fields) != 4:
+            raise bad_line(path, number, "PubTator's format", line)
+    return [Document(" ".join(text), annotations.get(key, [])) for key, text in texts.items()]
+
+
+def resolved(document: Document, kinds: Collection[str], spelling: Mapping[str, str]) -> list[Mention]:
+    """Return a document's mentions of some kinds as BioSyn would write them, by our rules; those with no id left out.
+
+    Abbreviations are written out by the document's own definitions; a composite mention becomes its parts, the
+    corpus's own or, for `a, b and c stem`, by the words, if there are as many as ids; then lower case, the
+    spelling list word by word, and spaces for punctuation.
+    """
+    long_forms = abbreviations(document.text)
+    mentions = []
+    for annotation in document.annotations:
+        ids = concepts(annotation.ids)
+        if annotation.kind not in kinds or not ids:
+            continue
+        text = written_out(annotation.text, long_forms)
+        parts, count = [text], annotation.ids.count("|") + 1
+        if count > 1:
+            own = [written_out(part, long_forms) for part in (annotation.parts or "").split("|")]
+            parts = next((found for found in (own, _coordinated(text)) if len(found) == count), parts)
+        spelled = [" ".join(spelling.get(word, word) for word in part.lower().split()) for part in parts]
+        mentions.append(Mention(tuple(filter(None, map(bare, spelled))) or (text.lower(),), ids))
+    return mentions
+
+
+def abbreviations(text: str) -> dict[str, str]:
+    """Return the short forms that stand in round brackets after their long form, with the first long form of each.
+
+    The letters of the short form, from the last to the first, must occur in this order in the min(n + 5, 2n) words
+    before the bracket, the first one at the start of a word.
+    """
+    found: dict[str, str] = {}
+    for match in _BRACKET.finditer(text):
+        short = match[1].strip()
+        # Two to ten characters, two words at most, a capital letter.
+        alike = 2 <= len(short) <= 10 and len(short.split()) <= 2 and short[0].isalnum()
+        if short in found or not alike or not any(map(str.isupper, short)):
+            continue
+        letters = sum(character.isalnum() for character in short)
+        sentence = re.split(r"[.!?]\s|[()]", text[: match.start()])[-1]
+        long = _long_form(short, " ".join(sentence.split()[-min(letters + 5, 2 * letters) :]))
+        if long is not None:
+            found[short] = long
+    return found
+
+
+def written_out(mention: str, long_forms: Mapping[str, str]) -> str:
+    """Return a mention with each word, or part of a word between slashes, that is a short form written out."""
+
+    def word(match: re.Match[str]) -> str:
+        return long_forms.get(match[0], match[0])
+
+    # A long form may hold other short forms.
+    for _ in range(5):
+        mention = " ".join(re.sub(r"[^/]+?(?=/|,?$)", word, each) for each in mention.split())
+    return mention
+
+
+def _coordinated(text: str) -> list[str]:
+    match = _LIST.fullmatch(text)
+    if match is None:
+        return []
+    heads = [head.strip() for head in match["heads"].split(",")]
+    return [f"{head} {match['stem']}" for head in [*heads, match["last"]] if head]
+
+
+def _long_form(short: str, before: str) -> str | None:
+    position = len(before)
+    for index in range(len(short) - 1, -1, -1):
+        letter = short[index].lower()
+        if not letter.isalnum():
+            continue
+        position -= 1
+        while position >= 0 and (
+            before[position].lower() != letter or (index == 0 and position > 0 and before[position - 1].isalnum())
+        ):
+            position -= 1
+        if position < 0:
+            return None
+    long = before[before.rfind(" ", 0, position + 1) + 1 :]
+    # A long form that holds its own short form would grow without end.
+    return long if len(long) > len(short) and short not in re.split(r"[\s/,]+", long) else None
