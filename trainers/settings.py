@@ -6,18 +6,21 @@ from collections.abc import Mapping
 from math import ceil
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from pipelines.console import InputError
 from trainers.encoders.modules import Pooling
+from trainers.flags import Options as Options
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class Options(BaseModel):
-    """Options that become flags: a field each, its description the help."""
+class DropoutOptions(Options):
+    """What an objective can be told of its encoder's dropout."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
+    )
 
 
 class Training(Options):
@@ -103,14 +106,15 @@ def resolve(
     values = {**presets[name], **{key: value for key, value in given.items() if value is not None}}
     own = {key: value for key, value in values.items() if key in options.model_fields}
     common = {key: value for key, value in values.items() if key not in own}
-    return name, _checked(Training, common), _checked(options, own)
+    return name, checked(Training, common), checked(options, own)
 
 
-def _checked(model: type[Model], values: Mapping[str, Any]) -> Model:
+def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
+    """Return the model of these values; raises InputError where a field refuses one."""
     try:
         return model(**values)
     except ValidationError as error:
         first = error.errors()[0]
-        option = "--" + str(first["loc"][0]).replace("_", "-")
+        value = "" if first["type"] == "missing" else f" {first['input']!r}"
         said = first["msg"].removeprefix("Value error, ").lower()
-        raise InputError(f"{option} {first['input']!r}: {said}") from None
+        raise InputError(f"--{str(first['loc'][0]).replace('_', '-')}{value}: {said}") from None

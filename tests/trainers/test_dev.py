@@ -12,10 +12,10 @@ from scipy.stats import spearmanr
 from pipelines.console import InputError
 from trainers.catalogue import load_objective
 from trainers.objective import Objective
-from trainers.training.checkpoints import CHECKPOINTS
+from trainers.training.callbacks import Scores
 from trainers.training.dev import DevSet, read_dev
+from trainers.training.directory import CHECKPOINTS
 from trainers.training.fit import Fitted, fit
-from trainers.training.selection import Scores
 
 
 @pytest.fixture
@@ -128,20 +128,6 @@ def test_killed_run_remembers_its_best(
     assert log(tmp_path / "broken") == log(tmp_path / "whole")
     left = [path.name for path in (tmp_path / "broken" / CHECKPOINTS).glob("best-*")]
     assert left == [f"best-{fitted.kept}.safetensors"]
-
-
-def test_patience_ends_the_training_also_after_a_resumption(
-    as_it_was: DevSet, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    given = {"lr": 1e-2, "evaluations": 12, "patience": 2, "save_every": 2}
-    whole, fitted = run(as_it_was, tiny_bert, sentences, tmp_path / "whole", **given)
-    assert fitted.steps == fitted.kept + 2 < 12
-    with pytest.raises(Interrupted):
-        run(as_it_was, tiny_bert, sentences, tmp_path / "broken", last=fitted.steps, **given)
-    resumed, again = run(as_it_was, tiny_bert, sentences, tmp_path / "broken", **given)
-    assert (again.steps, again.kept, again.dev) == (fitted.steps, fitted.kept, fitted.dev)
-    for key, value in whole.state_dict().items():
-        assert torch.equal(resumed.state_dict()[key], value), key
 
 
 def test_run_killed_after_its_patience_ended_takes_no_further_step(

@@ -14,7 +14,7 @@ from pipelines.console import call
 from pipelines.interrupt import MESSAGE
 from trainers.cli import app
 from trainers.objective import Objective
-from trainers.training.trainer import ObjectiveTrainer
+from trainers.training.fit import ObjectiveTrainer
 
 
 class Finalised:

@@ -20,7 +20,7 @@ from torch import distributed, multiprocessing
 from pipelines.console import InputError
 from trainers.catalogue import objective_names
 from trainers.processes import divided_batch, join_processes
-from trainers.training.checkpoints import newest_checkpoint
+from trainers.training.directory import newest_checkpoint
 from trainers.training.fit import fit
 
 PROCESSES = 2

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from trainers.losses.geometry import MOST, geometry, isotropy, spread
-from trainers.training.trainer import collapse
+from trainers.training.callbacks import collapse
 
 
 def plain(vectors: np.ndarray, *, paired: bool) -> dict[str, float]:

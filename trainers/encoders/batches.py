@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from pipelines.console import InputError
-from trainers.data.ragged import Ragged
+from trainers.data.rows import Ragged
 from trainers.encoders.modules import is_padded, pooling_at
 
 MASK = "[MASK]"

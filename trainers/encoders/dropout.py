@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -34,11 +35,7 @@ def set_dropout(model: nn.Module, rate: float) -> None:
     Args:
         model: A transformer, or a module that holds one; changed in place.
         rate: Probability of a zero, in [0, 1).
-
-    Raises:
-        InputError: The rate is not in [0, 1).
     """
-    _check_rate("dropout", rate)
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             # ModernBERT builds an identity where its attention dropout is 0.
@@ -59,47 +56,37 @@ def set_drophead(model: nn.Module, rate: float) -> None:
     expected output is the full one. One head is always kept. The weights and their files know nothing of it.
 
     Args:
-        model: A transformer of transformers; changed in place. A rate that was set before is replaced.
-        rate: In [0, 1); 0 takes the dropping away.
+        model: A transformer of transformers; changed in place.
+        rate: In [0, 1); with 0 nothing is changed.
 
     Raises:
-        InputError: The rate is not in [0, 1), or the architecture's heads are not known.
+        InputError: The architecture's heads are not known.
     """
-    _check_rate("drophead", rate)
+    if rate == 0:
+        return
     projections = [
         module
         for name, module in model.named_modules()
         if isinstance(module, nn.Linear) and f".{name}".endswith(tuple(f".{end}" for end in OUTPUT_PROJECTIONS))
     ]
     heads = getattr(getattr(model, "config", None), "num_attention_heads", 0)
-    if rate > 0 and not (projections and heads and projections[0].in_features % heads == 0):
+    if not (projections and heads and projections[0].in_features % heads == 0):
         raise InputError(
             f"--drophead {rate:g}: the attention heads of {type(model).__name__} are not known here; "
             "use --drophead 0, or an encoder like BERT, RoBERTa, XLM-R, ModernBERT, MPNet or DistilBERT"
         )
     for projection in projections:
-        for key, hook in list(projection._forward_pre_hooks.items()):
-            if isinstance(hook, DropHead):
-                del projection._forward_pre_hooks[key]
-        if rate > 0:
-            projection.register_forward_pre_hook(DropHead(heads, rate))
+        projection.register_forward_pre_hook(partial(_drop_heads, heads, rate))
 
 
-class DropHead:
-    """Zeroes whole heads in what an attention's output projection takes, in training mode."""
-
-    def __init__(self, heads: int, rate: float) -> None:
-        self.heads = heads
-        self.rate = rate
-
-    def __call__(self, projection: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """Return the concatenated heads (sentences, tokens, heads * width) with some of them zero, others scaled."""
-        if not projection.training:
-            return None
-        joined: Tensor = inputs[0]
-        weights = head_weights(len(joined), self.heads, self.rate, joined.device)
-        apart = joined.view(*joined.shape[:-1], self.heads, -1) * weights[:, None, :, None].to(joined.dtype)
-        return (apart.flatten(-2), *inputs[1:])
+def _drop_heads(heads: int, rate: float, projection: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Zero some heads in what an output projection takes, (sentences, tokens, heads * width), and scale the others."""
+    if not projection.training:
+        return None
+    joined: Tensor = inputs[0]
+    weights = head_weights(len(joined), heads, rate, joined.device)
+    apart = joined.view(*joined.shape[:-1], heads, -1) * weights[:, None, :, None].to(joined.dtype)
+    return (apart.flatten(-2), *inputs[1:])
 
 
 def head_weights(sentences: int, heads: int, rate: float, device: torch.device) -> Tensor:
@@ -131,26 +118,9 @@ def same_masks(embed: Callable[[Tensor, Tensor], Tensor], input_ids: Tensor, att
     for rows, width in by_length(torch.maximum(sides[0][1], sides[1][1])):
         for part in torch.split(rows, 2 * GROUP - 1 if device.type == "cpu" else len(rows)):
             halves = [(ids[part, :width], mask[part, :width]) for ids, mask in sides]
-            state = _random_state(device)
-            first.append(embed(*halves[0]))
-            _restore(device, state)
+            with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+                first.append(embed(*halves[0]))
             second.append(embed(*halves[1]))
             order.append(part)
     back = torch.cat(order).argsort()
     return torch.cat([torch.cat(first)[back], torch.cat(second)[back]])
-
-
-def _random_state(device: torch.device) -> Tensor:
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-
-
-def _restore(device: torch.device, state: Tensor) -> None:
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(state, device)
-    else:
-        torch.set_rng_state(state)
-
-
-def _check_rate(name: str, rate: float) -> None:
-    if not 0 <= rate < 1:
-        raise InputError(f"--{name} {rate}: a rate is at least 0 and less than 1")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -64,11 +62,3 @@ def one_sided(vectors: Tensor, temperature: float, excluded: Tensor | None = Non
         left_out[positive, positive] = False
         scores = scores.masked_fill(left_out, float("-inf"))
     return functional.cross_entropy(scores, positive)
-
-
-def string_numbers(texts: Sequence[str], left: Sequence[str], right: Sequence[str]) -> list[tuple[int, ...]]:
-    """Return for each row the numbers of its source, left and right string, equal for equal strings."""
-    numbers: dict[str, int] = {}
-    return [
-        tuple(numbers.setdefault(text, len(numbers)) for text in row) for row in zip(texts, left, right, strict=True)
-    ]

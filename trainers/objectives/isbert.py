@@ -87,8 +87,7 @@ class IsBert(Objective):
     paired = False
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
+        super().__init__(encoder, max_tokens, params)
         self.cnn_at = next(place for place, module in enumerate(encoder) if isinstance(module, CNN))
         width = token_dimension(encoder)
         self.discriminator = EncodeAndDot(width) if params.discriminator == "learned" else DotProduct()

@@ -62,8 +62,7 @@ class MaskedLm(Objective):
     def __init__(
         self, masked_lm: PreTrainedModel, encoder: SentenceTransformer, max_tokens: int, params: PARAMS
     ) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
+        super().__init__(encoder, max_tokens, params)
         self.masked_lm = masked_lm
         if encoder.tokenizer.mask_token_id is None:
             raise InputError("the encoder's tokenizer has no mask token: it cannot be trained as a masked LM")
@@ -148,11 +147,7 @@ class MaskedLm(Objective):
 
 
 def masked_lm_head(model: PreTrainedModel) -> Callable[[Tensor], Tensor]:
-    """Return the part of a masked LM that turns token vectors (n, d) into logits (n, vocabulary).
-
-    Raises:
-        InputError: An architecture whose head is not known here.
-    """
+    """Return what turns token vectors (n, d) into logits (n, vocabulary); raises InputError if it is unknown."""
     for name in ("cls", "lm_head"):
         head = getattr(model, name, None)
         if head is not None:

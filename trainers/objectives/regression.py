@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from pydantic import Field
-from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
@@ -52,16 +51,8 @@ class Regression(Objective):
 
     paired = False
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
-
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both sentences, and the grade.
-
-        Raises:
-            InputError: The examples have no grades.
-        """
+        """Return the ids of both sentences and the grade; raises InputError where there are no grades."""
         if examples.labels is None:
             raise InputError("regression needs graded pairs: give --graded a file")
         return {**super().columns(examples), "grade": examples.labels}
@@ -74,11 +65,6 @@ class Regression(Objective):
         """Return the mean squared error of the cosines and the vectors (2n, d).
 
         With several processes n is the pairs of all of them.
-
-        Args:
-            input_ids: (2n, tokens), row i and row n + i being a graded pair.
-            attention_mask: The same shape; 0 at padding.
-            grades: (n,), in [0, 1].
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         wanted = gather(grades)

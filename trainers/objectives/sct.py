@@ -17,12 +17,12 @@ from trainers.losses.queues import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.objectives.bsl import ViewNorm
 from trainers.processes import gather_pairs
-from trainers.settings import Options, Training
+from trainers.settings import DropoutOptions, Training
 
 READS = ("views", "text")
 
 
-class PARAMS(Options):
+class PARAMS(DropoutOptions):
     """What SCT can be told."""
 
     queue: int = Field(65_536, ge=0, description="Reference vectors in each of the two queues (k).")
@@ -32,9 +32,6 @@ class PARAMS(Options):
     width: int = Field(10, ge=1, description="Hidden width of the projector in multiples of the dimension.")
     projector_lr: float = Field(1.0, gt=0, description="Learning rate of the projector in multiples of --lr.")
     directions: Literal["mean", "sum"] = Field("mean", description="How the losses of both directions become one.")
-    dropout: float | None = Field(
-        None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
-    )
 
 
 # As printed, for BERT-base. Where the print is silent (epsilon, weight decay, clipping), as the code does.
@@ -72,8 +69,7 @@ class Sct(Objective):
     """
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
+        super().__init__(encoder, max_tokens, params)
         self.projector = make_projector(self.dimension, params.width, params.norm)
         self.d1 = Queue(params.queue, self.dimension)
         self.d2 = Queue(params.queue, self.dimension)
@@ -88,10 +84,6 @@ class Sct(Objective):
         `1/2 KL(SR(r2, D2, t_ref) || SR(z1, D2, t_on)) + 1/2 KL(SR(r1, D1, t_ref) || SR(z2, D1, t_on))`, with z the
         online vectors, r the references, both of length 1, and SR as in `relation_loss`; the batch's own references are
         in D1 and D2 already. With several processes n is the pairs of all of them.
-
-        Args:
-            input_ids: (2n, tokens), row i and row n + i being the two views of one sentence.
-            attention_mask: The same shape; 0 at padding.
         """
         # With gradient first: autocast would hand the weights that it cast without one to the second run.
         online = gather_pairs(self.embed(input_ids, attention_mask))

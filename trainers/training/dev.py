@@ -17,8 +17,8 @@ from trainers.evaluation.metrics import spearman
 from trainers.evaluation.pairs import read_pairs
 from trainers.evaluation.suites.sts import BENCHMARKS
 from trainers.evaluation.task import HUB, Missing
-from trainers.training.precision import autocast
-from trainers.training.randomness import undisturbed
+from trainers.training.checks import undisturbed
+from trainers.training.machine import autocast
 
 if TYPE_CHECKING:
     from trainers.objective import Objective

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from trainers.embedding.vectors import checked
 from trainers.encoders.batches import MASK
 from trainers.encoders.location import locate
 from trainers.encoders.modules import Pooling
+from trainers.files import whole_file
 from trainers.processes import is_first, of_first, process_rank, processes
 
 if TYPE_CHECKING:
@@ -87,20 +87,14 @@ class Teacher:
             # Of several processes' shares, all are on the disk now.
             whole = np.asarray(mine if processes() == 1 else checked(kept, texts))
             lengths = np.linalg.norm(whole, axis=1, keepdims=True)
-            draft = path.with_suffix(".tmp")
-            with draft.open("wb") as stream:
+            with whole_file(path) as stream:
                 np.save(stream, whole / np.maximum(lengths, np.finfo(np.float32).tiny))
-            os.replace(draft, path)
             shutil.rmtree(parts, ignore_errors=True)
         of_first(None)
 
 
 def load_teacher(name: str, pooling: Pooling | None) -> Teacher:
-    """Load a sentence-transformers directory, a plain transformers one, or a model of the Hub.
-
-    Raises:
-        InputError: There is none, or it cannot be loaded.
-    """
+    """Load a directory or a model of the Hub; raises InputError where there is none that can be loaded."""
     folder = locate(name).folder
     if pooling is None and folder is not None and not (folder / "modules.json").is_file():
         pooling = "mean"

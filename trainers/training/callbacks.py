@@ -1,27 +1,104 @@
-"""Scores on a development set along a training: when, which encoder is the best so far, and when to stop."""
+"""What happens along a training: progress, the log, warnings of a collapse, and scores on a development set."""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from pipelines.console import TwinviewsError
-from trainers.processes import is_first
-from trainers.training.checkpoints import checkpoints, history_of
+from pipelines.console import TwinviewsError, note
+from trainers.processes import is_first, process_seed
+from trainers.training.directory import checkpoints, history_of
 
 if TYPE_CHECKING:
+    from trainers.data.rows import Order, Rows
     from trainers.objective import Objective
     from trainers.settings import Training
 
 DEV = "dev"
-"""The score's key in the log."""
+"""The development score's key in the log."""
+
+COLLAPSED = 0.05
+"""Below this spread the mean cosine between sentences is above 0.997."""
+
+FALLEN = 5.0
+"""So many points of Spearman below the untrained start, a score on the development set is no noise any more."""
+
+
+class Progress(TrainerCallback):  # type: ignore[misc] # transformers is untyped here
+    """Seeds, epochs, the objective's step, the bar, the log, the warning of a collapse."""
+
+    def __init__(self, rows: Rows, order: Order, log: Path, advance: Callable[[int], None], *, stop: bool) -> None:
+        self.rows, self.order = rows, order
+        self.log = log
+        self.advance = advance
+        self.stop = stop
+        self.collapsed: str | None = None
+
+    def on_train_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Give each process masks of its own; a resumed run's are read from its checkpoint after this."""
+        torch.manual_seed(process_seed(args.seed))
+
+    def on_epoch_begin(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Tell rows and order which epoch it is, also in the middle of one."""
+        self.rows.epoch = int(state.epoch or 0)
+        self.order.set_epoch(self.rows.epoch)
+
+    def on_optimizer_step(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, *, model: Objective, **_: Any  # noqa: ANN401
+    ) -> None:  # fmt: skip
+        """Let the objective follow the optimiser's step, once a step however many batches it took."""
+        model.after_step(state.global_step + 1, state.max_steps)
+
+    def on_step_end(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Move the bar; log whatever is saved, so that the means of a resumed run's log begin where they should."""
+        self.advance(1)
+        control.should_log = control.should_log or control.should_save
+
+    def on_log(self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Write the whole log, so that a resumed run's has no gap and no double lines; warn of a collapse, once."""
+        if is_first():
+            text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in entries(state.log_history))
+            self.log.write_text(text, encoding="utf-8")
+        found = collapse(state.log_history[-1], Scores.of(state.log_history).start)
+        if found is None or self.collapsed is not None:
+            return
+        self.collapsed = f"the encoder collapses: {found} at step {state.global_step}"
+        if self.stop:
+            control.should_training_stop = control.should_save = True
+        elif is_first():
+            note(f"warning: {self.collapsed}; lower --lr or start from another encoder")
+
+
+def entries(history: list[dict[str, float]]) -> list[Mapping[str, float]]:
+    """Return a line a step of what was logged in training; the summary at its end is none."""
+    steps: dict[float, dict[str, float]] = {}
+    for entry in history:
+        if "loss" in entry or DEV in entry:
+            steps.setdefault(entry["step"], {}).update(entry)
+    return list(steps.values())
+
+
+def collapse(entry: Mapping[str, float], start: float | None) -> str | None:
+    """Say what a log's entry shows of a collapse, None where it shows none.
+
+    Args:
+        entry: With `spread`, or with `dev`, a Spearman x 100.
+        start: The development score before the training, where there is one.
+    """
+    if entry.get("spread", 1.0) < COLLAPSED:
+        return f"spread {entry['spread']:.3f} (0 = all sentences have one direction)"
+    if start is not None and entry.get(DEV, start) < start - FALLEN:
+        return f"dev score {entry[DEV]:.2f}, untrained it was {start:.2f}"
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +155,11 @@ class Selection(TrainerCallback):  # type: ignore[misc] # transformers is untype
         """Keep the weights of a new best; stop where the best is too long ago."""
         scores = Scores.of(state.log_history)
         if self.training.keep == "best" and scores.best == state.global_step > 0 and is_first():
-            self._write(model, state.global_step)
+            self.folder.mkdir(parents=True, exist_ok=True)
+            path = self._path(state.global_step)
+            draft = path.with_suffix(".tmp")
+            save_file({name: tensor.contiguous() for name, tensor in model.state_dict().items()}, draft)
+            os.replace(draft, path)
             if args.save_strategy == "no":
                 self._tidy({state.global_step})
         if self.exhausted(state.log_history):
@@ -110,12 +191,6 @@ class Selection(TrainerCallback):  # type: ignore[misc] # transformers is untype
 
     def _path(self, step: int) -> Path:
         return self.folder / f"best-{step}.safetensors"
-
-    def _write(self, model: Objective, step: int) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        draft = self._path(step).with_suffix(".tmp")
-        save_file({name: tensor.contiguous() for name, tensor in model.state_dict().items()}, draft)
-        os.replace(draft, self._path(step))
 
     def _tidy(self, best: Collection[int | None]) -> None:
         # Not before a checkpoint knows of the new best: a run that is killed until then needs the old one.
