@@ -1,7 +1,5 @@
 """The command `train`: one subcommand per objective, made from its file, sweeps over them, and the evaluation."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any, NoReturn
 

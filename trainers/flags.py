@@ -1,7 +1,5 @@
 """Options as fields of pydantic models, and the command-line flags made from them."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

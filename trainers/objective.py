@@ -1,24 +1,19 @@
 """An objective: the encoder, whatever helps to train it, and the loss, in one module that Trainer can train."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
-from trainers.data.examples import string_numbers
+from trainers.data.examples import Examples, string_numbers
 from trainers.encoders import batches
 from trainers.encoders.loading import save_encoder
 from trainers.encoders.modules import is_padded
-
-if TYPE_CHECKING:
-    from trainers.data.examples import Examples
-    from trainers.settings import Training
+from trainers.settings import Training
 
 Row = Mapping[str, Any]
 

@@ -1,24 +1,19 @@
 """The commands `train OBJECTIVE` and `train sweep OBJECTIVE`: their options, made from pydantic models."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import typer
 from pydantic import Field
 from typer.core import TyperCommand
 
 from pipelines.console import InputError
-from trainers.catalogue import load_objective
+from trainers.catalogue import ObjectiveModule, load_objective
 from trainers.data.kinds import DataOptions, data_flags
 from trainers.flags import Flag, flags_of, setting_flags, with_flags
 from trainers.settings import Options, Training, checked
 from trainers.training.run import Request, run_training
-
-if TYPE_CHECKING:
-    from trainers.catalogue import ObjectiveModule
 
 Sections = Mapping[str, Mapping[str, Flag]]
 """Flags by key, by the heading that `--help` lists them under."""

@@ -1,7 +1,5 @@
 """Training in several processes: every process sees the vectors of the whole batch, with the gradients of one."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import threading

@@ -1,7 +1,5 @@
 """What every objective's training can be told, and how a preset and a user's options become one recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import ceil
 from typing import Any, Literal, TypeVar
@@ -91,14 +89,8 @@ def resolve(
 ) -> tuple[str, Training, Model]:
     """Return the preset's name, the training settings and the objective's own options; what is given beats the preset.
 
-    Args:
-        presets: Name -> values of `Training` and of `options`; the first is the default.
-        options: The objective's own options.
-        preset: A name of `presets`, or None for the first.
-        given: Values by field name; None means not given.
-
-    Raises:
-        InputError: Unknown preset, or a value that a field refuses.
+    `presets` are values of `Training` and of `options` by name, of which None takes the first; in `given`, values by
+    field name, None means not given. Raises InputError for an unknown preset, or a value that a field refuses.
     """
     name = preset if preset is not None else next(iter(presets))
     if name not in presets:

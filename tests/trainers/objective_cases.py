@@ -1,7 +1,5 @@
 """Every objective, small: settings under which it learns something in a few steps, and rows of the kind it reads."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -184,14 +182,6 @@ def test_target_dropout_is_on_or_off(tiny_bert: Path, dropout: bool) -> None:
     one, two = (embed(objective.target, **ids, max_tokens=24) for _ in range(2))
     assert torch.equal(one, two) is not dropout
     assert objective.encoder.training
-
-
-def test_squared_distance_is_four_times_the_cosine_loss_plus_four(bert_bsl: Bsl, sentences: list[str]) -> None:
-    bert_bsl.eval()
-    batch = batch_of(bert_bsl, pairs(sentences))
-    plain = bert_bsl(**batch)["loss"]
-    bert_bsl.params = PARAMS(width=2, distance="squared")
-    torch.testing.assert_close(bert_bsl(**batch)["loss"], 4 * plain + 4)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from fractions import Fraction
 from pathlib import Path
 
@@ -128,18 +126,6 @@ def test_shares_are_proportional_within_a_row_and_never_more_than_there_is(
     assert all(abs(count - total * weight / whole) < 1 for count, weight in zip(counts, weights, strict=True))
     # One row more in all would be too many for some part, or more than was asked for.
     assert total == limit or any((total + 1) * w / whole > most for most, w in zip(rows, weights, strict=True))
-
-
-def test_shares_are_those_of_a_mixture_made_by_build_pairs(tmp_path: Path, big: Path, small: Path) -> None:
-    from pipelines.pairing.mixture import ingredients
-    from pipelines.pairing.mixture import shares as built
-
-    other = pairs_file(tmp_path / "other.arrow", 17)
-    for mix in ([3, 1, 1], [1, 5, 2], [7, 1, 2]):
-        written = [f"{path}={weight}" for path, weight in zip((big, small, other), mix, strict=True)]
-        for limit in (None, 5, 23):
-            ours = shares([40, 10, 17], [Fraction(weight) for weight in mix], limit)
-            assert ours == built(ingredients(written), limit, repeat=False)
 
 
 def test_a_file_may_have_an_equals_sign_in_its_name(tmp_path: Path) -> None:
@@ -294,9 +280,3 @@ def test_every_line_end_ends_a_sentence(tmp_path: Path) -> None:
     path = tmp_path / "old-mac.txt"
     path.write_bytes("\ufeffone\rtwo\r\nthree\nfour\u2028still four\r".encode())
     assert read(text=path).texts == ["one", "two", "three", "four\u2028still four"]
-
-
-def test_a_very_long_line_is_a_sentence(tmp_path: Path) -> None:
-    path = tmp_path / "long.txt"
-    path.write_text("word " * 20_000 + "\nshort\n")
-    assert [len(text) for text in read(text=path).texts] == [99_999, 5]

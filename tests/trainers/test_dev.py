@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -141,14 +139,6 @@ def test_run_killed_after_its_patience_ended_takes_no_further_step(
         assert torch.equal(again.state_dict()[key], value), key
 
 
-def test_score_that_falls_is_said_once(
-    as_it_was: DevSet, tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _, fitted = run(as_it_was, tiny_bert, sentences, tmp_path, lr=1e-2)
-    assert min(fitted.dev.values) < fitted.dev.start - 5
-    assert capsys.readouterr().err.count("the encoder collapses: dev score") == 1
-
-
 def test_first_of_equal_scores_is_the_best() -> None:
     scores = Scores.of(
         [{"step": 0, "dev": 70.0}, *({"step": s, "dev": v} for s, v in [(2, 60.0), (4, 61.0), (6, 61.0)])]
@@ -180,14 +170,6 @@ def stsb_dev(folder: Path) -> Path:
     lines = [f"news\tfile\t2012\t{row}\t{row % 6}\ta dog {row}\ta cat {row}\n" for row in range(1500)]
     (folder / "sts-dev.csv").write_text("".join(lines), encoding="utf-8")
     return folder.parent
-
-
-def test_benchmark_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = stsb_dev(tmp_path)
-    found = read_dev("stsb-dev", str(data))
-    assert (len(found.grades), found.first[1], found.grades[5]) == (1500, "a dog 1", 5.0)
-    monkeypatch.setenv("TWINVIEWS_DATA", str(data))
-    assert read_dev("stsb-dev", None) == found
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """A run's folder: what may be replaced, what is left alone, and one training in it at a time."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

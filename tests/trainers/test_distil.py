@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -118,17 +116,6 @@ def test_rows_are_held_out_while_as_many_and_a_batch_are_left(
     rows: int, queue: int, batch: int, fill: str, held: int
 ) -> None:
     assert PARAMS(teacher="x", queue=queue, fill=fill).held_out(rows, batch) == held
-
-
-def test_with_too_few_rows_the_queue_holds_those_that_are_trained_on(
-    tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    objective = objective_of(tiny_bert, wide, "congen", queue=50)
-    columns = objective.columns(pairs(sentences))
-    assert "queue of 12: too few rows to spare any" in capsys.readouterr().err
-    objective.before_training(tmp_path)
-    assert objective.queues[0].vectors.shape == (12, 24)
-    assert len(columns["left"]) == 12
 
 
 @pytest.mark.parametrize(

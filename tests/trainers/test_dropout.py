@@ -1,6 +1,3 @@
-from __future__ import annotations
-
-import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,14 +108,6 @@ def test_every_dropout_gets_the_rate(kind: str, attention: str) -> None:
     torch.testing.assert_close(encode(model, train=True), plain, rtol=0, atol=1e-5)
 
 
-def test_configuration_keeps_its_rates() -> None:
-    model = make("modernbert")
-    before = copy.deepcopy(model.config.to_dict())
-    set_dropout(model, 0.2)
-    set_drophead(model, 0.2)
-    assert model.config.to_dict() == before
-
-
 def head_outputs(model: nn.Module) -> list[Tensor]:
     """What every attention's output projection takes in a training pass: (rows, tokens, heads, width)."""
     ends = ("attention.output.dense", "attn.Wo", "attn.o", "attention.out_lin", "attention.dense")
@@ -165,19 +154,6 @@ def test_heads_keep_their_expected_weight_and_never_all_go() -> None:
         dropped = (weights == 0).float().mean().item()
         # All six at once would leave nothing: then one stays.
         assert dropped == pytest.approx(rate - rate**6 / 6, abs=0.01)
-
-
-@pytest.mark.filterwarnings("ignore:`gradient_checkpointing_enable`:FutureWarning")
-def test_drophead_is_drawn_alike_when_a_checkpointed_layer_is_computed_again() -> None:
-    gradients = []
-    for checkpointed in (False, True):
-        model = make("bert")
-        set_drophead(model, 0.5)
-        if checkpointed:
-            model.gradient_checkpointing_enable()
-        encode(model, train=True).square().sum().backward()
-        gradients.append(model.embeddings.word_embeddings.weight.grad)
-    torch.testing.assert_close(gradients[1], gradients[0])
 
 
 def test_unknown_attention_is_refused_in_one_line() -> None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -103,14 +101,6 @@ def test_saved_directory_loads_in_sentence_transformers_with_the_same_vectors(
     assert [type(module) for module in again.encoder] == [type(module) for module in encoder.encoder]
     assert pooling_of(load_encoder(str(tmp_path))) == pooling
     torch.testing.assert_close(again.encode(sentences), vectors, atol=1e-6, rtol=0)
-
-
-def test_starter_is_an_encoder_s_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert locate("starter") == locate(None)
-    (tmp_path / "starter").mkdir()
-    with pytest.raises(InputError, match="holds no model"):
-        locate("starter")
 
 
 def test_stored_mask_becomes_the_tokenizer_s_own(tiny_bert: Path) -> None:

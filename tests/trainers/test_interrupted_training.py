@@ -1,7 +1,5 @@
 """Ctrl-C in a training is one line and exit code 130, and the same command ends with the same encoder."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -9,11 +7,8 @@ from sentence_transformers.sentence_transformer.modules import CNN
 
 from pipelines.console import InputError
 from trainers.data.examples import from_strings
-from trainers.encoders.batches import groups
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
-from trainers.encoders.modules import with_cnn
-from trainers.objective import Objective
 from trainers.objectives.isbert import PARAMS, PRESETS, EncodeAndDot, IsBert, build
 from trainers.settings import resolve
 
@@ -85,22 +80,6 @@ def test_loss_is_the_estimate_of_equation_two_by_hand(
     outputs = objective(**batch_of(objective, sentences[:20]))
     assert outputs["loss"].item() == pytest.approx(jensen_shannon(local, objective), abs=1e-5)
     np.testing.assert_allclose(outputs["vectors"], [tokens.mean(axis=0) for tokens in local], atol=1e-5)
-
-
-@pytest.mark.parametrize(("widths", "relu"), [((1, 3, 5), True), ((3, 5, 7), False)])
-def test_convolutions_are_equation_one_and_see_no_padding(
-    widths: tuple[int, ...], relu: bool, tiny_bert: Path, sentences: list[str]
-) -> None:
-    torch.manual_seed(1)
-    encoder = with_cnn(load_for_training(locate(str(tiny_bert)), "mean", 24), widths, 3, relu=relu).eval()
-    objective = Objective(encoder, 24)
-    batch = objective.pad(list(objective.tokenize(sentences[:9])))
-    with torch.no_grad():
-        for group in groups(encoder, **batch, max_tokens=24):
-            for row, found in zip(group.rows.tolist(), group.tokens, strict=True):
-                alone = objective.pad([objective.tokenize([sentences[row]])[0]])
-                tokens = encoder[0](alone)["token_embeddings"][0].double().numpy()
-                np.testing.assert_allclose(found[: len(tokens)], convolved(tokens, encoder[2], relu=relu), atol=1e-5)
 
 
 @pytest.mark.parametrize(("preset", "given"), CASES)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import pickle
 import shutil
@@ -56,17 +54,6 @@ def saved(folder: Path, bert: Path, *after: nn.Module) -> Path:
     modules = [Transformer(str(bert)), Pooling(16, "mean"), *after]
     SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(folder), create_model_card=False)
     return folder
-
-
-def test_older_layout_is_trained_and_saved_anew(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    encoder = encoder_of(older(tmp_path / "old", tiny_bert))
-    torch.testing.assert_close(encoder.encode(sentences), encoder_of(tiny_bert).encode(sentences))
-    encoder.save(tmp_path / "new", "# card")
-    for folder in ("old", "new"):
-        model = SentenceTransformer(str(tmp_path / folder), device="cpu")
-        np.testing.assert_allclose(model.encode(sentences), encoder.encode(sentences), atol=1e-5)
 
 
 @pytest.mark.parametrize(("own", "asked"), [("cls_token", "mean"), ("mean_tokens", "cls"), ("max_tokens", "mean")])
@@ -212,14 +199,6 @@ def test_model_of_the_hub_comes_with_its_layers_and_is_pinned_by_its_commit(
     encoder = Objective(load_for_training(source, "mean", 24), 24)
     assert encoder.dimension == 6
     torch.testing.assert_close(encoder.encode(sentences), encoder_of(hub).encode(sentences))
-
-
-def test_model_that_the_hub_does_not_give_has_no_digest_and_is_one_line(hub: Path) -> None:
-    source = locate("me/nothing")
-    assert source.digest() is None
-    with pytest.raises(InputError, match="cannot load the encoder 'me/nothing'") as caught:
-        Objective(load_for_training(source, "mean", 24), 24)
-    assert "\n" not in str(caught.value)
 
 
 def pickled(encoder: Path, folder: Path, extra: dict[str, object], *, zipped: bool = True) -> Path:

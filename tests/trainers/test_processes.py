@@ -1,7 +1,5 @@
 """Every objective trained in two processes, through the real `fit`, beside one process with the same global batch."""
 
-from __future__ import annotations
-
 import gc
 import os
 import socket

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,7 @@ from trainers.data.examples import Examples
 from trainers.data.rows import Rows
 from trainers.encoders.dropout import set_dropout
 from trainers.encoders.location import locate
-from trainers.losses.ranking import jensen_shannon, list_mle, list_net, off_diagonal
+from trainers.losses.relations import jensen_shannon, list_mle, list_net, off_diagonal
 from trainers.objectives.rank import PARAMS, PRESETS, Rank, build
 from trainers.settings import resolve
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -77,12 +75,6 @@ def test_other_places_of_the_same_data_are_the_same_run_and_other_data_is_not(
 def test_what_may_differ_between_resumptions_is_an_option() -> None:
     known = {*Training.model_fields, *DataOptions.model_fields}
     assert known >= FREE
-
-
-def test_trainings_of_one_process_do_not_touch_each_other(text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    for number, seed in enumerate((1, 2, 1)):
-        train(text_file, tiny_bert, tmp_path / str(number), seed=seed)
-    assert weights(tmp_path / "0") == weights(tmp_path / "2") != weights(tmp_path / "1")
 
 
 def test_collapse_that_ends_a_run_leaves_it_to_be_resumed(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -64,16 +62,6 @@ def test_bsl_from_pairs_to_an_encoder_that_sentence_transformers_loads(
     assert "model.encode" in (out / "README.md").read_text()
 
 
-def test_defaults_are_found_in_the_working_folder(
-    pairs_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "data").mkdir()
-    pairs_file.rename(tmp_path / "data" / "pairs.arrow")
-    assert train("bsl", "--encoder", tiny_bert, "--limit", 16, *SMALL) == 0
-    assert (tmp_path / "runs" / "bsl" / "modules.json").is_file()
-
-
 def test_a_saved_recipe_makes_the_same_encoder_again(text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
     first, second = tmp_path / "one", tmp_path / "two"
     arguments = ["--text", text_file, "--encoder", tiny_bert, "--lr", "0.001", "--seed", "5", *SMALL]
@@ -82,13 +70,6 @@ def test_a_saved_recipe_makes_the_same_encoder_again(text_file: Path, tiny_bert:
     assert (first / "model.safetensors").read_bytes() == (second / "model.safetensors").read_bytes()
     assert train("mirror", "--config", first / "recipe.json", "--seed", "6", "--out", tmp_path / "three") == 0
     assert (first / "model.safetensors").read_bytes() != (tmp_path / "three" / "model.safetensors").read_bytes()
-
-
-def test_a_recipe_may_name_one_pairs_file_without_a_list(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    recipe = tmp_path / "mine.yaml"
-    recipe.write_text(f"views: {pairs_file}\nencoder: {tiny_bert}\nout: {tmp_path / 'run'}\n")
-    assert train("bsl", "--config", recipe, *SMALL) == 0
-    assert json.loads((tmp_path / "run" / "recipe.json").read_text())["views"] == [str(pairs_file)]
 
 
 def test_finished_run_is_left_and_another_recipe_refused(
@@ -213,16 +194,6 @@ def test_training_that_cannot_begin_leaves_no_directory_that_belongs_to_it(
     assert train(*arguments, *given) == 2
     assert said in capsys.readouterr().err
     assert not (tmp_path / "run").exists()
-
-
-def test_overwriting_with_settings_that_cannot_be_keeps_the_run(
-    text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, *SMALL, "--out", tmp_path]
-    assert train(*arguments) == 0
-    before = (tmp_path / "model.safetensors").read_bytes()
-    assert train(*arguments, "--max-tokens", 33, "--overwrite") == 2
-    assert (tmp_path / "model.safetensors").read_bytes() == before
 
 
 @pytest.mark.parametrize("place", ["sentences.txt/run", "x" * 300, "/proc/run"])

@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from trainers.losses.triplets import ALPHA, BASE, BETA, MARGIN, multi_similarity
+from trainers.losses.contrast import ALPHA, BASE, BETA, MARGIN, multi_similarity
 
 
 def pairs(count: int, dimension: int, noise: float, seed: int = 1) -> Tensor:

@@ -1,14 +1,12 @@
 """Training data as the objectives take it: rows of two views, sentences or strings."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
 import xxhash
@@ -45,9 +43,9 @@ class Texts(Sequence[str]):
         for start in range(0, len(self), BLOCK):
             yield from self[start : start + BLOCK]
 
-    def take(self, rows: Sequence[int]) -> Texts:
+    def take(self, rows: Sequence[int]) -> Self:
         """Return the strings of these rows, in that order."""
-        return Texts(self.rows.select(rows, keep_in_memory=True), self.read)
+        return type(self)(self.rows.select(rows, keep_in_memory=True), self.read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +75,7 @@ class Examples:
             state.update(struct.pack(f"<{len(self.labels)}d", *self.labels))
         return state.hexdigest()
 
-    def take(self, rows: Sequence[int]) -> Examples:
+    def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in that order; `dropped` stays."""
         texts, left, right = (_taken(column, rows) for column in (self.texts, self.left, self.right))
         labels = None if self.labels is None else [self.labels[row] for row in rows]

@@ -1,7 +1,5 @@
 """Which rows a training reads: pairs, sentences, words, random strings or graded pairs, as options and `Examples`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pairs of sentences that people graded, for regression: from tab- or comma-separated files."""
 
-from __future__ import annotations
-
 import csv
 import math
 import sys

@@ -1,7 +1,5 @@
 """Pairs to train on, from one file or several: all of their rows, or as many of each as its weight says."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

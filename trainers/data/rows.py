@@ -1,19 +1,15 @@
 """Rows of token ids, and their order in each epoch: shuffled, or in batches of texts of like length."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from torch.utils.data import Dataset, Sampler
 
 from trainers.data.examples import row_seed
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 POOL = 50
 """Batches whose rows are sorted together; texts of captions' lengths then hold a few percent of padding."""
@@ -27,11 +23,15 @@ class Ragged(Sequence[list[int]]):
     starts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[int]]) -> Ragged:
+    def of(cls, rows: Iterable[Sequence[int]]) -> Self:
         """Store `rows` of ids."""
-        starts = np.zeros(len(rows) + 1, dtype=np.int64)
-        np.cumsum([len(row) for row in rows], out=starts[1:])
-        return cls(np.fromiter(chain.from_iterable(rows), np.int32, count=int(starts[-1])), starts)
+        values, lengths = array("i"), array("q")
+        for row in rows:
+            values.extend(row)
+            lengths.append(len(row))
+        starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        return cls(np.asarray(values, dtype=np.int32), starts)
 
     @property
     def lengths(self) -> NDArray[np.int64]:

@@ -1,7 +1,5 @@
 """Words to train on: a list in a file, the most frequent ones of a language, or random strings."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from random import Random

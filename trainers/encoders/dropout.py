@@ -1,7 +1,5 @@
 """What makes two forward passes of one sentence differ: dropout at any rate, drophead, or the same masks twice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -31,10 +29,6 @@ def set_dropout(model: nn.Module, rate: float) -> None:
 
     Reached are dropout modules, rates that a module keeps as a number and hands to the attention function, and
     places that were built without dropout because the configured rate was 0. The configuration stays as it is.
-
-    Args:
-        model: A transformer, or a module that holds one; changed in place.
-        rate: Probability of a zero, in [0, 1).
     """
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
@@ -53,14 +47,8 @@ def set_drophead(model: nn.Module, rate: float) -> None:
     """Drop whole attention heads in training mode (Zhou et al. 2020), anew for each sentence in each layer.
 
     A head is dropped with probability `rate`; those of H heads that are kept are multiplied by H / kept, so that the
-    expected output is the full one. One head is always kept. The weights and their files know nothing of it.
-
-    Args:
-        model: A transformer of transformers; changed in place.
-        rate: In [0, 1); with 0 nothing is changed.
-
-    Raises:
-        InputError: The architecture's heads are not known.
+    expected output is the full one. One head is always kept. The weights and their files know nothing of it. Raises
+    InputError where the architecture's heads are not known.
     """
     if rate == 0:
         return
@@ -101,15 +89,8 @@ def same_masks(embed: Callable[[Tensor, Tensor], Tensor], input_ids: Tensor, att
     """Encode both halves of a batch under the same dropout (controlled dropout of Liu et al. 2021, Table 8).
 
     Row i and row n + i see the same masks, position by position, those of drophead too: the two halves are encoded
-    one after the other, cut to one width, from one state of the random numbers.
-
-    Args:
-        embed: Gives the vectors of ids and their mask; its encoder is in training mode, or nothing is dropped.
-        input_ids: (2n, tokens), row i and row n + i being the two sides of one pair.
-        attention_mask: The same shape; 0 at padding, which stands on the right.
-
-    Returns:
-        The vectors (2n, d), as `embed` gives them.
+    one after the other, cut to one width, from one state of the random numbers. The arguments (2n, tokens) are those of
+    `embed`, which gives the vectors; so are the vectors (2n, d) that are returned.
     """
     sides = list(zip(input_ids.chunk(2), attention_mask.chunk(2), strict=True))
     device = input_ids.device

@@ -1,7 +1,5 @@
 """Encoders loaded as sentence-transformers' models in float32, repooled, and saved for its plain loader."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile
@@ -222,13 +220,10 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[S
 
 
 def save_encoder(encoder: SentenceTransformer, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401
-    """Write a sentence-transformers directory; `SentenceTransformer(path)` alone loads it.
+    """Write a sentence-transformers directory with `card` as its README; `SentenceTransformer(path)` alone loads it.
 
-    Args:
-        encoder: What to save; its weights are written in float32, as safetensors.
-        path: The directory; files of the same names are replaced, `modules.json` last, so that it marks completion.
-        card: The README.
-        masked_lm: The model around the encoder, to be written with its head instead of the bare transformer.
+    Files of the same names are replaced, `modules.json` last, so that it marks completion. `masked_lm` is the model
+    around the encoder, to be written with its head instead of the bare transformer.
     """
     path.mkdir(parents=True, exist_ok=True)
     for killed in path.glob(f"{SAVING}*"):

@@ -1,7 +1,5 @@
 """Where an encoder that a user names lies: a directory, the bundled starter, or a name on the Hub."""
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Iterator

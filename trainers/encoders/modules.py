@@ -3,8 +3,6 @@
 Where it has no module for a step, others stand in for it. They are frozen: their weights say what to do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args

@@ -1,7 +1,5 @@
 """`train marian`: train or fine-tune a translation model on parallel text."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """MarianMT as an objective: label-smoothed cross-entropy over the real target tokens only."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

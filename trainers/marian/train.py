@@ -1,13 +1,12 @@
 """Training or fine-tuning a MarianMT model on parallel text."""
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import xxhash
@@ -25,6 +24,7 @@ from transformers import (
 
 from pipelines.console import InputError
 from pipelines.lock import locked_folder
+from trainers.marian.cli import MarianOptions
 from trainers.marian.model import Translation, new_model
 from trainers.marian.text import ParallelIds, TokenBatches, load_tokenizer, make_tokenizer
 from trainers.training.directory import (
@@ -37,12 +37,6 @@ from trainers.training.directory import (
     standing_recipe,
     write_recipe,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from trainers.marian.cli import MarianOptions
-
 
 log = logging.getLogger(__name__)
 

@@ -1,7 +1,5 @@
 """BSL (Zhang et al. 2021): predict the target network's vector of one view from the online network's of the other."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from math import cos, pi

@@ -4,13 +4,13 @@ The teacher's vectors of the training texts are computed once and kept in the ru
 student whose dimension is not the teacher's gets a Dense layer with tanh, which is saved with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
@@ -22,15 +22,11 @@ from trainers.data.examples import Examples
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Pooling, pooling_at
-from trainers.losses.queues import Queue, relation_loss
+from trainers.losses.relations import Queue, relation_loss
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather, gather_pairs, is_first, of_first
 from trainers.settings import DropoutOptions, Training
 from trainers.training.teacher import Teacher, load_teacher
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 READS = ("views", "text")
 
@@ -201,13 +197,7 @@ class Distil(Objective):
 
 
 def with_head(encoder: SentenceTransformer, dimension: int, *, always: bool) -> SentenceTransformer:
-    """Give an encoder a Dense layer with tanh of `dimension`, where it needs one, or `always` if it has none so wide.
-
-    Args:
-        encoder: Changed in place.
-        dimension: The teacher's.
-        always: Even where the dimension is right already.
-    """
+    """Give an encoder a Dense layer with tanh, in place, where its dimension is another, or `always` if it has none."""
     has_one = any(isinstance(module, Dense) for module in list(encoder)[pooling_at(encoder) :])
     own = encoder.get_embedding_dimension()
     if own != dimension or (always and not has_one):

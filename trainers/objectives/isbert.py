@@ -4,8 +4,6 @@ Training on a task's own raw text, as its rows on AFS and SentEval do, is a matt
 graded pairs afterwards (ssl + ft) is `train regression --encoder runs/isbert`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -113,10 +111,6 @@ class IsBert(Objective):
 
         With several processes the batch is that of all of them: each one scores its own tokens against all sentences,
         and the mean of their losses is the loss. A batch of one has no negatives: its loss is zero.
-
-        Args:
-            input_ids: (n, tokens).
-            attention_mask: The same shape; 0 at padding.
         """
         groups = batches.groups(self.encoder, input_ids, attention_mask, self.max_tokens)
         pooled = batches.pool(self.encoder, groups)

@@ -4,8 +4,6 @@ The presets for sentences take the mean over the tokens, as the paper does with 
 RoBERTa: add --pooling cls there (and --drophead 0.05 to the preset drophead).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Literal
@@ -21,8 +19,7 @@ from trainers.encoders.dropout import same_masks, set_drophead, set_dropout
 from trainers.encoders.loading import PADDED, load_for_training, position_limit
 from trainers.encoders.location import Source
 from trainers.encoders.modules import is_padded, set_max_tokens
-from trainers.losses.contrast import equal_strings, nt_xent
-from trainers.losses.triplets import multi_similarity
+from trainers.losses.contrast import equal_strings, multi_similarity, nt_xent
 from trainers.objective import Objective, Row
 from trainers.processes import gather, gather_pairs
 from trainers.settings import Options, Training

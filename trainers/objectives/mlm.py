@@ -1,17 +1,17 @@
 """Masked language modelling (Devlin et al. 2019), to adapt an encoder to a domain or to give it a masked-LM head."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
+from transformers import PreTrainedModel
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
@@ -21,10 +21,6 @@ from trainers.encoders.location import Source
 from trainers.objective import Objective, Row
 from trainers.processes import processes, summed
 from trainers.settings import Options, Training
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from transformers import PreTrainedModel
 
 READS = ("text",)
 IGNORED = -100
@@ -108,13 +104,8 @@ class MaskedLm(Objective):
         """Return the mean cross-entropy in nats per asked token, the share that was right, and the [CLS] vectors.
 
         Logits are computed where a label is asked for, not for all tokens. Under several processes the mean of the
-        losses is that over the tokens asked in all of them.
-
-        Args:
-            input_ids: (n, tokens).
-            attention_mask: The same shape; 0 at padding.
-            labels: The same shape; the token to be predicted, or -100.
-            asked: (k,), where the flattened labels are not -100: a mask's count a GPU would have to be waited for.
+        losses is that over the tokens asked in all of them. `asked` is given since a GPU would have to be waited for to
+        count where the labels are not -100.
         """
         places = torch.zeros_like(input_ids)
         hidden, first = [], []

@@ -1,12 +1,12 @@
 """RankCSE (Liu et al. 2023): SimCSE that also ranks the sentences of a batch as one or two teachers rank them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
@@ -17,16 +17,12 @@ from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Pooling
 from trainers.losses.contrast import equal_strings, one_sided
-from trainers.losses.ranking import jensen_shannon, list_mle, list_net, off_diagonal
+from trainers.losses.relations import jensen_shannon, list_mle, list_net, off_diagonal
 from trainers.objective import Objective, Row, float32
 from trainers.objectives.contrastive import train_only_head
 from trainers.processes import gather, gather_pairs
 from trainers.settings import DropoutOptions, Training
 from trainers.training.teacher import Teacher, load_teacher
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 READS = ("text", "views")
 

@@ -3,8 +3,6 @@
 After IS-BERT's training without labels it is the paper's ssl + ft; with the preset isbert-ft its ft.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,7 +15,7 @@ from pipelines.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
-from trainers.encoders.modules import cnn_name, parts_of, with_cnn
+from trainers.encoders.modules import with_cnn
 from trainers.objective import Objective, Row, float32
 from trainers.objectives.isbert import FILTERS, WIDTHS
 from trainers.processes import gather, gather_pairs
@@ -78,10 +76,5 @@ def build(options: PARAMS, training: Training, source: Source) -> Regression:
     """Load the encoder, with its CNN if it has one."""
     encoder = load_for_training(source, training.pooling, training.max_tokens)
     if options.cnn:
-        parts = parts_of(encoder, "the encoder")
-        if parts.cnn is not None:
-            raise InputError(f"the encoder has {cnn_name(parts)} already: leave --cnn out")
-        if training.pooling not in ("mean", "cls"):
-            raise InputError(f"--pooling {training.pooling} does not go with --cnn: take mean")
         encoder = with_cnn(encoder, WIDTHS, FILTERS, relu=True)
     return Regression(encoder, training.max_tokens, options)

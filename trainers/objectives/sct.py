@@ -1,7 +1,5 @@
 """SCT (Limkonchotiwat et al. 2023): one view's relations to a queue of vectors are predicted from the other view."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -13,7 +11,7 @@ from torch.nn import functional
 
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
-from trainers.losses.queues import Queue, relation_loss
+from trainers.losses.relations import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.objectives.bsl import ViewNorm
 from trainers.processes import gather_pairs
@@ -104,13 +102,7 @@ class Sct(Objective):
 
 
 def make_projector(dimension: int, width: int, norm: str) -> nn.Sequential:
-    """Return h: three MLPs chained, each d -> kd -> d with a ReLU, and before it a norm of each view if that is asked.
-
-    Args:
-        dimension: d.
-        width: k.
-        norm: "batch" or "none".
-    """
+    """Return h: three chained MLPs, each d -> kd -> d with a ReLU, before it a norm of each view, "batch" or "none"."""
     hidden = width * dimension
     norms = [ViewNorm(hidden) if norm == "batch" else nn.Identity() for _ in range(3)]
     return nn.Sequential(

@@ -1,13 +1,11 @@
 """What happens along a training: progress, the log, warnings of a collapse, and scores on a development set."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import torch
 from safetensors import SafetensorError
@@ -15,13 +13,11 @@ from safetensors.torch import load_file, save_file
 from transformers import TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from pipelines.console import TwinviewsError, note
+from trainers.data.rows import Order, Rows
+from trainers.objective import Objective
 from trainers.processes import is_first, process_seed
+from trainers.settings import Training
 from trainers.training.directory import checkpoints, history_of
-
-if TYPE_CHECKING:
-    from trainers.data.rows import Order, Rows
-    from trainers.objective import Objective
-    from trainers.settings import Training
 
 DEV = "dev"
 """The development score's key in the log."""
@@ -110,7 +106,7 @@ class Scores:
     values: tuple[float, ...]
 
     @classmethod
-    def of(cls, history: Sequence[Mapping[str, float]]) -> Scores:
+    def of(cls, history: Sequence[Mapping[str, float]]) -> Self:
         """Read them from a log, which is part of every checkpoint."""
         found = {int(entry["step"]): entry[DEV] for entry in history if DEV in entry}
         start = found.pop(0, None)

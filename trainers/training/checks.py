@@ -1,6 +1,4 @@
-"""Checks before a training, on a few real rows: gradients reach the encoder, the views differ, the target moves."""
-
-from __future__ import annotations
+"""Checks before a training, on a few real rows: gradients reach the encoder, and the views differ."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -20,19 +18,11 @@ SAME = 1e-6
 """Mean squared distance of unit vectors below which two views are one: rounding gives 1e-12, dropout 1e-2."""
 
 
-def check(objective: Objective, rows: Sequence[dict[str, Any]], total: int) -> tuple[list[str], list[str]]:
+def check(objective: Objective, rows: Sequence[dict[str, Any]]) -> tuple[list[str], list[str]]:
     """Train on a few rows and take it back.
 
-    Args:
-        objective: On the device that it trains on; parameters, buffers, gradients and mode are as before afterwards.
-        rows: What `collate` takes, two or more.
-        total: Optimiser steps of the run, for `after_step`.
-
-    Returns:
-        The names of parameters without a gradient, and lines that the user should read.
-
-    Raises:
-        TwinviewsError: No gradient reaches the encoder at all.
+    Returns the names of parameters without a gradient, and lines that the user should read. Parameters, buffers,
+    gradients and mode are as before afterwards. Raises TwinviewsError where no gradient reaches the encoder at all.
     """
     device = next(objective.parameters()).device
     mode = objective.training
@@ -47,7 +37,7 @@ def check(objective: Objective, rows: Sequence[dict[str, Any]], total: int) -> t
                 f"no gradient of {type(objective).__name__} reaches the encoder: it would stay as it is; "
                 "its forward must compute the loss from self.encoder, without no_grad or detach"
             )
-        warnings = [*_views(objective, outputs.get("vectors")), *_target(objective, total)]
+        warnings = _views(objective, outputs.get("vectors"))
         objective.zero_grad(set_to_none=True)
     objective.train(mode)
     return unused, warnings
@@ -63,23 +53,6 @@ def _views(objective: Objective, vectors: Tensor | None) -> list[str]:
         "warning: both views of every sentence are the same, dropout included: all there is to learn is to push "
         "sentences apart; use views that differ, or --dropout, --drophead or --span where there are such"
     ]
-
-
-@torch.no_grad()
-def _target(objective: Objective, total: int) -> list[str]:
-    """Move the encoder far, let `after_step` follow, and see whether anything that has no gradient moved."""
-    own = {id(parameter) for parameter in objective.encoder.parameters()}
-    targets = [value for value in objective.parameters() if not value.requires_grad and id(value) not in own]
-    follow = type(objective).after_step
-    if not targets or follow is Objective.after_step:
-        return []
-    before = [value.clone() for value in targets]
-    for parameter in objective.encoder.parameters():
-        parameter.mul_(1.5)
-    follow(objective, 1, total)
-    if any(not torch.equal(old, new) for old, new in zip(before, targets, strict=True)):
-        return []
-    return ["warning: the target network does not move: it stays what it is now (--momentum 1 does that)"]
 
 
 @contextmanager

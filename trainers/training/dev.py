@@ -1,12 +1,10 @@
 """Graded pairs that an encoder is scored on while it is trained: read, and scored by rank correlation."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 import xxhash
@@ -17,11 +15,9 @@ from trainers.evaluation.metrics import spearman
 from trainers.evaluation.pairs import read_pairs
 from trainers.evaluation.suites.sts import BENCHMARKS
 from trainers.evaluation.task import HUB, Missing
+from trainers.objective import Objective
 from trainers.training.checks import undisturbed
 from trainers.training.machine import autocast
-
-if TYPE_CHECKING:
-    from trainers.objective import Objective
 
 DATA = "TWINVIEWS_DATA"
 ANY_SCALE = (-1e6, 1e6)
@@ -51,15 +47,8 @@ class DevSet:
     ) -> float:
         """Return Spearman's rho x 100 of the similarities with the grades; 0 where all similarities are the same.
 
-        Dropout is off, and the random numbers of the training stay as they were.
-
-        Args:
-            objective: Its encoder is scored, on any device; its mode is kept.
-            precision: As `--precision` names it.
-            similarity: The cosine, or whichever of `SIMILARITIES` agrees best with the grades.
-
-        Raises:
-            TwinviewsError: The encoder gives vectors that are not finite.
+        `similarity` is the cosine, or whichever of `SIMILARITIES` agrees best with the grades. Dropout is off, and the
+        random numbers of the training stay as they were. Raises TwinviewsError for vectors that are not finite.
         """
         from sentence_transformers import SimilarityFunction
 
@@ -79,14 +68,10 @@ class DevSet:
 
 
 def read_dev(name: str, data: str | None) -> DevSet:
-    """Read the pairs to score on: a file that people graded, or a benchmark by its name.
+    """Read the pairs to score on: a file as `read_graded` knows it, or a benchmark by its name, such as stsb-dev.
 
-    Args:
-        name: A TSV or CSV file as `read_graded` knows it, or a benchmark's name such as stsb-dev.
-        data: Where the benchmark lies (a folder, or `hf:ORGANISATION`); TWINVIEWS_DATA where not given.
-
-    Raises:
-        InputError: No such file or benchmark, or one that cannot be read.
+    The benchmark lies in `data` (a folder, or `hf:ORGANISATION`), or in TWINVIEWS_DATA. Raises InputError where there
+    is none that can be read.
     """
     known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
     if name not in known:

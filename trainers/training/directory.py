@@ -1,7 +1,5 @@
 """A run's directory: its recipe, its checkpoints, and whether it may be made, resumed, replaced or left alone."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os
@@ -83,12 +81,8 @@ def claimed(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bo
 def standing_recipe(out: Path, ours: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
     """Return the recipe of the run that is in a directory, None where the directory is free.
 
-    Args:
-        out: May be missing, empty, or hold what a run left that was killed before it wrote its recipe.
-        ours: Whether a recipe belongs to this kind of run: other commands write a `recipe.json` too.
-
-    Raises:
-        InputError: The directory holds something else.
+    It may be missing, empty, or hold what a run left that was killed before it wrote its recipe. `ours` says whether a
+    recipe belongs to this kind of run: other commands write a `recipe.json` too. Raises InputError for all else.
     """
     try:
         present = out.exists() and any(path.name not in (LOCK, DRAFT) for path in out.iterdir())
@@ -106,12 +100,7 @@ def standing_recipe(out: Path, ours: Callable[[Mapping[str, Any]], bool]) -> Map
 
 
 def remove(out: Path, made: Sequence[str]) -> None:
-    """Remove what a run made, and nothing else; symbolic links are not followed.
-
-    Args:
-        out: The run's directory, which stays, as does its recipe.
-        made: Patterns of names.
-    """
+    """Remove what a run made, by patterns of names, from its directory; symbolic links are not followed."""
     found = {path for pattern in made for path in out.glob(pattern)}
     # First the file that marks a run as finished, in case the removal is interrupted.
     for path in sorted(found, key=lambda path: path.name != DONE):
@@ -131,16 +120,10 @@ def write_recipe(out: Path, recipe: Mapping[str, Any]) -> None:
 
 
 def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, what: str = "another recipe") -> None:
-    """Refuse a directory that was made with other settings.
+    """Refuse a directory that was made with other settings: an InputError that names the first one that differs.
 
-    Args:
-        out: The directory.
-        old: The settings that it was made with, as they were read back.
-        new: The settings that are asked for.
-        what: What the directory would belong to.
-
-    Raises:
-        InputError: A setting differs; the line names the first one.
+    `old` are the settings that it was made with, as they were read back, `new` those that are asked for; `what` is what
+    the directory would belong to.
     """
     # As it would be read back: a tuple is a list there.
     new = json.loads(json.dumps(new))

@@ -1,7 +1,5 @@
 """Training an objective with `transformers.Trainer`: from its rows to the weights that are kept."""
 
-from __future__ import annotations
-
 import logging
 import math
 import os
@@ -82,7 +80,7 @@ def fit(
     arguments = training_arguments(training, folder, seed, total)
     arguments.eval_on_start = dev is not None and checkpoint is None
     objective.to(arguments.device)
-    arguments.ddp_find_unused_parameters = _has_unused(objective, rows, training, total)
+    arguments.ddp_find_unused_parameters = _has_unused(objective, rows, training)
     if training.compile:
         _compile(objective)
     if training.gradient_checkpointing:
@@ -113,13 +111,13 @@ def _fitted(
     return Fitted(steps, seconds, last, Scores.of(history), steps if best is None else best)
 
 
-def _has_unused(objective: Objective, rows: Rows, training: Training, total: int) -> bool:
+def _has_unused(objective: Objective, rows: Rows, training: Training) -> bool:
     """Check the objective on a few rows, and return whether a parameter gets no gradient in any process."""
     count = max(2, min(training.batch_size, ROWS) // processes())
     # Spread over the data, which may be sorted, and other rows in every process.
     step = max(1, len(rows) // (count * processes()))
     chosen = [(process_rank() + turn * processes()) * step % len(rows) for turn in range(count)]
-    unused, warnings = check(objective, [rows[row] for row in chosen], total)
+    unused, warnings = check(objective, [rows[row] for row in chosen])
     for line in warnings if is_first() else []:
         note(line)
     device = next(objective.parameters()).device

@@ -1,7 +1,5 @@
 """What a training needs of the machine: a number format, a compiler, a place that its log is sent to."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from importlib import import_module

@@ -1,18 +1,17 @@
 """How a training runs: read the data, build the objective, train, save the encoder into the run's directory."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, Field
 from transformers import set_seed
 
 from pipelines.console import InputError, note, show, table
+from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
 from trainers.data.kinds import DataOptions, read_examples
 from trainers.data.rows import Rows
@@ -24,9 +23,6 @@ from trainers.training.dev import DevSet, read_dev
 from trainers.training.directory import LEFTOVERS, claimed, is_finished, newest_checkpoint, remove, resumable, step_of
 from trainers.training.fit import Fitted, fit
 from trainers.training.machine import for_machine
-
-if TYPE_CHECKING:
-    from trainers.catalogue import ObjectiveModule
 
 SEEDS = 1 << 32
 """NumPy's global generator, which other libraries draw from, knows so many."""
@@ -122,14 +118,8 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
 def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any], weights: str | None) -> Plan:
     """Read the data and resolve all settings; nothing is written.
 
-    Args:
-        request: The options that all objectives share.
-        module: The objective's module.
-        given: Options of `Training` and of the objective, by field name; None where not given.
-        weights: What pins the encoder's weights, None where nothing does.
-
-    Raises:
-        InputError: Data or options that cannot be used, or that this machine cannot do.
+    The arguments are those of `run_training`, and what pins the encoder's weights, None where nothing does. Raises
+    InputError for data or options that cannot be used, or that this machine cannot do.
     """
     preset, training, params = resolve(module.PRESETS, module.PARAMS, request.preset, given)
     training = for_machine(training)

@@ -1,16 +1,14 @@
 """A teacher's vectors of the training texts: computed once, each text in one process, and kept with the run."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
 from pipelines.console import InputError, note, progress
 from trainers.embedding.cache import cached
@@ -21,9 +19,6 @@ from trainers.encoders.location import locate
 from trainers.encoders.modules import Pooling
 from trainers.files import whole_file
 from trainers.processes import is_first, of_first, process_rank, processes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FILE = "teacher-{key}.npy"
 PARTS = "teacher-parts"
