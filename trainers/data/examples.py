@@ -91,12 +91,13 @@ def row_seed(seed: int, row: int, epoch: int) -> int:
     return xxhash.xxh64_intdigest(f"{seed}|{row}|{epoch}".encode()) >> 1
 
 
-def string_numbers(examples: Examples) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """Return (rows, 3): a number for each row's source, left and right string, equal for equal strings."""
+def string_numbers(examples: Examples) -> Sequence[Any]:
+    """Return an array (rows, 3): a number for each row's source, left and right string, equal for equal strings."""
     numbers: dict[str, int] = {}
     columns = zip(examples.texts, examples.left, examples.right, strict=True)
     flat = (numbers.setdefault(text, len(numbers)) for row in columns for text in row)
-    return np.fromiter(flat, np.int64, count=3 * len(examples)).reshape(-1, 3)
+    rows: Any = np.fromiter(flat, np.int64, count=3 * len(examples)).reshape(-1, 3)
+    return rows  # type: ignore[no-any-return]
 
 
 def from_strings(texts: Sequence[str], dropped: int = 0) -> Examples:

@@ -173,9 +173,10 @@ class Bsl(Objective):
 
     def momentum_at(self, step: int, total: int) -> float:
         """Return delta after the optimiser's step number `step` (from 1) of `total`."""
+        momentum: float = self.params.momentum
         if self.params.momentum_schedule == "constant":
-            return self.params.momentum
-        return 1 - (1 - self.params.momentum) * (cos(pi * (step - 1) / total) + 1) / 2
+            return momentum
+        return 1 - (1 - momentum) * (cos(pi * (step - 1) / total) + 1) / 2
 
     @torch.no_grad()
     def after_step(self, step: int, total: int) -> None:

@@ -73,12 +73,6 @@ def reporters(name: str, out: Path) -> list[TrainerCallback]:
         return [integrations.TensorBoardCallback(SummaryWriter(str(out / "tensorboard")))]
     if name == "wandb":
         os.environ.setdefault("WANDB_PROJECT", PROJECT)
-        return [integrations.WandbCallback(), _EndOfRun()]
+        import_module("wandb").finish()  # what an earlier training of this process left open
+        return [integrations.WandbCallback()]
     return [integrations.TrackioCallback()] if name == "trackio" else []
-
-
-class _EndOfRun(TrainerCallback):  # type: ignore[misc] # transformers is untyped here
-    """Ends the run of Weights & Biases: the next training of this process is a run of its own."""
-
-    def on_train_end(self, *_: object, **__: object) -> None:
-        import_module("wandb").finish()

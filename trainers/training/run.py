@@ -32,7 +32,7 @@ class Request(Options):
     """What a user asked of `train OBJECTIVE`; None means the objective's own default."""
 
     objective: str
-    data: DataOptions = DataOptions()
+    data: DataOptions
     encoder: str | None = Field(
         None, description="Encoder to start from: a directory or a Hub name. [the bundled starter]"
     )
