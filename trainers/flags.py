@@ -57,7 +57,7 @@ def setting_flags(model: type[BaseModel], presets: Mapping[str, Mapping[str, Any
     """Return a flag for each field, None where not given; its help says which presets have which value."""
     found = {}
     for key, field in model.model_fields.items():
-        fallback = None if field.is_required() else field.default
+        fallback = None if field.is_required() else field.get_default(call_default_factory=True)
         values = {name: _shown(preset.get(key, fallback)) for name, preset in presets.items()}
         usual, *others = dict.fromkeys(values.values())
         named = [f"{', '.join(name for name in values if values[name] == other)}: {other}" for other in others]

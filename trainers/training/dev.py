@@ -78,7 +78,10 @@ def read_dev(name: str, data: str | None) -> DevSet:
         if not Path(name).is_file():
             raise InputError(f"--dev {name}: no such file, and no benchmark; benchmarks are {', '.join(known)}")
         examples, _ = read_graded(Path(name), ANY_SCALE)
-        return _checked(name, DevSet(examples.left, examples.right, examples.labels or []))
+        grades = examples.labels or []
+        if len(set(grades)) < 2:
+            raise InputError(f"--dev {name}: all of its {len(grades)} pairs have one grade: there is nothing to rank")
+        return DevSet(examples.left, examples.right, grades)
     data = data or os.environ.get(DATA)
     if data is None:
         raise InputError(f"--dev {name} needs its data: give --dev-data DIR (or hf:mteb), or set {DATA}")
@@ -89,9 +92,3 @@ def read_dev(name: str, data: str | None) -> DevSet:
         raise InputError(f"--dev {name}: {found}")
     pairs = [pair for subset in found.subsets.values() for pair in subset]
     return DevSet([pair.first for pair in pairs], [pair.second for pair in pairs], [pair.gold for pair in pairs])
-
-
-def _checked(name: str, dev: DevSet) -> DevSet:
-    if len(set(dev.grades)) < 2:
-        raise InputError(f"--dev {name}: all of its {len(dev.grades)} pairs have one grade: there is nothing to rank")
-    return dev
