@@ -57,11 +57,7 @@ def summary(name: str) -> str:
 
 
 def load_objective(name: str) -> ObjectiveModule:
-    """Import an objective's module.
-
-    Raises:
-        InputError: There is no objective of that name, or another package's cannot be loaded or is none.
-    """
+    """Import an objective's module; raises InputError where there is none, or none that can be used."""
     if _file(name).is_file():
         return cast(ObjectiveModule, importlib.import_module(f"trainers.objectives.{_file(name).stem}"))
     known = _third_party()

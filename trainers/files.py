@@ -81,8 +81,6 @@ def file_sha256(path: Path) -> str:
 
 
 def _runs(process: int) -> bool:
-    if os.name == "nt":  # signal 0 is Ctrl-C there
-        return True
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):

@@ -1,22 +1,19 @@
 """An objective: the encoder, whatever helps to train it, and the loss, in one module that Trainer can train."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 
+from trainers.data.examples import Examples, string_numbers
 from trainers.encoders import batches
 from trainers.encoders.loading import save_encoder
 from trainers.encoders.modules import is_padded
-
-if TYPE_CHECKING:
-    from trainers.data.examples import Examples
-    from trainers.settings import Training
+from trainers.settings import Training
 
 Row = Mapping[str, Any]
 
@@ -31,11 +28,14 @@ class Objective(nn.Module):
     """
 
     paired = True
+    keyed = False
+    """Whether a batch has `keys` (n, 3): equal numbers for equal strings, of each row's source, left and right one."""
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int) -> None:
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
         super().__init__()
         self.encoder = encoder
         self.max_tokens = max_tokens
+        self.params = params
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
@@ -51,14 +51,16 @@ class Objective(nn.Module):
         """
         left = self.tokenize(examples.left)
         right = left if examples.right is examples.left else self.tokenize(examples.right)
-        return {"left": left, "right": right}
+        return {"left": left, "right": right, **({"keys": string_numbers(examples)} if self.keyed else {})}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Turn rows (the columns, and `seed`: the row's seed in this epoch) into the arguments of `forward`.
 
-        Here these are the ids (2n, tokens) and their attention mask: all first views, then all second views.
+        Here these are `input_ids` (2n, tokens), row i and row n + i being the two views of one sentence, and
+        `attention_mask` of the same shape, 0 at padding; and the `keys`, where the objective is `keyed`.
         """
-        return self.pad([row["left"] for row in rows] + [row["right"] for row in rows])
+        batch = self.pad([row["left"] for row in rows] + [row["right"] for row in rows])
+        return {**batch, "keys": torch.from_numpy(np.stack([row["keys"] for row in rows]))} if self.keyed else batch
 
     def tokenize(self, texts: Sequence[str], *, literal_mask: bool = False) -> Sequence[list[int]]:
         """Return the ids of each text, as `batches.tokenize` does."""
@@ -82,18 +84,11 @@ class Objective(nn.Module):
     def before_training(self, folder: Path) -> None:
         """Do what takes long and is done once, before anything else of a training: nothing, here.
 
-        Args:
-            folder: What is kept there is found again when the run is resumed, and removed when it is done. There may
-                be none yet.
+        What is kept in `folder`, which may not be there yet, is found again when the run is resumed.
         """
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
-        """Prepare what is trained beside the encoder, once in a run and alike in all processes: nothing, here.
-
-        Args:
-            rows: What will be trained on.
-            training: Batch size, learning rate, precision.
-        """
+        """Prepare what is trained beside the encoder, once in a run and alike in all processes: nothing, here."""
 
     def after_step(self, step: int, total: int) -> None:
         """Do what follows the optimiser's step number `step` (from 1) of `total`: nothing, here.

@@ -1,7 +1,5 @@
 """Training in several processes: every process sees the vectors of the whole batch, with the gradients of one."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import threading
@@ -78,18 +76,13 @@ def process_seed(seed: int) -> int:
 
 
 def divided_batch(size: int, rows: int, count: int) -> int:
-    """Return the global batch size that `count` processes train with: `size`, or what `rows` rows allow.
-
-    Raises:
-        InputError: It cannot be divided among the processes.
-    """
+    """Return the global batch size that can be had; raises InputError if `count` processes cannot divide it."""
     taken = size if size <= rows else rows // count * count
     if taken == 0:
         raise InputError(f"{rows} rows are fewer than the {count} processes: start fewer")
     if taken % count:
-        below, above = taken // count * count, (taken // count + 1) * count
-        choices = f"{below} or {above}" if below else f"{above}"
-        raise InputError(f"--batch-size {taken} cannot be divided among {count} processes: take {choices}")
+        above = (taken // count + 1) * count
+        raise InputError(f"--batch-size {taken} cannot be divided among {count} processes: take {above}")
     return taken
 
 

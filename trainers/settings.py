@@ -1,23 +1,24 @@
 """What every objective's training can be told, and how a preset and a user's options become one recipe."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import ceil
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from pipelines.console import InputError
 from trainers.encoders.modules import Pooling
+from trainers.flags import Options as Options
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
-class Options(BaseModel):
-    """Options that become flags: a field each, its description the help."""
+class DropoutOptions(Options):
+    """What an objective can be told of its encoder's dropout."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
+    )
 
 
 class Training(Options):
@@ -88,14 +89,8 @@ def resolve(
 ) -> tuple[str, Training, Model]:
     """Return the preset's name, the training settings and the objective's own options; what is given beats the preset.
 
-    Args:
-        presets: Name -> values of `Training` and of `options`; the first is the default.
-        options: The objective's own options.
-        preset: A name of `presets`, or None for the first.
-        given: Values by field name; None means not given.
-
-    Raises:
-        InputError: Unknown preset, or a value that a field refuses.
+    `presets` are values of `Training` and of `options` by name, of which None takes the first; in `given`, values by
+    field name, None means not given. Raises InputError for an unknown preset, or a value that a field refuses.
     """
     name = preset if preset is not None else next(iter(presets))
     if name not in presets:
@@ -103,14 +98,15 @@ def resolve(
     values = {**presets[name], **{key: value for key, value in given.items() if value is not None}}
     own = {key: value for key, value in values.items() if key in options.model_fields}
     common = {key: value for key, value in values.items() if key not in own}
-    return name, _checked(Training, common), _checked(options, own)
+    return name, checked(Training, common), checked(options, own)
 
 
-def _checked(model: type[Model], values: Mapping[str, Any]) -> Model:
+def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
+    """Return the model of these values; raises InputError where a field refuses one."""
     try:
         return model(**values)
     except ValidationError as error:
         first = error.errors()[0]
-        option = "--" + str(first["loc"][0]).replace("_", "-")
+        value = "" if first["type"] == "missing" else f" {first['input']!r}"
         said = first["msg"].removeprefix("Value error, ").lower()
-        raise InputError(f"{option} {first['input']!r}: {said}") from None
+        raise InputError(f"--{str(first['loc'][0]).replace('_', '-')}{value}: {said}") from None

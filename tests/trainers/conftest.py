@@ -1,7 +1,5 @@
 """A tiny BERT with a real WordPiece vocabulary, and sentences to train it on."""
 
-from __future__ import annotations
-
 import gc
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """BSL's training step in NumPy, by hand: Eq. 1-4 over a linear encoder, gradients included."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

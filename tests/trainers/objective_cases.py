@@ -1,9 +1,9 @@
 """Every objective, small: settings under which it learns something in a few steps, and rows of the kind it reads."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from pathlib import Path
 
+from torch import Tensor
 from transformers import set_seed
 
 from trainers.catalogue import load_objective
@@ -50,6 +50,13 @@ def prepared(
     if dropout is not None:
         set_dropout(objective, dropout)
     return objective, Rows(objective.columns(examples_for(name, texts)), seed=1), training
+
+
+def batch_of(objective: Objective, examples: Examples, order: Sequence[int] | None = None) -> dict[str, Tensor]:
+    """The batch of these rows, or of all."""
+    columns = objective.columns(examples)
+    rows = range(len(examples)) if order is None else order
+    return objective.collate([{name: column[row] for name, column in columns.items()} for row in rows])
 
 
 class Interrupted(Exception):

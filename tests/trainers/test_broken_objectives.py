@@ -1,7 +1,5 @@
 """An objective of another package that cannot be used is one line."""
 
-from __future__ import annotations
-
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path

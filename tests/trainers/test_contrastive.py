@@ -1,17 +1,15 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
+from objective_cases import batch_of
 
 from trainers.data.examples import Examples
-from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.losses.contrast import equal_strings, one_sided
-from trainers.objectives.contrastive import PARAMS, PRESETS, Contrastive, build, train_only_head
+from trainers.objectives.contrastive import PARAMS, PRESETS, Contrastive, build
 from trainers.settings import resolve
 
 
@@ -19,12 +17,6 @@ def objective_of(encoder: Path, preset: str, **given: object) -> Contrastive:
     torch.manual_seed(0)
     _, training, params = resolve(PRESETS, PARAMS, preset, {"max_tokens": 24, **given})
     return build(params, training, locate(str(encoder)))
-
-
-def batch_of(objective: Contrastive, examples: Examples, order: list[int] | None = None) -> dict[str, torch.Tensor]:
-    columns = objective.columns(examples)
-    rows = order or list(range(len(examples)))
-    return objective.collate([{name: column[row] for name, column in columns.items()} for row in rows])
 
 
 def views_of(sentences: list[str]) -> Examples:
@@ -86,21 +78,6 @@ def test_loss_is_the_same_for_permuted_rows_and_two_sided_for_swapped_views(
         assert (turned == pytest.approx(plain, rel=1e-4)) is symmetric
 
 
-def test_simcse_pairs_each_sentence_with_itself_and_dropout_alone_tells_them_apart(
-    tiny_bert: Path, sentences: list[str]
-) -> None:
-    examples = views_of(sentences)
-    objective = objective_of(tiny_bert, "simcse").train()
-    batch = batch_of(objective, examples)
-    assert torch.equal(batch["input_ids"][:8], batch["input_ids"][8:])
-    assert batch["input_ids"][0, :3].tolist() == objective.tokenize(examples.texts)[0][:3]
-    first, second = objective(**batch)["vectors"].chunk(2)
-    assert not torch.allclose(first, second, atol=1e-3)
-    still = objective_of(tiny_bert, "simcse", dropout=0.0).train()
-    first, second = still(**batch)["vectors"].chunk(2)
-    torch.testing.assert_close(first, second, atol=1e-5, rtol=0)
-
-
 def test_head_is_trained_but_not_saved(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
@@ -116,11 +93,3 @@ def test_head_is_trained_but_not_saved(tiny_bert: Path, sentences: list[str], tm
     ids = objective.pad([objective.tokenize(sentences[:1])[0]])
     tokens = objective.eval().encoder[0](ids)["token_embeddings"].detach()
     torch.testing.assert_close(encoded[:1], tokens[:, 0], atol=1e-5, rtol=0)
-
-
-def test_head_is_drawn_as_the_encoders_own_layers_are(tiny_bert: Path) -> None:
-    encoder = load_for_training(locate(str(tiny_bert)), "cls", 24)
-    linear = train_only_head(encoder)[0]
-    assert linear.weight.std().item() == pytest.approx(encoder[0].model.config.initializer_range, rel=0.2)
-    assert not linear.bias.any()
-    assert not list(objective_of(tiny_bert, "bsl").head.parameters())

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -12,10 +10,10 @@ from scipy.stats import spearmanr
 from pipelines.console import InputError
 from trainers.catalogue import load_objective
 from trainers.objective import Objective
-from trainers.training.checkpoints import CHECKPOINTS
+from trainers.training.callbacks import Scores
 from trainers.training.dev import DevSet, read_dev
+from trainers.training.directory import CHECKPOINTS
 from trainers.training.fit import Fitted, fit
-from trainers.training.selection import Scores
 
 
 @pytest.fixture
@@ -130,20 +128,6 @@ def test_killed_run_remembers_its_best(
     assert left == [f"best-{fitted.kept}.safetensors"]
 
 
-def test_patience_ends_the_training_also_after_a_resumption(
-    as_it_was: DevSet, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    given = {"lr": 1e-2, "evaluations": 12, "patience": 2, "save_every": 2}
-    whole, fitted = run(as_it_was, tiny_bert, sentences, tmp_path / "whole", **given)
-    assert fitted.steps == fitted.kept + 2 < 12
-    with pytest.raises(Interrupted):
-        run(as_it_was, tiny_bert, sentences, tmp_path / "broken", last=fitted.steps, **given)
-    resumed, again = run(as_it_was, tiny_bert, sentences, tmp_path / "broken", **given)
-    assert (again.steps, again.kept, again.dev) == (fitted.steps, fitted.kept, fitted.dev)
-    for key, value in whole.state_dict().items():
-        assert torch.equal(resumed.state_dict()[key], value), key
-
-
 def test_run_killed_after_its_patience_ended_takes_no_further_step(
     as_it_was: DevSet, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
@@ -153,14 +137,6 @@ def test_run_killed_after_its_patience_ended_takes_no_further_step(
     assert (found.steps, found.kept, found.dev, found.last) == (fitted.steps, fitted.kept, fitted.dev, fitted.last)
     for key, value in whole.state_dict().items():
         assert torch.equal(again.state_dict()[key], value), key
-
-
-def test_score_that_falls_is_said_once(
-    as_it_was: DevSet, tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    _, fitted = run(as_it_was, tiny_bert, sentences, tmp_path, lr=1e-2)
-    assert min(fitted.dev.values) < fitted.dev.start - 5
-    assert capsys.readouterr().err.count("the encoder collapses: dev score") == 1
 
 
 def test_first_of_equal_scores_is_the_best() -> None:
@@ -194,14 +170,6 @@ def stsb_dev(folder: Path) -> Path:
     lines = [f"news\tfile\t2012\t{row}\t{row % 6}\ta dog {row}\ta cat {row}\n" for row in range(1500)]
     (folder / "sts-dev.csv").write_text("".join(lines), encoding="utf-8")
     return folder.parent
-
-
-def test_benchmark_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    data = stsb_dev(tmp_path)
-    found = read_dev("stsb-dev", str(data))
-    assert (len(found.grades), found.first[1], found.grades[5]) == (1500, "a dog 1", 5.0)
-    monkeypatch.setenv("TWINVIEWS_DATA", str(data))
-    assert read_dev("stsb-dev", None) == found
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -88,19 +86,6 @@ def test_losses_of_several_batches_equal_the_equation_in_numpy(
         np.testing.assert_allclose(queue.vectors, np.array(expected_rows), atol=1e-5)
 
 
-@pytest.mark.parametrize("preset", ["congen", "sct"])
-def test_loss_is_the_same_for_permuted_rows(
-    preset: str, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    losses = []
-    for order in ([0, 1, 2, 3], [2, 0, 3, 1]):
-        objective = objective_of(tiny_bert, wide, preset)
-        rows = Rows(objective.columns(pairs(sentences)), seed=1)
-        objective.before_training(tmp_path)
-        losses.append(objective(**objective.collate([rows[row] for row in order]))["loss"].item())
-    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
-
-
 def test_rows_in_the_queue_are_not_trained_on(
     tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,17 +116,6 @@ def test_rows_are_held_out_while_as_many_and_a_batch_are_left(
     rows: int, queue: int, batch: int, fill: str, held: int
 ) -> None:
     assert PARAMS(teacher="x", queue=queue, fill=fill).held_out(rows, batch) == held
-
-
-def test_with_too_few_rows_the_queue_holds_those_that_are_trained_on(
-    tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    objective = objective_of(tiny_bert, wide, "congen", queue=50)
-    columns = objective.columns(pairs(sentences))
-    assert "queue of 12: too few rows to spare any" in capsys.readouterr().err
-    objective.before_training(tmp_path)
-    assert objective.queues[0].vectors.shape == (12, 24)
-    assert len(columns["left"]) == 12
 
 
 @pytest.mark.parametrize(
@@ -225,7 +199,9 @@ def test_another_teacher_of_the_same_name_is_refused(wide: Path, sentences: list
 def test_run_leaves_no_vectors_behind_and_says_what_it_trained_on(
     tiny_bert: Path, wide: Path, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    request = Request("distil", DataOptions(text=text_file), tmp_path / "run", str(tiny_bert))
+    request = Request(
+        objective="distil", data=DataOptions(text=text_file), out=tmp_path / "run", encoder=str(tiny_bert)
+    )
     given = {"teacher": str(wide), "queue": 16, "batch_size": 8, "epochs": 1, "max_tokens": 24, "precision": "fp32"}
     run_training(request, load_objective("distil"), given)
     assert "encoder of 24 dimensions after 4 steps (" in capsys.readouterr().out
@@ -234,7 +210,7 @@ def test_run_leaves_no_vectors_behind_and_says_what_it_trained_on(
 
 
 def test_a_teacher_must_be_given_and_be_there(tiny_bert: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--teacher None: there is none to learn from: give a model's directory"):
+    with pytest.raises(InputError, match="--teacher: field required"):
         resolve(PRESETS, PARAMS, None, {})
     with pytest.raises(InputError, match="no model directory"):
         objective_of(tiny_bert, tmp_path / "nowhere", "congen")
@@ -250,11 +226,3 @@ def test_presets_are_the_papers_settings(preset: str) -> None:
         assert (params.method, params.fill, params.head, training.epochs) == ("congen", "rows", "always", 20)
     else:
         assert (params.method, params.fill, params.head, training.epochs) == ("sct", "random", "needed", 10)
-
-
-def test_a_mask_in_a_view_is_the_teachers_own(wide: Path, tmp_path: Path) -> None:
-    teacher = load_teacher(str(wide), None)
-    expected = teacher.encoder.encode(["a [UNK] sees"])
-    teacher.encoder.model.tokenizer.mask_token = "[UNK]"
-    found = teacher.vectors(["a [MASK] sees"], tmp_path)
-    np.testing.assert_allclose(found, expected / np.linalg.norm(expected), atol=1e-5)

@@ -1,6 +1,3 @@
-from __future__ import annotations
-
-import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -111,22 +108,6 @@ def test_every_dropout_gets_the_rate(kind: str, attention: str) -> None:
     torch.testing.assert_close(encode(model, train=True), plain, rtol=0, atol=1e-5)
 
 
-def test_configuration_keeps_its_rates() -> None:
-    model = make("modernbert")
-    before = copy.deepcopy(model.config.to_dict())
-    set_dropout(model, 0.2)
-    set_drophead(model, 0.2)
-    assert model.config.to_dict() == before
-
-
-@pytest.mark.parametrize("rate", [-0.1, 1.0, 2.0])
-def test_rates_outside_the_unit_interval_are_refused(rate: float) -> None:
-    with pytest.raises(InputError, match="--dropout"):
-        set_dropout(make("bert"), rate)
-    with pytest.raises(InputError, match="--drophead"):
-        set_drophead(make("bert"), rate)
-
-
 def head_outputs(model: nn.Module) -> list[Tensor]:
     """What every attention's output projection takes in a training pass: (rows, tokens, heads, width)."""
     ends = ("attention.output.dense", "attn.Wo", "attn.o", "attention.out_lin", "attention.dense")
@@ -162,8 +143,6 @@ def test_drophead_zeroes_whole_heads_and_scales_the_rest(kind: str) -> None:
     torch.testing.assert_close(encode(model, train=False), plain, rtol=0, atol=1e-5)
     assert torch.equal(encode(model, train=True, seed=8), encode(model, train=True, seed=8))
     assert not torch.equal(encode(model, train=True, seed=8), encode(model, train=True, seed=9))
-    set_drophead(model, 0.0)
-    torch.testing.assert_close(encode(model, train=True), plain, rtol=0, atol=1e-5)
 
 
 def test_heads_keep_their_expected_weight_and_never_all_go() -> None:
@@ -177,31 +156,6 @@ def test_heads_keep_their_expected_weight_and_never_all_go() -> None:
         assert dropped == pytest.approx(rate - rate**6 / 6, abs=0.01)
 
 
-def test_setting_drophead_again_replaces_the_rate() -> None:
-    model = make("bert")
-    set_dropout(model, 0.0)
-    set_drophead(model, 0.9)
-    set_drophead(model, 0.2)
-    again = encode(model, train=True)
-    fresh = make("bert")
-    set_dropout(fresh, 0.0)
-    set_drophead(fresh, 0.2)
-    assert torch.equal(again, encode(fresh, train=True))
-
-
-@pytest.mark.filterwarnings("ignore:`gradient_checkpointing_enable`:FutureWarning")
-def test_drophead_is_drawn_alike_when_a_checkpointed_layer_is_computed_again() -> None:
-    gradients = []
-    for checkpointed in (False, True):
-        model = make("bert")
-        set_drophead(model, 0.5)
-        if checkpointed:
-            model.gradient_checkpointing_enable()
-        encode(model, train=True).square().sum().backward()
-        gradients.append(model.embeddings.word_embeddings.weight.grad)
-    torch.testing.assert_close(gradients[1], gradients[0])
-
-
 def test_unknown_attention_is_refused_in_one_line() -> None:
     from transformers import XLMConfig, XLMModel
 
@@ -209,18 +163,6 @@ def test_unknown_attention_is_refused_in_one_line() -> None:
     with pytest.raises(InputError, match="XLMModel are not known"):
         set_drophead(model, 0.2)
     set_drophead(model, 0.0)
-
-
-def test_saved_encoder_knows_nothing_of_what_was_dropped(tiny_bert: Path, tmp_path: Path) -> None:
-    encoder = encoder_of(locate(str(tiny_bert)), "mean")
-    names = set(encoder.state_dict())
-    set_dropout(encoder.encoder[0].model, 0.4)
-    set_drophead(encoder.encoder[0].model, 0.5)
-    assert set(encoder.state_dict()) == names
-    encoder.save(tmp_path / "saved", "card")
-    found = encoder_of(locate(str(tmp_path / "saved")), "mean")
-    assert {m.p for m in found.modules() if isinstance(m, nn.Dropout)} == {0.1}
-    torch.testing.assert_close(found.encode(["a man"]), encoder.encode(["a man"]))
 
 
 def encoder_of(source: Source, pooling: Pooling = "mean") -> Objective:

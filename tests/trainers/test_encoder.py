@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +9,10 @@ from safetensors.torch import save_file
 from pipelines.console import InputError
 from trainers.catalogue import objective_names
 from trainers.encoders.batches import by_length
-from trainers.encoders.loading import load_encoder, load_for_training, load_masked_lm, save_encoder
+from trainers.encoders.loading import load_encoder, load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.encoders.modules import POOLINGS, pooling_of, with_cnn
-from trainers.losses.geometry import spread
 from trainers.objective import Objective
-from trainers.training.fit import enable_checkpointing
 
 
 def encoder_of(path: Path, pooling: str = "mean", max_tokens: int = 24) -> Objective:
@@ -64,15 +60,6 @@ def test_every_objective_s_encoder_gives_the_same_vector_alone_and_in_any_batch(
         np.testing.assert_allclose(model.encode(sentences, batch_size=size), alone, atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_vector_is_the_same_alone_and_in_any_batch(tiny_bert: Path, sentences: list[str], pooling: str) -> None:
-    encoder = encoder_of(tiny_bert, pooling)
-    together = encoder.encode(sentences[:20], batch_size=20)
-    alone = torch.cat([encoder.encode([text]) for text in sentences[:20]])
-    torch.testing.assert_close(together, alone, atol=1e-5, rtol=0)
-    assert (together[0] - together[1]).abs().max() > 1e-2
-
-
 def test_large_batch_is_split_by_length_and_put_together_in_order(tiny_bert: Path, sentences: list[str]) -> None:
     encoder = encoder_of(tiny_bert).eval()
     texts = (sentences * 3)[:101]
@@ -116,25 +103,6 @@ def test_saved_directory_loads_in_sentence_transformers_with_the_same_vectors(
     torch.testing.assert_close(again.encode(sentences), vectors, atol=1e-6, rtol=0)
 
 
-def test_saved_directory_can_be_trained_on(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
-    first = encoder_of(tiny_bert)
-    first.save(tmp_path, "# card")
-    torch.testing.assert_close(encoder_of(tmp_path).encode(sentences[:4]), first.encode(sentences[:4]))
-    assert load_masked_lm(locate(str(tmp_path)), "mean", 24)[1].base_model.config.hidden_size == 16
-
-
-def test_starter_is_an_encoder_s_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert locate("starter") == locate(None)
-    (tmp_path / "starter").mkdir()
-    with pytest.raises(InputError, match="holds no model"):
-        locate("starter")
-
-
-def test_half_precision_weights_are_loaded_in_full(bare_bert: Path) -> None:
-    assert {parameter.dtype for parameter in encoder_of(bare_bert).encoder.parameters()} == {torch.float32}
-
-
 def test_stored_mask_becomes_the_tokenizer_s_own(tiny_bert: Path) -> None:
     encoder = encoder_of(tiny_bert)
     encoder.encoder.tokenizer.mask_token = "[UNK]"
@@ -142,16 +110,6 @@ def test_stored_mask_becomes_the_tokenizer_s_own(tiny_bert: Path) -> None:
     encoder.encoder.tokenizer.mask_token = None
     with pytest.raises(InputError, match="no mask token"):
         encoder.tokenize(["a [MASK] cat"])
-
-
-def test_texts_are_cut_at_max_tokens(tiny_bert: Path) -> None:
-    encoder = encoder_of(tiny_bert, max_tokens=8)
-    assert [len(ids) for ids in encoder.tokenize(["a " * 40, "a b"])] == [8, 4]
-
-
-def test_more_tokens_than_positions_are_refused(tiny_bert: Path) -> None:
-    with pytest.raises(InputError, match=r"--max-tokens 33 .* 32 positions"):
-        encoder_of(tiny_bert, max_tokens=33)
 
 
 def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, tiny_bert: Path) -> None:
@@ -182,23 +140,6 @@ def test_file_without_any_of_the_models_weights_is_refused(name: str, tiny_bert:
         encoder_of(tmp_path)
 
 
-def test_spread_is_zero_for_one_direction_and_one_for_opposite_ones() -> None:
-    direction = torch.randn(1, 6)
-    assert spread(direction * torch.rand(10, 1).add(0.1)).item() == pytest.approx(0, abs=1e-3)
-    assert spread(torch.cat([direction, -direction])).item() == pytest.approx(1)
-
-
-def test_masked_lm_is_saved_with_the_pooling_that_wants_the_first_layer(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    objective, _, _ = prepared("mlm", tiny_bert, sentences, pooling="first-last")
-    objective.save(tmp_path, "# card")
-    vectors = SentenceTransformer(str(tmp_path), device="cpu").encode(sentences)
-    np.testing.assert_allclose(vectors, encoder_of(tiny_bert, "first-last").encode(sentences), atol=1e-5)
-
-
 @pytest.mark.parametrize("pooling", ["padded-mean", "first-last"])
 def test_pooling_of_a_bare_transformer_is_refused_with_a_cnn(tiny_bert: Path, tmp_path: Path, pooling: str) -> None:
     save_encoder(with_cnn(encoder_of(tiny_bert).encoder, (1, 3), 4, relu=True), tmp_path, "# card")
@@ -213,28 +154,3 @@ def test_padding_counts_whatever_the_batch_is_padded_to(tiny_bert: Path) -> None
     torch.testing.assert_close(encoder.embed(**short), encoder.embed(**wide), atol=1e-6, rtol=0)
     more = encoder_of(tiny_bert, "padded-mean", max_tokens=30).eval()
     assert (encoder.embed(**short) - more.embed(**short)).abs().max() > 1e-3
-
-
-def test_checkpointing_computes_again_with_the_same_gradients(tiny_bert: Path, sentences: list[str]) -> None:
-    found = []
-    for again in (False, True):
-        encoder = encoder_of(tiny_bert).train()
-        calls: list[int] = []
-        encoder.encoder[0].model.encoder.layer[0].attention.register_forward_hook(
-            lambda *_, calls=calls: calls.append(1)
-        )
-        if again:
-            enable_checkpointing(encoder.encoder)
-        torch.manual_seed(4)
-        encoder.embed(**encoder.pad(list(encoder.tokenize(sentences[:4])))).square().sum().backward()
-        found.append([len(calls), *(value.grad for value in encoder.parameters() if value.grad is not None)])
-    assert [calls for calls, *_ in found] == [1, 2]
-    for first, second in zip(found[0][1:], found[1][1:], strict=True):
-        torch.testing.assert_close(first, second)
-
-
-def test_checkpointing_of_a_model_that_cannot_is_one_line(tiny_bert: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    encoder = encoder_of(tiny_bert)
-    monkeypatch.setattr(type(encoder.encoder[0].model), "supports_gradient_checkpointing", False)
-    with pytest.raises(InputError, match="BertModel has no gradient checkpointing"):
-        enable_checkpointing(encoder.encoder)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import shutil
 from importlib.util import find_spec
@@ -13,9 +11,10 @@ from safetensors.torch import save_file
 from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import objective_names
 from trainers.objective import Objective
-from trainers.training.checkpoints import CHECKPOINTS, newest_checkpoint
-from trainers.training.fit import fit
-from trainers.training.trainer import make_optimizer
+from trainers.settings import Training
+from trainers.training.directory import CHECKPOINTS, newest_checkpoint
+from trainers.training.fit import fit, make_optimizer
+from trainers.training.machine import for_machine
 
 POWER_CUTS = {
     "mid-epoch": ({"save_every": 4}, 7, 4),
@@ -56,20 +55,6 @@ def test_resumed_training_equals_the_uninterrupted_run_exactly(
     assert [entry["step"] for entry in logs[0]] == list(range(1, 13))
 
 
-def test_training_moves_the_encoder_and_depends_on_the_seed(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    states = []
-    for seed in (1, 1, 2):
-        objective, rows, training = prepared("mirror", tiny_bert, sentences)
-        fit(objective, rows, training, tmp_path / f"{len(states)}", seed=seed)
-        states.append(objective.encoder[0].model.embeddings.word_embeddings.weight.detach())
-    fresh = prepared("mirror", tiny_bert, sentences)[0].encoder[0].model.embeddings.word_embeddings.weight
-    assert torch.equal(states[0], states[1])
-    assert not torch.equal(states[0], states[2])
-    assert not torch.equal(states[0], fresh)
-
-
 def test_masks_are_drawn_anew_in_every_epoch(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     objective, rows, training = prepared("mlm", tiny_bert, sentences)
     first = objective.collate([rows[row] for row in range(12)])["labels"].tolist()
@@ -78,14 +63,6 @@ def test_masks_are_drawn_anew_in_every_epoch(tiny_bert: Path, sentences: list[st
     assert objective.collate([rows[row] for row in range(12)])["labels"].tolist() != first
     rows.epoch = 0
     assert objective.collate([rows[row] for row in range(12)])["labels"].tolist() == first
-
-
-@pytest.mark.parametrize("name", objective_names())
-def test_rows_can_be_grouped_by_length(name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    objective, rows, training = prepared(name, tiny_bert, sentences, group_by_length=True)
-    sides = 1 if name in ("mirror", "mlm") else 2
-    assert rows.lengths()[0] >= sides * 4
-    assert fit(objective, rows, training, tmp_path, seed=1).steps == 12
 
 
 @pytest.mark.parametrize(("momentum", "follows"), [(0.0, True), (1.0, False)])
@@ -149,14 +126,6 @@ def test_checkpoint_holds_shared_tensors_once_and_loads_them_back(
     assert not report.missing_keys
     decoder = other.masked_lm.get_output_embeddings().weight
     assert torch.equal(decoder, objective.encoder[0].model.get_input_embeddings().weight)
-
-
-def test_half_written_checkpoint_is_passed_over(tmp_path: Path) -> None:
-    for step in (5, 10):
-        write_checkpoint(tmp_path, step)
-    (tmp_path / CHECKPOINTS / "checkpoint-10" / "trainer_state.json").unlink()
-    assert newest_checkpoint(tmp_path).name == "checkpoint-5"
-    assert newest_checkpoint(tmp_path / "nowhere") is None
 
 
 FILES = ("trainer_state.json", "model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth")
@@ -225,17 +194,6 @@ def collapsed(objective: Objective) -> None:
         objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.bias.fill_(1.0)
 
 
-def test_collapse_is_said_once(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    objective, rows, training = prepared("mirror", tiny_bert, sentences)
-    collapsed(objective)
-    fit(objective, rows, training, tmp_path, seed=1)
-    captured = capsys.readouterr()
-    assert captured.err.count("the encoder collapses") == 1
-    assert captured.out == ""
-
-
 def test_collapse_ends_the_run_where_that_is_asked_and_keeps_its_checkpoint(
     tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
@@ -275,26 +233,6 @@ def test_gradient_checkpointing_changes_no_number(
         torch.testing.assert_close(states[1][key], value, msg=key)
 
 
-def test_fp16_without_a_gpu_is_refused(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    if torch.cuda.is_available():
-        pytest.skip("there is a GPU")
-    objective, rows, training = prepared("mirror", tiny_bert, sentences, precision="fp16")
-    with pytest.raises(InputError, match="--precision fp16 needs a GPU: use bf16 or fp32"):
-        fit(objective, rows, training, tmp_path, seed=1)
-
-
-def test_precision_of_one_training_is_not_that_of_the_next(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    states = []
-    for number, precision in enumerate(("fp32", "bf16", "fp32")):
-        objective, rows, training = prepared("mirror", tiny_bert, sentences, precision=precision)
-        fit(objective, rows, training, tmp_path / str(number), seed=1)
-        states.append(objective.encoder[0].model.embeddings.word_embeddings.weight.detach())
-    assert torch.equal(states[0], states[2])
-    assert not torch.equal(states[0], states[1])
-
-
 @pytest.mark.slow
 def test_compiled_encoder_trains_alike_and_keeps_its_names(
     tiny_bert: Path, sentences: list[str], tmp_path: Path
@@ -313,14 +251,11 @@ def test_compiled_encoder_trains_alike_and_keeps_its_names(
 
 
 @pytest.mark.parametrize("name", ["tensorboard", "wandb", "trackio"])
-def test_report_to_a_package_that_is_missing_is_one_line(
-    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_report_to_a_package_that_is_missing_is_one_line(name: str) -> None:
     if find_spec(name) is not None:
         pytest.skip("it is installed")
-    objective, rows, training = prepared("mirror", tiny_bert, sentences, report_to=name)
     with pytest.raises(InputError, match=f"--report-to {name} needs its package: pip install {name}"):
-        fit(objective, rows, training, tmp_path, seed=1)
+        for_machine(Training(lr=1, report_to=name))
 
 
 def test_tensorboard_gets_what_is_logged(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:

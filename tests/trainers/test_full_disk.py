@@ -1,7 +1,5 @@
 """A disk that is full, as a limit on the size of files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

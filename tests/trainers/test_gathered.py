@@ -1,7 +1,5 @@
 """Every objective in two processes: the loss and the gradients of one process with the same batch."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

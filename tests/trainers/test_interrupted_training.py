@@ -1,7 +1,5 @@
 """Ctrl-C in a training is one line and exit code 130, and the same command ends with the same encoder."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator
@@ -14,7 +12,7 @@ from pipelines.console import call
 from pipelines.interrupt import MESSAGE
 from trainers.cli import app
 from trainers.objective import Objective
-from trainers.training.trainer import ObjectiveTrainer
+from trainers.training.fit import ObjectiveTrainer
 
 
 class Finalised:

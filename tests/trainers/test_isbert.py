@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +7,9 @@ from sentence_transformers.sentence_transformer.modules import CNN
 
 from pipelines.console import InputError
 from trainers.data.examples import from_strings
-from trainers.encoders.batches import groups
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
-from trainers.encoders.modules import with_cnn
-from trainers.objective import Objective
-from trainers.objectives.isbert import PARAMS, PRESETS, EncodeAndDot, IsBert, build, score_sums
+from trainers.objectives.isbert import PARAMS, PRESETS, EncodeAndDot, IsBert, build
 from trainers.settings import resolve
 
 SMALL = {"max_tokens": 24, "filters": 4}
@@ -87,47 +82,6 @@ def test_loss_is_the_estimate_of_equation_two_by_hand(
     np.testing.assert_allclose(outputs["vectors"], [tokens.mean(axis=0) for tokens in local], atol=1e-5)
 
 
-@pytest.mark.parametrize(("widths", "relu"), [((1, 3, 5), True), ((3, 5, 7), False)])
-def test_convolutions_are_equation_one_and_see_no_padding(
-    widths: tuple[int, ...], relu: bool, tiny_bert: Path, sentences: list[str]
-) -> None:
-    torch.manual_seed(1)
-    encoder = with_cnn(load_for_training(locate(str(tiny_bert)), "mean", 24), widths, 3, relu=relu).eval()
-    objective = Objective(encoder, 24)
-    batch = objective.pad(list(objective.tokenize(sentences[:9])))
-    with torch.no_grad():
-        for group in groups(encoder, **batch, max_tokens=24):
-            for row, found in zip(group.rows.tolist(), group.tokens, strict=True):
-                alone = objective.pad([objective.tokenize([sentences[row]])[0]])
-                tokens = encoder[0](alone)["token_embeddings"][0].double().numpy()
-                np.testing.assert_allclose(found[: len(tokens)], convolved(tokens, encoder[2], relu=relu), atol=1e-5)
-
-
-def test_scores_are_summed_apart_and_padding_counts_in_neither_sum() -> None:
-    scores = torch.randn(3, 4, 5, dtype=torch.float64)
-    own, lengths = [4, 0, 2], [4, 1, 3]
-    mask = (torch.arange(4) < torch.tensor(lengths)[:, None]).long()
-    matching = other = 0.0
-    for row, token, sentence in np.ndindex(3, 4, 5):
-        if token < lengths[row]:
-            score = scores[row, token, sentence].item()
-            matching += float(softplus(np.array(-score))) if sentence == own[row] else 0.0
-            other += float(softplus(np.array(score))) if sentence != own[row] else 0.0
-    found = score_sums(scores, torch.tensor(own), mask)
-    assert [value.item() for value in found] == pytest.approx([matching, other])
-
-
-@pytest.mark.parametrize(("preset", "given"), CASES)
-def test_order_of_the_batch_does_not_matter(
-    tiny_bert: Path, sentences: list[str], preset: str, given: dict[str, object]
-) -> None:
-    objective = objective_of(tiny_bert, preset, **given)
-    first = objective(**batch_of(objective, sentences[:24]))
-    second = objective(**batch_of(objective, sentences[23::-1]))
-    assert first["loss"].item() == pytest.approx(second["loss"].item(), abs=1e-6)
-    torch.testing.assert_close(first["vectors"], second["vectors"].flip(0), atol=1e-5, rtol=0)
-
-
 @pytest.mark.parametrize(("preset", "given"), CASES)
 def test_batch_of_one_has_nothing_to_learn_and_no_nan(tiny_bert: Path, preset: str, given: dict[str, object]) -> None:
     objective = objective_of(tiny_bert, preset, **given)
@@ -154,16 +108,6 @@ def test_training_raises_the_information_and_reaches_every_part(
     assert losses[-1] < losses[0] - 0.2
     trained = {name: value for name, value in objective.named_parameters() if value.requires_grad}
     assert all(value.grad.any() for value in trained.values())
-
-
-def test_rates_of_the_new_parts_are_their_own(tiny_bert: Path) -> None:
-    rates = objective_of(tiny_bert, "paper", cnn_lr=20.0).parameter_rates()
-    objective = objective_of(tiny_bert, "paper")
-    fast = {name for name, _ in objective.named_parameters() if name.startswith(tuple(rates))}
-    assert fast == {
-        name for name, value in objective.named_parameters() if value.requires_grad and ".model." not in f".{name}"
-    }
-    assert set(rates.values()) == {20.0}
 
 
 def test_trained_directory_is_trained_further_with_its_own_cnn(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 
@@ -50,11 +48,6 @@ def test_a_quotation_mark_is_a_character_where_tabs_part_the_columns(tmp_path: P
     assert examples.right == ["She said yes."] * 2
 
 
-def test_lines_may_end_in_a_carriage_return_and_be_long(tmp_path: Path) -> None:
-    examples = graded(tmp_path, "score,sentence1,sentence2\r0.5," + "word " * 20_000 + ",x\r0.1,c,d\r")
-    assert [len(text) for text in examples.left] == [99_999, 1]
-
-
 def test_compressed_graded_pairs_and_a_limit(tmp_path: Path) -> None:
     path = tmp_path / "train.tsv.gz"
     path.write_bytes(gzip.compress((STSB.format(1) * 3).encode()))
@@ -64,20 +57,17 @@ def test_compressed_graded_pairs_and_a_limit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "scale", "message"),
     [
-        ("score\tsentence1\tsentence2\n3\ta\tb\n", None, "scores run from 3 to 3: say what scale .* --scale 0:5"),
-        ("score\tsentence1\tsentence2\n6\ta\tb\n", "0:5", "line 2: the score 6 is not on the scale 0:5"),
+        ("score\tsentence1\tsentence2\n3\ta\tb\n", None, "line 2: the score 3 is not on the scale 0:1: .* --scale 0:5"),
         (STSB.format(1) + STSB.format(-1), None, "line 2: the score -1 is not on the scale 0:5"),
-        (STSB.format(1) + STSB.format("high"), None, "line 2: the score 'high' is no number"),
-        (STSB.format(1) + STSB.format("nan"), None, "line 2: the score 'nan' is no number"),
-        (STSB.format(1) + "a\tb\n", None, "line 2 has 2 columns, column 7 is wanted"),
-        ("score\tsentence1\tsentence2\n1\ta\t \n", None, "line 2: a sentence is empty"),
+        (STSB.format(1) + STSB.format("nan"), None, "line 2: no score and two sentences in columns 5, 6, 7"),
+        (STSB.format(1) + "a\tb\n", None, "line 2: no score and two sentences"),
+        ("score\tsentence1\tsentence2\n1\ta\t \n", None, "line 2: no score and two sentences"),
         ("score\tsentence1\tsentence2\n", None, "holds no graded pair"),
-        ("", None, "is empty: a score and two sentences a line are expected"),
+        ("", None, "begins '': expected a header"),
         ("score\tsentence1\tsentence2\n1\ta\0\tb\n", None, "is binary, not text: it holds NUL bytes"),
         ("what\tis\tthis\n1\ta\tb\n", None, "begins 'what | is | this': expected a header"),
         ('score,sentence1,sentence2\n1,"a"b,c\n', None, "line 2 is not valid CSV"),
         (STSB.format(1), "5:0", "--scale 5:0: write the least and the greatest score"),
-        (STSB.format(1), "five", "--scale five: write the least"),
     ],
 )
 def test_graded_pairs_that_cannot_be_used_are_one_line(

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -89,20 +87,6 @@ def test_masks_are_drawn_from_the_row_s_seed_alone(tiny_bert: Path, sentences: l
     assert together["input_ids"][3, :width].tolist() == alone["input_ids"][0].tolist()
     other = objective.collate(rows_of(objective, sentences[:5], seed=50))
     assert other["labels"].tolist() != together["labels"].tolist()
-
-
-def test_batch_without_an_ordinary_token_has_loss_zero(tiny_bert: Path) -> None:
-    objective = objective_of(tiny_bert)
-    output = objective(**objective.collate([{"ids": [2, 3], "seed": 1}]))
-    assert output["loss"].item() == 0
-    output["loss"].backward()
-
-
-def test_bare_encoder_gets_a_head_tied_to_its_embeddings(bare_bert: Path) -> None:
-    objective = objective_of(bare_bert)
-    decoder = objective.masked_lm.get_output_embeddings().weight
-    assert decoder is objective.masked_lm.get_input_embeddings().weight
-    assert {parameter.dtype for parameter in objective.parameters()} == {torch.float32}
 
 
 def test_saved_model_keeps_its_head_and_is_an_encoder(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -75,15 +73,6 @@ def test_every_objective_has_help_for_training_and_for_sweeping(name: str, capsy
         assert f"train {' '.join(arguments)} --" in text
         for key in load_objective(name).PARAMS.model_fields:
             assert f"--{key.replace('_', '-')} " in text
-
-
-def test_file_with_an_underscore_is_a_command_with_a_hyphen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from trainers import catalogue
-
-    (tmp_path / "two_words.py").write_text('"""Two words."""\n')
-    monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
-    assert catalogue.objective_names()[0] == "two-words"
-    assert catalogue.summary("two-words") == "Two words."
 
 
 NEW_OBJECTIVE = '''"""Toy: pull both views of a sentence together."""

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import pickle
 import shutil
@@ -12,7 +10,7 @@ from safetensors.torch import load_file, save_file
 from torch import nn
 
 from pipelines.console import InputError
-from trainers.encoders.loading import load_for_training, load_masked_lm, save_encoder
+from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.encoders.modules import cnn_name, parts_of, pooling_of, with_cnn
 from trainers.objective import Objective
@@ -58,17 +56,6 @@ def saved(folder: Path, bert: Path, *after: nn.Module) -> Path:
     return folder
 
 
-def test_older_layout_is_trained_and_saved_anew(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    encoder = encoder_of(older(tmp_path / "old", tiny_bert))
-    torch.testing.assert_close(encoder.encode(sentences), encoder_of(tiny_bert).encode(sentences))
-    encoder.save(tmp_path / "new", "# card")
-    for folder in ("old", "new"):
-        model = SentenceTransformer(str(tmp_path / folder), device="cpu")
-        np.testing.assert_allclose(model.encode(sentences), encoder.encode(sentences), atol=1e-5)
-
-
 @pytest.mark.parametrize(("own", "asked"), [("cls_token", "mean"), ("mean_tokens", "cls"), ("max_tokens", "mean")])
 def test_another_pooling_than_the_directory_s_own_is_said(
     tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], own: str, asked: str
@@ -77,14 +64,6 @@ def test_another_pooling_than_the_directory_s_own_is_said(
     assert pooling_of(encoder.encoder) == asked
     said = f"was made for {own.split('_')[0]} pooling and is trained with {asked} (--pooling)"
     assert said in " ".join(capsys.readouterr().err.split())
-
-
-def test_the_directory_s_own_pooling_goes_without_saying(
-    tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    encoder_of(older(tmp_path, tiny_bert, "cls_token"), "cls")
-    encoder_of(tiny_bert)
-    assert capsys.readouterr().err == ""
 
 
 def test_normalize_and_dense_are_kept_trained_and_saved(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
@@ -108,12 +87,6 @@ def test_normalize_and_dense_are_kept_trained_and_saved(tiny_bert: Path, tmp_pat
     assert [type(module).__name__ for module in again] == ["Transformer", "Pooling", "Dense", "LayerNorm", "Normalize"]
     np.testing.assert_allclose(again.encode(sentences), encoder.encode(sentences), atol=1e-5)
     assert np.abs(again.encode(sentences) - expected).max() > 1e-2
-
-
-def test_normalize_without_a_folder_is_known(tiny_bert: Path, tmp_path: Path) -> None:
-    older(tmp_path, tiny_bert)
-    write_modules(tmp_path, ("Transformer", "0_Transformer"), ("Pooling", "1_Pooling"), ("Normalize", "2_Normalize"))
-    assert encoder_of(tmp_path).encode(["a dog", "a cat"]).norm(dim=1).tolist() == pytest.approx([1, 1])
 
 
 def test_cnn_of_sentence_transformers_is_trained_with_the_padding_zeroed(
@@ -147,8 +120,6 @@ def refused(tmp_path: Path, bert: Path) -> dict[str, str]:
     (tmp_path / "no config" / "1_Pooling" / "config.json").unlink()
     saved(tmp_path / "pickled", bert, Dense(16, 6))
     (tmp_path / "pickled" / "2_Dense" / "model.safetensors").rename(tmp_path / "pickled/2_Dense/pytorch_model.bin")
-    dense = saved(tmp_path / "activation", bert, Dense(16, 6)) / "2_Dense" / "config.json"
-    dense.write_text(dense.read_text().replace("torch.nn.modules.activation.Tanh", "my.code.Swish"))
     saved(tmp_path / "width", bert, Dense(32, 6))
     saved(tmp_path / "cnn", bert, CNN(16, 4, [1, 3]))
     saved(tmp_path / "weights", bert, WordWeights(["a"], {"a": 2.0}))
@@ -160,7 +131,6 @@ def refused(tmp_path: Path, bert: Path) -> dict[str, str]:
         "lstm": "cannot load the encoder",
         "no config": "cannot load the encoder",
         "pickled": r"2_Dense/pytorch_model.bin is no safetensors file",
-        "activation": r"2_Dense/config.json names the activation my.code.Swish: only torch's own can be trained here",
         "width": "Dense layer of .* takes 32 dimensions and gets 16",
         "cnn": r"has a CNN \(module 2\) that cannot be trained here: start from its transformer alone",
         "weights": r"has a WordWeights",
@@ -180,26 +150,6 @@ def test_broken_list_of_modules_is_one_line(tmp_path: Path, text: str) -> None:
     (tmp_path / "modules.json").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=r"modules\.json is no list of sentence-transformers modules"):
         locate(str(tmp_path))
-
-
-def test_masked_lm_of_an_encoder_with_a_cnn_says_that_it_leaves_it_out(
-    tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    save_encoder(with_cnn(encoder_of(tiny_bert).encoder, (1, 3), 4, relu=True), tmp_path, "# card")
-    load_masked_lm(locate(str(tmp_path)), "mean", 24)
-    assert "a masked LM leaves them out" in capsys.readouterr().err
-
-
-def test_digest_follows_the_weights_and_nothing_else(tiny_bert: Path, tmp_path: Path) -> None:
-    whole = locate(str(tiny_bert)).digest()
-    copy = tmp_path / "copy"
-    shutil.copytree(tiny_bert, copy)
-    (copy / "README.md").write_text("other")
-    assert locate(str(copy)).digest() == whole
-    tensors = load_file(copy / "model.safetensors")
-    name = sorted(tensors)[0]
-    save_file({**tensors, name: tensors[name] + 1}, copy / "model.safetensors", metadata={"format": "pt"})
-    assert locate(str(copy)).digest() != whole
 
 
 def test_digest_covers_every_part_of_the_weights(tiny_bert: Path, tmp_path: Path) -> None:
@@ -249,26 +199,6 @@ def test_model_of_the_hub_comes_with_its_layers_and_is_pinned_by_its_commit(
     encoder = Objective(load_for_training(source, "mean", 24), 24)
     assert encoder.dimension == 6
     torch.testing.assert_close(encoder.encode(sentences), encoder_of(hub).encode(sentences))
-
-
-def test_model_that_the_hub_does_not_give_has_no_digest_and_is_one_line(hub: Path) -> None:
-    source = locate("me/nothing")
-    assert source.digest() is None
-    with pytest.raises(InputError, match="cannot load the encoder 'me/nothing'") as caught:
-        Objective(load_for_training(source, "mean", 24), 24)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["model.safetensors", "config.json", "tokenizer.json"])
-@pytest.mark.parametrize("part", [0.0, 0.5])
-def test_damaged_file_of_an_encoder_is_one_line(name: str, part: float, tiny_bert: Path, tmp_path: Path) -> None:
-    copy = tmp_path / "copy"
-    shutil.copytree(tiny_bert, copy)
-    whole = (copy / name).read_bytes()
-    (copy / name).write_bytes(whole[: int(len(whole) * part)])
-    with pytest.raises(InputError, match=r"the encoder '.*copy'") as caught:
-        encoder_of(copy)
-    assert "\n" not in str(caught.value)
 
 
 def pickled(encoder: Path, folder: Path, extra: dict[str, object], *, zipped: bool = True) -> Path:

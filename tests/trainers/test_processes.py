@@ -1,7 +1,5 @@
 """Every objective trained in two processes, through the real `fit`, beside one process with the same global batch."""
 
-from __future__ import annotations
-
 import gc
 import os
 import socket
@@ -20,7 +18,7 @@ from torch import distributed, multiprocessing
 from pipelines.console import InputError
 from trainers.catalogue import objective_names
 from trainers.processes import divided_batch, join_processes
-from trainers.training.checkpoints import newest_checkpoint
+from trainers.training.directory import newest_checkpoint
 from trainers.training.fit import fit
 
 PROCESSES = 2
@@ -150,7 +148,7 @@ def test_launched_command_writes_one_encoder_and_speaks_once(
 def test_launched_command_says_once_what_is_wrong(text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
     arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, *ARGUMENTS, "--batch-size", 7]
     done = launched(LAUNCHERS["torchrun"], *arguments, "--out", tmp_path / "odd", ok=False)
-    assert done.stderr.count("error: --batch-size 7 cannot be divided among 2 processes: take 6 or 8") == 1
+    assert done.stderr.count("error: --batch-size 7 cannot be divided among 2 processes: take 8") == 1
 
 
 def test_process_whose_launcher_is_killed_ends_too() -> None:
@@ -179,7 +177,7 @@ def test_batch_is_as_large_as_rows_and_processes_allow(size: int, rows: int, cou
 
 @pytest.mark.parametrize(
     ("size", "rows", "count", "message"),
-    [(6, 100, 4, "--batch-size 6 cannot be divided among 4 processes: take 4 or 8"),
+    [(6, 100, 4, "--batch-size 6 cannot be divided among 4 processes: take 8"),
      (2, 100, 4, "--batch-size 2 cannot be divided among 4 processes: take 4"),
      (8, 3, 4, "3 rows are fewer than the 4 processes")],
 )  # fmt: skip

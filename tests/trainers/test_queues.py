@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
 from torch.nn import functional
 
-from trainers.losses.queues import Queue, relation_loss
+from trainers.losses.relations import Queue, relation_loss
 
 
 def units(rows: int, seed: int) -> torch.Tensor:

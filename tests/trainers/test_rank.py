@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +10,7 @@ from trainers.data.examples import Examples
 from trainers.data.rows import Rows
 from trainers.encoders.dropout import set_dropout
 from trainers.encoders.location import locate
-from trainers.losses.ranking import jensen_shannon, list_mle, list_net, off_diagonal
+from trainers.losses.relations import jensen_shannon, list_mle, list_net, off_diagonal
 from trainers.objectives.rank import PARAMS, PRESETS, Rank, build
 from trainers.settings import resolve
 
@@ -88,35 +86,12 @@ def test_loss_equals_the_equation_in_numpy(
     torch.testing.assert_close(outputs["loss"].detach(), parts)
 
 
-@pytest.mark.parametrize("preset", ["listmle", "listnet"])
-def test_loss_is_the_same_for_permuted_rows(preset: str, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    losses = []
-    for number, order in enumerate((None, [3, 1, 7, 0, 2, 6, 4, 5])):
-        objective = objective_of(tiny_bert, (str(tiny_bert),), preset=preset)
-        outputs, _ = loss_of(objective, views(sentences, order), tmp_path / str(number))
-        losses.append(outputs["loss"].item())
-    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
-
-
-def test_head_is_trained_but_not_saved(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-
-    objective = objective_of(tiny_bert, (str(tiny_bert),))
-    outputs, _ = loss_of(objective, views(sentences), tmp_path)
-    outputs["loss"].backward()
-    assert all(parameter.grad.abs().sum() > 0 for parameter in objective.head.parameters())
-    objective.save(tmp_path / "saved", "card")
-    saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
-    assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling"]
-    torch.testing.assert_close(
-        torch.as_tensor(saved.encode(sentences[:5])), objective.encode(sentences[:5]), atol=1e-5, rtol=0
-    )
-
-
-@pytest.mark.parametrize("teachers", [(), ("a", "b", "c")])
-def test_one_teacher_or_two_must_be_given(teachers: tuple[str, ...]) -> None:
-    with pytest.raises(InputError, match=r"--teacher .*: give one teacher or two"):
-        resolve(PRESETS, PARAMS, None, {"teacher": teachers})
+@pytest.mark.parametrize(
+    ("given", "said"), [({}, "field required"), ({"teacher": "abc"}, "should have at most 2 items")]
+)
+def test_one_teacher_or_two_must_be_given(given: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError, match=f"--teacher.*: .*{said}"):
+        resolve(PRESETS, PARAMS, None, {key: tuple(value) for key, value in given.items()})
 
 
 @pytest.mark.parametrize("preset", ["listmle", "listnet"])

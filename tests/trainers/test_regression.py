@@ -1,14 +1,13 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from objective_cases import batch_of
 
 from pipelines.console import InputError, call
 from trainers.cli import app
-from trainers.data.examples import Examples, from_strings
+from trainers.data.examples import Examples
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.encoders.modules import cnn_name, parts_of
@@ -27,18 +26,13 @@ def graded(sentences: list[str], count: int = 8) -> Examples:
     return Examples(left, left, right, 0, [row / count for row in range(count)])
 
 
-def batch_of(objective: Regression, examples: Examples, rows: list[int]) -> dict[str, torch.Tensor]:
-    columns = objective.columns(examples)
-    return objective.collate([{name: column[row] for name, column in columns.items()} for row in rows])
-
-
 def test_loss_is_the_squared_error_of_the_cosines(tiny_bert: Path, sentences: list[str]) -> None:
     objective = objective_of(tiny_bert)
     examples = graded(sentences)
     left, right = (objective.encode(side).double().numpy() for side in (examples.left, examples.right))
     cosines = (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
     expected = ((cosines - np.array(examples.labels)) ** 2).mean()
-    outputs = objective(**batch_of(objective, examples, list(range(8))))
+    outputs = objective(**batch_of(objective, examples))
     assert outputs["loss"].item() == pytest.approx(expected, abs=1e-6)
     assert outputs["vectors"].shape == (16, 16)
     turned = objective(**batch_of(objective, examples, list(range(7, -1, -1))))
@@ -49,7 +43,7 @@ def test_swapping_the_sentences_of_the_pairs_changes_nothing(tiny_bert: Path, se
     objective = objective_of(tiny_bert)
     there = graded(sentences)
     back = Examples(there.right, there.right, there.left, 0, there.labels)
-    losses = [objective(**batch_of(objective, each, list(range(8))))["loss"].item() for each in (there, back)]
+    losses = [objective(**batch_of(objective, each))["loss"].item() for each in (there, back)]
     assert losses[0] == pytest.approx(losses[1], abs=1e-6)
 
 
@@ -70,16 +64,8 @@ def test_fine_tuning_after_isbert_keeps_and_trains_its_cnn(
     assert min(moved) > 1e-4
 
 
-def test_fresh_cnn_without_training_before_is_a_preset(tiny_bert: Path, tmp_path: Path) -> None:
+def test_fresh_cnn_without_training_before_is_a_preset(tiny_bert: Path) -> None:
     objective = objective_of(tiny_bert, "isbert-ft")
     assert objective.dimension == 768
-    objective.save(tmp_path, "# card")
-    with pytest.raises(InputError, match="has a CNN of widths 1, 3, 5 with 256 filters each, with ReLU already"):
-        objective_of(tmp_path, "isbert-ft")
-    with pytest.raises(InputError, match="--pooling first-last does not go with --cnn"):
+    with pytest.raises(InputError, match="--pooling first-last is for a bare transformer"):
         objective_of(tiny_bert, "isbert-ft", pooling="first-last")
-
-
-def test_rows_without_grades_are_refused(tiny_bert: Path) -> None:
-    with pytest.raises(InputError, match="--graded"):
-        objective_of(tiny_bert).columns(from_strings(["a dog", "a cat"]))

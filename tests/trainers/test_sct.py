@@ -1,11 +1,10 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
+from objective_cases import batch_of
 from torch import nn
 
 from trainers.data.examples import Examples
@@ -33,9 +32,8 @@ def objective_of(encoder: Path, **given: object) -> Sct:
     return build(params, training, locate(str(encoder))).train()
 
 
-def batch_of(objective: Sct, left: list[str], right: list[str]) -> dict[str, torch.Tensor]:
-    columns = objective.columns(Examples(left, left, right, 0))
-    return objective.collate([{name: column[row] for name, column in columns.items()} for row in range(len(left))])
+def pairs(left: list[str], right: list[str]) -> Examples:
+    return Examples(left, left, right, 0)
 
 
 @pytest.mark.parametrize("norm", ["batch", "none"])
@@ -45,7 +43,7 @@ def test_losses_of_several_batches_equal_the_equation_in_numpy(
     objective = objective_of(tiny_bert, norm=norm, dropout=0.0)
     queues = [list(queue.vectors.double().numpy()) for queue in (objective.d1, objective.d2)]
     for start in range(0, 24, 6):
-        batch = batch_of(objective, sentences[start : start + 6], sentences[start + 6 : start + 12])
+        batch = batch_of(objective, pairs(sentences[start : start + 6], sentences[start + 6 : start + 12]))
         vectors = objective.embed(**batch)
         z = objective.projector(vectors).detach().double().numpy()
         r = vectors.detach().double().numpy()
@@ -60,7 +58,7 @@ def test_losses_of_several_batches_equal_the_equation_in_numpy(
 def test_references_get_no_gradient(tiny_bert: Path, sentences: list[str]) -> None:
     """The gradient at the encoder is that of the online branch alone, the references being constants."""
     objective = objective_of(tiny_bert, dropout=0.0, norm="none")
-    batch = batch_of(objective, sentences[:6], sentences[6:12])
+    batch = batch_of(objective, pairs(sentences[:6], sentences[6:12]))
     start = [objective.d1.vectors.clone(), objective.d2.vectors.clone()]
     objective(**batch)["loss"].backward()
     found = {name: value.grad.clone() for name, value in objective.named_parameters() if value.grad is not None}
@@ -80,13 +78,6 @@ def test_references_get_no_gradient(tiny_bert: Path, sentences: list[str]) -> No
         torch.testing.assert_close(dict(objective.named_parameters())[name].grad, gradient, atol=1e-5, rtol=1e-4)
 
 
-def test_references_have_dropout_of_their_own(tiny_bert: Path, sentences: list[str]) -> None:
-    objective = objective_of(tiny_bert, dropout=0.3, queue=6)
-    outputs = objective(**batch_of(objective, sentences[:6], sentences[6:12]))
-    online = nn.functional.normalize(outputs["vectors"], dim=-1)
-    assert (online[:6] - objective.d1.vectors).abs().max() > 0.01
-
-
 @pytest.mark.parametrize("norm", ["batch", "none"])
 def test_loss_is_the_same_for_permuted_rows_and_for_swapped_views_and_queues(
     norm: str, tiny_bert: Path, sentences: list[str]
@@ -99,7 +90,7 @@ def test_loss_is_the_same_for_permuted_rows_and_for_swapped_views_and_queues(
         objective.load_state_dict(start)
         if swapped:
             objective.d1, objective.d2 = objective.d2, objective.d1
-        return objective(**batch_of(objective, left, right))["loss"].item()
+        return objective(**batch_of(objective, pairs(left, right)))["loss"].item()
 
     plain = loss(left, right)
     order = [3, 1, 5, 0, 2, 4]
@@ -110,27 +101,13 @@ def test_loss_is_the_same_for_permuted_rows_and_for_swapped_views_and_queues(
 
 def test_queues_move_in_training_alone(tiny_bert: Path, sentences: list[str]) -> None:
     objective = objective_of(tiny_bert)
-    batch = batch_of(objective, sentences[:6], sentences[6:12])
+    batch = batch_of(objective, pairs(sentences[:6], sentences[6:12]))
     before = objective.d1.vectors.clone()
     objective.eval()(**batch)
     assert torch.equal(objective.d1.vectors, before)
     objective.train()(**batch)
     assert torch.equal(objective.d1.vectors[:4], before[6:])
     assert not torch.equal(objective.d1.vectors[4:], objective.d2.vectors[4:])
-
-
-def test_random_queues_come_from_the_seed(tiny_bert: Path) -> None:
-    one, same = objective_of(tiny_bert), objective_of(tiny_bert)
-    assert torch.equal(one.d1.vectors, same.d1.vectors)
-    assert not torch.equal(one.d1.vectors, one.d2.vectors)
-
-
-def test_sum_of_both_directions_is_twice_their_mean(tiny_bert: Path, sentences: list[str]) -> None:
-    losses = []
-    for directions in ("mean", "sum"):
-        objective = objective_of(tiny_bert, directions=directions, dropout=0.0)
-        losses.append(objective(**batch_of(objective, sentences[:6], sentences[6:12]))["loss"].item())
-    assert losses[1] == pytest.approx(2 * losses[0])
 
 
 @pytest.mark.parametrize(("norm", "millions"), [("batch", 35.5), ("none", 35.4)])

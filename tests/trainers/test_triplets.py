@@ -1,11 +1,9 @@
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from trainers.losses.triplets import ALPHA, BASE, BETA, MARGIN, multi_similarity
+from trainers.losses.contrast import ALPHA, BASE, BETA, MARGIN, multi_similarity
 
 
 def pairs(count: int, dimension: int, noise: float, seed: int = 1) -> Tensor:
@@ -42,23 +40,6 @@ def test_loss_equals_the_loops_in_numpy(dimension: int, noise: float) -> None:
     expected = reference(vectors.double().numpy())
     assert expected > 0
     assert multi_similarity(vectors).item() == pytest.approx(expected, rel=1e-4)
-
-
-@pytest.mark.parametrize(("dimension", "noise"), [(3, 0.5), (6, 0.8), (8, 0.6)])
-def test_loss_and_gradient_equal_the_peer(dimension: int, noise: float) -> None:
-    peer = pytest.importorskip("pytorch_metric_learning", reason="pip install pytorch-metric-learning to compare")
-    from pytorch_metric_learning import losses, miners
-
-    assert peer.__version__
-    ours, theirs = (pairs(20, dimension, noise).requires_grad_() for _ in range(2))
-    labels = torch.arange(20).repeat(2)
-    mined = miners.TripletMarginMiner(margin=MARGIN, type_of_triplets="all")(theirs, labels)
-    expected = losses.MultiSimilarityLoss(alpha=ALPHA, beta=BETA, base=BASE)(theirs, labels, mined)
-    loss = multi_similarity(ours)
-    torch.testing.assert_close(loss, expected)
-    expected.backward()
-    loss.backward()
-    torch.testing.assert_close(ours.grad, theirs.grad, rtol=1e-4, atol=1e-7)
 
 
 def test_far_negatives_are_not_mined_and_cost_nothing() -> None:

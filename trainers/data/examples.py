@@ -1,18 +1,51 @@
-"""Training data as the objectives take it: rows of two views, read from pairs, sentences or strings."""
-
-from __future__ import annotations
+"""Training data as the objectives take it: rows of two views, sentences or strings."""
 
 import gzip
 import struct
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, cast
 
+import numpy as np
 import xxhash
+from datasets import Dataset, load_from_disk
 
 from pipelines.console import InputError
+
+BLOCK = 10_000
+"""Rows of a dataset that are in memory as strings at once."""
+
+
+class Texts(Sequence[str]):
+    """Strings made from a dataset's columns, block by block: the dataset stays in its file, mapped into memory.
+
+    Args:
+        rows: The dataset.
+        read: Makes the strings of some rows out of their columns.
+    """
+
+    def __init__(self, rows: Dataset, read: Callable[[Mapping[str, list[Any]]], list[str]]) -> None:
+        self.rows = rows
+        self.read = read
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, key: Any) -> Any:  # noqa: ANN401 - a string, or a list of them for a slice
+        if isinstance(key, slice):
+            return self.read(self.rows[key])
+        row = range(len(self))[key]
+        return self.read(self.rows[row : row + 1])[0]
+
+    def __iter__(self) -> Iterator[str]:
+        for start in range(0, len(self), BLOCK):
+            yield from self[start : start + BLOCK]
+
+    def take(self, rows: Sequence[int]) -> Self:
+        """Return the strings of these rows, in that order."""
+        return type(self)(self.rows.select(rows, keep_in_memory=True), self.read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +55,7 @@ class Examples:
     texts: Sequence[str]
     left: Sequence[str]
     right: Sequence[str]
-    dropped: int
+    dropped: int = 0
     """Rows left out because a view was missing or blank."""
     labels: Sequence[float] | None = None
     """How alike left and right are, from 0 to 1, where people graded them."""
@@ -42,12 +75,15 @@ class Examples:
             state.update(struct.pack(f"<{len(self.labels)}d", *self.labels))
         return state.hexdigest()
 
-    def take(self, rows: Iterable[int]) -> Examples:
+    def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in that order; `dropped` stays."""
-        rows = list(rows)
-        texts, left, right = ([column[row] for row in rows] for column in (self.texts, self.left, self.right))
+        texts, left, right = (_taken(column, rows) for column in (self.texts, self.left, self.right))
         labels = None if self.labels is None else [self.labels[row] for row in rows]
         return replace(self, texts=texts, left=left, right=right, labels=labels)
+
+
+def _taken(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
+    return column.take(rows) if isinstance(column, Texts) else [column[row] for row in rows]
 
 
 def row_seed(seed: int, row: int, epoch: int) -> int:
@@ -55,37 +91,18 @@ def row_seed(seed: int, row: int, epoch: int) -> int:
     return xxhash.xxh64_intdigest(f"{seed}|{row}|{epoch}".encode()) >> 1
 
 
+def string_numbers(examples: Examples) -> Sequence[Any]:
+    """Return an array (rows, 3): a number for each row's source, left and right string, equal for equal strings."""
+    numbers: dict[str, int] = {}
+    columns = zip(examples.texts, examples.left, examples.right, strict=True)
+    flat = (numbers.setdefault(text, len(numbers)) for row in columns for text in row)
+    rows: Any = np.fromiter(flat, np.int64, count=3 * len(examples)).reshape(-1, 3)
+    return rows  # type: ignore[no-any-return]
+
+
 def from_strings(texts: Sequence[str], dropped: int = 0) -> Examples:
     """Make examples of strings alone: each is its own two views."""
     return Examples(texts, texts, texts, dropped)
-
-
-def from_pairs(path: Path, limit: int | None = None) -> Examples:
-    """Read a pairs file or folder; rows with a missing or blank view are left out and counted.
-
-    Raises:
-        InputError: No such path, not a pairs dataset, or nothing usable in it.
-    """
-    from pipelines.pairs import read_pairs
-
-    try:
-        dataset = read_pairs(path)
-        if limit is not None:
-            dataset = dataset.select(range(min(limit, len(dataset))))
-        columns = dataset.select_columns(["text", "view_a", "view_b"])[:]
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path} is broken ({_first_line(error)}): build the pairs again") from None
-    _only_text(path, columns)
-    rows = list(zip(columns["text"], columns["view_a"], columns["view_b"], strict=True))
-    kept = [row for row in rows if all(cell and not cell.isspace() for cell in row[1:])]
-    if not kept:
-        raise InputError(f"{path} has no row with two views: build pairs with `augment build-pairs`")
-    return Examples(
-        texts=[text or left for text, left, _ in kept],
-        left=[left for _, left, _ in kept],
-        right=[right for _, _, right in kept],
-        dropped=len(rows) - len(kept),
-    )
 
 
 def from_text(path: Path, limit: int | None = None) -> Examples:
@@ -97,72 +114,58 @@ def from_text(path: Path, limit: int | None = None) -> Examples:
     if not path.exists():
         raise InputError(f"no sentences at {str(path)!r}: give a text file with --text, or run `augment ingest` first")
     lines = _dataset_texts(path) if path.is_dir() else file_lines(path)
-    texts: list[str] = []
-    dropped = 0
-    for line in lines:
-        text = line.strip()
-        if not text:
-            dropped += 1
-            continue
-        texts.append(text)
-        if len(texts) == limit:
+    kept: list[int] = []
+    seen = 0
+    for row, line in enumerate(lines):
+        if len(kept) == limit:
             break
-    if not texts:
+        seen += 1
+        if line and not line.isspace():
+            kept.append(row)
+    if not kept:
         raise InputError(f"{path} holds no sentence: one sentence a line is expected")
-    return from_strings(texts, dropped)
+    if isinstance(lines, Texts):
+        return from_strings(lines.take(kept), seen - len(kept))
+    return from_strings([lines[row].strip() for row in kept], seen - len(kept))
 
 
 def file_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 text file (also .gz), without their ends.
-
-    Raises:
-        InputError: It cannot be read, or is no text.
-    """
+    """Return the lines of a UTF-8 text file (also .gz), without their ends; raises InputError if it is none."""
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is no UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}") from None
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise InputError(f"{path} is a broken gzip file ({error}): fetch it again") from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from None
+    except (EOFError, OSError, zlib.error) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
     if "\0" in text:
         raise InputError(f"{path} is binary, not text: it holds NUL bytes")
     # Not splitlines: some sentences hold characters that it takes for the end of a line.
     return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
 
 
-def _dataset_texts(path: Path) -> Iterable[str]:
-    from datasets import Dataset, load_from_disk
+def text_columns(rows: Dataset, path: Path, names: Sequence[str]) -> Dataset:
+    """Return these columns of a dataset; raises InputError where one is missing or holds no text."""
+    for name in names:
+        if name not in rows.column_names:
+            raise InputError(f"{path} has no column {name!r}, only {', '.join(rows.column_names)}")
+        kind = getattr(rows.features[name], "dtype", "lists")
+        if kind not in ("string", "large_string", "null"):
+            raise InputError(f"{path}: the column {name!r} holds {kind}, not text")
+    return rows.select_columns(list(names))
 
+
+def _dataset_texts(path: Path) -> Texts:
     from pipelines.pairs import check_dataset
 
     check_dataset(path)
     try:
-        dataset = load_from_disk(str(path))
+        rows = load_from_disk(str(path))
     except (OSError, ValueError) as error:
-        raise InputError(
-            f"{path} is no dataset folder ({_first_line(error)}): run `augment ingest` to make one"
-        ) from None
-    if not isinstance(dataset, Dataset):
-        raise InputError(f"{path} holds several datasets ({', '.join(dataset)}): give the folder of one")
-    if "text" not in dataset.column_names:
-        raise InputError(f"{path} has no column 'text', only {', '.join(dataset.column_names)}")
-    try:
-        texts = dataset["text"][:]
-    except ValueError as error:
-        raise InputError(f"{path} is broken ({_first_line(error)}): make it again") from None
-    _only_text(path, {"text": texts})
-    return (text or "" for text in texts)
-
-
-def _only_text(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    for name, column in columns.items():
-        other = next((cell for cell in column if not isinstance(cell, str | None)), None)
-        if other is not None:
-            raise InputError(f"{path}: the column {name!r} holds {type(other).__name__} ({other!r:.40}), not text")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
+        why = str(error).partition("\n")[0][:200]
+        raise InputError(f"{path} is no dataset folder ({why}): run `augment ingest` to make one") from None
+    if not isinstance(rows, Dataset):
+        raise InputError(f"{path} holds several datasets ({', '.join(rows)}): give the folder of one")
+    return Texts(
+        text_columns(rows, path, ["text"]), lambda block: [cast(str, text or "").strip() for text in block["text"]]
+    )

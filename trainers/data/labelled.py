@@ -1,12 +1,9 @@
 """Pairs of sentences that people graded, for regression: from tab- or comma-separated files."""
 
-from __future__ import annotations
-
 import csv
 import math
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 from pipelines.console import InputError
@@ -17,17 +14,6 @@ FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", 
 SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")
 
 Scale = tuple[float, float]
-
-
-@dataclass(frozen=True, slots=True)
-class _Layout:
-    """Where the cells of a row are, whether the first row is a header, and the scale of the scores if that is known."""
-
-    score: int
-    first: int
-    second: int
-    header: bool = True
-    scale: Scale | None = None
 
 
 def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None) -> tuple[Examples, Scale]:
@@ -49,83 +35,70 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
     if not path.is_file():
         raise InputError(f"no graded pairs at {str(path)!r}: give a TSV or CSV file with --graded")
     rows = _cells(path)
-    at, opening = next(((number, cells) for number, cells in rows if any(cells)), (1, []))
-    if not opening:
-        raise InputError(f"{path} is empty: a score and two sentences a line are expected")
-    layout = _layout(path, opening)
-    body = [(number, cells) for number, cells in rows if any(cells)]
-    if not layout.header:
-        body = [(at, opening), *body]
+    columns, header, usual = _layout(path, rows[0][1] if rows else [])
+    body = rows[header:][:limit]
     if not body:
         raise InputError(f"{path} holds no graded pair: a score and two sentences a line are expected")
-    graded = [_graded(path, number, cells, layout) for number, cells in body[:limit]]
+    graded = [_graded(path, number, cells, columns) for number, cells in body]
     scores = [score for score, _, _ in graded]
-    low, high = scale or layout.scale or _unit(path, scores)
-    for (number, _), score in zip(body, scores, strict=False):
+    low, high = scale or usual or (0.0, 1.0)
+    for (number, _), score in zip(body, scores, strict=True):
         if not low <= score <= high:
-            raise InputError(f"{path} line {number}: the score {score:g} is not on the scale {low:g}:{high:g}")
+            raise InputError(
+                f"{path} line {number}: the score {score:g} is not on the scale {low:g}:{high:g}: say what scale the "
+                "scores are on, e.g. --scale 0:5"
+            )
     left, right = [first for _, first, _ in graded], [second for _, _, second in graded]
     return Examples(left, left, right, 0, [(score - low) / (high - low) for score in scores]), (low, high)
 
 
 def parse_scale(written: str) -> Scale:
-    """Understand `LOW:HIGH`.
-
-    Raises:
-        InputError: It is not two numbers, the first below the second.
-    """
+    """Understand `LOW:HIGH`; raises InputError where it is not two numbers, the first below the second."""
     low, _, high = written.partition(":")
-    try:
-        scale = float(low), float(high)
-    except ValueError:
-        scale = math.nan, math.nan
-    if not -math.inf < scale[0] < scale[1] < math.inf:
+    if not (_is_number(low) and _is_number(high) and float(low) < float(high)):
         raise InputError(f"--scale {written}: write the least and the greatest score, e.g. 0:5")
-    return scale
+    return float(low), float(high)
 
 
-def _cells(path: Path) -> Iterator[tuple[int, list[str]]]:
+def _cells(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the cells of every line that is not blank, with its number."""
     lines = file_lines(path)
-    tabs = "\t" in next((line for line in lines if line.strip()), "")
     csv.field_size_limit(sys.maxsize)
-    reader = (
-        csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-        if tabs
-        else csv.reader((line + "\n" for line in lines), strict=True)
-    )
+    if "\t" in next((line for line in lines if line.strip()), ""):
+        reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        reader = csv.reader((line + "\n" for line in lines), strict=True)
     try:
-        for cells in reader:
-            yield reader.line_num, cells
+        return [(reader.line_num, cells) for cells in reader if any(cells)]
     except csv.Error as error:
         raise InputError(f"{path} line {reader.line_num} is not valid CSV ({error}): fix the line") from None
 
 
-def _layout(path: Path, opening: Sequence[str]) -> _Layout:
+def _layout(path: Path, opening: Sequence[str]) -> tuple[tuple[int, int, int], int, Scale | None]:
+    """Return the columns of score and sentences, the number of header lines, and the scale if the layout has one."""
     names = [cell.strip().lower() for cell in opening]
-    found = [next((names.index(name) for name in known if name in names), None) for known in (SCORES, FIRST, SECOND)]
-    score, first, second = found
+    score, first, second = (
+        next((names.index(name) for name in known if name in names), None) for known in (SCORES, FIRST, SECOND)
+    )
     if score is not None and first is not None and second is not None:
-        return _Layout(score, first, second, scale=(1.0, 5.0) if names[score] == "relatedness_score" else None)
+        return (score, first, second), 1, (1.0, 5.0) if names[score] == "relatedness_score" else None
     if len(opening) >= 7 and _is_number(opening[4]):
-        return _Layout(4, 5, 6, header=False, scale=(0.0, 5.0))
+        return (4, 5, 6), 0, (0.0, 5.0)
     if len(opening) == 3 and _is_number(opening[0]) != _is_number(opening[2]):
-        score = 0 if _is_number(opening[0]) else 2
-        return _Layout(score, 1 - score // 2, 2 - score // 2, header=False)
+        return (0, 1, 2) if _is_number(opening[0]) else (2, 0, 1), 0, None
     raise InputError(
         f"{path} begins {' | '.join(opening)[:80]!r}: expected a header with score, sentence1 and sentence2, "
         "or STS-B's columns, or a score and two sentences"
     )
 
 
-def _graded(path: Path, number: int, cells: Sequence[str], layout: _Layout) -> tuple[float, str, str]:
-    wanted = max(layout.score, layout.first, layout.second)
-    if wanted >= len(cells):
-        raise InputError(f"{path} line {number} has {len(cells)} columns, column {wanted + 1} is wanted: fix the line")
-    score, first, second = (cells[column].strip() for column in (layout.score, layout.first, layout.second))
-    if not _is_number(score):
-        raise InputError(f"{path} line {number}: the score {score!r} is no number")
-    if not first or not second:
-        raise InputError(f"{path} line {number}: a sentence is empty: fix the line, or remove it")
+def _graded(path: Path, number: int, cells: Sequence[str], columns: tuple[int, int, int]) -> tuple[float, str, str]:
+    score, first, second = (cells[column].strip() if column < len(cells) else "" for column in columns)
+    if not (_is_number(score) and first and second):
+        raise InputError(
+            f"{path} line {number}: no score and two sentences in columns {', '.join(str(at + 1) for at in columns)}: "
+            "fix the line, or remove it"
+        )
     return float(score), first, second
 
 
@@ -134,11 +107,3 @@ def _is_number(cell: str) -> bool:
         return math.isfinite(float(cell))
     except ValueError:
         return False
-
-
-def _unit(path: Path, scores: Sequence[float]) -> Scale:
-    if min(scores) < 0 or max(scores) > 1:
-        raise InputError(
-            f"{path}: scores run from {min(scores):g} to {max(scores):g}: say what scale they are on, e.g. --scale 0:5"
-        )
-    return 0.0, 1.0

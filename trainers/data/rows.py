@@ -1,21 +1,51 @@
-"""The rows that are trained on, and their order in each epoch: shuffled, or in batches of texts of like length."""
+"""Rows of token ids, and their order in each epoch: shuffled, or in batches of texts of like length."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from torch.utils.data import Dataset, Sampler
 
 from trainers.data.examples import row_seed
-from trainers.data.ragged import Ragged
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 POOL = 50
 """Batches whose rows are sorted together; texts of captions' lengths then hold a few percent of padding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ragged(Sequence[list[int]]):
+    """Token ids of many texts in a tenth of the memory of lists: row i is `values[starts[i]:starts[i + 1]]`."""
+
+    values: NDArray[np.int32]
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rows: Iterable[Sequence[int]]) -> Self:
+        """Store `rows` of ids."""
+        values, lengths = array("i"), array("q")
+        for row in rows:
+            values.extend(row)
+            lengths.append(len(row))
+        starts = np.zeros(len(lengths) + 1, dtype=np.int64)
+        np.cumsum(lengths, out=starts[1:])
+        return cls(np.asarray(values, dtype=np.int32), starts)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Length of every row."""
+        return np.diff(self.starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def __getitem__(self, index: int) -> list[int]:  # type: ignore[override] # no slices
+        if not 0 <= index < len(self):
+            raise IndexError(index)
+        row: list[int] = self.values[self.starts[index] : self.starts[index + 1]].tolist()
+        return row
 
 
 class Rows(Dataset[dict[str, Any]]):
@@ -39,15 +69,18 @@ class Rows(Dataset[dict[str, Any]]):
         return {**cells, "seed": row_seed(self.seed, row, self.epoch)}
 
 
-class Shuffled(Sampler[int]):
+class Order(Sampler[int]):
     """All rows in an order that depends on the seed and the epoch alone, so a resumed run goes on in it.
 
-    Each process walks through the same order and takes its own part of every batch.
+    Each process walks through the same order and takes its own part of every batch. With `lengths`, every `batch_size`
+    neighbours (rows of all processes) are of like length: less padding, the same rows; what fills no batch is left out.
     """
 
-    def __init__(self, rows: int, seed: int) -> None:
+    def __init__(self, rows: int, seed: int, lengths: Sequence[int] | None = None, batch_size: int = 1) -> None:
         self.rows = rows
         self.seed = seed
+        self.lengths = None if lengths is None else np.asarray(lengths)
+        self.batch_size = batch_size
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
@@ -55,28 +88,14 @@ class Shuffled(Sampler[int]):
         self.epoch = epoch
 
     def __len__(self) -> int:
-        return self.rows
-
-    def __iter__(self) -> Iterator[int]:
-        yield from np.random.default_rng((self.seed, self.epoch)).permutation(self.rows).tolist()
-
-
-class LengthGrouped(Shuffled):
-    """Rows in an order whose every `batch_size` neighbours are of like length: less padding, the same rows.
-
-    `batch_size` counts the rows of all processes; what fills no batch is left out.
-    """
-
-    def __init__(self, lengths: Sequence[int] | NDArray[np.int64], batch_size: int, seed: int) -> None:
-        super().__init__(len(lengths) // batch_size * batch_size, seed)
-        self.lengths = np.asarray(lengths)
-        self.batch_size = batch_size
+        return self.rows // self.batch_size * self.batch_size
 
     def __iter__(self) -> Iterator[int]:
         random = np.random.default_rng((self.seed, self.epoch))
-        order = random.permutation(len(self.lengths))[: len(self)]
-        pool = POOL * self.batch_size
-        pools = [order[start : start + pool] for start in range(0, len(order), pool)]
-        grouped = np.concatenate([rows[np.argsort(self.lengths[rows], kind="stable")] for rows in pools])
-        batches = random.permutation(grouped.reshape(-1, self.batch_size))
-        yield from batches.ravel().tolist()
+        order = random.permutation(self.rows)[: len(self)]
+        if self.lengths is not None:
+            pool = POOL * self.batch_size
+            pools = [order[start : start + pool] for start in range(0, len(order), pool)]
+            grouped = np.concatenate([rows[np.argsort(self.lengths[rows], kind="stable")] for rows in pools])
+            order = random.permutation(grouped.reshape(-1, self.batch_size)).ravel()
+        yield from order.tolist()

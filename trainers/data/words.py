@@ -1,7 +1,5 @@
 """Words to train on: a list in a file, the most frequent ones of a language, or random strings."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from random import Random
@@ -27,42 +25,26 @@ def read_words(written: str) -> list[str]:
             10,000 are taken. `en:5000` and `names.txt:5000` are the first 5,000, `en:10001-20000` the second 10,000.
 
     Raises:
-        InputError: No such file or language, fewer words than asked for, or a range that is none.
+        InputError: No such file or language, or fewer words than asked for.
     """
-    name, first, last = _parse(written)
+    name, first, last = written, 1, 0
+    match = re.fullmatch(r"(.+):(?:(\d+)-)?(\d+)", written)
+    if match is not None and not Path(written).is_file():
+        name, first, last = match[1], int(match[2] or 1), int(match[3])
     if Path(name).is_file():
         words = [word for line in file_lines(Path(name)) if (word := line.strip())]
     else:
-        last = last or MOST_FREQUENT
-        words = _frequent(written, name, last)
-    if not words:
-        raise InputError(f"{name} holds no word: one word a line is expected")
-    if last is not None and last > len(words):
-        raise InputError(f"--words {written}: {name} has {len(words):,} words: ask for no more than that")
+        import wordfreq
+
+        # wordfreq itself would take a related language instead, or English.
+        known = wordfreq.available_languages()
+        if name not in known:
+            raise InputError(f"--words {written}: no file {name!r}, and no language of {', '.join(sorted(known))}")
+        words = wordfreq.top_n_list(name, last or MOST_FREQUENT)
+    last = last or len(words)
+    if not 1 <= first <= last <= len(words):
+        raise InputError(f"--words {written}: {name} has no words {first} to {last}, only {len(words):,} words")
     return words[first - 1 : last]
-
-
-def _parse(written: str) -> tuple[str, int, int | None]:
-    match = re.fullmatch(r"(.+):(?:(\d+)-)?(\d+)", written)
-    if match is None or Path(written).is_file():
-        return written, 1, None
-    first, last = int(match[2] or 1), int(match[3])
-    if not 1 <= first <= last:
-        raise InputError(f"--words {written}: {first}-{last} is no range of ranks: write e.g. en:10001-20000")
-    return match[1], first, last
-
-
-def _frequent(written: str, language: str, count: int) -> list[str]:
-    if not re.fullmatch(r"[a-z]{2,3}", language):
-        raise InputError(f"--words {written}: no word list {language!r}: give a file, or a language such as en:10000")
-    import wordfreq
-
-    # wordfreq itself would take a related language instead, or English.
-    known = wordfreq.available_languages()
-    if language not in known:
-        raise InputError(f"--words {written}: wordfreq has no list for {language!r}, only {', '.join(sorted(known))}")
-    words: list[str] = wordfreq.top_n_list(language, count)
-    return words
 
 
 def random_strings(count: int, seed: int) -> list[str]:

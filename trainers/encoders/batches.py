@@ -4,9 +4,7 @@ A transformer's vectors do not depend on the other rows, and on a CPU most of a 
 padding.
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +14,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from pipelines.console import InputError
-from trainers.data.ragged import Ragged
+from trainers.data.examples import BLOCK
+from trainers.data.rows import Ragged
 from trainers.encoders.modules import is_padded, pooling_at
 
 MASK = "[MASK]"
@@ -57,25 +56,24 @@ def tokenize(
         InputError: A text has a mask and the tokenizer has no mask token.
     """
     tokenizer = encoder.tokenizer
-    if not literal_mask:
-        texts = [_with_own_mask(tokenizer, text) if MASK in text else text for text in texts]
-    rows: list[list[int]] = []
-    for start in range(0, len(texts), 10_000):
-        rows += tokenizer(
-            list(texts[start : start + 10_000]),
-            truncation=True,
-            max_length=max_tokens,
-            return_attention_mask=False,
-            return_token_type_ids=False,
-        )["input_ids"]
-    return Ragged.of(rows)
+    own = tokenizer.mask_token
 
+    def ids() -> Iterator[list[int]]:
+        for start in range(0, len(texts), BLOCK):
+            block = list(texts[start : start + BLOCK])
+            masked = next((text for text in block if MASK in text), None)
+            if masked is not None and not literal_mask:
+                if own is None:
+                    raise InputError(
+                        f"{masked[:60]!r} has a mask and the encoder's tokenizer no mask token: use other views"
+                    )
+                block = [text.replace(MASK, own) for text in block]
+            found = tokenizer(
+                block, truncation=True, max_length=max_tokens, return_attention_mask=False, return_token_type_ids=False
+            )
+            yield from found["input_ids"]
 
-def _with_own_mask(tokenizer: Any, text: str) -> str:  # noqa: ANN401 - transformers is untyped here
-    token = tokenizer.mask_token
-    if token is None:
-        raise InputError(f"{text[:60]!r} has a mask and the encoder's tokenizer no mask token: use other views")
-    return text if token == MASK else text.replace(MASK, token)
+    return Ragged.of(ids())
 
 
 def pad(encoder: SentenceTransformer, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:

@@ -1,8 +1,7 @@
 """What makes two forward passes of one sentence differ: dropout at any rate, drophead, or the same masks twice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import torch
@@ -30,15 +29,7 @@ def set_dropout(model: nn.Module, rate: float) -> None:
 
     Reached are dropout modules, rates that a module keeps as a number and hands to the attention function, and
     places that were built without dropout because the configured rate was 0. The configuration stays as it is.
-
-    Args:
-        model: A transformer, or a module that holds one; changed in place.
-        rate: Probability of a zero, in [0, 1).
-
-    Raises:
-        InputError: The rate is not in [0, 1).
     """
-    _check_rate("dropout", rate)
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
             # ModernBERT builds an identity where its attention dropout is 0.
@@ -56,50 +47,34 @@ def set_drophead(model: nn.Module, rate: float) -> None:
     """Drop whole attention heads in training mode (Zhou et al. 2020), anew for each sentence in each layer.
 
     A head is dropped with probability `rate`; those of H heads that are kept are multiplied by H / kept, so that the
-    expected output is the full one. One head is always kept. The weights and their files know nothing of it.
-
-    Args:
-        model: A transformer of transformers; changed in place. A rate that was set before is replaced.
-        rate: In [0, 1); 0 takes the dropping away.
-
-    Raises:
-        InputError: The rate is not in [0, 1), or the architecture's heads are not known.
+    expected output is the full one. One head is always kept. The weights and their files know nothing of it. Raises
+    InputError where the architecture's heads are not known.
     """
-    _check_rate("drophead", rate)
+    if rate == 0:
+        return
     projections = [
         module
         for name, module in model.named_modules()
         if isinstance(module, nn.Linear) and f".{name}".endswith(tuple(f".{end}" for end in OUTPUT_PROJECTIONS))
     ]
     heads = getattr(getattr(model, "config", None), "num_attention_heads", 0)
-    if rate > 0 and not (projections and heads and projections[0].in_features % heads == 0):
+    if not (projections and heads and projections[0].in_features % heads == 0):
         raise InputError(
             f"--drophead {rate:g}: the attention heads of {type(model).__name__} are not known here; "
             "use --drophead 0, or an encoder like BERT, RoBERTa, XLM-R, ModernBERT, MPNet or DistilBERT"
         )
     for projection in projections:
-        for key, hook in list(projection._forward_pre_hooks.items()):
-            if isinstance(hook, DropHead):
-                del projection._forward_pre_hooks[key]
-        if rate > 0:
-            projection.register_forward_pre_hook(DropHead(heads, rate))
+        projection.register_forward_pre_hook(partial(_drop_heads, heads, rate))
 
 
-class DropHead:
-    """Zeroes whole heads in what an attention's output projection takes, in training mode."""
-
-    def __init__(self, heads: int, rate: float) -> None:
-        self.heads = heads
-        self.rate = rate
-
-    def __call__(self, projection: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """Return the concatenated heads (sentences, tokens, heads * width) with some of them zero, others scaled."""
-        if not projection.training:
-            return None
-        joined: Tensor = inputs[0]
-        weights = head_weights(len(joined), self.heads, self.rate, joined.device)
-        apart = joined.view(*joined.shape[:-1], self.heads, -1) * weights[:, None, :, None].to(joined.dtype)
-        return (apart.flatten(-2), *inputs[1:])
+def _drop_heads(heads: int, rate: float, projection: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Zero some heads in what an output projection takes, (sentences, tokens, heads * width), and scale the others."""
+    if not projection.training:
+        return None
+    joined: Tensor = inputs[0]
+    weights = head_weights(len(joined), heads, rate, joined.device)
+    apart = joined.view(*joined.shape[:-1], heads, -1) * weights[:, None, :, None].to(joined.dtype)
+    return (apart.flatten(-2), *inputs[1:])
 
 
 def head_weights(sentences: int, heads: int, rate: float, device: torch.device) -> Tensor:
@@ -114,15 +89,8 @@ def same_masks(embed: Callable[[Tensor, Tensor], Tensor], input_ids: Tensor, att
     """Encode both halves of a batch under the same dropout (controlled dropout of Liu et al. 2021, Table 8).
 
     Row i and row n + i see the same masks, position by position, those of drophead too: the two halves are encoded
-    one after the other, cut to one width, from one state of the random numbers.
-
-    Args:
-        embed: Gives the vectors of ids and their mask; its encoder is in training mode, or nothing is dropped.
-        input_ids: (2n, tokens), row i and row n + i being the two sides of one pair.
-        attention_mask: The same shape; 0 at padding, which stands on the right.
-
-    Returns:
-        The vectors (2n, d), as `embed` gives them.
+    one after the other, cut to one width, from one state of the random numbers. The arguments (2n, tokens) are those of
+    `embed`, which gives the vectors; so are the vectors (2n, d) that are returned.
     """
     sides = list(zip(input_ids.chunk(2), attention_mask.chunk(2), strict=True))
     device = input_ids.device
@@ -131,26 +99,9 @@ def same_masks(embed: Callable[[Tensor, Tensor], Tensor], input_ids: Tensor, att
     for rows, width in by_length(torch.maximum(sides[0][1], sides[1][1])):
         for part in torch.split(rows, 2 * GROUP - 1 if device.type == "cpu" else len(rows)):
             halves = [(ids[part, :width], mask[part, :width]) for ids, mask in sides]
-            state = _random_state(device)
-            first.append(embed(*halves[0]))
-            _restore(device, state)
+            with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+                first.append(embed(*halves[0]))
             second.append(embed(*halves[1]))
             order.append(part)
     back = torch.cat(order).argsort()
     return torch.cat([torch.cat(first)[back], torch.cat(second)[back]])
-
-
-def _random_state(device: torch.device) -> Tensor:
-    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
-
-
-def _restore(device: torch.device, state: Tensor) -> None:
-    if device.type == "cuda":
-        torch.cuda.set_rng_state(state, device)
-    else:
-        torch.set_rng_state(state)
-
-
-def _check_rate(name: str, rate: float) -> None:
-    if not 0 <= rate < 1:
-        raise InputError(f"--{name} {rate}: a rate is at least 0 and less than 1")

@@ -1,8 +1,5 @@
 """Encoders loaded as sentence-transformers' models in float32, repooled, and saved for its plain loader."""
 
-from __future__ import annotations
-
-import json
 import os
 import shutil
 import tempfile
@@ -80,10 +77,10 @@ def load_for_training(
     kind, _ = next(iter(source.modules()), ("Transformer", ""))
     if not kind.endswith("Transformer"):
         raise InputError(f"{source.path} begins with {kind}, no transformer: it cannot be trained here")
-    _check_activations(source)
     encoder = _load(source, "cpu")
     parts = parts_of(encoder, source.name)
-    if parts.pooling != pooling and _has_modules(source) and is_first():
+    folder = source.folder or hub_snapshot(source.path)
+    if parts.pooling != pooling and folder is not None and (folder / "modules.json").is_file() and is_first():
         note(f"{source.name} was made for {parts.pooling} pooling and is trained with {pooling} (--pooling)")
     encoder = _assembled(replace(parts, pooling=pooling), max_tokens)
     if dropout is not None:
@@ -102,11 +99,6 @@ def _assembled(parts: Parts, max_tokens: int) -> SentenceTransformer:
         # Nothing here uses BERT's own pooler; it stays in the files so that others load them without a word.
         pooler.requires_grad_(False)
     return encoder
-
-
-def _has_modules(source: Source) -> bool:
-    folder = source.folder or hub_snapshot(source.path)
-    return folder is not None and (folder / "modules.json").is_file()
 
 
 def _load(source: Source, device: str | None) -> SentenceTransformer:
@@ -130,24 +122,21 @@ def _load(source: Source, device: str | None) -> SentenceTransformer:
 
 
 def _check_weights(encoder: SentenceTransformer, source: Source) -> None:
-    """Refuse files without any of the transformer's weights, which is then all random numbers."""
-    folder = source.transformer or hub_snapshot(source.path)
+    """Refuse local files without any of the transformer's weights, which is then all random numbers."""
     model = getattr(encoder[0], "model", None)
-    if folder is None or model is None:
+    if source.transformer is None or model is None:
         return
-    names = {name for name, _ in model.named_parameters()}
-    for file in transformer_weights(folder):
+    ours = tuple(name for name, _ in model.named_parameters())
+    for file in transformer_weights(source.transformer):
+        names: set[str] = set()
         if file.suffix == ".safetensors":
             with safe_open(file, "pt") as weights:
-                found = set(weights.keys())
-        elif file.suffix == ".bin" and file.is_file():
-            found = set(torch.load(file, weights_only=True, map_location="meta"))
-        else:
-            continue
-        if any(name.endswith(tuple(names)) for name in found):
+                names = set(weights.keys())
+        elif file.name == PICKLE:
+            names = set(torch.load(file, weights_only=True, map_location="meta"))
+        if any(name.endswith(ours) for name in names):
             return
-    if source.folder is not None:
-        raise ValueError("none of its weights are those of its configuration")
+    raise ValueError("none of its weights are those of its configuration")
 
 
 def _check_tokenizer(encoder: SentenceTransformer, name: str) -> None:
@@ -185,11 +174,7 @@ def position_limit(encoder: SentenceTransformer, max_tokens: int | None = None) 
 
 
 def repooled(encoder: SentenceTransformer, pooling: Pooling) -> SentenceTransformer:
-    """Return a model of the first module of another, its transformer, and a pooling.
-
-    Raises:
-        InputError: It gives no token vectors.
-    """
+    """Return a model of another's transformer and a pooling; raises InputError if it has no token vectors."""
     first = encoder[0]
     if getattr(first, "module_output_name", None) != "token_embeddings":
         raise InputError(f"{type(first).__name__} gives no token vectors to pool: leave --pooling out")
@@ -202,16 +187,6 @@ def repooled(encoder: SentenceTransformer, pooling: Pooling) -> SentenceTransfor
     found.prompts, found.default_prompt_name = encoder.prompts, encoder.default_prompt_name
     found.truncate_dim = encoder.truncate_dim
     return found
-
-
-def _check_activations(source: Source) -> None:
-    """Refuse activations that are not torch's: sentence-transformers would take Tanh instead."""
-    for kind, folder in source.modules():
-        file = Path(source.path, folder, "config.json")
-        if kind.endswith(".Dense") and file.is_file():
-            activation = str(json.loads(file.read_text(encoding="utf-8")).get("activation_function", "torch."))
-            if not activation.startswith("torch."):
-                raise InputError(f"{file} names the activation {activation}: only torch's own can be trained here")
 
 
 def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[SentenceTransformer, Any]:
@@ -244,23 +219,11 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[S
     return _assembled(Parts(encoder[0], pooling), max_tokens), model
 
 
-def describe_starter(encoder: SentenceTransformer) -> None:
-    """Say on stderr that the bundled starter is used, and the option for a real one."""
-    config = encoder[0].model.config
-    note(
-        f"encoder: the bundled starter ({config.num_hidden_layers} layers, {config.hidden_size} dimensions); "
-        "--encoder bert-base-uncased takes BERT"
-    )
-
-
 def save_encoder(encoder: SentenceTransformer, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401
-    """Write a sentence-transformers directory; `SentenceTransformer(path)` alone loads it.
+    """Write a sentence-transformers directory with `card` as its README; `SentenceTransformer(path)` alone loads it.
 
-    Args:
-        encoder: What to save; its weights are written in float32, as safetensors.
-        path: The directory; files of the same names are replaced, `modules.json` last, so that it marks completion.
-        card: The README.
-        masked_lm: The model around the encoder, to be written with its head instead of the bare transformer.
+    Files of the same names are replaced, `modules.json` last, so that it marks completion. `masked_lm` is the model
+    around the encoder, to be written with its head instead of the bare transformer.
     """
     path.mkdir(parents=True, exist_ok=True)
     for killed in path.glob(f"{SAVING}*"):

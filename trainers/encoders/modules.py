@@ -3,8 +3,6 @@
 Where it has no module for a step, others stand in for it. They are frozen: their weights say what to do.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
@@ -44,20 +42,18 @@ def pooling_at(encoder: SentenceTransformer) -> int:
 
 def pooling_of(encoder: SentenceTransformer) -> str:
     """Return the name of an encoder's pooling, "none" where it has none; several are joined by a plus."""
-    poolings = [module for module in encoder if isinstance(module, modules.Pooling)]
-    if not poolings:
-        return "none"
-    names = [mode if isinstance(mode, str) else "+".join(mode) for mode in (one.pooling_mode for one in poolings)]
-    name = "+".join(names)
-    before = list(encoder)[1 : pooling_at(encoder)]
-    kinds = {"first-last": map(_is_first_last, before), "padded-mean": map(_is_full_mask, before)}
-    kind = next((kind for kind, found in kinds.items() if any(found)), None)
-    return name if kind is None else kind if name == "mean" else f"{kind} and {name}"
+    modes = [module.pooling_mode for module in encoder if isinstance(module, modules.Pooling)]
+    name = "+".join(mode if isinstance(mode, str) else "+".join(mode) for mode in modes)
+    kinds = [_kind(module) for module in list(encoder)[1 : pooling_at(encoder)]]
+    for kind in ("first-last", "padded-mean"):
+        if name and kind in kinds:
+            return kind if name == "mean" else f"{kind} and {name}"
+    return name or "none"
 
 
 def is_padded(encoder: SentenceTransformer) -> bool:
     """Whether padding has a part in the vectors: every text is padded to the encoder's `max_seq_length`."""
-    return any(map(_is_full_mask, encoder))
+    return any(getattr(module, "module_output_name", None) == "attention_mask" for module in encoder)
 
 
 def set_max_tokens(encoder: SentenceTransformer, max_tokens: int) -> None:
@@ -68,22 +64,18 @@ def set_max_tokens(encoder: SentenceTransformer, max_tokens: int) -> None:
 
 
 def parts_of(encoder: SentenceTransformer, name: str) -> Parts:
-    """Take an encoder apart.
-
-    Raises:
-        InputError: It has a module that cannot be trained here, or two whose dimensions do not match.
-    """
+    """Take an encoder apart; raises InputError where it has a module that cannot be trained here."""
     place = pooling_at(encoder)
-    parts = Parts(encoder[0], pooling_of(encoder))
+    parts = Parts(encoder[0], pooling_of(encoder), head=tuple(list(encoder)[place + 1 :]))
     for number, module in enumerate(list(encoder)[1:place], start=1):
-        if isinstance(module, modules.CNN) and parts.cnn is None and _is_plain_cnn(module):
-            parts = replace(parts, cnn=module)
-        elif parts.cnn is not None and _is_relu(module):
-            parts = replace(parts, relu=True)
-        elif not (_is_mask(module) or _is_first_last(module) or _is_full_mask(module)):
+        kind = _kind(module)
+        if kind is None:
             raise _untrainable(module, number, name)
-    parts = replace(parts, head=tuple(list(encoder)[place + 1 :]))
-    width = token_dimension(encoder)
+        if kind == "cnn":
+            parts = replace(parts, cnn=module)
+        elif kind == "relu":
+            parts = replace(parts, relu=True)
+    width = int(encoder[place].embedding_dimension) if place < len(encoder) else 0
     for number, module in enumerate(parts.head, start=place + 1):
         if type(module).__name__ not in HEADS or getattr(module, "module_input_name", None) == "token_embeddings":
             raise _untrainable(module, number, name)
@@ -97,11 +89,7 @@ def parts_of(encoder: SentenceTransformer, name: str) -> Parts:
 
 
 def assemble(parts: Parts) -> SentenceTransformer:
-    """Return the encoder of these parts, on their device; the parts are shared, not copied.
-
-    Raises:
-        InputError: The pooling is not for an encoder with a CNN.
-    """
+    """Return the encoder of these parts, not copied; raises InputError where pooling and CNN do not go together."""
     transformer, pooling = parts.transformer, parts.pooling
     if parts.cnn is not None and pooling not in ("mean", "cls"):
         raise InputError(
@@ -123,8 +111,8 @@ def assemble(parts: Parts) -> SentenceTransformer:
 
 def _before_pooling(parts: Parts, width: int) -> list[nn.Module]:
     if parts.cnn is not None:
-        # Weights of one: only the mask is left of them, which zeroes the padding before the convolutions. The words do
-        # not matter, so a string of blanks will do; a list would flood print(encoder).
+        # With all weights 1 this module only multiplies by the mask, so that padding is zero before the convolutions.
+        # It looks at the number of words alone; a list of them would flood print(encoder).
         mask = modules.WordWeights(" " * parts.transformer.model.config.vocab_size, {}, 1)
         identity = torch.eye(width)
         relu = modules.Dense(width, width, False, nn.ReLU(), identity, module_input_name="token_embeddings")
@@ -164,21 +152,15 @@ def with_cnn(encoder: SentenceTransformer, widths: Sequence[int], filters: int, 
         InputError: The encoder has another one, or layers after its pooling that a CNN's vectors do not fit.
     """
     parts = parts_of(encoder, "the encoder")
-    fresh = replace(
-        parts, cnn=modules.CNN(parts.transformer.get_embedding_dimension(), filters, list(widths)), relu=relu
-    )
-    if parts.cnn is not None:
-        if cnn_name(parts) != cnn_name(fresh):
-            raise InputError(
-                f"the encoder has {cnn_name(parts)}, and {cnn_name(fresh)} is asked for: start from another encoder"
-            )
+    width = parts.transformer.get_embedding_dimension()
+    fresh = replace(parts, cnn=modules.CNN(width, filters, list(widths)), relu=relu)
+    if parts.cnn is not None and cnn_name(parts) == cnn_name(fresh):
         return encoder
-    for module in parts.head:
-        if isinstance(module, modules.Dense | modules.LayerNorm):
-            raise InputError(
-                f"the encoder has a {type(module).__name__} layer after its pooling, no CNN can come before it: "
-                "start from another"
-            )
+    kinds = [type(module).__name__ for module in parts.head]
+    in_the_way = [cnn_name(parts)] if parts.cnn is not None else []
+    in_the_way += [f"a {kind} layer" for kind in kinds if kind in ("Dense", "LayerNorm")]
+    if in_the_way:
+        raise InputError(f"the encoder has {in_the_way[0]}, and {cnn_name(fresh)} is asked for: start from another one")
     return assemble(fresh)
 
 
@@ -197,31 +179,24 @@ def _first_and_last(layers: int) -> Tensor:
     return weights
 
 
-def _is_plain_cnn(module: Any) -> bool:  # noqa: ANN401 - a module of sentence-transformers
-    return all(width % 2 for width in module.kernel_sizes) and set(module.stride_sizes) == {1}
-
-
-def _is_mask(module: Any) -> bool:  # noqa: ANN401 - a module of sentence-transformers
-    return isinstance(module, modules.WordWeights) and not module.word_weights and module.unknown_word_weight == 1
-
-
-def _is_relu(module: Any) -> bool:  # noqa: ANN401 - a module of sentence-transformers
-    if not isinstance(module, modules.Dense) or not isinstance(module.activation_function, nn.ReLU):
-        return False
+def _kind(module: Any) -> str | None:  # noqa: ANN401 - a module of sentence-transformers
+    """Return what a module before the pooling stands for, None where that is nothing of ours."""
+    if isinstance(module, modules.CNN):
+        return "cnn" if set(module.stride_sizes) == {1} else None
+    if isinstance(module, modules.WordWeights):
+        return "mask" if not module.word_weights and module.unknown_word_weight == 1 else None
+    if isinstance(module, modules.WeightedLayerPooling):
+        weights = module.layer_weights.detach()
+        plain = module.layer_start == 1 and torch.equal(weights, _first_and_last(len(weights)).to(weights))
+        return "first-last" if plain else None
+    if not isinstance(module, modules.Dense):
+        return None
+    if module.module_output_name == "attention_mask":
+        return "padded-mean"
     weight = module.linear.weight
-    plain = module.module_input_name == "token_embeddings" and module.linear.bias is None
-    return plain and torch.equal(weight, torch.eye(len(weight)).to(weight))
-
-
-def _is_full_mask(module: Any) -> bool:  # noqa: ANN401 - a module of sentence-transformers
-    return isinstance(module, modules.Dense) and module.module_output_name == "attention_mask"
-
-
-def _is_first_last(module: Any) -> bool:  # noqa: ANN401 - a module of sentence-transformers
-    if not isinstance(module, modules.WeightedLayerPooling) or module.layer_start != 1:
-        return False
-    weights = module.layer_weights.detach()
-    return torch.equal(weights, _first_and_last(len(weights)).to(weights))
+    identity = module.linear.bias is None and torch.equal(weight, torch.eye(len(weight)).to(weight))
+    on_tokens = module.module_input_name == "token_embeddings" and isinstance(module.activation_function, nn.ReLU)
+    return "relu" if on_tokens and identity else None
 
 
 def _untrainable(module: nn.Module, number: int, name: str) -> InputError:

@@ -1,7 +1,5 @@
 """How sentence vectors lie: spread, alignment, uniformity and isotropy."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 from torch.nn import functional

@@ -1,57 +1,67 @@
 """`train marian`: train or fine-tune a translation model on parallel text."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Any, Literal
 
 import typer
+from pydantic import Field
 
-from pipelines.console import ConfigOption, InputError, note, show
-
-Text = Annotated[
-    list[Path] | None, typer.Option("--parallel", help="A file of source<TAB>target lines; may be given several times.")
-]
-Start = Annotated[
-    str | None, typer.Option("--model", help="A MarianMT directory or Hub name to fine-tune; without it a new one.")
-]
-Vocabulary = Annotated[
-    Path | None, typer.Option("--tokenizer", help="A folder with the tokenizer to share; without it one is built.")
-]
+from pipelines.console import InputError, note, show
+from trainers.flags import Options, flags_of, with_flags
 
 
-def marian(
-    parallel: Text = None,
-    model: Start = None,
-    tokenizer: Vocabulary = None,
-    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("runs/marian"),
-    vocabulary: Annotated[int, typer.Option(help="Ids of a new joint vocabulary.", min=100)] = 8_000,
-    d_model: Annotated[int, typer.Option(help="Width of a new model.", min=8)] = 256,
-    ffn: Annotated[int, typer.Option(help="Inner width of its feed-forward layers.", min=8)] = 768,
-    heads: Annotated[int, typer.Option(help="Attention heads of every layer.", min=1)] = 4,
-    encoder_layers: Annotated[int, typer.Option(min=1)] = 4,
-    decoder_layers: Annotated[int, typer.Option(min=1)] = 2,
-    dropout: Annotated[float, typer.Option(min=0, max=0.9)] = 0.0,
-    epochs: Annotated[
-        float, typer.Option(help="Passes over the pairs; given more, a run that was interrupted goes on.", min=0.01)
-    ] = 1.5,
-    batch_tokens: Annotated[int, typer.Option(help="Target tokens a batch, padding included.", min=1)] = 2_048,
-    lr: Annotated[float, typer.Option(help="Learning rate after the warm-up.", min=0)] = 1e-3,
-    warmup_steps: Annotated[int, typer.Option(min=0)] = 500,
-    decay: Annotated[
-        float, typer.Option(help="Share of the steps, the last ones, over which the rate falls to 0.", min=0, max=1)
-    ] = 0.25,
-    label_smoothing: Annotated[float, typer.Option(min=0, max=0.9)] = 0.1,
-    max_tokens: Annotated[int, typer.Option(help="Longer sides are cut.", min=2, max=512)] = 96,
-    precision: Annotated[str, typer.Option(help="bf16 (autocast) or fp32.")] = "bf16",
-    save_steps: Annotated[int, typer.Option(help="Steps between checkpoints.", min=1)] = 500,
-    limit: Annotated[int | None, typer.Option(help="Use only the first N pairs.", min=1)] = None,
-    seed: Annotated[int, typer.Option(min=0)] = 1,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be done; write nothing.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in --out.")] = False,
-    config: ConfigOption = None,
-) -> None:
+class MarianOptions(Options):
+    """What `train marian` can be told."""
+
+    parallel: list[Path] | None = Field(
+        None, description="A file of source<TAB>target lines; may be given several times."
+    )
+    model: str | None = Field(None, description="A MarianMT directory or Hub name to fine-tune; without it a new one.")
+    tokenizer: Path | None = Field(None, description="A folder with the tokenizer to share; without it one is built.")
+    out: Path = Field(Path("runs/marian"), description="Folder of the run.")
+    vocabulary: int = Field(8_000, ge=100, description="Ids of a new joint vocabulary.")
+    d_model: int = Field(256, ge=8, description="Width of a new model.")
+    ffn: int = Field(768, ge=8, description="Inner width of its feed-forward layers.")
+    heads: int = Field(4, ge=1, description="Attention heads of every layer.")
+    encoder_layers: int = Field(4, ge=1, description="Layers of the encoder.")
+    decoder_layers: int = Field(2, ge=1, description="Layers of the decoder.")
+    dropout: float = Field(0.0, ge=0, le=0.9, description="Dropout rate of a new model.")
+    epochs: float = Field(
+        1.5, ge=0.01, description="Passes over the pairs; given more, a run that was interrupted goes on."
+    )
+    batch_tokens: int = Field(2_048, ge=1, description="Target tokens a batch, padding included.")
+    lr: float = Field(1e-3, ge=0, description="Learning rate after the warm-up.")
+    warmup_steps: int = Field(500, ge=0, description="Steps over which the rate rises from 0.")
+    decay: float = Field(
+        0.25, ge=0, le=1, description="Share of the steps, the last ones, over which the rate falls to 0."
+    )
+    label_smoothing: float = Field(0.1, ge=0, le=0.9, description="Share of the target spread over all tokens.")
+    max_tokens: int = Field(96, ge=2, le=512, description="Longer sides are cut.")
+    precision: Literal["bf16", "fp32"] = Field("bf16", description="bf16 (autocast) or fp32.")
+    save_steps: int = Field(500, ge=1, description="Steps between checkpoints.")
+    limit: int | None = Field(None, ge=1, description="Use only the first N pairs.")
+    seed: int = Field(1, ge=0, description="Decides weights and order.")
+    dry_run: bool = Field(False, description="Say what would be done; write nothing.")
+    overwrite: bool = Field(False, description="Replace an earlier run in --out.")
+
+    def recipe(self) -> dict[str, Any]:
+        """Return what decides the result beside the text, as it is written beside it."""
+        shape = {"d_model", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout"}
+        plain = {
+            *("vocabulary", "epochs", "batch_tokens", "lr", "warmup_steps"),
+            *("decay", "label_smoothing", "max_tokens", "seed"),
+        }
+        return {
+            "start": self.model,
+            "vocabulary_from": str(self.tokenizer) if self.tokenizer else None,
+            "shape": self.model_dump(include=shape),
+            "bf16": self.precision == "bf16",
+            **self.model_dump(include=plain),
+        }
+
+
+def _run(_: typer.Context, **values: Any) -> None:  # noqa: ANN401 - fields of MarianOptions
     """Train a MarianMT model on parallel text, or fine-tune one.
 
     A source may begin with a target language code (">>de<< A dog."), as in OPUS-MT's multilingual models.
@@ -59,40 +69,26 @@ def marian(
 
     Example: train marian --parallel en-de.tsv --out runs/en-de
     """
-    if not parallel:
+    from trainers.settings import checked
+
+    options = checked(MarianOptions, values)
+    if not options.parallel:
         raise InputError("no parallel text: give --parallel FILE with lines of source<TAB>target")
-    if precision not in ("bf16", "fp32"):
-        raise InputError(f"unknown --precision {precision!r}: choose bf16 or fp32")
-    if d_model % (2 * heads):
-        raise InputError(f"--d-model {d_model} is not divisible by twice --heads {heads}")
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        raise InputError(
-            f"train marian trains in one process, not in {os.environ['WORLD_SIZE']}: start it without torchrun"
-        )
-    from trainers.marian.parallel import read_parallel
+    if options.d_model % (2 * options.heads):
+        raise InputError(f"--d-model {options.d_model} is not divisible by twice --heads {options.heads}")
+    count = int(os.environ.get("WORLD_SIZE", "1"))
+    if count > 1:
+        raise InputError(f"train marian trains in one process, not in {count}: start it without torchrun")
+    from trainers.marian.text import read_parallel
+    from trainers.marian.train import train_marian
 
-    pairs = [pair for path in parallel for pair in read_parallel(path)][:limit]
-    if dry_run:
-        show(f"{len(pairs):,} pairs, {epochs} epochs -> {out / 'model'}; nothing written")
+    pairs = [pair for path in options.parallel for pair in read_parallel(path)][: options.limit]
+    if options.dry_run:
+        show(f"{len(pairs):,} pairs, {options.epochs} epochs -> {options.out / 'model'}; nothing written")
         return
-    from trainers.marian.model import Shape
-    from trainers.marian.train import MarianRecipe, train_marian
-
-    recipe = MarianRecipe(
-        start=model,
-        vocabulary_from=str(tokenizer) if tokenizer else None,
-        vocabulary=vocabulary,
-        shape=Shape(d_model, ffn, heads, encoder_layers, decoder_layers, dropout),
-        epochs=epochs,
-        batch_tokens=batch_tokens,
-        lr=lr,
-        warmup_steps=warmup_steps,
-        decay=decay,
-        label_smoothing=label_smoothing,
-        max_tokens=max_tokens,
-        seed=seed,
-        bf16=precision == "bf16",
-    )
-    folder = train_marian(pairs, out, recipe, save_steps=save_steps, overwrite=overwrite)
+    folder = train_marian(pairs, options)
     note(f"the model is in {folder}")
     show(str(folder))
+
+
+marian = with_flags(_run, flags_of(MarianOptions))

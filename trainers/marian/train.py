@@ -1,68 +1,48 @@
 """Training or fine-tuning a MarianMT model on parallel text."""
 
-from __future__ import annotations
-
-import json
 import logging
 import os
 import shutil
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 import xxhash
 from safetensors import SafetensorError
 from torch.utils.data import DataLoader
-from transformers import MarianMTModel, MarianTokenizer, PrinterCallback, Trainer, TrainingArguments, set_seed
+from transformers import (
+    DataCollatorForSeq2Seq,
+    MarianMTModel,
+    MarianTokenizer,
+    PrinterCallback,
+    Trainer,
+    TrainingArguments,
+    set_seed,
+)
 
 from pipelines.console import InputError
 from pipelines.lock import locked_folder
-from trainers.marian.model import Shape, Translation, new_model
-from trainers.marian.parallel import Padded, ParallelIds, TokenBatches
-from trainers.marian.vocabulary import make_tokenizer
-from trainers.training.checkpoints import CHECKPOINTS, newest_checkpoint
-from trainers.training.directory import DRAFT, remove, resumable, standing_recipe, write_recipe
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
+from trainers.marian.cli import MarianOptions
+from trainers.marian.model import Translation, new_model
+from trainers.marian.text import ParallelIds, TokenBatches, load_tokenizer, make_tokenizer
+from trainers.training.directory import (
+    CHECKPOINTS,
+    DRAFT,
+    check_same,
+    newest_checkpoint,
+    remove,
+    resumable,
+    standing_recipe,
+    write_recipe,
+)
 
 log = logging.getLogger(__name__)
 
 TOKENIZER, TOKENIZER_DRAFT = "tokenizer", "tokenizer.tmp"
 MADE = (CHECKPOINTS, DRAFT, TOKENIZER, TOKENIZER_DRAFT, "model")
 """What a run writes beside its recipe."""
-
-
-@dataclass(frozen=True, slots=True)
-class MarianRecipe:
-    """Everything that decides the result beside the text.
-
-    Attributes:
-        start: A MarianMT directory or Hub name to fine-tune (sizes and vocabulary are then its own), or None.
-        vocabulary_from: A folder with a tokenizer to share, or None to build a joint one of `vocabulary` ids.
-        epochs: Passes over the pairs; a run that was given too few goes on when it is given more.
-        batch_tokens: Target tokens a batch, padding included.
-        lr: The learning rate after the warm-up.
-        decay: Share of the steps, the last ones, over which it falls to zero.
-        max_tokens: Longer sides are cut.
-    """
-
-    start: str | None = None
-    vocabulary_from: str | None = None
-    vocabulary: int = 8_000
-    shape: Shape = field(default_factory=Shape)
-    epochs: float = 1.5
-    batch_tokens: int = 2_048
-    lr: float = 1e-3
-    warmup_steps: int = 500
-    decay: float = 0.25
-    label_smoothing: float = 0.1
-    max_tokens: int = 96
-    seed: int = 1
-    bf16: bool = True
 
 
 class TranslationTrainer(Trainer):  # type: ignore[misc]  # transformers is read without types
@@ -80,98 +60,81 @@ class TranslationTrainer(Trainer):  # type: ignore[misc]  # transformers is read
         return loader
 
 
-def train_marian(
-    pairs: Sequence[tuple[str, str]],
-    out: Path,
-    recipe: MarianRecipe,
-    *,
-    save_steps: int = 500,
-    overwrite: bool = False,
-) -> Path:
-    """Train on (source, target) pairs and write the model to `out / "model"` in float16.
+def train_marian(pairs: Sequence[tuple[str, str]], options: MarianOptions) -> Path:
+    """Train on (source, target) pairs and write the model to `options.out / "model"` in float16; return that folder.
 
-    A run that was interrupted goes on from its last checkpoint.
-
-    Args:
-        pairs: Sentence pairs; a source may begin with a target language code such as ">>de<<".
-        out: The run's folder.
-        recipe: Where it starts, sizes and settings.
-        save_steps: Steps between checkpoints.
-        overwrite: Replace the run that is in `out`.
-
-    Returns:
-        The folder of the finished model.
+    A run that was interrupted goes on from its last checkpoint. A source may begin with a target language code such as
+    ">>de<<".
 
     Raises:
-        InputError: `out` holds a run of another recipe or of another process, or something else; or there is no start
-            model or tokenizer where the recipe names one, or no vocabulary can be built from so little text.
+        InputError: The folder holds a run of another recipe or of another process, or something else; or there is no
+            start model or tokenizer where the options name one, or no vocabulary can be built from so little text.
         TwinviewsError: The disk is full.
     """
-    settings = _settings(pairs, recipe)
-    standing = _standing(out, settings, overwrite=overwrite)
-    set_seed(recipe.seed)
+    out, recipe = options.out, options.recipe()
+    text = xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest()
+    recipe = {**recipe, "pairs": len(pairs), "text": text}
+    standing = _is_standing(out, recipe, overwrite=options.overwrite)
+    set_seed(options.seed)
     with TemporaryDirectory() as scratch:
-        made = out / TOKENIZER if standing else None
-        tokenizer = make_tokenizer(
-            pairs, Path(scratch), start=recipe.start, made=made, given=recipe.vocabulary_from, size=recipe.vocabulary
-        )
-        model = _start_model(recipe.start) if recipe.start else new_model(recipe.shape, tokenizer)
+        if options.model:
+            tokenizer = load_tokenizer(options.model)
+            model = _start_model(options.model)
+        else:
+            made = out / TOKENIZER if standing and (out / TOKENIZER).is_dir() else None
+            tokenizer = make_tokenizer(pairs, Path(scratch), given=made or options.tokenizer, size=options.vocabulary)
+            model = new_model(recipe["shape"], tokenizer)
         # Only now: what cannot be trained must not leave a folder that belongs to it, or replace another run.
         with resumable(out), locked_folder(out):
             # Looked at before; now no other process can change it any more.
-            if not _standing(out, settings, overwrite=overwrite):
+            if not _is_standing(out, recipe, overwrite=options.overwrite):
                 remove(out, MADE)
-                write_recipe(out, settings)
-            if not recipe.start and not (out / TOKENIZER).exists():
+                write_recipe(out, recipe)
+            if not options.model and not (out / TOKENIZER).exists():
                 shutil.copytree(scratch, out / TOKENIZER_DRAFT, dirs_exist_ok=True)
                 (out / TOKENIZER_DRAFT).rename(out / TOKENIZER)
-            return _train(pairs, out, recipe, save_steps, tokenizer, model)
+            _train(pairs, options, tokenizer, model)
+    return out / "model"
 
 
 def _train(
-    pairs: Sequence[tuple[str, str]],
-    out: Path,
-    recipe: MarianRecipe,
-    save_steps: int,
-    tokenizer: MarianTokenizer,
-    model: MarianMTModel,
-) -> Path:
-    rows = ParallelIds(pairs, tokenizer, recipe.max_tokens)
-    batches = TokenBatches(rows, budget=recipe.batch_tokens, epochs=recipe.epochs, seed=recipe.seed)
+    pairs: Sequence[tuple[str, str]], options: MarianOptions, tokenizer: MarianTokenizer, model: MarianMTModel
+) -> None:
+    out = options.out
+    rows = ParallelIds(pairs, tokenizer, options.max_tokens)
+    batches = TokenBatches(rows, budget=options.batch_tokens, epochs=options.epochs, seed=options.seed)
     log.info("%d pairs, %d target tokens an epoch, %d steps", len(rows), len(rows.targets.values), len(batches))
     trainer = TranslationTrainer(
         batches,
-        model=Translation(model.float(), recipe.label_smoothing),
+        model=Translation(model.float(), options.label_smoothing),
         train_dataset=rows,
-        data_collator=Padded(tokenizer.pad_token_id),
-        args=_arguments(recipe, out / CHECKPOINTS, len(batches), save_steps),
+        data_collator=DataCollatorForSeq2Seq(tokenizer),
+        args=_arguments(options, len(batches)),
     )
     # It prints raw dictionaries to stdout.
     trainer.remove_callback(PrinterCallback)
     checkpoint = newest_checkpoint(out)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    folder = out / "model"
-    model.half().save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
+    model.half().save_pretrained(out / "model")
+    tokenizer.save_pretrained(out / "model")
 
 
-def _arguments(recipe: MarianRecipe, folder: Path, steps: int, save_steps: int) -> TrainingArguments:
+def _arguments(options: MarianOptions, steps: int) -> TrainingArguments:
     return TrainingArguments(
-        output_dir=str(folder),
+        output_dir=str(options.out / CHECKPOINTS),
         max_steps=steps,
-        learning_rate=recipe.lr,
+        learning_rate=options.lr,
         lr_scheduler_type="warmup_stable_decay",
-        lr_scheduler_kwargs={"num_decay_steps": round(steps * recipe.decay), "decay_type": "1-sqrt"},
-        warmup_steps=min(recipe.warmup_steps, steps // 5),
+        lr_scheduler_kwargs={"num_decay_steps": round(steps * options.decay), "decay_type": "1-sqrt"},
+        warmup_steps=min(options.warmup_steps, steps // 5),
         optim="adamw_torch_fused",
         adam_beta2=0.98,
         adam_epsilon=1e-9,
         max_grad_norm=1.0,
-        bf16=recipe.bf16,
+        bf16=options.precision == "bf16",
         use_cpu=not torch.cuda.is_available(),
-        seed=recipe.seed,
-        save_steps=save_steps,
+        seed=options.seed,
+        save_steps=options.save_steps,
         save_total_limit=2,
         logging_steps=100,
         remove_unused_columns=False,
@@ -190,14 +153,7 @@ def _start_model(start: str) -> MarianMTModel:
         ) from error
 
 
-def _settings(pairs: Sequence[tuple[str, str]], recipe: MarianRecipe) -> dict[str, Any]:
-    """Return the recipe as it is written, with what identifies the text."""
-    text = xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest()
-    settings: dict[str, Any] = json.loads(json.dumps(asdict(recipe) | {"pairs": len(pairs), "text": text}))
-    return settings
-
-
-def _standing(out: Path, settings: Mapping[str, Any], *, overwrite: bool) -> bool:
+def _is_standing(out: Path, settings: Mapping[str, Any], *, overwrite: bool) -> bool:
     """Whether the run of these settings, but for the number of epochs, is in `out`, to be gone on with.
 
     The rate is constant until the last steps, so a run that is given more epochs goes on as if it had had them.
@@ -205,11 +161,5 @@ def _standing(out: Path, settings: Mapping[str, Any], *, overwrite: bool) -> boo
     before = standing_recipe(out, lambda found: found.keys() >= {"vocabulary_from", "batch_tokens", "text"})
     if before is None or overwrite:
         return False
-    changed = [
-        f"{key} {before.get(key)!r} -> {value!r}"
-        for key, value in settings.items()
-        if key != "epochs" and before.get(key) != value
-    ]
-    if changed:
-        raise InputError(f"{out} holds another run ({'; '.join(changed)}): choose another --out or --overwrite")
+    check_same(out, {**before, "epochs": None}, {**settings, "epochs": None})
     return True

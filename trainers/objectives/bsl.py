@@ -1,7 +1,5 @@
 """BSL (Zhang et al. 2021): predict the target network's vector of one view from the online network's of the other."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from math import cos, pi
@@ -20,15 +18,15 @@ from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather_pairs
-from trainers.settings import Options, Training
-from trainers.training.precision import autocast
+from trainers.settings import DropoutOptions, Training
+from trainers.training.machine import autocast
 
 READS = ("views",)
 CACHED_ROWS = 20_000
 """Rows whose vectors the warm-up keeps: 250 MB at 768 dimensions."""
 
 
-class PARAMS(Options):
+class PARAMS(DropoutOptions):
     """What BSL can be told."""
 
     momentum: float = Field(0.999, ge=0, le=1, description="Delta of Eq. 4; 1 never moves the target.")
@@ -45,9 +43,6 @@ class PARAMS(Options):
         description="Steps, before the first, in which the predictor alone is fitted to the untouched encoder.",
     )
     predictor_lr: float = Field(1.0, gt=0, description="Learning rate of the predictor in multiples of --lr.")
-    dropout: float | None = Field(
-        None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
-    )
     target_dropout: bool = Field(True, description="Keep dropout on in the target network.")
     distance: Literal["cosine", "squared"] = Field(
         "cosine", description="Eq. 2, or the squared distance of unit vectors (4 x Eq. 2 + 4)."
@@ -99,8 +94,7 @@ class Bsl(Objective):
     """
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
+        super().__init__(encoder, max_tokens, params)
         build_predictor = paper_predictor if params.predictor == "paper" else code_predictor
         self.predictor = build_predictor(self.dimension, params.width)
         self.target = copy.deepcopy(encoder).float().requires_grad_(False)
@@ -165,10 +159,6 @@ class Bsl(Objective):
 
         With several processes n is the pairs of all of them: the predictor's BatchNorm sees the whole batch, as one
         process would.
-
-        Args:
-            input_ids: (2n, tokens), row i and row n + i being the two views of one sentence.
-            attention_mask: The same shape; 0 at padding.
         """
         online = gather_pairs(self.embed(input_ids, attention_mask))
         with torch.no_grad():
@@ -183,9 +173,10 @@ class Bsl(Objective):
 
     def momentum_at(self, step: int, total: int) -> float:
         """Return delta after the optimiser's step number `step` (from 1) of `total`."""
+        momentum: float = self.params.momentum
         if self.params.momentum_schedule == "constant":
-            return self.params.momentum
-        return 1 - (1 - self.params.momentum) * (cos(pi * (step - 1) / total) + 1) / 2
+            return momentum
+        return 1 - (1 - momentum) * (cos(pi * (step - 1) / total) + 1) / 2
 
     @torch.no_grad()
     def after_step(self, step: int, total: int) -> None:

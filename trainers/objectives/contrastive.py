@@ -1,12 +1,9 @@
 """Contrastive learning: BSL's in-batch baseline (Zhang et al. 2021, Table 7) and SimCSE (Gao et al. 2021)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
-import torch
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
@@ -14,15 +11,15 @@ from torch import Tensor, nn
 from trainers.data.examples import Examples
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
-from trainers.losses.contrast import equal_strings, nt_xent, one_sided, string_numbers
-from trainers.objective import Objective, Row, float32
+from trainers.losses.contrast import equal_strings, nt_xent, one_sided
+from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs
-from trainers.settings import Options, Training
+from trainers.settings import DropoutOptions, Training
 
 READS = ("views", "text")
 
 
-class PARAMS(Options):
+class PARAMS(DropoutOptions):
     """What contrastive learning can be told."""
 
     temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")
@@ -34,9 +31,6 @@ class PARAMS(Options):
         False, description="Pair each sentence with itself and let dropout make the views, whatever the data's views."
     )
     head: bool = Field(False, description="Train through a linear layer with tanh that the saved encoder lacks.")
-    dropout: float | None = Field(
-        None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
-    )
 
 
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -71,31 +65,23 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 class Contrastive(Objective):
     """One encoder; each view of a sentence is told from all other sentences of the batch."""
 
+    keyed = True
+
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
+        super().__init__(encoder, max_tokens, params)
         self.head = train_only_head(encoder) if params.head else nn.Identity()
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both views, and the numbers of source, left and right string, equal for equal strings."""
+        """Return the ids of both views and the `keys`."""
         if self.params.twice:
             examples = replace(examples, left=examples.texts, right=examples.texts)
-        return {**super().columns(examples), "keys": string_numbers(examples.texts, examples.left, examples.right)}
-
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return one batch (2n, tokens), all first views, then all second views, and the `keys` (n, 3)."""
-        return {**super().collate(rows), "keys": torch.tensor([row["keys"] for row in rows])}
+        return super().columns(examples)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
 
         With several processes n is the pairs of all of them. Strings that equal an anchor's source or positive are
         never its negatives.
-
-        Args:
-            input_ids: (2n, tokens), row i and row n + i being the two views of one sentence.
-            attention_mask: The same shape; 0 at padding.
-            keys: (n, 3), see `trainers.losses.contrast.equal_strings`.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         excluded = equal_strings(gather(keys))

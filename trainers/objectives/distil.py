@@ -4,14 +4,14 @@ The teacher's vectors of the training texts are computed once and kept in the ru
 student whose dimension is not the teacher's gets a Dense layer with tanh, which is saved with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
+import numpy as np
 import torch
-from pydantic import Field, field_validator
+from numpy.typing import NDArray
+from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
 from torch import Tensor, nn
@@ -22,25 +22,19 @@ from trainers.data.examples import Examples
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Pooling, pooling_at
-from trainers.losses.queues import Queue, relation_loss
+from trainers.losses.relations import Queue, relation_loss
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather, gather_pairs, is_first, of_first
-from trainers.settings import Options, Training
+from trainers.settings import DropoutOptions, Training
 from trainers.training.teacher import Teacher, load_teacher
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 READS = ("views", "text")
 
 
-class PARAMS(Options):
+class PARAMS(DropoutOptions):
     """What distillation can be told."""
 
-    teacher: str | None = Field(
-        None, validate_default=True, description="Encoder to learn from: a directory or a Hub name. Must be given."
-    )
+    teacher: str = Field(min_length=1, description="Encoder to learn from: a directory or a Hub name. Must be given.")
     teacher_pooling: Pooling | None = Field(
         None, description="How the teacher's token vectors become one; without it as its directory says, else the mean."
     )
@@ -62,16 +56,6 @@ class PARAMS(Options):
         description="Give the student a Dense layer with tanh, of the teacher's width: unless it has a Dense layer of "
         "that width, or where its dimension is another.",
     )
-    dropout: float | None = Field(
-        None, ge=0, lt=1, description="Dropout rate of the student; without it as the encoder has it."
-    )
-
-    @field_validator("teacher")
-    @classmethod
-    def _given(cls, teacher: str | None) -> str:
-        if not teacher:
-            raise ValueError("there is none to learn from: give a model's directory, or a Hub name")
-        return teacher
 
     def held_out(self, rows: int, batch_size: int) -> int:
         """Return how many of `rows` fill the queue and are not trained on."""
@@ -122,8 +106,7 @@ class Distil(Objective):
     def __init__(
         self, encoder: SentenceTransformer, max_tokens: int, teacher: Teacher, params: PARAMS, batch_size: int
     ) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
+        super().__init__(encoder, max_tokens, params)
         self.batch_size = batch_size
         sides = 2 if params.method == "sct" else 1
         # Rows fill them once the teacher's vectors are there.
@@ -132,7 +115,7 @@ class Distil(Objective):
         self.teacher: Teacher | None = teacher
         self.texts: list[str] = []
         self.reserved: list[Sequence[int]] = []
-        self.vectors: NDArray[np.float32] | None = None
+        self.vectors: NDArray[np.float32]
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both views of the rows that are trained on, and the numbers of the texts that teach."""
@@ -165,25 +148,18 @@ class Distil(Objective):
         return examples.take(order[:count]), examples.take(sorted(order[held:]))
 
     def before_training(self, folder: Path) -> None:
-        """Have the teacher's vectors, from `folder` or newly made, and fill the queues with those of the reserved rows.
-
-        Raises:
-            InputError: `folder` holds another teacher's.
-        """
+        """Have the teacher's vectors, and fill the queues; raises InputError if `folder` holds another teacher's."""
         if self.teacher is None:
             return
         self.vectors = self.teacher.vectors(self.texts, folder)
         for queue, numbers in zip(self._queues(), self.reserved, strict=False):
             queue.fill(self._of(numbers))
-        self.teacher = None
-        self.texts = []
+        self.teacher, self.texts = None, []
 
     def _queues(self) -> list[Queue]:
         return cast("list[Queue]", list(self.queues))
 
     def _of(self, numbers: Sequence[int]) -> Tensor:
-        if self.vectors is None:
-            raise RuntimeError("the teacher's vectors are not there before `before_training`")
         return torch.from_numpy(self.vectors[numbers])
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
@@ -201,11 +177,6 @@ class Distil(Objective):
         `relation_loss`, T and S the temperatures, and the batch's own references in the queues already:
         ConGen `1/2 CE(SR(t1, Q, T), SR(s1, Q, S)) + 1/2 CE(SR(t1, Q, T), SR(s2, Q, S))`;
         SCT `1/2 KL(SR(t2, Q2, T) || SR(s1, Q2, S)) + 1/2 KL(SR(t1, Q1, T) || SR(s2, Q1, S))`.
-
-        Args:
-            input_ids: (2n, tokens), row i and row n + i being the two views of one sentence.
-            attention_mask: The same shape; 0 at padding.
-            references: See `collate`.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         sides = gather_pairs(references).chunk(2) if self.params.method == "sct" else (gather(references),)
@@ -226,13 +197,7 @@ class Distil(Objective):
 
 
 def with_head(encoder: SentenceTransformer, dimension: int, *, always: bool) -> SentenceTransformer:
-    """Give an encoder a Dense layer with tanh of `dimension`, where it needs one, or `always` if it has none so wide.
-
-    Args:
-        encoder: Changed in place.
-        dimension: The teacher's.
-        always: Even where the dimension is right already.
-    """
+    """Give an encoder a Dense layer with tanh, in place, where its dimension is another, or `always` if it has none."""
     has_one = any(isinstance(module, Dense) for module in list(encoder)[pooling_at(encoder) :])
     own = encoder.get_embedding_dimension()
     if own != dimension or (always and not has_one):
@@ -243,6 +208,6 @@ def with_head(encoder: SentenceTransformer, dimension: int, *, always: bool) -> 
 def build(options: PARAMS, training: Training, source: Source) -> Distil:
     """Load the student and the teacher."""
     encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
-    teacher = load_teacher(str(options.teacher), options.teacher_pooling)
+    teacher = load_teacher(options.teacher, options.teacher_pooling)
     encoder = with_head(encoder, teacher.dimension, always=options.head == "always")
     return Distil(encoder, training.max_tokens, teacher, options, training.batch_size)

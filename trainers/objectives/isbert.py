@@ -4,8 +4,6 @@ Training on a task's own raw text, as its rows on AFS and SentEval do, is a matt
 graded pairs afterwards (ssl + ft) is `train regression --encoder runs/isbert`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
@@ -87,8 +85,7 @@ class IsBert(Objective):
     paired = False
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
+        super().__init__(encoder, max_tokens, params)
         self.cnn_at = next(place for place, module in enumerate(encoder) if isinstance(module, CNN))
         width = token_dimension(encoder)
         self.discriminator = EncodeAndDot(width) if params.discriminator == "learned" else DotProduct()
@@ -114,10 +111,6 @@ class IsBert(Objective):
 
         With several processes the batch is that of all of them: each one scores its own tokens against all sentences,
         and the mean of their losses is the loss. A batch of one has no negatives: its loss is zero.
-
-        Args:
-            input_ids: (n, tokens).
-            attention_mask: The same shape; 0 at padding.
         """
         groups = batches.groups(self.encoder, input_ids, attention_mask, self.max_tokens)
         pooled = batches.pool(self.encoder, groups)

@@ -4,26 +4,22 @@ The presets for sentences take the mean over the tokens, as the paper does with 
 RoBERTa: add --pooling cls there (and --drophead 0.05 to the preset drophead).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any, Literal
 
 import regex
-import torch
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from trainers.data.examples import Examples, row_seed
+from trainers.data.examples import Examples, row_seed, string_numbers
 from trainers.encoders.batches import MASK
 from trainers.encoders.dropout import same_masks, set_drophead, set_dropout
 from trainers.encoders.loading import PADDED, load_for_training, position_limit
 from trainers.encoders.location import Source
 from trainers.encoders.modules import is_padded, set_max_tokens
-from trainers.losses.contrast import equal_strings, nt_xent, string_numbers
-from trainers.losses.triplets import multi_similarity
+from trainers.losses.contrast import equal_strings, multi_similarity, nt_xent
 from trainers.objective import Objective, Row
 from trainers.processes import gather, gather_pairs
 from trainers.settings import Options, Training
@@ -89,9 +85,10 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 class Mirror(Objective):
     """One encoder; the two copies of a string differ by a masked span on one side and by dropout."""
 
+    keyed = True
+
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
+        super().__init__(encoder, max_tokens, params)
         if params.compat and is_padded(encoder):
             set_max_tokens(encoder, min(PADDED, position_limit(encoder)))
         set_dropout(encoder[0].model, params.dropout)
@@ -103,13 +100,13 @@ class Mirror(Objective):
         A right side that only repeats the left one gets a span mask. Where that is drawn in each epoch, `right` holds
         texts instead of ids, and `mirrored` says which are to be masked.
         """
-        keys = string_numbers(examples.texts, examples.left, examples.right)
+        keys = string_numbers(examples)
         left = self.tokenize(examples.left)
         mirrored = [one == other for one, other in zip(examples.left, examples.right, strict=True)]
         if self.params.span == 0 and all(mirrored):
             return {"left": left, "right": left, "keys": keys}
         if self.params.span and self.params.masking == "fresh" and any(mirrored):
-            return {"left": left, "right": examples.right, "mirrored": mirrored, "keys": keys}
+            return {"left": left, "right": list(examples.right), "mirrored": mirrored, "keys": keys}
         seeds = (row_seed(examples.seed, row, 0) for row in range(len(mirrored)))
         right = [
             self._corrupted(text, seed) if repeats else text
@@ -118,12 +115,11 @@ class Mirror(Objective):
         return {"left": left, "right": self._tokenize_right(right), "keys": keys}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return one batch (2n, tokens), left sides first, and the `keys` (n, 3) of source, left and right string."""
-        right = [row["right"] for row in rows]
+        """Return one batch (2n, tokens), left sides first, and the `keys`; draw the masks that are fresh."""
         if "mirrored" in rows[0]:
             texts = [self._corrupted(row["right"], row["seed"]) if row["mirrored"] else row["right"] for row in rows]
-            right = list(self._tokenize_right(texts))
-        return {**self.pad([row["left"] for row in rows] + right), "keys": torch.tensor([row["keys"] for row in rows])}
+            rows = [{**row, "right": ids} for row, ids in zip(rows, self._tokenize_right(texts), strict=True)]
+        return super().collate(rows)
 
     def _tokenize_right(self, texts: Sequence[str]) -> Sequence[list[int]]:
         return self.tokenize(texts, literal_mask=self.params.compat)
@@ -138,11 +134,6 @@ class Mirror(Objective):
         """Return the mean loss of the batch's anchors, in nats for InfoNCE, and their vectors.
 
         Under several processes the batch is that of all of them.
-
-        Args:
-            input_ids: (2n, tokens), row i and row n + i being the two sides of one pair.
-            attention_mask: The same shape; 0 at padding.
-            keys: (n, 3), see `equal_strings`.
         """
         if self.params.controlled:
             vectors = same_masks(self.embed, input_ids, attention_mask)

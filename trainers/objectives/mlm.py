@@ -1,17 +1,17 @@
 """Masked language modelling (Devlin et al. 2019), to adapt an encoder to a domain or to give it a masked-LM head."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
+from transformers import PreTrainedModel
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
@@ -21,10 +21,6 @@ from trainers.encoders.location import Source
 from trainers.objective import Objective, Row
 from trainers.processes import processes, summed
 from trainers.settings import Options, Training
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-    from transformers import PreTrainedModel
 
 READS = ("text",)
 IGNORED = -100
@@ -62,8 +58,7 @@ class MaskedLm(Objective):
     def __init__(
         self, masked_lm: PreTrainedModel, encoder: SentenceTransformer, max_tokens: int, params: PARAMS
     ) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
+        super().__init__(encoder, max_tokens, params)
         self.masked_lm = masked_lm
         if encoder.tokenizer.mask_token_id is None:
             raise InputError("the encoder's tokenizer has no mask token: it cannot be trained as a masked LM")
@@ -109,13 +104,8 @@ class MaskedLm(Objective):
         """Return the mean cross-entropy in nats per asked token, the share that was right, and the [CLS] vectors.
 
         Logits are computed where a label is asked for, not for all tokens. Under several processes the mean of the
-        losses is that over the tokens asked in all of them.
-
-        Args:
-            input_ids: (n, tokens).
-            attention_mask: The same shape; 0 at padding.
-            labels: The same shape; the token to be predicted, or -100.
-            asked: (k,), where the flattened labels are not -100: a mask's count a GPU would have to be waited for.
+        losses is that over the tokens asked in all of them. `asked` is given since a GPU would have to be waited for to
+        count where the labels are not -100.
         """
         places = torch.zeros_like(input_ids)
         hidden, first = [], []
@@ -148,11 +138,7 @@ class MaskedLm(Objective):
 
 
 def masked_lm_head(model: PreTrainedModel) -> Callable[[Tensor], Tensor]:
-    """Return the part of a masked LM that turns token vectors (n, d) into logits (n, vocabulary).
-
-    Raises:
-        InputError: An architecture whose head is not known here.
-    """
+    """Return what turns token vectors (n, d) into logits (n, vocabulary); raises InputError if it is unknown."""
     for name in ("cls", "lm_head"):
         head = getattr(model, name, None)
         if head is not None:

@@ -1,13 +1,13 @@
 """RankCSE (Liu et al. 2023): SimCSE that also ranks the sentences of a batch as one or two teachers rank them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+import numpy as np
 import torch
-from pydantic import Field, field_validator
+from numpy.typing import NDArray
+from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
@@ -16,28 +16,23 @@ from trainers.data.examples import Examples
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Pooling
-from trainers.losses.contrast import equal_strings, one_sided, string_numbers
-from trainers.losses.ranking import jensen_shannon, list_mle, list_net, off_diagonal
+from trainers.losses.contrast import equal_strings, one_sided
+from trainers.losses.relations import jensen_shannon, list_mle, list_net, off_diagonal
 from trainers.objective import Objective, Row, float32
 from trainers.objectives.contrastive import train_only_head
 from trainers.processes import gather, gather_pairs
-from trainers.settings import Options, Training
+from trainers.settings import DropoutOptions, Training
 from trainers.training.teacher import Teacher, load_teacher
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 READS = ("text", "views")
-MOST_TEACHERS = 2
 
 
-class PARAMS(Options):
+class PARAMS(DropoutOptions):
     """What RankCSE can be told."""
 
     teacher: tuple[str, ...] = Field(
-        (),
-        validate_default=True,
+        min_length=1,
+        max_length=2,
         description="Encoder to learn the ranking from: a directory or a Hub name. Must be given; give it again for a "
         "second one.",
     )
@@ -55,16 +50,6 @@ class PARAMS(Options):
     )
     consistency: float = Field(1.0, ge=0, description="Weight of the consistency of both views' rankings (beta).")
     ranking: float = Field(1.0, ge=0, description="Weight of the teachers' ranking (gamma).")
-    dropout: float | None = Field(
-        None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
-    )
-
-    @field_validator("teacher")
-    @classmethod
-    def _given(cls, teacher: tuple[str, ...]) -> tuple[str, ...]:
-        if not 1 <= len(teacher) <= MOST_TEACHERS:
-            raise ValueError("give one teacher or two, each a model's directory or a Hub name")
-        return teacher
 
 
 _PAPER: Mapping[str, Any] = {
@@ -85,49 +70,35 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 class Rank(Objective):
     """One encoder with a head that is trained alone; the teachers' vectors are numbers on the disk."""
 
+    keyed = True
+
     def __init__(
         self, encoder: SentenceTransformer, max_tokens: int, teachers: Sequence[Teacher], params: PARAMS
     ) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
+        super().__init__(encoder, max_tokens, params)
         self.head = train_only_head(encoder)
         self.teachers = list(teachers)
         self.texts: list[str] = []
         self.vectors: list[NDArray[np.float32]] = []
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both views, the number of the sentence among the distinct ones, and `string_numbers`."""
+        """Return the ids of both views, the `keys`, and the number of the sentence among the distinct ones."""
         numbers: dict[str, int] = {}
         rows = [numbers.setdefault(text, len(numbers)) for text in examples.texts]
         self.texts = list(numbers)
-        return {
-            **super().columns(examples),
-            "keys": string_numbers(examples.texts, examples.left, examples.right),
-            "number": rows,
-        }
+        return {**super().columns(examples), "number": rows}
 
     def before_training(self, folder: Path) -> None:
-        """Have each teacher's vectors of the sentences, from `folder` or newly made.
-
-        Raises:
-            InputError: `folder` holds another teacher's.
-        """
+        """Have each teacher's vectors; raises InputError where `folder` holds another teacher's."""
         for number, teacher in enumerate(self.teachers, 1):
             self.vectors.append(teacher.vectors(self.texts, folder / f"teacher-{number}"))
         self.teachers, self.texts = [], []
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), first views first, the `keys` (n, 3), and each teacher's vectors (n, d)."""
-        if not self.vectors:
-            raise RuntimeError("the teachers' vectors are not there before `before_training`")
         numbers = [row["number"] for row in rows]
         taught = (torch.from_numpy(vectors[numbers]) for vectors in self.vectors)
-        keys = torch.tensor([row["keys"] for row in rows])
-        return {
-            **super().collate(rows),
-            "keys": keys,
-            **dict(zip(("first_teacher", "second_teacher"), taught, strict=False)),
-        }
+        return {**super().collate(rows), **dict(zip(("first_teacher", "second_teacher"), taught, strict=False))}
 
     def forward(
         self,
@@ -141,15 +112,8 @@ class Rank(Objective):
 
         SimCSE's loss (`one_sided`) + beta JS(softmax(z1 z2^T / t), softmax(z2 z1^T / t)) + gamma rank, z1 and z2 being
         the views' vectors of length 1. The ranks of row i are those of z1_i z2_j over the sentences j other than i,
-        against alpha t1_i t1_j + (1 - alpha) t2_i t2_j of the teachers' vectors. With several processes n is the pairs
-        of all of them.
-
-        Args:
-            input_ids: (2n, tokens), row i and row n + i being the two views of one sentence.
-            attention_mask: The same shape; 0 at padding.
-            keys: (n, 3), see `trainers.losses.contrast.equal_strings`.
-            first_teacher: Unit vectors t1 (n, d1) of the sentences.
-            second_teacher: t2 (n, d2), if there is a second one.
+        against alpha t1_i t1_j + (1 - alpha) t2_i t2_j of the teachers' unit vectors (n, d), of which the second may be
+        missing. With several processes n is the pairs of all of them.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         excluded = equal_strings(gather(keys))

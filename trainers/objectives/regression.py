@@ -3,14 +3,11 @@
 After IS-BERT's training without labels it is the paper's ssl + ft; with the preset isbert-ft its ft.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from pydantic import Field
-from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
@@ -18,7 +15,7 @@ from pipelines.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
-from trainers.encoders.modules import cnn_name, parts_of, with_cnn
+from trainers.encoders.modules import with_cnn
 from trainers.objective import Objective, Row, float32
 from trainers.objectives.isbert import FILTERS, WIDTHS
 from trainers.processes import gather, gather_pairs
@@ -52,16 +49,8 @@ class Regression(Objective):
 
     paired = False
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
-
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both sentences, and the grade.
-
-        Raises:
-            InputError: The examples have no grades.
-        """
+        """Return the ids of both sentences and the grade; raises InputError where there are no grades."""
         if examples.labels is None:
             raise InputError("regression needs graded pairs: give --graded a file")
         return {**super().columns(examples), "grade": examples.labels}
@@ -74,11 +63,6 @@ class Regression(Objective):
         """Return the mean squared error of the cosines and the vectors (2n, d).
 
         With several processes n is the pairs of all of them.
-
-        Args:
-            input_ids: (2n, tokens), row i and row n + i being a graded pair.
-            attention_mask: The same shape; 0 at padding.
-            grades: (n,), in [0, 1].
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         wanted = gather(grades)
@@ -92,10 +76,5 @@ def build(options: PARAMS, training: Training, source: Source) -> Regression:
     """Load the encoder, with its CNN if it has one."""
     encoder = load_for_training(source, training.pooling, training.max_tokens)
     if options.cnn:
-        parts = parts_of(encoder, "the encoder")
-        if parts.cnn is not None:
-            raise InputError(f"the encoder has {cnn_name(parts)} already: leave --cnn out")
-        if training.pooling not in ("mean", "cls"):
-            raise InputError(f"--pooling {training.pooling} does not go with --cnn: take mean")
         encoder = with_cnn(encoder, WIDTHS, FILTERS, relu=True)
     return Regression(encoder, training.max_tokens, options)

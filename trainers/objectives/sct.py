@@ -1,7 +1,5 @@
 """SCT (Limkonchotiwat et al. 2023): one view's relations to a queue of vectors are predicted from the other view."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -13,16 +11,16 @@ from torch.nn import functional
 
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
-from trainers.losses.queues import Queue, relation_loss
+from trainers.losses.relations import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.objectives.bsl import ViewNorm
 from trainers.processes import gather_pairs
-from trainers.settings import Options, Training
+from trainers.settings import DropoutOptions, Training
 
 READS = ("views", "text")
 
 
-class PARAMS(Options):
+class PARAMS(DropoutOptions):
     """What SCT can be told."""
 
     queue: int = Field(65_536, ge=0, description="Reference vectors in each of the two queues (k).")
@@ -32,9 +30,6 @@ class PARAMS(Options):
     width: int = Field(10, ge=1, description="Hidden width of the projector in multiples of the dimension.")
     projector_lr: float = Field(1.0, gt=0, description="Learning rate of the projector in multiples of --lr.")
     directions: Literal["mean", "sum"] = Field("mean", description="How the losses of both directions become one.")
-    dropout: float | None = Field(
-        None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
-    )
 
 
 # As printed, for BERT-base. Where the print is silent (epsilon, weight decay, clipping), as the code does.
@@ -72,8 +67,7 @@ class Sct(Objective):
     """
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
-        super().__init__(encoder, max_tokens)
-        self.params = params
+        super().__init__(encoder, max_tokens, params)
         self.projector = make_projector(self.dimension, params.width, params.norm)
         self.d1 = Queue(params.queue, self.dimension)
         self.d2 = Queue(params.queue, self.dimension)
@@ -88,10 +82,6 @@ class Sct(Objective):
         `1/2 KL(SR(r2, D2, t_ref) || SR(z1, D2, t_on)) + 1/2 KL(SR(r1, D1, t_ref) || SR(z2, D1, t_on))`, with z the
         online vectors, r the references, both of length 1, and SR as in `relation_loss`; the batch's own references are
         in D1 and D2 already. With several processes n is the pairs of all of them.
-
-        Args:
-            input_ids: (2n, tokens), row i and row n + i being the two views of one sentence.
-            attention_mask: The same shape; 0 at padding.
         """
         # With gradient first: autocast would hand the weights that it cast without one to the second run.
         online = gather_pairs(self.embed(input_ids, attention_mask))
@@ -112,13 +102,7 @@ class Sct(Objective):
 
 
 def make_projector(dimension: int, width: int, norm: str) -> nn.Sequential:
-    """Return h: three MLPs chained, each d -> kd -> d with a ReLU, and before it a norm of each view if that is asked.
-
-    Args:
-        dimension: d.
-        width: k.
-        norm: "batch" or "none".
-    """
+    """Return h: three chained MLPs, each d -> kd -> d with a ReLU, before it a norm of each view, "batch" or "none"."""
     hidden = width * dimension
     norms = [ViewNorm(hidden) if norm == "batch" else nn.Identity() for _ in range(3)]
     return nn.Sequential(

@@ -12,7 +12,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
 HOW_TO_SCORE = "no scores: give --data DIR (as `train evaluate`) or set TWINVIEWS_DATA; the same command adds them"
 # What may differ between a study and its continuation; its data are told by their names here, not by their content.
-NAMED = {field.name for field in fields(DataOptions)} | {"dev"}
+NAMED = {*DataOptions.model_fields, "dev"}
 OUTSIDE = (FREE - NAMED) | {"seed", "out", "dry_run", "overwrite", "resume"}
 
 

@@ -1,7 +1,5 @@
 """The model card of a trained encoder."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,12 +7,9 @@ from trainers.training.directory import RECIPE
 
 
 def model_card(recipe: Mapping[str, Any], steps: int, score: str | None = None) -> str:
-    """Return the README of a trained encoder: what it is, how it was made, how to use it.
+    """Return the README of a trained encoder, of the weights after so many optimiser steps.
 
-    Args:
-        recipe: As it stands beside the encoder.
-        steps: Optimiser steps after which these weights were.
-        score: What they scored on the development set, as a sentence.
+    `score` is what they scored on the development set, as a sentence.
     """
     base = recipe["encoder"] or "the Twinviews starter encoder"
     settings = {key: value for key, value in recipe.items() if key not in ("command", "twinviews")}

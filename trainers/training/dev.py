@@ -1,12 +1,10 @@
 """Graded pairs that an encoder is scored on while it is trained: read, and scored by rank correlation."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import torch
 import xxhash
@@ -17,11 +15,9 @@ from trainers.evaluation.metrics import spearman
 from trainers.evaluation.pairs import read_pairs
 from trainers.evaluation.suites.sts import BENCHMARKS
 from trainers.evaluation.task import HUB, Missing
-from trainers.training.precision import autocast
-from trainers.training.randomness import undisturbed
-
-if TYPE_CHECKING:
-    from trainers.objective import Objective
+from trainers.objective import Objective
+from trainers.training.checks import undisturbed
+from trainers.training.machine import autocast
 
 DATA = "TWINVIEWS_DATA"
 ANY_SCALE = (-1e6, 1e6)
@@ -51,15 +47,8 @@ class DevSet:
     ) -> float:
         """Return Spearman's rho x 100 of the similarities with the grades; 0 where all similarities are the same.
 
-        Dropout is off, and the random numbers of the training stay as they were.
-
-        Args:
-            objective: Its encoder is scored, on any device; its mode is kept.
-            precision: As `--precision` names it.
-            similarity: The cosine, or whichever of `SIMILARITIES` agrees best with the grades.
-
-        Raises:
-            TwinviewsError: The encoder gives vectors that are not finite.
+        `similarity` is the cosine, or whichever of `SIMILARITIES` agrees best with the grades. Dropout is off, and the
+        random numbers of the training stay as they were. Raises TwinviewsError for vectors that are not finite.
         """
         from sentence_transformers import SimilarityFunction
 
@@ -79,21 +68,20 @@ class DevSet:
 
 
 def read_dev(name: str, data: str | None) -> DevSet:
-    """Read the pairs to score on: a file that people graded, or a benchmark by its name.
+    """Read the pairs to score on: a file as `read_graded` knows it, or a benchmark by its name, such as stsb-dev.
 
-    Args:
-        name: A TSV or CSV file as `read_graded` knows it, or a benchmark's name such as stsb-dev.
-        data: Where the benchmark lies (a folder, or `hf:ORGANISATION`); TWINVIEWS_DATA where not given.
-
-    Raises:
-        InputError: No such file or benchmark, or one that cannot be read.
+    The benchmark lies in `data` (a folder, or `hf:ORGANISATION`), or in TWINVIEWS_DATA. Raises InputError where there
+    is none that can be read.
     """
     known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
     if name not in known:
         if not Path(name).is_file():
             raise InputError(f"--dev {name}: no such file, and no benchmark; benchmarks are {', '.join(known)}")
         examples, _ = read_graded(Path(name), ANY_SCALE)
-        return _checked(name, DevSet(examples.left, examples.right, examples.labels or []))
+        grades = examples.labels or []
+        if len(set(grades)) < 2:
+            raise InputError(f"--dev {name}: all of its {len(grades)} pairs have one grade: there is nothing to rank")
+        return DevSet(examples.left, examples.right, grades)
     data = data or os.environ.get(DATA)
     if data is None:
         raise InputError(f"--dev {name} needs its data: give --dev-data DIR (or hf:mteb), or set {DATA}")
@@ -104,9 +92,3 @@ def read_dev(name: str, data: str | None) -> DevSet:
         raise InputError(f"--dev {name}: {found}")
     pairs = [pair for subset in found.subsets.values() for pair in subset]
     return DevSet([pair.first for pair in pairs], [pair.second for pair in pairs], [pair.gold for pair in pairs])
-
-
-def _checked(name: str, dev: DevSet) -> DevSet:
-    if len(set(dev.grades)) < 2:
-        raise InputError(f"--dev {name}: all of its {len(dev.grades)} pairs have one grade: there is nothing to rank")
-    return dev

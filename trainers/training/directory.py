@@ -1,6 +1,4 @@
-"""A run's directory: its recipe, whether it may be made, resumed, replaced or left alone, and a disk that is full."""
-
-from __future__ import annotations
+"""A run's directory: its recipe, its checkpoints, and whether it may be made, resumed, replaced or left alone."""
 
 import errno
 import json
@@ -10,15 +8,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile, ZipFile
 
-from pipelines.console import InputError, TwinviewsError
+from safetensors import SafetensorError, safe_open
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from pipelines.console import InputError, TwinviewsError, note
 from pipelines.lock import LOCK, locked_folder
+from trainers.processes import is_first, of_first
 
 RECIPE = "recipe.json"
 DONE = "modules.json"
 DRAFT = f"{RECIPE}.tmp"
-SAVING = ".saving-*"
-LEFTOVERS = ("checkpoints", SAVING, DRAFT)
+CHECKPOINTS = "checkpoints"
+WEIGHTS, STATE = "model.safetensors", "trainer_state.json"
+LEFTOVERS = (CHECKPOINTS, ".saving-*", DRAFT)
 """What a killed run leaves behind and a finished one does not need."""
 _MODULES = ("CNN", "Dense", "Dropout", "LayerNorm", "Normalize", "Pooling", "WeightedLayerPooling", "WordWeights")
 MADE = (
@@ -46,31 +50,13 @@ FREE = frozenset(
 def is_finished(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> bool:
     """Check that a run's directory may be used, and return whether this very run is there, finished.
 
-    Nothing is written yet, since the training may still turn out to be impossible; only leftovers of a finished run are
-    removed.
-
     Raises:
-        InputError: The directory holds something else, a run of another recipe, or one that another process is
-            writing; or it is empty and `resume` is set.
+        InputError: The directory holds something else or a run of another recipe; or it is empty and `resume` is set.
     """
-    finished = _stands_finished(out, recipe, overwrite=overwrite, resume=resume)
-    if finished and any(path for pattern in LEFTOVERS for path in out.glob(pattern)):
-        with locked_folder(out):
-            remove(out, LEFTOVERS)
-    elif (out / LOCK).exists():
-        # A training that is running there is reported now, not after all the data has been read.
-        with locked_folder(out):
-            pass
-    return finished
-
-
-def _stands_finished(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> bool:
-    standing = standing_recipe(out, _is_training)
-    if standing is None:
-        if resume:
-            raise InputError(f"nothing to resume in {str(out)!r}: leave --resume out, or give the run's --out")
-        return False
-    if overwrite:
+    standing = standing_recipe(out, lambda found: "data_xxh64" in _notes(found))
+    if standing is None and resume:
+        raise InputError(f"nothing to resume in {str(out)!r}: leave --resume out, or give the run's --out")
+    if standing is None or overwrite:
         return False
     check_same(out, _flat(standing), _flat(recipe))
     return (out / DONE).is_file()
@@ -84,56 +70,37 @@ def claimed(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bo
         InputError: The directory cannot be made, is locked, or has changed since `is_finished`.
     """
     with locked_folder(out):
-        if _stands_finished(out, recipe, overwrite=overwrite, resume=resume):
+        if is_finished(out, recipe, overwrite=overwrite, resume=resume):
             raise InputError(f"{out} has meanwhile been finished by another process: nothing left to do")
         if overwrite or not (out / RECIPE).is_file():
             remove(out, MADE)
             write_recipe(out, recipe)
-        remove(out, [SAVING])
         yield
 
 
 def standing_recipe(out: Path, ours: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
     """Return the recipe of the run that is in a directory, None where the directory is free.
 
-    Args:
-        out: May be missing, empty, or hold what a run left that was killed before it wrote its recipe.
-        ours: Whether a recipe belongs to this kind of run: other commands write a `recipe.json` too.
-
-    Raises:
-        InputError: The directory holds something else.
+    It may be missing, empty, or hold what a run left that was killed before it wrote its recipe. `ours` says whether a
+    recipe belongs to this kind of run: other commands write a `recipe.json` too. Raises InputError for all else.
     """
     try:
-        if out.exists() and not out.is_dir():
-            raise InputError(f"{out} is a file: give --out a directory")
-        present = out.is_dir() and any(path.name not in (LOCK, DRAFT) for path in out.iterdir())
+        present = out.exists() and any(path.name not in (LOCK, DRAFT) for path in out.iterdir())
     except OSError as error:
         raise InputError(f"cannot read {str(out)[:200]!r} ({error.strerror}): give another --out") from None
     if not present:
         return None
-    if not (out / RECIPE).is_file():
-        raise InputError(f"{out} is not empty and no training run (it has no {RECIPE}): give another --out")
     try:
         recipe = json.loads((out / RECIPE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         recipe = None
     if not isinstance(recipe, dict) or not ours(recipe):
-        raise InputError(f"{out} is not empty and its {RECIPE} is another command's: give another --out")
+        raise InputError(f"{out} is not empty and no training run of this kind (by its {RECIPE}): give another --out")
     return recipe
 
 
-def _is_training(recipe: Mapping[str, Any]) -> bool:
-    notes = recipe.get("twinviews")
-    return isinstance(notes, dict) and "data_xxh64" in notes
-
-
 def remove(out: Path, made: Sequence[str]) -> None:
-    """Remove what a run made, and nothing else; symbolic links are not followed.
-
-    Args:
-        out: The run's directory, which stays, as does its recipe.
-        made: Patterns of names.
-    """
+    """Remove what a run made, by patterns of names, from its directory; symbolic links are not followed."""
     found = {path for pattern in made for path in out.glob(pattern)}
     # First the file that marks a run as finished, in case the removal is interrupted.
     for path in sorted(found, key=lambda path: path.name != DONE):
@@ -153,16 +120,10 @@ def write_recipe(out: Path, recipe: Mapping[str, Any]) -> None:
 
 
 def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, what: str = "another recipe") -> None:
-    """Refuse a directory that was made with other settings.
+    """Refuse a directory that was made with other settings: an InputError that names the first one that differs.
 
-    Args:
-        out: The directory.
-        old: The settings that it was made with, as they were read back.
-        new: The settings that are asked for.
-        what: What the directory would belong to.
-
-    Raises:
-        InputError: A setting differs; the line names the first one.
+    `old` are the settings that it was made with, as they were read back, `new` those that are asked for; `what` is what
+    the directory would belong to.
     """
     # As it would be read back: a tuple is a list there.
     new = json.loads(json.dumps(new))
@@ -174,18 +135,19 @@ def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, wha
             )
 
 
+def _notes(recipe: Mapping[str, Any]) -> Mapping[str, Any]:
+    notes = recipe.get("twinviews")
+    return notes if isinstance(notes, dict) else {}
+
+
 def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    notes = {f"{key} of this run": value for key, value in recipe.get("twinviews", {}).items() if key != "version"}
+    notes = {f"{key} of this run": value for key, value in _notes(recipe).items() if key != "version"}
     return {**{key: value for key, value in recipe.items() if key not in FREE | {"twinviews"}}, **notes}
 
 
 @contextmanager
 def resumable(out: Path) -> Iterator[None]:
-    """Turn what the libraries raise over a full disk into one line.
-
-    Raises:
-        TwinviewsError: Something could not be written.
-    """
+    """Turn what the libraries raise over a full disk into one line, a TwinviewsError."""
     try:
         yield
     except Exception as error:
@@ -196,3 +158,61 @@ def resumable(out: Path) -> Iterator[None]:
         raise TwinviewsError(
             f"cannot write all of {out} ({why}): free space on its disk, then give the same command again"
         ) from error
+
+
+def newest_checkpoint(out: Path) -> Path | None:
+    """Return the newest sound checkpoint under a run's directory, in all processes.
+
+    Incomplete ones, left by a crash, are removed; damaged ones are renamed, with a warning.
+    """
+    return of_first(_newest(out / CHECKPOINTS) if is_first() else None)  # type: ignore[no-any-return]
+
+
+def _newest(folder: Path) -> Path | None:
+    sound = None
+    for path in sorted(checkpoints(folder), key=step_of):
+        # Trainer writes its state last.
+        if not (path / STATE).exists():
+            shutil.rmtree(path)
+        elif (broken := _damaged_file(path)) is None:
+            sound = path
+        else:
+            aside = path.with_name(f"damaged-{step_of(path)}")
+            shutil.rmtree(aside, ignore_errors=True)
+            path.rename(aside)
+            note(f"warning: {path} is damaged ({broken} cannot be read): renamed to {aside.name}")
+    return sound
+
+
+def _damaged_file(checkpoint: Path) -> str | None:
+    """Return the name of a file that is missing, empty or cut short, None where all are whole."""
+    generators = sorted(path.name for path in checkpoint.glob("rng_state*.pth")) or ["rng_state.pth"]
+    for name in (STATE, WEIGHTS, "optimizer.pt", "scheduler.pt", *generators):
+        file = checkpoint / name
+        try:
+            if name == STATE:
+                history_of(checkpoint)
+            elif name == WEIGHTS:
+                with safe_open(file, "pt"):
+                    pass
+            else:
+                ZipFile(file).close()
+        except (OSError, ValueError, LookupError, TypeError, SafetensorError, BadZipFile):
+            return name
+    return None
+
+
+def checkpoints(folder: Path) -> list[Path]:
+    """Return the checkpoints of a folder, whatever state they are in."""
+    return [path for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*") if path.name.rsplit("-", 1)[1].isdigit()]
+
+
+def history_of(checkpoint: Path) -> list[dict[str, float]]:
+    """Return what had been logged when a checkpoint was written."""
+    history: list[dict[str, float]] = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))["log_history"]
+    return history
+
+
+def step_of(checkpoint: Path | None) -> int:
+    """Return the optimiser step of a checkpoint, 0 for none."""
+    return int(checkpoint.name.rsplit("-", 1)[1]) if checkpoint else 0

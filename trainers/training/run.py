@@ -1,15 +1,13 @@
-"""One training run in its directory: recipe first, checkpoints on the way, the encoder last; resumed or refused."""
-
-from __future__ import annotations
+"""How a training runs: read the data, build the objective, train, save the encoder into the run's directory."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, field, replace
-from importlib.metadata import PackageNotFoundError, version
+from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from transformers import set_seed
 
 from pipelines.console import InputError, note, show, table
@@ -17,35 +15,37 @@ from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
 from trainers.data.kinds import DataOptions, read_examples
 from trainers.data.rows import Rows
-from trainers.encoders.loading import describe_starter
-from trainers.encoders.location import Source, locate
+from trainers.encoders.location import locate
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
-from trainers.settings import Training, resolve
+from trainers.settings import Options, Training, resolve
 from trainers.training.card import model_card
-from trainers.training.checkpoints import newest_checkpoint, step_of
 from trainers.training.dev import DevSet, read_dev
-from trainers.training.directory import LEFTOVERS, claimed, is_finished, remove, resumable
+from trainers.training.directory import LEFTOVERS, claimed, is_finished, newest_checkpoint, remove, resumable, step_of
 from trainers.training.fit import Fitted, fit
-from trainers.training.precision import check_compiler, resolve_precision
-from trainers.training.reporting import check_reporting
+from trainers.training.machine import for_machine
 
 SEEDS = 1 << 32
 """NumPy's global generator, which other libraries draw from, knows so many."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Options):
     """What a user asked of `train OBJECTIVE`; None means the objective's own default."""
 
     objective: str
-    data: DataOptions = field(default_factory=DataOptions)
-    out: Path | None = None
-    encoder: str | None = None
-    preset: str | None = None
-    seed: int = 1
-    dry_run: bool = False
-    overwrite: bool = False
-    resume: bool = False
+    data: DataOptions
+    encoder: str | None = Field(
+        None, description="Encoder to start from: a directory or a Hub name. [the bundled starter]"
+    )
+    preset: str | None = Field(None, description="A preset of the objective. [the first one]")
+    out: Path | None = Field(None, description="Directory of the run, or of all runs. [runs/NAME; runs/sweep-NAME]")
+    seed: int = Field(1, ge=0, lt=SEEDS, description="Decides order, dropout and masks.")
+    dry_run: bool = Field(False, description="Say what would be done; write nothing.")
+    overwrite: bool = Field(False, description="Delete the run that is at --out and train anew.")
+    resume: bool = Field(
+        False,
+        description="Insist on resuming: an error where there is nothing to resume. (An unfinished run of the same "
+        "recipe is resumed anyway.)",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,58 +84,45 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
     join_processes()
     source = locate(request.encoder)
     plan = make_plan(request, module, given, source.digest())
+    out, states = plan.out, {"overwrite": request.overwrite, "resume": request.resume}
     if request.dry_run:
         if is_first():
             _show_plan(plan)
         return None
-    if of_first(is_first() and is_finished(plan.out, plan.recipe, overwrite=request.overwrite, resume=request.resume)):
+    if of_first(is_first() and is_finished(out, plan.recipe, **states)):
         if is_first():
-            show(f"{plan.out} is finished and of this very recipe; --overwrite trains it again")
-        return plan.out
-    _train(plan, request, module, source)
-    return plan.out
-
-
-def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source) -> None:
+            show(f"{out} is finished and of this very recipe; --overwrite trains it again")
+        return out
     set_seed(request.seed)
     objective = module.build(plan.params, plan.training, source)
     rows = Rows(objective.columns(plan.examples), request.seed)
     # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
-    claim = claimed(plan.out, plan.recipe, overwrite=request.overwrite, resume=request.resume)
-    with resumable(plan.out), claim if is_first() else nullcontext():
-        checkpoint = newest_checkpoint(plan.out)
+    with resumable(out), claimed(out, plan.recipe, **states) if is_first() else nullcontext():
+        checkpoint = newest_checkpoint(out)
+        if is_first() and request.encoder is None:
+            note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
+        if is_first() and checkpoint is not None:
+            note(f"resuming {out} at step {step_of(checkpoint)}")
+        fitted = fit(objective, rows, plan.training, out, request.seed, plan.dev)
         if is_first():
-            if request.encoder is None:
-                describe_starter(objective.encoder)
-            if checkpoint is not None:
-                note(f"resuming {plan.out} at step {step_of(checkpoint)}")
-        fitted = fit(objective, rows, plan.training, plan.out, request.seed, plan.dev)
-        if is_first():
-            objective.cpu().save(plan.out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted)))
-            # The encoder is there; what cannot be removed now is removed when the command is given again.
+            objective.cpu().save(out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted)))
+            # The encoder is there; what cannot be removed now takes up space, no more.
             with suppress(OSError):
-                remove(plan.out, LEFTOVERS)
+                remove(out, LEFTOVERS)
             _show_result(plan, fitted, objective.dimension)
         # No process goes on to another training while the first one still writes this one.
         of_first(None)
+    return out
 
 
 def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any], weights: str | None) -> Plan:
     """Read the data and resolve all settings; nothing is written.
 
-    Args:
-        request: The options that all objectives share.
-        module: The objective's module.
-        given: Options of `Training` and of the objective, by field name; None where not given.
-        weights: What pins the encoder's weights, None where nothing does.
-
-    Raises:
-        InputError: Data or options that cannot be used, or that this machine cannot do.
+    The arguments are those of `run_training`, and what pins the encoder's weights, None where nothing does. Raises
+    InputError for data or options that cannot be used, or that this machine cannot do.
     """
-    if not 0 <= request.seed < SEEDS:
-        raise InputError(f"--seed {request.seed}: a seed is at least 0 and less than 2^32")
     preset, training, params = resolve(module.PRESETS, module.PARAMS, request.preset, given)
-    training = _for_machine(training)
+    training = for_machine(training)
     examples, where = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
         raise InputError(
@@ -144,11 +131,14 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
     dev = _read_dev(training, module.PRESETS[preset])
     if examples.dropped and is_first():
         note(f"{examples.dropped} rows without text left out")
-    training = _divided(training, examples)
+    size = divided_batch(training.batch_size, len(examples), processes())
+    if size != training.batch_size and is_first():
+        note(f"batch size {training.batch_size} is more than the {len(examples)} rows: taking {size}")
+    training = training.model_copy(update={"batch_size": size})
     recipe = {
         "command": request.objective,
         "twinviews": {
-            "version": _version(),
+            "version": version("twinviews"),
             "rows": len(examples),
             "data_xxh64": examples.digest(),
             "encoder_xxh64": weights,
@@ -166,32 +156,15 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
     return Plan(request.out or Path("runs", request.objective), examples, training, params, recipe, dev)
 
 
-def _for_machine(training: Training) -> Training:
-    """Refuse what this machine does not have, before anything is read; the recipe names the precision that is taken."""
-    check_reporting(training.report_to)
-    if training.compile:
-        check_compiler()
-    return training.model_copy(update={"precision": resolve_precision(training.precision)})
-
-
 def _read_dev(training: Training, usual: Mapping[str, Any]) -> DevSet | None:
-    if training.dev is None:
-        for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
-            value = getattr(training, key)
-            if value != usual.get(key, Training.model_fields[key].default):
-                option = "--" + key.replace("_", "-")
-                raise InputError(f"{option} {value} goes with --dev: give a file or a benchmark to score on")
-        return None
-
-    return read_dev(training.dev, training.dev_data)
-
-
-def _divided(training: Training, examples: Examples) -> Training:
-    """Fit the batch to the data and the processes."""
-    size = divided_batch(training.batch_size, len(examples), processes())
-    if size != training.batch_size and is_first():
-        note(f"batch size {training.batch_size} is more than the {len(examples)} rows: taking {size}")
-    return training.model_copy(update={"batch_size": size})
+    if training.dev is not None:
+        return read_dev(training.dev, training.dev_data)
+    for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
+        value = getattr(training, key)
+        if value != usual.get(key, Training.model_fields[key].default):
+            option = "--" + key.replace("_", "-")
+            raise InputError(f"{option} {value} goes with --dev: give a file or a benchmark to score on")
+    return None
 
 
 def _dev_sentence(plan: Plan, fitted: Fitted) -> str | None:
@@ -232,10 +205,3 @@ def _show_plan(plan: Plan) -> None:
         ],
         title=f"train {plan.recipe['command']}, preset {plan.recipe['preset']}: a dry run, nothing is written",
     )
-
-
-def _version() -> str:
-    try:
-        return version("twinviews")
-    except PackageNotFoundError:
-        return "unknown"

@@ -1,17 +1,14 @@
 """A teacher's vectors of the training texts: computed once, each text in one process, and kept with the run."""
 
-from __future__ import annotations
-
 import json
-import os
 import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
 from pipelines.console import InputError, note, progress
 from trainers.embedding.cache import cached
@@ -20,10 +17,8 @@ from trainers.embedding.vectors import checked
 from trainers.encoders.batches import MASK
 from trainers.encoders.location import locate
 from trainers.encoders.modules import Pooling
+from trainers.files import whole_file
 from trainers.processes import is_first, of_first, process_rank, processes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 FILE = "teacher-{key}.npy"
 PARTS = "teacher-parts"
@@ -87,20 +82,14 @@ class Teacher:
             # Of several processes' shares, all are on the disk now.
             whole = np.asarray(mine if processes() == 1 else checked(kept, texts))
             lengths = np.linalg.norm(whole, axis=1, keepdims=True)
-            draft = path.with_suffix(".tmp")
-            with draft.open("wb") as stream:
+            with whole_file(path) as stream:
                 np.save(stream, whole / np.maximum(lengths, np.finfo(np.float32).tiny))
-            os.replace(draft, path)
             shutil.rmtree(parts, ignore_errors=True)
         of_first(None)
 
 
 def load_teacher(name: str, pooling: Pooling | None) -> Teacher:
-    """Load a sentence-transformers directory, a plain transformers one, or a model of the Hub.
-
-    Raises:
-        InputError: There is none, or it cannot be loaded.
-    """
+    """Load a directory or a model of the Hub; raises InputError where there is none that can be loaded."""
     folder = locate(name).folder
     if pooling is None and folder is not None and not (folder / "modules.json").is_file():
         pooling = "mean"

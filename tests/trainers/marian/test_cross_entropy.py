@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from trainers.marian.cross_entropy import BLOCK, output_cross_entropy
+from trainers.marian.model import BLOCK, output_cross_entropy
 
 Problem = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
 
