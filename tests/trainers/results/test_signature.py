@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_items import WriteRun, compare, figures, write_study
+from made_items import WriteRun, compare, figures, tables, write_study
 
 from pipelines.console import call
 from trainers.cli import app
 
 
-def signatures(run: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
-    assert compare(run, "--with", "mirror", "--json", *options) == 0
-    (suite,) = json.loads(capsys.readouterr().out)["suites"]
-    return [row["signature"] for row in suite["tables"][0]["rows"] if row["ours"]]
+def signatures(run: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    assert compare(run, "--with", "mirror", "--json", "--signature") == 0
+    return [line.partition(": ")[2] for line in tables(capsys.readouterr().out)[0]["notes"] if "|sets:" in line]
 
 
 def test_it_is_printed_once_a_row_where_it_is_asked_for(
