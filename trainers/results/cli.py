@@ -20,7 +20,6 @@ from trainers.results.records import Run, read_runs, shorten
 from trainers.results.significance import assess
 from trainers.results.table import Table, markdown, show
 
-NONE = "none"
 MOST = 100_000
 """Resamples: p-values to five decimals, and minutes on the greatest sets."""
 
@@ -97,9 +96,6 @@ def compare(
             f"nothing for {'--test' if test else '--intervals'}: no {'two runs' if test else 'run'} of one seed with "
             "<suite>.items.npz beside the results of a suite: run `train evaluate` again, or name another"
         )
-    if out is not None:
-        about = [f"`{shlex.join(['train', *sys.argv[1:]])}`"]
-        _write(out, markdown("Comparison", about, tables))
     if json:
         records = [record.json(run.title) for run in found for record in run.records]
         show_json({"records": records, "tables": [asdict(table) for table in tables]})
@@ -108,10 +104,12 @@ def compare(
     for run in found:
         if not run.records:
             note(f"{run.title}: none of its {run.seeds} seeds has results")
+    if out is not None:
+        _write(out, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
 
 
 def _papers(written: str) -> list[str]:
-    names = [] if written == NONE else [name.strip() for name in written.split(",")]
+    names = [] if written == "none" else [name.strip() for name in written.split(",")]
     for name in names:
         if name not in PAPERS:
             raise InputError(f"--with {written}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")

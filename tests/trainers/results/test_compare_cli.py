@@ -338,10 +338,11 @@ def test_a_disk_without_room_is_no_mistake_of_the_user(tmp_path: Path, capsys: p
 
 
 def test_two_evaluations_of_the_program_itself_can_be_compared(
-    tiny_models: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+    tiny_bert: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for number, model in enumerate(tiny_models):
-        assert call(app, ["evaluate", str(model), "--suite", "sample", "--out", f"run{number}"]) == 0
+    for number, pooling in enumerate(("mean", "cls")):
+        options = ["--suite", "sample", "--pooling", pooling, "--out", f"run{number}"]
+        assert call(app, ["evaluate", str(tiny_bert), *options]) == 0
     capsys.readouterr()
     assert compare("run0", "run1", "--intervals", "--test", "--resamples", 200, "--json") == 0
     scores, intervals, tests = tables(capsys.readouterr().out)

@@ -179,13 +179,6 @@ def test_notes_name_rows_that_are_there() -> None:
             assert set(values.get("notes", {})) | set(values.get("own", ())) <= models
 
 
-def test_papers_of_which_the_averages_alone_are_known_say_so() -> None:
-    for name in PAPERS[3:]:
-        (table,) = load_paper(name)
-        assert all(list(each.cells) == [Column(SEVEN, SPEARMAN)] for each in table.rows)
-        assert {each.note for each in table.rows} == {"Only the average over the seven sets is given here."}
-
-
 def test_only_tables_of_results_are_taken_unless_all_are_asked_for() -> None:
     results = published_tables(PAPERS, "sts")
     assert [table.source for table in results] == [
@@ -207,24 +200,3 @@ def test_papers_are_cited_by_each_other_by_the_name_that_is_written_here() -> No
     assert cited == {"bsl": "Zhang et al. 2021", "mirror": "Liu et al. 2021", "isbert": "Zhang et al. 2020"}
     # Rows that several papers print are ordered by the year at its end.
     assert all(load_paper(name)[0].cited[-4:].isdecimal() for name in PAPERS)
-
-
-def test_isotropy_has_its_remark_in_both_of_its_tables() -> None:
-    for table, model in (("Table 9", "BERT"), ("Table 14", "BERT-mp")):
-        assert "e^-6.93" in (row("mirror", table, model).note or "")
-
-
-def test_mean_pooled_rows_of_mirror_say_that_their_code_counts_the_padding() -> None:
-    padded = {
-        (table.source, each.model) for table in load_paper("mirror") for each in table.rows
-        if "padding" in (each.note or "")
-    }  # fmt: skip
-    sources = tuple(f"Mirror-BERT Table {number}" for number in (3, 16, 17))
-    pooled = {
-        (table.source, each.model) for table in load_paper("mirror") for each in table.rows
-        if table.source in sources and each.model.endswith("-mp")
-    }  # fmt: skip
-    assert pooled <= padded
-    assert (sources[0], "BERT + Mirror") in padded
-    # RoBERTa's are of [CLS], as words are.
-    assert not padded & {(sources[0], "RoBERTa + Mirror"), (sources[1], "BERT + Mirror"), (sources[0], "BERT-CLS")}

@@ -62,17 +62,6 @@ def test_seeds_are_scored_beside_the_untrained_encoder(
     assert "| mirror/untrained=" in Path("runs/mirror/seeds.md").read_text()
 
 
-def test_overwriting_scores_the_untrained_encoder_again(small: list[str], graded_data: Path) -> None:
-    arguments = ["mirror", *small, "--seeds", 1, "--data", graded_data, "--baseline"]
-    assert train(*arguments) == 0
-    (untrained,) = Path("runs/mirror").glob("untrained=*/sts.json")
-    made = untrained.stat().st_mtime_ns
-    assert train(*arguments) == 0
-    assert untrained.stat().st_mtime_ns == made
-    assert train(*arguments, "--overwrite") == 0
-    assert untrained.stat().st_mtime_ns != made
-
-
 def test_second_call_adds_seeds_and_scores_and_trains_nothing_again(
     small: list[str], graded_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
