@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from made_items import figure, similar
 from scipy import stats
 from sklearn.metrics import roc_auc_score
@@ -61,23 +59,6 @@ def test_every_resample_scores_as_the_items_that_it_draws(items: Predictions) ->
     np.testing.assert_allclose(estimated(items, 5, 3).draws, expected, rtol=1e-10)
 
 
-@settings(max_examples=60, deadline=None)
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(-3, 3)), min_size=3, max_size=12), st.integers(0, 1000)
-)  # fmt: skip
-def test_ties_are_ranked_as_scipy_ranks_them(pairs: list[tuple[int, int]], seed: int) -> None:
-    gold, predicted = (np.array(side, dtype=float) for side in zip(*pairs, strict=True))
-    items = Predictions("spearman", gold, predicted)
-    if np.ptp(gold) == 0 or np.ptp(predicted) == 0:
-        assert estimate(items, 4, seed) is None
-        return
-    for rows, found in zip(drawn(items, 4, seed), estimated(items, 4, seed).draws, strict=True):
-        if np.ptp(gold[rows]) == 0 or np.ptp(predicted[rows]) == 0:
-            assert np.isnan(found)
-        else:
-            assert found == pytest.approx(by_scipy(items, rows), abs=1e-8)
-
-
 @pytest.mark.parametrize("items", [similar(1, 2.0), labelled(1, 1.0), outcomes(1, 0.7)], ids=lambda i: i.statistic)
 def test_the_interval_is_scipys_percentile_bootstrap(items: Predictions) -> None:
     rows = np.arange(len(items.gold))
@@ -122,15 +103,6 @@ def test_resamples_without_a_score_are_left_out() -> None:
     # A difference of 100 in each of the draws that have one.
     sure = Estimate(100.0, np.where(np.isnan(found.draws), np.nan, 100.0))
     assert sure.p_value == pytest.approx(1 / (len(known) + 1))
-
-
-def test_the_averages_interval_is_narrower_than_its_sets() -> None:
-    sets = [estimated(similar(seed, 3.0, gold_seed=seed), 1000, seed) for seed in range(4)]
-    together = average(sets)
-    assert together.value == pytest.approx(np.mean([each.value for each in sets]))
-    widths = [np.ptp(each.interval) for each in sets]
-    # Independent sets: the standard error falls with the square root of their number.
-    assert np.ptp(together.interval) == pytest.approx(np.mean(widths) / 2, rel=0.15)
 
 
 def test_the_test_rejects_a_true_null_at_its_level_and_a_false_one_with_the_power_of_the_normal_test() -> None:

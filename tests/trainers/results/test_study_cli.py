@@ -264,15 +264,6 @@ def test_two_processes_train_the_seeds_together_and_the_first_one_scores(small: 
     assert all(run["error"] is None for run in runs)
 
 
-def test_sweep_help_lists_the_objectives_and_their_options(capsys: pytest.CaptureFixture[str]) -> None:
-    assert train("sweep", "--help") == 0
-    assert "\n  bsl " in capsys.readouterr().out
-    assert train("sweep", "bsl", "--help") == 0
-    text = capsys.readouterr().out
-    for part in ("--over KEY=V1,V2", "--momentum", "--views", "train sweep bsl --views data/pairs.arrow --over"):
-        assert part in text
-
-
 def test_help_has_the_options_under_headings_in_order_of_use(capsys: pytest.CaptureFixture[str]) -> None:
     assert train("bsl", "--help") == 0
     lines = capsys.readouterr().out.splitlines()

@@ -92,20 +92,13 @@ def test_scores_on_other_items_are_made_anew(
     assert "of other weights, settings or items: evaluated anew" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("damage", ["", "{", "[]", "null", "3", '"text"', "{}", "sets", "figure", "\ud800"])
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"sets": {}}', "\ud800"])
 def test_damaged_scores_are_made_anew_with_one_line(
     model: Path, graded_data: Path, damage: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scoring = find(graded_data)
     whole, _ = scored(model, scoring)
-    path = Path("scores/sts.json")
-    values = json.loads(path.read_text(encoding="utf-8"))
-    if damage == "sets":
-        values["sets"] = None
-    if damage == "figure":
-        values["sets"]["stsb"]["figures"]["all"] = "much"
-    text = json.dumps(values) if damage in ("sets", "figure") else damage
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
+    Path("scores/sts.json").write_bytes(damage.encode("utf-8", "surrogatepass"))
     capsys.readouterr()
     assert scored(model, scoring)[0] == whole
     assert [line for line in capsys.readouterr().err.splitlines() if "scores" in line] == [
