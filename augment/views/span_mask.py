@@ -94,7 +94,7 @@ class SpanMask(WordView):
         length, target = self._length(len(units), draw)
         if len(units) <= length:
             return _unchanged(text)
-        spans = range(len(units) - length + 1)
+        spans: Sequence[int] = range(len(units) - length + 1)
         if kept := self.kept(text):
             spans = [first for first in spans if not touches(kept, units[first][0], units[first + length - 1][1])]
             if not spans:

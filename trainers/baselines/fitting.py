@@ -38,10 +38,8 @@ class FitText:
 
     def card(self) -> dict[str, Any]:
         """Return the file's name, its number of sentences and their hash as JSON values."""
-        state = xxhash.xxh64()
-        for text in self.texts:
-            state.update(text.encode("utf-8", "surrogatepass") + b"\0")
-        return {"file": self.name, "sentences": len(self.texts), "xxh64": state.hexdigest()}
+        whole = b"".join(text.encode("utf-8", "surrogatepass") + b"\0" for text in self.texts)
+        return {"file": self.name, "sentences": len(self.texts), "xxh64": xxhash.xxh64_hexdigest(whole)}
 
     def shared(self, texts: Iterable[str]) -> int:
         """Return how many of `texts` stand word for word in the text that is fitted on."""
@@ -72,7 +70,6 @@ class Adaptation:
         settings: The same as JSON values.
         fit: From vectors (texts, d) to the map that is fitted on them.
         text: What it is fitted on.
-        fitted: The map, where it is fitted on a text of its own.
     """
 
     method: str
@@ -80,7 +77,6 @@ class Adaptation:
     settings: Mapping[str, object]
     fit: Callable[[NDArray[np.float32]], Map]
     text: FitText | None = None
-    fitted: Map | None = None
 
     @property
     def title(self) -> str:
@@ -100,7 +96,8 @@ class Adaptation:
         if self.text is None:
             return self
         vectors = Vectors.encode(encoder, self.text.texts, advance)
-        return replace(self, fitted=self.fit(_dense(vectors, self.text.texts, encoder.name)))
+        fitted = self.fit(_dense(vectors, self.text.texts))
+        return replace(self, fit=lambda _: fitted)
 
     def apply(self, vectors: Vectors, texts: Sequence[str], name: str) -> Vectors:
         """Return the mapped vectors of `texts`, the sentences of one set; a sentence that recurs weighs as often.
@@ -110,15 +107,15 @@ class Adaptation:
             texts: Both sides of every pair.
             name: The encoder's, for messages.
         """
-        fitted = self.fitted or self.fit(_dense(vectors, texts, name))
+        fitted = self.fit(_dense(vectors, texts))
         distinct = list(dict.fromkeys(texts))
-        mapped = fitted(_dense(vectors, distinct, name))
+        mapped = fitted(_dense(vectors, distinct))
         check(mapped, distinct, f"{name}, {self.method},")
         return Vectors({text: row for row, text in enumerate(distinct)}, mapped)
 
 
-def _dense(vectors: Vectors, texts: Sequence[str], name: str) -> NDArray[np.float32]:
+def _dense(vectors: Vectors, texts: Sequence[str]) -> NDArray[np.float32]:
     matrix = vectors.of(texts)
     if not isinstance(matrix, np.ndarray):
-        raise InputError(f"{name} has sparse vectors: --whiten and --flow need dense ones, so leave them out")
+        raise InputError("--whiten and --flow need dense vectors, these are sparse: leave them out")
     return matrix

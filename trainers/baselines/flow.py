@@ -51,30 +51,26 @@ class ActNorm(nn.Module):
 class Coupling(nn.Module):
     """Additive coupling: the second half is moved by a function of the first, which leaves the volume as it is."""
 
-    def __init__(self, size: int, width: int) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
         self.still = size - size // 2
-        self.first = nn.Linear(self.still, width, bias=False)
-        self.second = nn.Linear(width, width, bias=False)
-        self.norms = nn.ModuleList([ActNorm(width), ActNorm(width)])
+        self.first = nn.Linear(self.still, WIDTH, bias=False)
+        self.second = nn.Linear(WIDTH, WIDTH, bias=False)
+        self.norms = nn.ModuleList([ActNorm(WIDTH), ActNorm(WIDTH)])
         # At zero: a new flow only scales its input and turns it round.
-        self.last = nn.Linear(width, size // 2)
+        self.last = nn.Linear(WIDTH, size // 2)
         self.logs = nn.Parameter(torch.zeros(size // 2))
         for layer in (self.first, self.second):
             nn.init.normal_(layer.weight, std=0.05)
         nn.init.zeros_(self.last.weight)
         nn.init.zeros_(self.last.bias)
 
-    def shift(self, half: Tensor) -> Tensor:
-        """Return what is added to the second half (n, size // 2)."""
-        hidden = functional.relu(self.norms[0](self.first(half))[0])
-        hidden = functional.relu(self.norms[1](self.second(hidden))[0])
-        moved: Tensor = self.last(hidden) * (LOG_SCALE * self.logs).exp()
-        return moved
-
     def forward(self, x: Tensor) -> Tensor:
         """Return x (n, size) with its second half moved."""
-        return torch.cat([x[:, : self.still], x[:, self.still :] + self.shift(x[:, : self.still])], dim=1)
+        hidden = half = x[:, : self.still]
+        for layer, norm in zip((self.first, self.second), self.norms, strict=True):
+            hidden = functional.relu(norm(layer(hidden))[0])
+        return torch.cat([half, x[:, self.still :] + self.last(hidden) * (LOG_SCALE * self.logs).exp()], dim=1)
 
 
 class Flow(nn.Module):
@@ -83,19 +79,20 @@ class Flow(nn.Module):
     The latent variable is a standard Gaussian; its log-density at f(x) plus log|det df/dx| is that of x.
     """
 
-    def __init__(self, size: int, levels: int = LEVELS, depth: int = DEPTH, width: int = WIDTH) -> None:
+    def __init__(self, size: int, levels: int = LEVELS, depth: int = DEPTH) -> None:
         super().__init__()
         sizes = [size]
         while len(sizes) < levels and sizes[-1] >= 4:
             sizes.append(sizes[-1] - sizes[-1] // 2)
-        self.norms = nn.ModuleList(nn.ModuleList(ActNorm(width_) for _ in range(depth)) for width_ in sizes)
-        self.couplings = nn.ModuleList(nn.ModuleList(Coupling(width_, width) for _ in range(depth)) for width_ in sizes)
+        self.norms = nn.ModuleList(nn.ModuleList(ActNorm(size) for _ in range(depth)) for size in sizes)
+        self.couplings = nn.ModuleList(nn.ModuleList(Coupling(size) for _ in range(depth)) for size in sizes)
 
     def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return z (n, size) and log|det dz/dx|, which is the same for every x."""
         resting: list[Tensor] = []
         volume = x.new_zeros(())
-        for level, (norms, couplings) in enumerate(self._levels()):
+        levels: Any = zip(self.norms, self.couplings, strict=True)
+        for level, (norms, couplings) in enumerate(levels):
             if level:
                 half = x.shape[1] - x.shape[1] // 2
                 x, rest = x[:, :half], x[:, half:]
@@ -111,9 +108,6 @@ class Flow(nn.Module):
         z, volume = self(x)
         density: Tensor = -0.5 * (z.square().sum(dim=1) + z.shape[1] * math.log(2 * math.pi)) + volume
         return density
-
-    def _levels(self) -> list[tuple[Any, Any]]:
-        return list(zip(self.norms, self.couplings, strict=True))
 
 
 def flow(epochs: int, seed: int, text: FitText | None = None) -> Adaptation:
@@ -140,11 +134,10 @@ def fit(vectors: NDArray[np.float32], epochs: int = 1, seed: int = 1) -> Map:
         torch.manual_seed(seed)
         trained = Flow(vectors.shape[1])
         train(trained, torch.from_numpy(np.ascontiguousarray(vectors)), epochs)
-    trained.eval()
 
+    @torch.no_grad()
     def latent(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        with torch.no_grad():
-            return np.asarray(trained(torch.from_numpy(np.ascontiguousarray(vectors)))[0].numpy(), np.float32)
+        return np.asarray(trained(torch.from_numpy(np.ascontiguousarray(vectors)))[0].numpy(), np.float32)
 
     return latent
 

@@ -54,10 +54,13 @@ class FunctionEncoder:
             batch = [texts[row] for row in order[start : start + self.batch_size]]
             batches.append(self._call(batch))
             advance(len(batch))
-        if not batches:
-            return np.zeros((0, self._dimension or 1), np.float32)
-        vectors = np.empty((len(texts), batches[0].shape[1]), np.float32)
-        vectors[order] = np.concatenate(batches)
+        lengths = {rows.shape[1] for rows in batches}
+        if len(lengths) > 1:
+            raise InputError(f"{self.name} gave vectors of {' and '.join(map(str, lengths))} numbers: be constant")
+        self._dimension = max(lengths, default=1)
+        vectors = np.empty((len(texts), self._dimension), np.float32)
+        if batches:
+            vectors[order] = np.concatenate(batches)
         return vectors
 
     def _call(self, batch: list[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -69,11 +72,6 @@ class FunctionEncoder:
         except Exception as error:  # the user's code can raise anything, and the user is to hear of it
             raise InputError(f"{self.name} failed on {len(batch)} texts: {_told(error)}") from error
         check(rows, batch, self.name)
-        if self._dimension not in (None, rows.shape[1]):
-            raise InputError(
-                f"{self.name} gave vectors of {rows.shape[1]} numbers after {self._dimension}: be constant"
-            )
-        self._dimension = rows.shape[1]
         return rows
 
     def card(self) -> dict[str, Any]:
@@ -97,38 +95,28 @@ def load_function(name: str, batch_size: int = BATCH_SIZE) -> FunctionEncoder:
     What is named may also be an object with a method `encode`, such as a SentenceTransformer.
 
     Raises:
-        InputError: No such module, its code fails, no such name in it, or nothing that can be called.
+        InputError: The module cannot be imported, or has nothing of that name that can be called.
     """
-    module_name, _, path = name.partition(":")
-    found: Any = _imported(module_name)
-    source = getattr(found, "__file__", None)
-    for part in path.split("."):
-        if not hasattr(found, part):
-            raise InputError(f"{name}: {module_name} has no {path!r}: name a function of it")
-        found = getattr(found, part)
-    function = getattr(found, "encode", found)
-    if not callable(function):
-        raise InputError(f"{name} is {type(found).__name__}, nothing to call: name a function from texts to vectors")
-    return FunctionEncoder(function, name, Path(source) if source else None, batch_size)
-
-
-def _imported(name: str) -> Any:  # noqa: ANN401 - a module of the user's
+    module, _, path = name.partition(":")
     here = str(Path.cwd())
     if here not in sys.path and "" not in sys.path:
         sys.path.insert(0, here)
     try:
-        return import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise InputError(f"no module {name!r} here or in this Python's packages: check its name") from None
-        raise InputError(f"cannot import {name}: {_told(error)}") from error
+        found: Any = import_module(module)
     except (Exception, SystemExit) as error:  # a module's code can raise anything, or leave
-        raise InputError(f"cannot import {name}: {_told(error)}") from error
+        raise InputError(f"cannot import {module}: {_told(error)}") from error
+    source = getattr(found, "__file__", None)
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    function = getattr(found, "encode", found)
+    if not callable(function):
+        raise InputError(f"{name} is nothing to call: name a function of {module} from texts to vectors")
+    return FunctionEncoder(function, name, Path(source) if source else None, batch_size)
 
 
 def _told(error: BaseException) -> str:
     """Return an error's kind and message with the place in the user's code where it was raised."""
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if frame.filename != __file__ and not frame.filename.startswith("<frozen")]
+    own = [frame for frame in frames if frame.filename != __file__ and "importlib" not in frame.filename]
     place = f" ({Path(own[-1].filename).name} line {own[-1].lineno})" if own else ""
     return f"{type(error).__name__}: {error}{place}"

@@ -1,39 +1,28 @@
-"""Averaged static word vectors: the baseline that papers call avg. GloVe embeddings."""
+"""Averaged static word vectors, the baseline that papers call avg. GloVe embeddings, and their files."""
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import re
-from collections.abc import Container, Sequence
+import zlib
+from collections.abc import Container, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trainers.baselines.word_vectors import read_word_vectors
+from pipelines.console import InputError
 from trainers.embedding.vectors import Advance, Matrix, still
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 KINDS = ("glove", "fasttext")
 EDGES = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
 CONTRACTION = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))", re.IGNORECASE | re.DOTALL)
-BLOCK = 4096
-
-
-@dataclass(frozen=True, slots=True)
-class Coverage:
-    """How much of the texts a vocabulary knows: words, those without a vector, and texts without any vector."""
-
-    words: int
-    unknown: int
-    texts: int
-    empty: int
-
-    @property
-    def title(self) -> str:
-        """The share of unknown words, and the number of texts that are nothing but zero."""
-        share = 100 * self.unknown / max(self.words, 1)
-        zero = f"; {self.empty:,} of {self.texts:,} texts have none that is known: zero vectors" if self.empty else ""
-        return f"{share:.2f}% of {self.words:,} words out of vocabulary{zero}"
+HEADER = re.compile(rb"\d+ \d+")
 
 
 @dataclass(slots=True)
@@ -48,13 +37,13 @@ class StaticEncoder:
 
     name: str
     path: Path
-    coverage: Coverage | None = field(default=None, init=False)
     _card: dict[str, Any] = field(default_factory=dict, init=False)
+    _coverage: str = field(default="", init=False)
 
     @property
     def title(self) -> str:
         """The file, and how much of the text it knows."""
-        return f"{self.name}, mean of word vectors" + (f", {self.coverage.title}" if self.coverage else "")
+        return f"{self.name}, mean of word vectors{self._coverage}"
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return the means (texts, d), float32; zero for a text of which no word is known. Reads the file once.
@@ -65,30 +54,26 @@ class StaticEncoder:
         words = [text.split() for text in texts]
         distinct = {word for line in words for word in line}
         forms = {form for word in distinct for form in (word, *parts(word))}
-        found = read_word_vectors(self.path, forms | {form.lower() for form in forms})
-        known = {word: resolve(word, found.table) for word in distinct}
-        index = {entry: row for row, entry in enumerate(found.table)}
-        table = np.stack([*found.table.values(), np.zeros(found.dimension, np.float32)])
-        vectors = np.zeros((len(texts), found.dimension), np.float32)
+        table, dimension, digest = read_word_vectors(self.path, forms | {form.lower() for form in forms})
+        known = {word: resolve(word, table) for word in distinct}
+        vectors = np.zeros((len(texts), dimension), np.float32)
         total = unknown = empty = 0
         for row, line in enumerate(words):
             entries = [entry for word in line for entry in known[word]]
-            rows = [index[entry] for entry in entries if entry is not None]
-            total, unknown, empty = total + len(entries), unknown + len(entries) - len(rows), empty + (not rows)
-            if rows:
-                vectors[row] = table[rows].mean(axis=0, dtype=np.float64)
-            if row % BLOCK == BLOCK - 1:
-                advance(BLOCK)
-        advance(len(texts) % BLOCK)
-        self.coverage = Coverage(total, unknown, len(texts), empty)
-        self._card = {"dimension": found.dimension, "sha256": found.sha256}
+            found = [table[entry] for entry in entries if entry is not None]
+            total, unknown, empty = total + len(entries), unknown + len(entries) - len(found), empty + (not found)
+            if found:
+                vectors[row] = np.mean(found, axis=0, dtype=np.float64)
+        advance(len(texts))
+        zero = f"; {empty:,} of {len(texts):,} texts have none that is known: zero vectors" if empty else ""
+        self._coverage = f", {100 * unknown / max(total, 1):.2f}% of {total:,} words out of vocabulary{zero}"
+        counts = {"words": total, "unknown": unknown, "zero_vectors": empty}
+        self._card = {"dimension": dimension, "sha256": digest, **counts}
         return vectors
 
     def card(self) -> dict[str, Any]:
         """Return the file's name and hash, and how much of the text it knows, as JSON values."""
-        counts = self.coverage
-        known = {"words": counts.words, "unknown": counts.unknown, "zero_vectors": counts.empty} if counts else {}
-        return {"name": self.name, "kind": "word vectors", "file": str(self.path), **self._card, **known}
+        return {"name": self.name, "kind": "word vectors", "file": str(self.path), **self._card}
 
 
 def parts(word: str) -> tuple[str, ...]:
@@ -110,3 +95,60 @@ def resolve(word: str, vocabulary: Container[str]) -> list[str | None]:
 
 def _entry(word: str, vocabulary: Container[str]) -> str | None:
     return next((form for form in (word, word.lower()) if form in vocabulary), None)
+
+
+def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[np.float32]], int, str]:
+    """Read the vectors of the `needed` words that a file has as a stream; of a word that stands twice, the first.
+
+    A line is a word and its numbers, separated by single spaces; a first line of two whole numbers (words, dimension)
+    may stand before. A word may hold spaces, as in GloVe's 840B file: the last `dimension` fields are the numbers.
+
+    Args:
+        path: The text as GloVe, fastText and word2vec write it, also .gz.
+        needed: Words, as they are written in the file.
+
+    Returns:
+        The vectors by word, their dimension, and the sha256 of the file's text.
+
+    Raises:
+        InputError: No such file, or a line of another number of fields, or with something else than numbers in it.
+    """
+    if not path.is_file():
+        raise InputError(f"no file of word vectors {str(path)!r}: give glove:FILE or fasttext:FILE one that exists")
+    wanted = {word.encode("utf-8", "surrogatepass"): word for word in needed}
+    table: dict[str, NDArray[np.float32]] = {}
+    dimension = 0
+    digest = hashlib.sha256()
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            for number, raw in enumerate(stream, 1):
+                digest.update(raw)
+                line = raw.rstrip(b" \r\n")
+                if number == 1 and HEADER.fullmatch(line):
+                    dimension = int(line.split()[1])
+                    continue
+                spaces, first = line.count(b" "), not dimension
+                dimension = dimension or spaces
+                # Most words hold no space, and most are not needed: their numbers are not looked at.
+                word = line.partition(b" ")[0] if spaces == dimension else line.rsplit(b" ", dimension)[0]
+                new = word in wanted and wanted[word] not in table
+                if first or new or spaces < dimension:
+                    vector = _numbers(path, number, line, dimension)
+                    table |= {wanted[word]: vector} if new else {}
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(f"{path} cannot be read ({error}): fetch it again") from None
+    if not dimension:
+        raise InputError(f"{path} holds no word vectors: one word and its numbers a line are expected")
+    return table, dimension, digest.hexdigest()
+
+
+def _numbers(path: Path, number: int, line: bytes, dimension: int) -> NDArray[np.float32]:
+    word, *fields = line.rsplit(b" ", dimension)
+    try:
+        vector = np.array([float(field) for field in fields], np.float32)
+    except ValueError:
+        vector = np.zeros(0, np.float32)
+    if not len(vector) or len(vector) < dimension or not np.isfinite(vector).all():
+        shown = word[:40].decode("utf-8", "replace")
+        raise InputError(f"{path} line {number}: {dimension or 'some'} numbers are expected after {shown!r}")
+    return vector

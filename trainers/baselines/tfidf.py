@@ -25,13 +25,13 @@ class Tfidf:
 
     fit: FitText | None = None
     name: str = NAME
-    _dimension: int | None = field(default=None, init=False)
-    _texts: int = field(default=0, init=False)
+    _shape: tuple[int, int] | None = field(default=None, init=False)
 
     @property
     def title(self) -> str:
         """The encoder, and which text its frequencies are from."""
-        source = self.fit.title if self.fit else f"the evaluation text itself (transductive), {self._texts:,} texts"
+        texts = self._shape[0] if self._shape else 0
+        source = self.fit.title if self.fit else f"the evaluation text itself (transductive), {texts:,} texts"
         return f"{self.name}, fitted on {source}"
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
@@ -49,7 +49,7 @@ class Tfidf:
             source = self.fit.name if self.fit else "the evaluation text"
             raise InputError(f"{NAME} finds no word of two letters or more in {source} ({error})") from None
         matrix: Matrix = vectorizer.transform(texts).tocsr()
-        self._dimension, self._texts = int(matrix.shape[1]), len(texts)
+        self._shape = (len(texts), int(matrix.shape[1]))
         advance(len(texts))
         return matrix
 
@@ -57,10 +57,6 @@ class Tfidf:
         """Return the baseline's name, vocabulary size and text as JSON values."""
         from sklearn import __version__
 
-        return {
-            "name": self.name,
-            "kind": NAME,
-            "dimension": self._dimension,
-            "scikit-learn": __version__,
-            "fit": self.fit.card() if self.fit else {"name": "evaluation text", "texts": self._texts},
-        }
+        texts, dimension = self._shape or (0, None)
+        fit = self.fit.card() if self.fit else {"name": "evaluation text", "texts": texts}
+        return {"name": self.name, "kind": NAME, "dimension": dimension, "scikit-learn": __version__, "fit": fit}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from pipelines.console import InputError
-from trainers.baselines.fitting import Adaptation, FitText
+from trainers.baselines.fitting import Adaptation, FitText, Map
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,31 +24,27 @@ def whitening(dimension: int | None, text: FitText | None = None) -> Adaptation:
     return Adaptation(title, f"whitened-{dimension or 'all'}", settings, partial(fit, dimension=dimension), text)
 
 
-def fit(vectors: NDArray[np.float32], dimension: int | None = None) -> partial[NDArray[np.float32]]:
-    """Return the whitening of vectors (texts, d): W = U S^(-1/2) of their covariance U S U'.
+def fit(vectors: NDArray[np.float32], dimension: int | None = None) -> Map:
+    """Return the whitening of vectors (texts, d): x -> (x - mean) W, W = U S^(-1/2) of their covariance U S U'.
 
     The columns stand by falling variance, so that the first k are the reduced whitening of the paper's Alg. 1.
 
     Raises:
         InputError: There are fewer than two vectors, or they vary in fewer directions than `dimension`.
     """
+    from sklearn.decomposition import PCA
+
     if len(vectors) < 2:
         raise InputError(f"whitening needs two texts or more to fit on, got {len(vectors)}")
-    values = vectors.astype(np.float64)
-    covariance = np.cov(values, rowvar=False).reshape(values.shape[1], values.shape[1])
-    variances, directions = np.linalg.eigh(covariance)
-    order = np.argsort(-variances)
-    variances, directions = variances[order], directions[:, order]
+    with np.errstate(invalid="ignore"):  # of its ratios, where nothing varies
+        found = PCA(svd_solver="covariance_eigh").fit(vectors.astype(np.float64))
+    variances = found.explained_variance_
     rank = int((variances > max(variances[0], 0) * SMALLEST).sum())
     if rank < (dimension or 1):
         raise InputError(
             f"cannot whiten to {dimension or 1} dimensions: the {len(vectors):,} vectors of "
-            f"{values.shape[1]} numbers vary in {rank} directions: ask for fewer, or fit on more text"
+            f"{vectors.shape[1]} numbers vary in {rank} directions: ask for fewer, or fit on more text"
         )
     kept = dimension or rank
-    return partial(whiten, mean=values.mean(axis=0), kernel=directions[:, :kept] / np.sqrt(variances[:kept]))
-
-
-def whiten(vectors: NDArray[np.float32], mean: NDArray[np.float64], kernel: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return (x - mean) W (texts, k) of vectors (texts, d); `mean` (d), `kernel` W (d, k)."""
-    return np.asarray((vectors - mean) @ kernel, np.float32)
+    kernel = found.components_[:kept].T / np.sqrt(variances[:kept])
+    return lambda vectors: np.asarray((vectors - found.mean_) @ kernel, np.float32)

@@ -4,138 +4,74 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from trainers.evaluation.discovery import decimals
 from trainers.evaluation.signature import signature
 from trainers.results.papers import SPEARMAN, Column, PublishedRow, PublishedTable
-from trainers.results.records import Record, Run, group
-from trainers.results.remarks import another_size, another_task, remarks
-from trainers.results.table import Figure, Table, mean
+from trainers.results.records import Record, Run
+from trainers.results.remarks import another_size, another_task, of_papers, of_sets, of_training
+from trainers.results.table import Table, mean
 
 ALL = "all"
 MARK = "*"
 SAME = 2
 """Two printed rows of so many figures, all equal, are one row printed twice; of fewer, if their names are equal too."""
 
+DECIMALS = {"loss": 4, "spread": 3}
+"""Of figures that are no suite's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A line of a comparison. `aggregation` is None where the measure has none; `marked` are cells with a remark.
+    """A line of a comparison: what is printed in each column, and how subsets were joined if the measure has that.
 
-    `fewer`: the cells that are of fewer seeds than were evaluated, because the others have no such figure.
-    `path`: where ours lies, whole; `signature`: of our figures, see `trainers.evaluation.signature`.
+    `signature`: of our figures, see `trainers.evaluation.signature`.
     """
 
     model: str
     source: str
-    cells: Mapping[Column, Figure]
+    cells: Mapping[Column, str]
     aggregation: str | None = None
-    marked: frozenset[Column] = frozenset()
-    fewer: Mapping[Column, int] = field(default_factory=dict)
-    path: str | None = None
     signature: str | None = None
 
-    def json(self) -> dict[str, Any]:
-        """Return the row as JSON values; figures unrounded as far as they are ours."""
-        return {
-            "model": self.model,
-            "path": self.path,
-            "source": self.source,
-            "ours": self.path is not None,
-            "aggregation": self.aggregation,
-            "figures": {column.key: cell.value for column, cell in self.cells.items()},
-            "deviations": {
-                column.key: cell.deviation for column, cell in self.cells.items() if cell.deviation is not None
-            },
-            "fewer_seeds": {column.key: count for column, count in self.fewer.items()},
-            "signature": self.signature,
-        }
 
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One table: a suite's columns that some paper prints together, or those that none prints."""
-
-    title: str
-    heads: Mapping[Column, str]
-    rows: tuple[Row, ...]
-    notes: tuple[str, ...]
-
-    def table(self, *, signed: bool) -> Table:
-        """Return it as text; columns with the same printed head have the set's name too.
-
-        Args:
-            signed: Put the signatures of our rows below it.
-        """
-        printed = list(self.heads.values())
-        heads = tuple(f"{h} ({c.key})" if printed.count(h) > 1 else h for c, h in self.heads.items())
-        # Only where rows differ in how subsets were joined, or some are joined otherwise than `all`.
-        joined = any(row.aggregation not in (None, ALL) for row in self.rows)
-        rows = []
-        for row in self.rows:
-            shown = [f"{row.cells[c]}{MARK * (c in row.marked)}" if c in row.cells else "" for c in self.heads]
-            rows.append((row.model, *([row.aggregation or ""] if joined else []), *shown, row.source))
-        columns = ("model", *(["joined"] if joined else []), *heads, "source")
-        signatures = [f"{row.model}: {row.signature}" for row in self.rows if signed and row.signature]
-        return Table(self.title, columns, tuple(rows), heads, (*self.notes, *signatures))
-
-    def json(self) -> dict[str, Any]:
-        """Return it as JSON values."""
-        columns = {column.key: head for column, head in self.heads.items()}
-        rows = [row.json() for row in self.rows]
-        return {"title": self.title, "columns": columns, "rows": rows, "notes": list(self.notes)}
-
-
-def compare_suite(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable]) -> list[Block]:
+def compare_suite(
+    suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable] = (), *, signed: bool = False
+) -> list[Table]:
     """Put a suite's results beside the papers' rows.
 
     Args:
         suite: Its name.
         runs: Ours; those without this suite give no row.
         tables: The papers' tables of this suite.
+        signed: Put the signatures of our rows below each table.
 
     Returns:
-        A block for every group of tables with columns in common, and one for sets of ours that none of them has.
-        Where papers join subsets in different ways, our rows stand there under each of them.
+        A table of the columns that the papers print, and one of the sets of ours that none of them has. Where papers
+        join subsets in different ways, our rows stand there under each of them.
     """
-    groups = _connected(tables)
-    blocks = []
-    for each in groups:
-        heads: dict[Column, str] = {}
-        for table in each:
-            heads |= {column: head for column, head in table.heads.items() if column not in heads}
-        title = f"{suite}, {each[0].rows[0].group}" if len(groups) > 1 else suite
-        blocks.append(_block(suite, title, heads, runs, each))
-    others = _unprinted(suite, runs, tables)
-    if others:
-        blocks.append(_block(suite, f"{suite}, sets without a printed row" if tables else suite, others, runs, ()))
-    return [block for block in blocks if block.rows]
-
-
-def _connected(tables: Sequence[PublishedTable]) -> list[list[PublishedTable]]:
-    """Put tables with a column in common, directly or through others, into one group."""
-    groups: list[list[PublishedTable]] = []
+    present = [run for run in runs if run.of(suite)]
+    heads: dict[Column, str] = {}
     for table in tables:
-        touching = [each for each in groups if any(set(other.heads) & set(table.heads) for other in each)]
-        groups = [each for each in groups if each not in touching]
-        groups.append([*(other for each in touching for other in each), table])
-    return sorted(groups, key=lambda each: tables.index(each[0]))
+        heads = {**heads, **table.heads, **heads}
+    printed = _table(suite, suite, heads, present, tables, signed=signed)
+    others = f"{suite}, sets without a printed row" if tables else suite
+    own = _table(suite, others, _unprinted(suite, present, tables), present, (), signed=signed)
+    return [table for table in (printed, own) if table.rows]
 
 
 def _unprinted(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable]) -> dict[Column, str]:
     """Return the columns of the sets that no paper prints, and without papers the average of the counted ones."""
     printed = {name for table in tables for column in table.heads for name in column.sets if not column.averaged}
     first: dict[str, Record] = {}
-    for run in runs:
-        for record in run.of(suite):
-            if record.set not in printed:
-                first.setdefault(record.set, record)
+    for record in (record for run in runs for record in run.of(suite) if record.set not in printed):
+        first.setdefault(record.set, record)
     columns = {}
     for name, record in first.items():
         measure = SPEARMAN if record.metric == ALL else record.metric
-        columns[Column((name,), measure)] = record.of.title if measure == SPEARMAN else f"{record.of.title} {measure}"
+        head = record.of.title if measure == SPEARMAN else f"{record.of.title} {measure}".strip()
+        columns[Column((name,), measure)] = head
     counted = [column for column in columns if first[column.sets[0]].of.counted]
     if not tables and len(counted) > 1 and len({column.measure for column in counted}) == 1:
         together = Column(tuple(column.sets[0] for column in counted), counted[0].measure)
@@ -143,53 +79,58 @@ def _unprinted(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable]
     return columns
 
 
-def _block(
-    suite: str, title: str, heads: Mapping[Column, str], runs: Sequence[Run], tables: Sequence[PublishedTable]
-) -> Block:
+def _table(
+    suite: str, title: str, heads: Mapping[Column, str], runs: Sequence[Run], tables: Sequence[PublishedTable], *,
+    signed: bool,
+) -> Table:  # fmt: skip
     theirs = _merged(tables)
     aggregations = list(dict.fromkeys(row.aggregation for row in theirs)) or [ALL]
-    ours = [row for run in runs if run.of(suite) for row in _ours(run, suite, list(heads), aggregations)]
-    said = [*remarks(suite, tables, runs, list(heads), aggregations)]
-    shown = {row.model for row in ours}
-    empty = [run.title for run in runs if run.of(suite) and run.title not in shown]
-    if empty:
-        said.append(f"{', '.join(empty)}: no figure of this table")
-    seeds = {run.title: run.seeds for run in runs}
-    for row in ours:
-        for count, columns in group((count, heads[column]) for column, count in row.fewer.items()).items():
-            said.append(f"* {row.model}, {', '.join(columns)}: {count} of {seeds[row.model]} seeds have this figure")
-    # Once each: the seeds of a setting, and a row under each aggregation, mostly have the same to say.
-    return Block(title, heads, (*ours, *theirs), tuple(dict.fromkeys(said)))
+    ours = [row for run in runs for row in _ours(run, suite, list(heads), aggregations)]
+    # Only where rows differ in how subsets were joined, or some are joined otherwise than `all`.
+    joined = any(row.aggregation not in (None, ALL) for row in (*ours, *theirs))
+    rows = []
+    for row in (*ours, *theirs):
+        shown = (row.cells.get(column, "") for column in heads)
+        rows.append((row.model, *([row.aggregation or ""] if joined else []), *shown, row.source))
+    columns = ("model", *(["joined"] if joined else []), *heads.values(), "source")
+    sets = dict.fromkeys(name for column in heads for name in column.sets)
+    found = [(run.title, record) for name in sets for run in runs for record in run.of(suite) if record.set == name]
+    notes = list(of_papers(tables))
+    if len(aggregations) > 1:
+        ways = ", ".join(way for way in aggregations if way)
+        notes.append(f"subsets are joined in different ways ({ways}): compare rows that are joined alike")
+    notes += [*of_sets(found), *of_training(found)]
+    notes += [f"{row.model}: {row.signature}" for row in ours if signed]
+    return Table(title, columns, tuple(rows), tuple(heads.values()), tuple(notes))
 
 
 def _ours(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequence[str | None]) -> Iterable[Row]:
     """Yield a run's row under each aggregation that gives it any figure."""
     records = run.of(suite)
-    by_seed = {seed: {(r.set, r.metric): r for r in each} for seed, each in group((r.seed, r) for r in records).items()}
-    other_task = {r.set for r in records if another_task(r)}
-    other_size = {r.set for r in records if another_size(r)}
+    seeds: dict[str, dict[tuple[str, str], Record]] = {}
+    for record in records:
+        seeds.setdefault(record.seed, {})[record.set, record.metric] = record
+    of_seeds = f"{len(seeds)} of {run.seeds} seeds" if len(seeds) < run.seeds else f"{run.seeds} seeds"
+    date = max(record.stored.date for record in records)[:10]
+    source = ", ".join(part for part in ("ours", date, of_seeds if run.seeds > 1 else "") if part)
+    files = {record.file: record.stored.model_dump() for record in records}
     for aggregation in aggregations:
-        found = {c: [_value(each, c, aggregation) for each in by_seed.values()] for c in columns}
-        means = {column: mean(values, decimals(suite)) for column, values in found.items()}
-        cells = {column: cell for column, cell in means.items() if cell is not None}
-        if not cells:
-            continue
-        fewer = {column: cell.count for column, cell in cells.items() if cell.count < len(by_seed)}
-        marked = {c for c in cells if other_task & set(c.sets) or (not c.averaged and c.sets[0] in other_size)}
-        most = max(cell.count for cell in cells.values())
-        of_seeds = f", {most} of {run.seeds} seeds" if most < run.seeds else f", {run.seeds} seeds"
-        source = f"ours, {max(r.stored.date for r in records)[:10]}{of_seeds if run.seeds > 1 else ''}"
-        yield Row(
-            run.title, source, cells, aggregation, frozenset(marked | set(fewer)), fewer, str(run.path),
-            _signature(records, cells, aggregation),
-        )  # fmt: skip
+        cells = {}
+        for column in columns:
+            values = [_value(figures, column, aggregation) for figures in seeds.values()]
+            figure = mean(values, DECIMALS.get(column.measure, decimals(suite)))
+            if figure is not None:
+                cells[column] = f"{figure}{MARK if any(_differs(r, column) for r in records) else ''}"
+        sets = dict.fromkeys(name for column in cells for name in column.sets)
+        metrics = dict.fromkeys(_metric(column, aggregation) for column in cells)
+        if cells:
+            signed = signature(list(files.values()), list(sets), list(metrics))
+            yield Row(run.title, source, cells, aggregation, signed)
 
 
-def _signature(records: Sequence[Record], cells: Iterable[Column], aggregation: str | None) -> str:
-    evaluations = list({record.file: record.values for record in records}.values())
-    sets = dict.fromkeys(name for column in cells for name in column.sets)
-    metrics = dict.fromkeys(_metric(column, aggregation) for column in cells)
-    return signature(evaluations, list(sets), list(metrics))
+def _differs(record: Record, column: Column) -> bool:
+    """Whether a figure is of another task, or of another number of items, than the papers'."""
+    return record.set in column.sets and (another_task(record) or another_size(record))
 
 
 def _metric(column: Column, aggregation: str | None) -> str:
@@ -224,6 +165,7 @@ def _printed(alike: Sequence[tuple[PublishedTable, PublishedRow]]) -> Row:
     if all(row.origin for _, row in alike):
         # The others may have taken it from the earliest of them, which then says where it is from.
         names = {table.cited for table, _ in alike}
-        origins = [row.origin for _, row in sorted(alike, key=lambda each: each[0].year) if row.origin not in names]
+        by_year = sorted(alike, key=lambda each: each[0].cited[-4:])
+        origins = [row.origin for _, row in by_year if row.origin not in names]
         source += f" (from {origins[0]})" if origins else ""
-    return Row(first.model, source, first.cells, first.aggregation)
+    return Row(first.model, source, {column: str(cell) for column, cell in first.cells.items()}, first.aggregation)

@@ -32,19 +32,12 @@ class Column:
         """Whether it is a mean over sets."""
         return len(self.sets) > 1
 
-    @property
-    def key(self) -> str:
-        """A name for JSON: `stsb`, `ncbi/accuracy@5`, `average of sts12, ...`."""
-        name = f"{AVERAGE} of {', '.join(self.sets)}" if self.averaged else self.sets[0]
-        return name if self.measure == SPEARMAN else f"{name}/{self.measure}"
-
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
     """One printed row. `origin`: where the authors took it from; `aggregation`: how a year's subsets were joined."""
 
     model: str
-    group: str
     cells: Mapping[Column, Figure]
     origin: str | None
     aggregation: str | None
@@ -55,47 +48,28 @@ class PublishedRow:
 class PublishedTable:
     """One printed table. `heads` are the columns as printed; `main`: of results, not of settings or details.
 
-    `cited` is how other papers name its own, `Zhang et al. 2020`.
+    `source`: the table as it is cited, `BSL Table 1`; `cited`: how other papers name its own, `Zhang et al. 2020`.
     """
 
-    paper: str
+    source: str
     cited: str
-    number: str
     suite: str
     main: bool
     heads: Mapping[Column, str]
     rows: tuple[PublishedRow, ...]
 
-    @property
-    def source(self) -> str:
-        """The table as it is cited: `BSL Table 1`, `Mirror-BERT section 4.2`."""
-        return f"{self.paper} {self.number}"
-
-    @property
-    def year(self) -> int:
-        """The year of its paper."""
-        return int(self.cited.rpartition(" ")[2])
-
 
 @cache
 def published_sizes() -> Mapping[str, int]:
     """Return how many items of each set the papers score, as far as that is known."""
-    import yaml
-
-    sizes: dict[str, int] = yaml.safe_load((PUBLISHED / "sizes.yaml").read_text(encoding="utf-8"))
+    sizes: dict[str, int] = _read("sizes")
     return sizes
 
 
 @cache
 def load_paper(name: str) -> tuple[PublishedTable, ...]:
-    """Return the tables of a paper, in print order.
-
-    Args:
-        name: One of `PAPERS`.
-    """
-    import yaml
-
-    paper = yaml.safe_load((PUBLISHED / f"{name}.yaml").read_text(encoding="utf-8"))
+    """Return the tables of a paper, one of `PAPERS`, in print order."""
+    paper = _read(name)
     return tuple(_table(paper, values) for values in paper["tables"])
 
 
@@ -105,55 +79,40 @@ def published_tables(papers: Sequence[str], suite: str, *, everything: bool = Fa
     return [table for table in tables if table.main or everything]
 
 
+def _read(name: str) -> Any:  # noqa: ANN401 - YAML
+    import yaml
+
+    return yaml.safe_load((PUBLISHED / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
 def _table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> PublishedTable:
-    heads = _columns(values)
-    return PublishedTable(
-        paper=paper["title"],
-        cited=paper["cited"],
-        number=values.get("printed", f"Table {values['table']}"),
-        suite=values["suite"],
-        main=values.get("main", False),
-        heads=heads,
-        rows=tuple(_rows(paper, values, tuple(heads))),
-    )
-
-
-def _columns(values: Mapping[str, Any]) -> dict[Column, str]:
-    """Understand `set`, `set/measure` and `average`, which is over `average_of` or the table's other sets."""
+    """Understand columns `set`, `set/measure` and `average`, which is over `average_of` or the table's other sets."""
     named = [written.partition("/")[0] for written in values["columns"]]
     averaged = tuple(values.get("average_of") or dict.fromkeys(name for name in named if name != AVERAGE))
-    return {
+    heads = {
         Column(averaged if name == AVERAGE else (name,), written.partition("/")[2] or values["measure"]): head
         for name, (written, head) in zip(named, values["columns"].items(), strict=True)
     }
+    source = f"{paper['title']} {values.get('printed', 'Table ' + values['table'])}"
+    rows = tuple(_rows(paper, values, tuple(heads)))
+    return PublishedTable(source, paper["cited"], values["suite"], values.get("main", False), heads, rows)
 
 
 def _rows(paper: Mapping[str, Any], values: Mapping[str, Any], columns: Sequence[Column]) -> list[PublishedRow]:
     marks = {**paper.get("marks", {}), **values.get("marks", {})}
-    own, notes = values.get("own", ()), values.get("notes", {})
-    group, rows = "", []
-    for line in values["rows"].splitlines():
-        if line.startswith("["):
-            group = line.strip("[]")
-            continue
-        name, *printed = (part.strip() for part in line.split("|"))
-        mark = name[-1] if name[-1] in marks else None
-        model = name[:-1].rstrip() if mark else name
-        cells = {
-            column: _cell(text, values.get("times", 1))
-            for column, text in zip(columns, printed, strict=True)
-            if text != EMPTY
-        }
-        rows.append(
-            PublishedRow(
-                model=model,
-                group=group,
-                cells=cells,
-                origin=marks[mark] if mark else None if model in own else values.get("origin"),
-                aggregation=paper.get("aggregations", {}).get(mark, values.get("aggregation")),
-                note=notes.get(model, values.get("note")),
-            )
-        )
+    rows = []
+    # A line in brackets is a heading.
+    for line in (line for line in values["rows"].splitlines() if not line.startswith("[")):
+        model, *printed = (part.strip() for part in line.split("|"))
+        mark = model[-1] if model[-1] in marks else None
+        model = model[:-1].rstrip() if mark else model
+        pairs = zip(columns, printed, strict=True)
+        cells = {column: _cell(text, values.get("times", 1)) for column, text in pairs if text != EMPTY}
+        own = model in values.get("own", ())
+        origin = marks[mark] if mark else None if own else values.get("origin")
+        aggregation = paper.get("aggregations", {}).get(mark, values.get("aggregation"))
+        note = values.get("notes", {}).get(model, values.get("note"))
+        rows.append(PublishedRow(model, cells, origin, aggregation, note))
     return rows
 
 

@@ -3,43 +3,24 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
-from pipelines.console import note
+from pipelines.console import InputError, note
+from trainers.results.records import Record, StoredSet, StoredSuite, load, records_of
 from trainers.training.directory import RECIPE
 
 if TYPE_CHECKING:
     from trainers.evaluation.suite import Suite
 
 SUITE = "sts"
+TRAINING = "training"
 LOG = "log.jsonl"
-AVERAGE = "average"
-HEADLINE = ("stsb-dev", "stsb", AVERAGE)
-"""What the papers' tables of settings report; the other sets stand in the page beside the table."""
 
 Precision = Literal["fp32", "bf16"]
 """The number format of the forward passes of an evaluation."""
-
-Figures = Mapping[str, float | None]
-"""A run's figures by metric; None where there is none (a constant cosine has no correlation)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One figure of every run: its key in the results, its name in tables, its decimals there."""
-
-    key: str
-    title: str
-    digits: int = 2
-
-    @property
-    def headline(self) -> bool:
-        """Whether it stands in the small tables; figures of the training always do."""
-        return self.digits > 2 or self.key in HEADLINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +32,25 @@ class Scoring:
     suite: Suite
 
 
-def find_scoring(data: str, precision: Precision) -> Scoring:
-    """Read the benchmarks in `data` (a folder, or `hf:ORGANISATION`).
+def find_scoring(data: str | None, precision: Precision | None, *, baseline: bool) -> Scoring | None:
+    """Read the benchmarks in `data` (a folder, or `hf:ORGANISATION`), or in the environment's; None without data.
 
     Raises:
-        InputError: None of them is there, or one of their files cannot be read.
+        InputError: None of them is there, a file cannot be read, or a baseline would have none.
     """
+    from trainers.evaluation.cli import DATA_VARIABLE
     from trainers.evaluation.suite import find_suites
 
-    (suite,) = find_suites([SUITE], data)
-    return Scoring(data, precision, suite)
+    data = data or os.environ.get(DATA_VARIABLE)
+    if baseline and not data:
+        raise InputError(f"--baseline needs benchmarks to score on: give --data DIR, or set {DATA_VARIABLE}")
+    return Scoring(data, precision or "fp32", find_suites([SUITE], data)[0]) if data else None
 
 
-def score(
-    model: str, directory: Path, scoring: Scoring, pooling: str | None = None, *, anew: bool = False
-) -> Mapping[str, Any]:
-    """Return a model's scores as `train evaluate` writes them into `directory`; evaluates it if they are not there yet.
+def score(model: str, directory: Path, scoring: Scoring, pooling: str | None = None, *, anew: bool = False) -> None:
+    """Write a model's scores into `directory` as `train evaluate` does, unless they are there already.
 
-    Stored scores are reused only for the same vectors (weights, configuration, settings, versions) and the same items.
+    Stored scores are kept only for the same vectors (weights, configuration, settings, versions) and the same items.
 
     Args:
         model: A directory, a Hub name or `starter`.
@@ -83,69 +65,40 @@ def score(
 
     encoder = load_encoder(model, pooling=cast(Any, pooling), precision=scoring.precision)
     path = directory / f"{SUITE}.json"
-    found = None if anew or not path.exists() else _stored(path, encoder.fingerprint(), scoring.suite)
-    if found is not None:
-        return found
+    if path.exists() and not anew:
+        if _is_of(path, encoder.fingerprint(), scoring.suite):
+            return
+        note(f"{path} is damaged, or of other weights, settings or items: evaluated anew")
     settings = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision, "device": encoder.device}
     evaluation = evaluate_suites(encoder, [scoring.suite], trained=encoder.directory, settings=settings)
     directory.mkdir(parents=True, exist_ok=True)
     write(directory, evaluation)
-    return evaluation[0].values
 
 
-def _stored(path: Path, fingerprint: str | None, suite: Suite) -> dict[str, Any] | None:
-    """Return stored scores of this encoder on these items; None and a note if they belong to others or are damaged."""
+def _is_of(path: Path, fingerprint: str | None, suite: Suite) -> bool:
+    """Whether a file has the scores of this encoder on these items."""
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        of = found["model"].get("fingerprint"), found["adaptation"]
-        items = {name: item["sha256"] for name, item in found["sets"].items()}
-        for value in score_figures(found).values():
-            if value is not None and not math.isfinite(value):
-                raise ValueError(value)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        note(f"{path} is damaged: evaluated anew")
-        return None
-    same_items = items == {task.name: task.sha256() for task in suite.tasks}
-    if fingerprint is not None and of == (fingerprint, None) and same_items:
-        return found
-    note(f"{path} is of {'other weights or settings' if same_items else 'other items'}: evaluated anew")
-    return None
-
-
-def score_figures(values: Mapping[str, Any]) -> dict[str, float | None]:
-    """Return Spearman x 100, aggregation `all`, of every set and of their average."""
-    figures = {name: item["figures"]["all"] for name, item in values["sets"].items()}
-    return {**figures, AVERAGE: values["average"]["figures"].get("all")}
-
-
-def score_metrics(scoring: Scoring) -> tuple[Metric, ...]:
-    """Return the metrics of an evaluation in the papers' order: the sets that are averaged, the average, the others."""
-    counted = [task for task in scoring.suite.tasks if task.counted]
-    others = [task for task in scoring.suite.tasks if not task.counted]
-    expected = scoring.suite.expected
-    kind = f"average of {expected}" if len(counted) == expected else f"average ({len(counted)} of {expected} sets)"
+        stored = load(StoredSuite, path)
+    except InputError:
+        return False
+    items = {name: each.sha256 for name, each in stored.sets.items()}
+    encoder = None if stored.adaptation else stored.model.get("fingerprint")
     return (
-        *(Metric(task.name, task.title) for task in counted),
-        *([Metric(AVERAGE, kind)] if len(counted) > 1 else []),
-        *(Metric(task.name, task.title) for task in others),
+        encoder is not None and encoder == fingerprint and items == {task.name: task.sha256() for task in suite.tasks}
     )
 
 
-TRAINING_METRICS = (Metric("loss", "loss", 4), Metric("spread", "spread", 3), Metric("dev", "dev score"))
-
-
-def training_figures(run: Path) -> dict[str, float | None]:
-    """Return what a finished run's log says of `TRAINING_METRICS`: the last values, and the dev score that was kept."""
+def training_records(run: Path, seed: str) -> list[Record]:
+    """Return what a finished run's log says last of its loss and spread, and the dev score of the weights it kept."""
     try:
         lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").splitlines()]
         keep = json.loads((run / RECIPE).read_text(encoding="utf-8")).get("keep")
     except (FileNotFoundError, ValueError):
-        return {}
-    figures: dict[str, float | None] = {}
-    for entry in lines:
-        figures.update({metric.key: entry[metric.key] for metric in TRAINING_METRICS if metric.key in entry})
+        return []
+    figures = {key: entry[key] for entry in lines for key in ("loss", "spread") if key in entry}
     # At step 0 it is the untrained encoder's.
     dev = [entry["dev"] for entry in lines if "dev" in entry and entry.get("step") != 0]
     if dev:
         figures["dev"] = max(dev) if keep == "best" else dev[-1]
-    return figures
+    sets = {key: StoredSet(title="", size=0, counted=False, sha256="", figures={key: figures[key]}) for key in figures}
+    return records_of(StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets), run, seed)

@@ -2,246 +2,126 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING, cast, get_args
+from typing import NamedTuple
 
 from pipelines.console import InputError
-from trainers.evaluation.task import Predictions, Statistic
+from trainers.evaluation.task import Predictions
 from trainers.files import read_arrays
-from trainers.results.bootstrap import (
-    Difference,
-    Interval,
-    assess,
-    average_interval,
-    averaged,
-    check_paired,
-    difference,
-    holm,
-    interval,
-    score_of,
-)
-from trainers.results.records import Record, Run, group
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from trainers.results.bootstrap import Estimate, average, estimate, score_of, shuffled
+from trainers.results.comparison import ALL
+from trainers.results.records import Record, Run
+from trainers.results.table import Table
 
 ROUNDING = 0.01
 """How far the score of the items may be from the figure beside them."""
 
-
-@dataclass(frozen=True, slots=True)
-class Scored:
-    """One run's score on one set, or on the average of `sets` > 1 of them, with its interval.
-
-    `measure`: the figure of the results that it is of, `all`, `auc` or `acc@1`; `path`: where the run lies, whole.
-    """
-
-    run: str
-    path: str
-    name: str
-    measure: str
-    items: int
-    interval: Interval
-    sets: int = 1
+AVERAGED = "an average takes its sets as independent of each other"
 
 
-@dataclass(frozen=True, slots=True)
-class Tested:
-    """Two runs on one set; p-values as they are and corrected for the number of sets (Holm).
+class Scored(NamedTuple):
+    """A set's first figure, the items that it is of, and its bootstrap."""
 
-    On the average of `sets` > 1 of them there is no correction: it is None. `copies`: the two sets' checksums differ.
-    `measure` and `paths` are as in `Scored`.
-    """
-
-    first: str
-    second: str
-    paths: tuple[str, str]
-    name: str
-    measure: str
-    items: int
-    scores: tuple[float, float]
-    difference: Difference
-    holm_bootstrap: float | None
-    holm_randomisation: float | None
-    sets: int = 1
-    copies: bool = False
+    record: Record
+    items: Predictions
+    drawn: Estimate
 
 
-@dataclass(frozen=True, slots=True)
-class Predicted:
-    """One run's items of a suite by set, and the record of each set's first figure."""
-
-    run: Run
-    items: Mapping[str, Predictions]
-    records: Mapping[str, Record]
-
-    def counted(self) -> list[str]:
-        """Return the sets that the average is over."""
-        return [name for name in self.items if self.records[name].of.counted]
-
-    def about(self, names: Sequence[str]) -> tuple[str, str, int]:
-        """Return the title of a set or of an average, the first figure's names, and the number of items."""
-        title = self.records[names[0]].of.title if len(names) == 1 else f"average of {len(names)}"
-        measures = dict.fromkeys(self.records[name].metric for name in names)
-        return title, ", ".join(measures), sum(len(self.items[name].gold) for name in names)
+Sets = Mapping[str, Scored]
+"""A run's sets of one suite by name; those without items, as in geometry, or without a score are left out."""
 
 
-def intervals(suite: str, runs: Sequence[Run], resamples: int, seed: int) -> list[Scored]:
-    """Return the 95% bootstrap interval of every set of every single run, and of their average over counted sets.
+def assess(
+    suite: str, runs: Sequence[Run], resamples: int, seed: int, *, intervals: bool = False, test: bool = False
+) -> list[Table]:
+    """Return the table of 95% bootstrap intervals, and that of tests of every further run against the first.
 
-    Settings of several seeds are left out: their deviation says more.
+    Settings of several seeds have no intervals, because their deviation says more. A table without rows is left out.
 
     Raises:
-        InputError: The items beside a result are of another evaluation.
-    """
-    found = []
-    for run in runs:
-        if len(run.known) > 1 or not run.of(suite):
-            continue
-        own = _predicted(suite, run)
-        lines = [([name], interval(items, resamples, seed)) for name, items in own.items.items()]
-        counted = own.counted()
-        if len(counted) > 1:
-            lines.append((counted, average_interval([own.items[name] for name in counted], resamples, seed)))
-        found += [
-            Scored(run.title, str(run.path), *own.about(names), each, len(names))
-            for names, each in lines
-            if each is not None
-        ]
-    return found
-
-
-def tests(suite: str, runs: Sequence[Run], resamples: int, seed: int) -> list[Tested]:
-    """Test every further run against the first, on each set that both have and on the average of the counted ones.
-
-    Nothing if fewer than two have the suite.
-
-    Raises:
-        InputError: A setting of several seeds, items of another evaluation, or two runs of different items.
+        InputError: A setting of several seeds to test, items that are broken or of another evaluation, or two runs of
+            different items.
     """
     present = [run for run in runs if run.of(suite)]
     for run in present:
-        if len(run.known) > 1:
-            raise InputError(f"{run.title} is {len(run.known)} seeds: a test takes single runs, name one")
-    if len(present) < 2:
-        return []
-    first, *others = [_predicted(suite, run) for run in present]
-    return [line for other in others for line in _against(first, other, resamples, seed)]
+        if test and run.seeds > 1:
+            raise InputError(f"{run.title} is {run.seeds} seeds: a test takes single runs, name one")
+    found = [(run.title, _scored(suite, run, resamples, seed)) for run in present if run.seeds == 1]
+    measures = dict.fromkeys(each.record.metric for _, sets in found for each in sets.values())
+    named = ", ".join("Spearman over all pairs of a set" if name == ALL else name for name in measures)
+    tables = []
+    if intervals:
+        columns: tuple[str, ...] = ("run", "set", "items", "score", "low", "high")
+        rows = [(title, *row) for title, sets in found for row in _intervals(sets, resamples, seed)]
+        said = f"intervals: 95%, percentiles of {resamples:,} bootstrap samples of the items; {AVERAGED}"
+        tables.append(Table(f"{suite}: intervals, {named}", columns, tuple(rows), columns[2:], (said,)))
+    if test:
+        columns = ("first", "second", "set", "items", "first score", "second score", "difference", "low", "high", "p")
+        rows = [(found[0][0], title, *row) for title, sets in found[1:] for row in _against(found[0][1], sets, seed)]
+        said = f"tests: second minus first, its 95% interval, and the two-sided p of the paired bootstrap; {AVERAGED}"
+        tables.append(Table(f"{suite}: tests, {named}", columns, tuple(rows), columns[3:], (said,)))
+    return [table for table in tables if table.rows]
 
 
-def _against(first: Predicted, second: Predicted, resamples: int, seed: int) -> list[Tested]:
-    found, scores, copies = {}, {}, set()
-    for name in (name for name in first.items if name in second.items):
-        one, two = first.items[name], second.items[name]
-        if first.records[name].of.sha256 != second.records[name].of.sha256:
-            copies.add(name)
-        _check(first, second, name, copied=name in copies)
-        paired = difference(one, two, resamples, seed)
-        if paired is not None:
-            found[name] = paired
-            scores[name] = score_of(one) or 0.0, score_of(two) or 0.0
-    runs = first.run.title, second.run.title, (str(first.run.path), str(second.run.path))
-    assessed = {name: assess(paired) for name, paired in found.items()}
-    bootstrap = holm([each.bootstrap for each in assessed.values()])
-    randomisation = holm([each.randomisation for each in assessed.values()])
-    lines = [
-        Tested(
-            *runs, *first.about([name]), scores[name], each, bootstrap[place], randomisation[place],
-            copies=name in copies,
-        )
-        for place, (name, each) in enumerate(assessed.items())
-    ]  # fmt: skip
-    counted = [name for name in first.counted() if name in second.counted()]
-    # As printed: no average where a set has no score.
-    if len(counted) > 1 and found.keys() >= set(counted):
-        means = fmean(scores[name][0] for name in counted), fmean(scores[name][1] for name in counted)
-        together = assess(averaged([found[name] for name in counted], seed))
-        lines.append(Tested(*runs, *first.about(counted), means, together, None, None, len(counted)))
-    return lines
+def _intervals(sets: Sets, resamples: int, seed: int) -> Iterable[tuple[str, ...]]:
+    lines = [([name], each.drawn) for name, each in sets.items()]
+    counted = _counted(sets)
+    apart = [estimate(sets[name].items, resamples, seed + number) for number, name in enumerate(counted)]
+    if counted:
+        lines.append((counted, average([each for each in apart if each is not None])))
+    for names, drawn in lines:
+        yield *_about(sets, names), *_decimals(drawn.value, *drawn.interval)
 
 
-def lacking(suites: Sequence[str], runs: Sequence[Run]) -> list[str]:
-    """Say which single runs lack which files of items, of the suites that another run has items of."""
-    missing = []
-    for suite in suites:
-        files = [(run.title, run.of(suite)[0].items_file) for run in runs if run.of(suite)]
-        gone = [(title, file) for title, file in files if not file.is_file()]
-        missing += [((title, file.parent), file.name) for title, file in gone if len(gone) < len(files)]
-    return [f"{title} lacks {', '.join(files)} in {folder}" for (title, folder), files in group(missing).items()]
+def _against(first: Sets, second: Sets, seed: int) -> Iterable[tuple[str, ...]]:
+    """Yield the cells of a test of each set, and of the average where every set of it has a score."""
+    shared = [name for name in first if name in second]
+    for one, two in ((first[name].record, second[name].record) for name in shared):
+        if one.of.sha256 != two.of.sha256:
+            raise InputError(f"{one.of.title} is not the same in {one.file} and {two.file}: evaluate both on one copy")
+    found = {name: second[name].drawn - first[name].drawn for name in shared}
+    lines = [([name], drawn) for name, drawn in found.items()]
+    counted = _counted({name: first[name] for name in shared})
+    if counted:
+        lines.append((counted, average(shuffled([found[name] for name in counted], seed))))
+    for names, drawn in lines:
+        scores = _decimals(*(fmean(sets[name].drawn.value for name in names) for sets in (first, second)))
+        low, high = _decimals(*drawn.interval)
+        yield *_about(first, names), *scores, f"{drawn.value:+.2f}", low, high, f"{drawn.p_value:.4f}"
 
 
-def untested(suites: Sequence[str], runs: Sequence[Run]) -> str:
-    """Say why no two runs could be tested on any of the suites, and what to do."""
-    shared = [suite for suite in suites if sum(bool(run.of(suite)) for run in runs) > 1]
-    if not shared:
-        return "a test takes two runs with results of one suite: name two"
-    missing = lacking(shared, runs)
-    if missing:
-        return f"nothing to test: {'; '.join(missing)}: run `train evaluate` again"
-    if not any(record.items_file.is_file() for suite in shared for run in runs for record in run.of(suite)):
-        return "nothing to test: no run here has <suite>.items.npz beside its results: run `train evaluate` again"
-    return "nothing to test: the runs have no set in common on which both have a score"
+def _counted(sets: Sets) -> list[str]:
+    """Return the sets that the average is over, if there is one."""
+    found = [name for name, each in sets.items() if each.record.of.counted]
+    return found if len(found) > 1 else []
 
 
-def _check(first: Predicted, second: Predicted, name: str, *, copied: bool) -> None:
+def _about(sets: Sets, names: Sequence[str]) -> tuple[str, str]:
+    """Return the title of a set or of an average, and the number of items."""
+    title = sets[names[0]].record.of.title if len(names) == 1 else f"average of {len(names)}"
+    return title, str(sum(len(sets[name].items.gold) for name in names))
+
+
+def _scored(suite: str, run: Run, resamples: int, seed: int) -> Sets:
+    first = {record.set: record for record in reversed(run.of(suite))}
+    file = run.of(suite)[0].file.with_name(f"{suite}.items.npz")
+    found = {}
     try:
-        check_paired(first.items[name], second.items[name])
-        if copied and first.items[name].statistic == "mean":
-            # Outcomes have no grades that would show whether the nth item is the same.
-            raise InputError("by their checksums, other items or candidates, or another order")
-    except InputError as error:
-        raise InputError(
-            f"{first.records[name].of.title} is not the same in {first.run.title} and {second.run.title} ({error}): "
-            "evaluate both on the same data"
-        ) from None
+        arrays = read_arrays(file) if file.is_file() else {}
+        for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays):
+            gold, predicted, statistic = (arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic"))
+            items = Predictions(statistic.item(), gold, predicted)
+            score, figure = score_of(items), first[name].value
+            if (figure is None) != (score is None) or abs((score or 0.0) - (figure or 0.0)) > ROUNDING:
+                raise ValueError(f"{name}: {score} there, {figure} in the results")
+            drawn = estimate(items, resamples, seed)
+            if drawn is not None:
+                found[name] = Scored(first[name], items, drawn)
+    except (OSError, ValueError, LookupError) as error:
+        raise InputError(f"{file} does not go with the results beside it ({error}): evaluate again") from None
+    return found
 
 
-def _predicted(suite: str, run: Run) -> Predicted:
-    """Return the items of a run's sets, checked against its figures; nothing where it has none, as in geometry."""
-    records = {record.set: record for record in reversed(run.of(suite))}
-    file = run.of(suite)[0].items_file
-    stored = read_items(file) if file.is_file() else {}
-    items = {name: each for name, each in stored.items() if name in records}
-    for name, each in items.items():
-        figure, score = records[name].value, score_of(each)
-        same = figure is None if score is None else figure is not None
-        if not same or abs((score or 0.0) - (figure or 0.0)) > ROUNDING:
-            raise InputError(
-                f"{file.name} beside {records[name].file} is of another evaluation "
-                f"({name}: {score} there, {figure} in the results): evaluate again"
-            )
-    return Predicted(run, items, records)
-
-
-def read_items(path: Path) -> dict[str, Predictions]:
-    """Return what each item of each set gave, by set, from `<suite>.items.npz`.
-
-    Raises:
-        InputError: The file is broken, or an item is no number.
-    """
-    try:
-        arrays = read_arrays(path)
-        return {
-            name: _items(arrays[f"{name}/gold"], arrays[f"{name}/predicted"], str(arrays[f"{name}/statistic"]))
-            for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays)
-        }
-    except (OSError, ValueError, KeyError) as error:
-        raise InputError(f"{path} is broken ({error}): evaluate again") from None
-
-
-def _items(gold: NDArray[np.float64], predicted: NDArray[np.float64], statistic: str) -> Predictions:
-    import numpy as np
-
-    if statistic not in get_args(Statistic):
-        raise ValueError(f"no statistic {statistic!r}")
-    if gold.shape != predicted.shape or gold.ndim != 1 or not len(gold):
-        raise ValueError(f"arrays of shapes {gold.shape} and {predicted.shape}")
-    gold, predicted = gold.astype(np.float64), predicted.astype(np.float64)
-    wrong = np.flatnonzero(~(np.isfinite(gold) & np.isfinite(predicted)))
-    if len(wrong):
-        raise ValueError(f"item {wrong[0] + 1} is no number")
-    return Predictions(cast(Statistic, statistic), gold, predicted)
+def _decimals(*values: float) -> tuple[str, ...]:
+    return tuple(f"{value:.2f}" for value in values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from pipelines import console
@@ -11,59 +11,63 @@ from pipelines import console
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A value, or the mean of `count` values with their standard deviation, and the decimals that are printed."""
+    """A value, or the mean over seeds with their standard deviation, and the decimals that are printed."""
 
     value: float
     digits: int = 2
     deviation: float | None = None
-    count: int = 1
 
     def __str__(self) -> str:
         shown = f"{self.value:z.{self.digits}f}"
         return shown if self.deviation is None else f"{shown} +- {self.deviation:.{self.digits}f}"
 
 
-def mean(values: Iterable[float | None], digits: int = 2) -> Figure | None:
-    """Return mean and standard deviation (n - 1; None of one value) of the values that are known, None without any."""
+def mean(values: Sequence[float | None], digits: int = 2) -> Figure | None:
+    """Return mean and standard deviation (n - 1; None of one value); None where a value is unknown."""
     known = [value for value in values if value is not None]
-    if not known:
+    if not known or len(known) < len(values):
         return None
-    return Figure(statistics.fmean(known), digits, statistics.stdev(known) if len(known) > 1 else None, len(known))
+    return Figure(statistics.fmean(known), digits, statistics.stdev(known) if len(known) > 1 else None)
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A title, columns and rows of text; the columns in `right` hold figures.
-
-    `legend` is what all tables of the kind have to say, `notes` is of this one.
-    """
+    """A title, columns and rows of text, and notes on them; the columns in `right` hold figures."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     right: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    legend: tuple[str, ...] = ()
-
-    def show(self) -> None:
-        """Print title and rows to stdout."""
-        console.show(self.title)
-        console.table(self.columns, self.rows, right=self.right)
 
     def markdown(self) -> list[str]:
-        """Return the table as a section of a page, with legend and notes."""
+        """Return the lines of a section of a page."""
         marks = "|".join("--:" if name in self.right else "---" for name in self.columns)
-        notes = [f"- {line}" for line in (*self.legend, *self.notes)]
-        return [
-            f"## {self.title}",
-            "",
-            _line(self.columns),
-            f"|{marks}|",
-            *map(_line, self.rows),
-            "",
-            *notes,
-            *([""] if notes else []),
-        ]
+        notes = [f"- {line}" for line in self.notes]
+        rows = map(_line, self.rows)
+        return [f"## {self.title}", "", _line(self.columns), f"|{marks}|", *rows, "", *notes, *([""] if notes else [])]
+
+
+def show(tables: Sequence[Table]) -> None:
+    """Print the tables to stdout, and their notes to stderr, each once."""
+    said: set[str] = set()
+    for number, table in enumerate(tables):
+        if number:
+            console.show("")
+        console.show(table.title)
+        console.table(table.columns, table.rows, right=table.right)
+        for line in table.notes:
+            if line not in said:
+                console.note(line)
+        said.update(table.notes)
+
+
+def markdown(title: str, about: Sequence[str], tables: Sequence[Table]) -> str:
+    """Return a page: its title, the lines `about` it, and the tables."""
+    lines = [f"# {title}", "", *about, *([""] if about else [])]
+    for table in tables:
+        lines += table.markdown()
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _line(cells: Iterable[str]) -> str:

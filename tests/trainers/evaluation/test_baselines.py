@@ -107,8 +107,8 @@ def test_an_encoder_stays_itself_and_an_object_with_encode_becomes_one() -> None
         ("f = 1 / 0", r"cannot import .*: ZeroDivisionError: .* \(bad_module_\d+.py line 1\)"),
         ("f = (", "cannot import .*: SyntaxError"),
         ("import sys\nsys.exit(3)", "cannot import .*: SystemExit: 3"),
-        ("g = 1", "has no 'f'"),
-        ("f = 1", "is int, nothing to call"),
+        ("g = 1", "is nothing to call"),
+        ("f = 1", "is nothing to call"),
     ],
 )
 def test_a_function_that_cannot_be_used_is_told_in_one_line(
@@ -123,13 +123,15 @@ def test_a_function_that_cannot_be_used_is_told_in_one_line(
 
 
 def test_a_module_that_is_not_there_is_said() -> None:
-    with pytest.raises(InputError, match=r"no module 'no_such.module' here"):
+    with pytest.raises(
+        InputError, match=r"cannot import no_such.module: ModuleNotFoundError: "
+    ):
         load_function("no_such.module:f")
 
 
 def test_vectors_of_changing_length_are_refused() -> None:
     encoder = FunctionEncoder(lambda texts: [[1.0] * len(texts) for _ in texts], "mine", batch_size=3)
-    with pytest.raises(InputError, match="gave vectors of 1 numbers after 3"):
+    with pytest.raises(InputError, match="gave vectors of 1 and 3 numbers"):
         encoder.encode(TEXTS)
 
 
@@ -151,12 +153,10 @@ def test_whitened_vectors_have_mean_zero_and_unit_covariance(dimension: int | No
 
 def test_reduced_whitening_keeps_the_directions_of_largest_variance() -> None:
     vectors = cloud(400, 6)
-    kept = fit_whitening(vectors, 2)
     # Independent of how the whitening found them: the singular vectors of the centred data.
-    directions = np.linalg.svd(vectors - vectors.mean(axis=0), full_matrices=False)[2][:2]
-    unit = (kernel := kept.keywords["kernel"]) / np.linalg.norm(kernel, axis=0)
-    np.testing.assert_allclose(np.abs(directions @ unit), np.eye(2), atol=1e-3)
-    np.testing.assert_allclose(np.abs(kept(vectors)), np.abs(fit_whitening(vectors)(vectors)[:, :2]), atol=1e-4)
+    centred = vectors - vectors.mean(axis=0)
+    u = np.linalg.svd(centred, full_matrices=False)[0][:, :2]
+    np.testing.assert_allclose(np.abs(fit_whitening(vectors, 2)(vectors)), np.abs(u) * np.sqrt(399), atol=1e-3)
 
 
 def test_whitening_ignores_directions_without_variance_and_refuses_more_than_there_are() -> None:
@@ -257,7 +257,7 @@ def test_with_a_text_of_its_own_a_map_sees_nothing_of_the_sets() -> None:
 
 
 def test_sparse_vectors_are_not_whitened() -> None:
-    with pytest.raises(InputError, match="tfidf has sparse vectors"):
+    with pytest.raises(InputError, match="these are sparse"):
         whitening(None).apply(Vectors.encode(Tfidf(), TEXTS), TEXTS, "tfidf")
 
 

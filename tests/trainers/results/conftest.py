@@ -73,30 +73,6 @@ def write_run(tmp_path: Path) -> WriteRun:
 
 
 @pytest.fixture(scope="session")
-def tiny_models(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two BERTs of 16 dimensions that know letters only, with different weights."""
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
-    made = []
-    for seed in (1, 2):
-        directory = tmp_path_factory.mktemp("model") / f"tiny-{seed}"
-        torch.manual_seed(seed)
-        config = BertConfig(
-            vocab_size=len(tokens), hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
-            max_position_embeddings=64, initializer_range=0.5,
-        )  # fmt: skip
-        BertModel(config).save_pretrained(directory)
-        BertTokenizerFast(
-            vocab={token: index for index, token in enumerate(tokens)}, model_max_length=64
-        ).save_pretrained(directory)
-        made.append(directory)
-    return made[0], made[1]
-
-
-@pytest.fixture(scope="session")
 def graded_data(tmp_path_factory: pytest.TempPathFactory, sentences: list[str]) -> Path:
     """A data folder that holds STS-B's test and dev sets, and none of the other six sets."""
     folder = tmp_path_factory.mktemp("data") / "stsbenchmark"

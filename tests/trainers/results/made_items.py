@@ -47,6 +47,14 @@ def figures(shift: float = 0.0) -> dict[str, dict[str, float | None]]:
     }
 
 
+def tables(text: str) -> list[dict[str, Any]]:
+    """Return the tables that `--json` printed, their rows by column."""
+    return [
+        {**table, "rows": [dict(zip(table["columns"], row, strict=True)) for row in table["rows"]]}
+        for table in json.loads(text)["tables"]
+    ]
+
+
 def lines(text: str, start: str) -> list[list[str]]:
     """Return the cells of the table's lines that begin so."""
     return [[cell for cell in line.split("  ") if cell.strip()] for line in text.splitlines() if line.startswith(start)]

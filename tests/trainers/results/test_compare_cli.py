@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from made_items import NAMES, WriteRun, cells, compare, figures, figures_of, lines, similar, write_study
+from file_limits import no_file_above
+from made_items import NAMES, WriteRun, cells, compare, figures, figures_of, lines, similar, tables, write_study
 
 from pipelines.console import call
 from trainers.cli import app
+
+PAPER = ("--suite", "qnli", "--with", "mirror")
 
 
 def test_our_row_stands_above_the_papers_rows_with_their_sources(
@@ -30,26 +36,16 @@ def test_our_row_stands_above_the_papers_rows_with_their_sources(
 def test_our_row_stands_under_every_aggregation_of_the_papers(
     write_run: WriteRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = write_run("mine", figures())
+    run = write_run("mine", {**figures(), "sts13": {"all": 61.0, "pearson": 1.0}})
     assert compare(run, "--with", "bsl") == 0
     shown = capsys.readouterr()
-    ours = [cells(line) for line in lines(shown.out, "mine")]
-    assert [line[:3] for line in ours] == [["mine", "all", "60.00"], ["mine", "weighted", "80.00"]]
+    plain, weighted = (cells(line) for line in lines(shown.out, "mine"))
+    assert plain[:4] == ["mine", "all", "60.00", "61.00"]
+    # STS13 has no weighted mean here, and so there is no average.
+    assert weighted == ["mine", "weighted", "80.00", "82.00", "83.00", "84.00", "85.00", "86.00", "ours, 2026-11-21"]
     (flow,) = lines(shown.out, "BERT-flow  ")
     assert cells(flow)[1] == "weighted"
     assert "subsets are joined in different ways (all, weighted)" in shown.err
-
-
-def test_an_aggregation_that_a_copy_does_not_allow_is_an_empty_cell(
-    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
-    whole = {**figures(), "sts12": {"all": 60.0, "pearson": 1.0}}
-    run = write_run("mine", whole)
-    assert compare(run, "--with", "bsl", "--json") == 0
-    _, weighted = (row for row in json.loads(capsys.readouterr().out)["suites"][0]["tables"][0]["rows"] if row["ours"])
-    assert "sts12" not in weighted["figures"]
-    assert weighted["figures"]["sts13"] == 81
-    assert not [name for name in weighted["figures"] if name.startswith("average")]
 
 
 def test_a_row_that_two_papers_print_comes_once_with_both_sources(capsys: pytest.CaptureFixture[str]) -> None:
@@ -61,6 +57,19 @@ def test_a_row_that_two_papers_print_comes_once_with_both_sources(capsys: pytest
     (glove,) = [line for line in shown.splitlines() if " 70.66 " in line]
     assert glove.rstrip().endswith("BSL Table 1, IS-BERT Table 1 (from Reimers and Gurevych 2019)")
     assert len([line for line in shown.splitlines() if line.startswith("Unigram-TFIDF")]) == 1
+
+
+@pytest.mark.parametrize(
+    ("papers", "source"),
+    [
+        ("bsl", "BSL Table 10 (from Zhang et al. 2020)"),
+        ("bsl,isbert", "BSL Table 10, IS-BERT Table 2 (from Reimers and Gurevych 2019; Reimers et al. 2019)"),
+    ],
+)
+def test_a_row_says_where_its_papers_took_it_from(papers: str, source: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert compare("--suite", "afs", "--with", papers) == 0
+    (theirs,) = lines(capsys.readouterr().out, "GloVe avg. ")
+    assert cells(theirs)[-1] == source
 
 
 def test_ablations_come_when_all_tables_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,55 +84,43 @@ def test_seeds_of_a_study_are_mean_and_deviation(
     write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for seed, shift in ((1, 0.0), (2, 1.0), (3, 2.0)):
-        write_run(f"study/lr-2e-05/seed-{seed}", figures(shift))
-    write_run("study/untrained=starter-mean", figures(-30))
+        write_run(f"runs/study/lr-2e-05/seed-{seed}", figures(shift))
+    write_run("runs/study/untrained=starter-mean", figures(-30))
     runs = {f"elsewhere/study/lr-2e-05/seed-{seed}": "memory" if seed == 4 else None for seed in (1, 2, 3, 4)}
-    write_study(tmp_path / "study", ({"lr": "2e-05"}, runs))
-    assert compare("study", "--with", "mirror") == 0
-    shown = capsys.readouterr().out
-    (row,) = lines(shown, "study lr=2e-05")
+    write_study(tmp_path / "runs/study", ({"lr": "2e-05"}, runs), ({"lr": "9"}, {"study/lr-9/seed-1": "nan"}))
+    assert compare("runs/study", "--with", "mirror") == 0
+    shown = capsys.readouterr()
+    (row,) = lines(shown.out, "study lr=2e-05")
     assert cells(row)[1] == "61.00 +- 1.00"
     assert cells(row)[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 of 4 seeds"]
-    (start,) = lines(shown, "study/untrained=starter-mean")
+    (start,) = lines(shown.out, "study/untrained=starter-mean")
     assert cells(start)[1] == "30.00"
+    assert shown.err.splitlines()[-1] == "study lr=9: none of its 1 seeds has results"
 
 
-def test_what_all_seeds_have_to_say_is_said_once(
+def test_a_figure_that_not_every_seed_has_is_empty(
     write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for seed in (1, 2):
-        write_run(f"study/seed-{seed}", {"stsb": {"all": 50.0 + seed}})
+    for seed, value in ((1, 70.0), (2, None)):
+        write_run(f"study/seed-{seed}", {"stsb": {"all": value}, "sickr": {"all": 50.0}})
     write_study(tmp_path / "study", ({}, {"study/seed-1": None, "study/seed-2": None}))
     assert compare("study", "--with", "mirror") == 0
-    said = [line for line in capsys.readouterr().err.splitlines() if line.startswith("study: ")]
-    assert said == ["study: no average without sts12, sts13, sts14, sts15, sts16, sickr"]
+    (row,) = lines(capsys.readouterr().out, "study")
+    assert cells(row) == ["study", "50.00 +- 0.00", "ours, 2026-11-21, 2 seeds"]
 
 
-def test_missing_sets_are_empty_and_leave_no_average(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
-    run = write_run("mine", {name: each for name, each in figures().items() if name != "sts13"})
-    assert compare(run, "--with", "mirror", "--json") == 0
-    (table,) = json.loads(capsys.readouterr().out)["suites"][0]["tables"]
-    found = table["rows"][0]["figures"]
-    assert "sts13" not in found
-    assert [name for name in found if name.startswith("average")] == []
-    assert table["notes"][-1] == "mine: no average without sts13"
-
-
-def test_a_set_of_another_size_is_marked_and_not_averaged(
-    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("changed", [{"size": 9927}, None])
+def test_a_set_of_another_size_is_marked_and_not_averaged_and_a_missing_one_is_empty(
+    changed: dict[str, int] | None, write_run: WriteRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = write_run("mine", figures(), sets={"sickr": {"size": 9927}})
+    whole = figures()
+    if changed is None:
+        del whole["sickr"]
+    run = write_run("mine", whole, sets={"sickr": changed or {}})
     assert compare(run, "--with", "mirror") == 0
-    shown = capsys.readouterr()
-    (row,) = lines(shown.out, "mine")
-    assert cells(row) == ["mine", "60.00", "61.00", "62.00", "63.00", "64.00", "65.00", "66.00*", "ours, 2026-11-21"]
-    assert "* mine, SICKR: 9,927 items, the papers score 4,927: another test" in shown.err
-
-
-def test_texts_seen_in_training_are_said(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
-    run = write_run("mine", figures(), sets={"stsb": {"seen_in_training": {"texts": 267, "of": 2550}}})
-    assert compare(run, "--with", "mirror") == 0
-    assert "mine: texts of these sets stand in its training data: STSB 267 of 2,550" in capsys.readouterr().err
+    (row,) = lines(capsys.readouterr().out, "mine")
+    last = ["66.00*"] if changed else []
+    assert cells(row) == ["mine", "60.00", "61.00", "62.00", "63.00", "64.00", "65.00", *last, "ours, 2026-11-21"]
 
 
 def test_other_figures_have_columns_of_their_own(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
@@ -136,14 +133,6 @@ def test_other_figures_have_columns_of_their_own(write_run: WriteRun, capsys: py
     assert cells(topics) == ["mine", "50.00", "51.00", "52.00", "ours, 2026-11-21"]
     (theirs,) = lines(shown, "IS-BERT ")
     assert cells(theirs) == ["IS-BERT", "49.14", "45.25", "BSL Table 10, IS-BERT Table 2"]
-    (glove,) = lines(shown, "GloVe avg. ")
-    assert cells(glove)[-1] == "BSL Table 10, IS-BERT Table 2 (from Reimers and Gurevych 2019; Reimers et al. 2019)"
-
-
-def test_a_row_of_a_paper_that_is_not_listed_is_said_to_be_from_it(capsys: pytest.CaptureFixture[str]) -> None:
-    assert compare("--suite", "afs", "--with", "bsl") == 0
-    (theirs,) = lines(capsys.readouterr().out, "GloVe avg. ")
-    assert cells(theirs)[-1] == "BSL Table 10 (from Zhang et al. 2020)"
 
 
 def test_what_is_no_rate_has_three_decimals(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
@@ -153,39 +142,15 @@ def test_what_is_no_rate_has_three_decimals(write_run: WriteRun, capsys: pytest.
     assert cells(ours) == ["mine", "5.570", "0.265", "ours, 2026-11-21"]
 
 
-def test_tables_without_a_column_in_common_stand_apart(capsys: pytest.CaptureFixture[str]) -> None:
-    assert compare("--suite", "sts", "--all-tables", "--json") == 0
-    test, development = json.loads(capsys.readouterr().out)["suites"][0]["tables"]
-    assert test["title"] == "sts, Unsupervised methods"
-    assert list(development["columns"]) == ["stsb-dev"]
-    assert {row["source"] for row in development["rows"]} == {"BSL Table 9"}
-    assert "BSL Table 9" not in {row["source"] for row in test["rows"]}
-
-
-def test_tables_with_columns_in_common_are_one(capsys: pytest.CaptureFixture[str]) -> None:
-    assert compare("--suite", "sts-multilingual", "--json") == 0
-    (table,) = json.loads(capsys.readouterr().out)["suites"][0]["tables"]
-    assert len(table["columns"]) == 10
-    assert compare("--suite", "geometry", "--all-tables", "--json") == 0
-    (table,) = json.loads(capsys.readouterr().out)["suites"][0]["tables"]
-    assert {row["source"] for row in table["rows"]} == {"Mirror-BERT Table 9", "Mirror-BERT Table 14"}
-
-
 def test_sets_that_no_paper_prints_stand_in_a_table_of_their_own(
     write_run: WriteRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = write_run("mine", {**figures(), "new": {"auc": 77.0}})
+    run = write_run("mine", {**figures(), "new": {"auc": 77.0}, "other": {"all": 50.0}})
     assert compare(run, "--with", "mirror", "--json") == 0
-    _, rest = json.loads(capsys.readouterr().out)["suites"][0]["tables"]
+    _, rest = tables(capsys.readouterr().out)
     assert rest["title"] == "sts, sets without a printed row"
-    assert rest["rows"][0]["figures"] == {"new/auc": 77.0}
-
-
-def test_runs_can_stand_beside_each_other_alone(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
-    assert compare(write_run("one", figures()), write_run("two", figures(1)), "--with", "none") == 0
-    shown = capsys.readouterr().out
-    assert [cells(line)[-2] for line in lines(shown, "one") + lines(shown, "two")] == ["63.00", "64.00"]
-    assert "Table" not in shown
+    # The measure is said unless it is Spearman.
+    assert rest["rows"] == [{"model": "mine", "NEW auc": "77.00", "OTHER": "50.00", "source": "ours, 2026-11-21"}]
 
 
 @pytest.mark.parametrize("named", ["mine", "mine/evaluation", "mine/evaluation/sts.json"])
@@ -205,12 +170,31 @@ def test_a_model_that_was_only_pooled_otherwise_has_a_row_for_each_pooling(
         Path("model", "evaluation").mkdir(parents=True, exist_ok=True)
         Path(way, "evaluation").rename(Path("model", "evaluation", way))
     assert compare("model", "--with", "none") == 0
-    assert [cells(line)[0] for line in lines(capsys.readouterr().out, "model/")] == [
-        "model/evaluation/cls", "model/evaluation/mean",
-    ]  # fmt: skip
+    named = [cells(line)[0] for line in lines(capsys.readouterr().out, "model/")]
+    assert named == ["model/evaluation/cls", "model/evaluation/mean"]
     write_run("model", figures())
     assert compare("model", "--with", "none") == 0
-    assert [cells(line)[0] for line in lines(capsys.readouterr().out, "model")] == ["model", "model"]
+    assert len(lines(capsys.readouterr().out, "model  ")) == 2
+
+
+@pytest.mark.parametrize(
+    ("named", "short"),
+    [
+        (["deep/final/a", "deep/final/b"], ["a", "b"]),
+        (["deep/final/a", "deep/b"], ["final/a", "b"]),
+        (["deep/final/a/evaluation", "deep/b"], ["final/a/evaluation", "b"]),
+        (["./other", "deep/b"], ["other", "deep/b"]),
+        (["deep/b"], ["deep/b"]),
+    ],
+)
+def test_folders_that_all_runs_lie_in_are_not_printed(
+    named: list[str], short: list[str], write_run: WriteRun, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("deep/final/a", "deep/final/b", "deep/b", "other"):
+        write_run(name, figures())
+    assert compare(*named, "--with", "none", "--json") == 0
+    (table,) = tables(capsys.readouterr().out)
+    assert [row["model"] for row in table["rows"]] == short
 
 
 def test_the_page_holds_what_the_screen_shows(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,63 +205,136 @@ def test_the_page_holds_what_the_screen_shows(write_run: WriteRun, capsys: pytes
     shown, page = capsys.readouterr().out, Path("page.md").read_text()
     assert f"| mine | all | {each['sts12']['all']:.2f} |" in page
     assert page.count("\n## ") == 3
-    assert "| --: |" not in page
-    assert "|---|---|--:|" in page
     for line in shown.splitlines():
         for cell in line.split("  "):
             assert cell.strip() in page or set(cell.strip()) == {"─"}
     assert "BSL Table 1, SBERT: The printed average is 74.89" in page
 
 
+def test_json_has_a_record_for_each_figure(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
+    run = write_run("mine", {"stsb": {"all": 70.123456, "pearson": None}}, sets={"stsb": {"sha256": "abc"}})
+    assert compare(run, "--with", "none", "--json") == 0
+    first, second = json.loads(capsys.readouterr().out)["records"]
+    assert first == {
+        "run": "mine", "file": "mine/evaluation/sts.json", "weights": {"model.safetensors": "0" * 64}, "items": "abc",
+        "settings": {"precision": "fp32", "adaptation": None}, "seed": "mine", "suite": "sts", "set": "stsb",
+        "metric": "all", "value": 70.123456,
+    }  # fmt: skip
+    assert (second["metric"], second["value"]) == ("pearson", None)
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         (["gone"], "no run at 'gone'"),
-        (["empty"], "no results in 'empty': run `train evaluate empty` first"),
-        (["old"], "is damaged, or of another version of Twinviews: run `train evaluate` again"),
-        (["broken.json"], "cannot be read as JSON"),
+        (["empty"], "no results in 'empty': run `train evaluate` first, or name folders in it"),
+        (["broken.json"], "broken.json holds no results that can be read"),
+        (["deep.json"], "deep.json holds no results that can be read"),
         (["mine", "--with", "nobody"], "no paper 'nobody', there are bsl, mirror, isbert, "),
         (["mine", "--suite", "qnli"], "--suite qnli: these runs have sts"),
         (["--suite", "nothing"], "--suite nothing: these papers have sts, transfer"),
         (["--with", "none"], "nothing to compare"),
-        (["mine", "--test"], "a test takes two runs with results of one suite: name two"),
-        (["mine", "mine", "--test"], "nothing to test: no run here has <suite>.items.npz beside its results"),
+        (["mine", "--test"], "nothing for --test: no two runs of one seed"),
         (["mine", "--test", "--resamples", "100001"], "Invalid value for '--resamples'"),
-        (["mine", "--intervals"], "no single run here has <suite>.items.npz"),
-        (["mine", "--out", "gone/page.md"], "cannot write 'gone/page.md'"),
-        (["twice"], "twice/evaluation/a.json and twice/evaluation/sts.json are both results of sts: name one"),
+        (["mine", "--intervals"], "nothing for --intervals: no run of one seed with <suite>.items.npz"),
     ],
 )
 def test_mistakes_are_one_line(
     arguments: list[str], said: str, write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_run("mine", figures())
-    write_run("twice", figures())
-    copied = tmp_path / "twice" / "evaluation" / "sts.json"
-    copied.with_name("a.json").write_text(copied.read_text())
     (tmp_path / "empty").mkdir()
-    (tmp_path / "old" / "evaluation").mkdir(parents=True)
-    (tmp_path / "old" / "evaluation" / "sts.json").write_text(
-        json.dumps({"suite": "sts", "sets": {"sts12": {"title": "STS12", "pairs": 3108, "all": {"spearman": 50.0}}}})
-    )
     (tmp_path / "broken.json").write_text("{")
+    (tmp_path / "deep.json").write_text('{"a":' * 100_000)
     assert compare(*arguments) == 2
     error = capsys.readouterr().err
     assert said in error
     assert len(error.splitlines()) == 1
 
 
-def test_two_evaluations_of_the_program_itself_can_be_compared(
-    tiny_models: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+def _change(name: str, value: object) -> Callable[[dict[str, Any]], None]:
+    def change(values: dict[str, Any]) -> None:
+        values["sets"]["stsb"][name] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _change("figures", {"all": float("nan")}),
+        _change("figures", {"all": float("inf")}),
+        _change("figures", {"all": "74.0"}),
+        _change("figures", {"all": 10**400}),
+        _change("figures", [74.0]),
+        _change("size", None),
+        _change("seen_in_training", {"texts": "many", "of": 3}),
+        lambda values: values.update(model="mine"),
+        lambda values: values.update(suite="../sts"),
+        lambda values: values["sets"].update(stsb=None),
+        lambda values: values.clear(),
+    ],
+)
+def test_damaged_results_are_refused(
+    change: Callable[[dict[str, Any]], None], write_run: WriteRun, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for number, model in enumerate(tiny_models):
-        assert call(app, ["evaluate", str(model), "--suite", "sample", "--out", f"run{number}"]) == 0
+    path = write_run("mine", figures()) / "evaluation" / "sts.json"
+    values = json.loads(path.read_text())
+    change(values)
+    path.write_text(json.dumps(values))
+    assert compare("mine") == 2
+    shown = capsys.readouterr()
+    said = f"error: {path} holds no results that can be read: make them again, or leave it out\n"
+    assert (shown.out, shown.err) == ("", said)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_page_is_written_through_a_link_and_nothing_else_is_left(there: bool, tmp_path: Path) -> None:
+    (tmp_path / "pages").mkdir()
+    if there:
+        (tmp_path / "pages" / "real.md").write_text("old")
+    (tmp_path / "link.md").symlink_to("pages/real.md")
+    assert compare(*PAPER, "--out", "link.md") == 0
+    assert (tmp_path / "link.md").is_symlink()
+    assert (tmp_path / "pages" / "real.md").read_text().startswith("# Comparison")
+    assert [path.name for path in (tmp_path / "pages").iterdir()] == ["real.md"]
+
+
+@pytest.mark.parametrize("out", ["pipe", "folder", "round", "gone/page.md", "file/page.md"])
+def test_what_is_no_place_for_a_page_is_left_alone(
+    out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "round").symlink_to("round")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("kept")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    assert compare(*PAPER, "--out", out) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert out in line
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+    assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_disk_without_room_is_no_mistake_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "page.md").write_text("old")
+    with no_file_above(100):
+        assert compare(*PAPER, "--out", "page.md") == 1
+    assert capsys.readouterr().err == "error: page.md: File too large\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["page.md"]
+    assert (tmp_path / "page.md").read_text() == "old"
+
+
+def test_two_evaluations_of_the_program_itself_can_be_compared(
+    tiny_bert: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, pooling in enumerate(("mean", "cls")):
+        options = ["--suite", "sample", "--pooling", pooling, "--out", f"run{number}"]
+        assert call(app, ["evaluate", str(tiny_bert), *options]) == 0
     capsys.readouterr()
     assert compare("run0", "run1", "--intervals", "--test", "--resamples", 200, "--json") == 0
-    (suite,) = json.loads(capsys.readouterr().out)["suites"]
-    (table,) = suite["tables"]
+    scores, intervals, tests = tables(capsys.readouterr().out)
     printed = json.loads(Path("run1/sample.json").read_text())["sets"]["sample"]["figures"]["all"]
-    assert [row["model"] for row in table["rows"]] == ["run0", "run1"]
-    assert table["rows"][1]["figures"]["sample"] == printed
-    assert suite["intervals"][1]["interval"]["value"] == pytest.approx(printed)
-    assert suite["tests"][0]["items"] == 300
+    assert [row["model"] for row in scores["rows"]] == ["run0", "run1"]
+    assert scores["rows"][1]["smoke test"] == intervals["rows"][1]["score"] == f"{printed:.2f}"
+    assert tests["rows"][0]["items"] == "300"

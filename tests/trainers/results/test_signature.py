@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_items import WriteRun, compare, figures, write_study
+from made_items import WriteRun, compare, figures, tables, write_study
 
 from pipelines.console import call
 from trainers.cli import app
 
 
-def signatures(run: Path, capsys: pytest.CaptureFixture[str], *options: str) -> list[str]:
-    assert compare(run, "--with", "mirror", "--json", *options) == 0
-    (suite,) = json.loads(capsys.readouterr().out)["suites"]
-    return [row["signature"] for row in suite["tables"][0]["rows"] if row["ours"]]
+def signatures(run: Path, capsys: pytest.CaptureFixture[str]) -> list[str]:
+    assert compare(run, "--with", "mirror", "--json", "--signature") == 0
+    return [line.partition(": ")[2] for line in tables(capsys.readouterr().out)[0]["notes"] if "|sets:" in line]
 
 
 def test_it_is_printed_once_a_row_where_it_is_asked_for(
@@ -61,10 +59,10 @@ def test_seeds_of_a_study_share_one_with_what_differs_joined(
 
 
 def test_an_evaluation_prints_the_one_that_a_comparison_prints(
-    tiny_models: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+    tiny_bert: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call(app, ["evaluate", str(tiny_models[0]), "--suite", "sample", "--out", "run"]) == 0
+    assert call(app, ["evaluate", str(tiny_bert), "--suite", "sample", "--out", "run"]) == 0
     (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("signature: ")]
     assert signatures(Path("run"), capsys) == [line.removeprefix("signature: ")]
-    assert "|tokens:64|" in line
+    assert "|tokens:32|" in line
     assert "|seed:1111|" in line

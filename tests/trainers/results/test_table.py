@@ -1,0 +1,37 @@
+"""Figures and tables as they are printed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from trainers.results.table import Table, markdown, mean
+
+
+@pytest.mark.parametrize("values", [[72.5, 73.1, 72.9], [1.0, 1.0], [-3.0, 4.0, 2.0, 8.0]])
+def test_means_have_the_deviation_with_n_minus_1(values: list[float]) -> None:
+    figure = mean(values)
+    assert figure is not None
+    assert (figure.value, figure.deviation) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
+
+
+@pytest.mark.parametrize(
+    ("values", "digits", "shown"),
+    [
+        ([72.849, 72.851], 2, "72.85 +- 0.00"),
+        ([72.6, 73.1], 2, "72.85 +- 0.35"),
+        ([72.6], 2, "72.60"),
+        ([0.12345], 4, "0.1235"),
+        ([-0.001], 2, "0.00"),
+        ([72.6, None], 2, "None"),
+        ([], 2, "None"),
+    ],
+)
+def test_figures_are_shown_as_papers_print_them(values: list[float | None], digits: int, shown: str) -> None:
+    assert str(mean(values, digits)) == shown
+
+
+def test_markdown_has_the_figures_to_the_right_and_the_notes_below() -> None:
+    table = Table("sts", ("model", "STS-B"), (("a|b", "11.00"),), ("STS-B",), ("said",))
+    page = "# Page\n\nabout\n\n## sts\n\n| model | STS-B |\n|---|--:|\n| a\\|b | 11.00 |\n\n- said\n"
+    assert markdown("Page", ["about"], [table]) == page
