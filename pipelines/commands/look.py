@@ -15,9 +15,7 @@ from pipelines.look.statistics import SAMPLE_ROWS
 PathArgument = Annotated[
     Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.", show_default=False)
 ]
-SampleOption = Annotated[
-    int, typer.Option(min=0, max=MOST, help="Rows that chrF, self-BLEU and words changed are taken from; 0 for all.")
-]
+SampleOption = Annotated[int, typer.Option(min=0, max=MOST, help="Rows that the statistics are taken from; 0 for all.")]
 
 
 def add_look_commands(app: typer.Typer) -> None:
@@ -54,13 +52,12 @@ def _inspect(
 ) -> None:
     """Show what a dataset holds: counts, where it comes from, statistics, and rows with changes marked word by word.
 
-    The statistics are of the whole dataset, whichever rows are shown.
+    The statistics are of a sample of the whole dataset, whichever rows are shown.
     """
-    from pipelines.look.inspect import inspect_path, show_inspected
-    from pipelines.look.sample import Wanted
+    from pipelines.look.inspect import inspect
+    from pipelines.look.rows import Wanted
 
-    wanted = Wanted(rows, status, reason, search, seed)
-    show_inspected(inspect_path(path, wanted, sample=sample), wanted, as_json=json, color=color)
+    inspect(path, Wanted(rows, status, reason, search, seed), sample, as_json=json, color=color)
 
 
 def _report(
@@ -77,16 +74,16 @@ def _report(
     config: ConfigOption = None,
 ) -> None:
     """Write one HTML page about a dataset: where it comes from, statistics, and rows with their changes."""
-    from pipelines.look.report import Page, check_report, report_path, write_report
+    from pipelines.look.opened import open_path
+    from pipelines.look.report import check_free, report_path, write_report
 
     target = out or report_path(path)
-    page = Page(rows, sample, seed)
     if dry_run:
-        there = check_report(path, target, overwrite=overwrite)
-        preview = {"out": str(target), "rows": there.facts["rows"], "sample": sample}
+        check_free(target, overwrite=overwrite)
+        preview = {"out": str(target), "rows": open_path(path).rows, "sample": sample}
         show_json(preview) if json else table(("", "would be"), preview.items())
         return
-    made = write_report(path, target, page, overwrite=overwrite)
+    made = write_report(path, target, rows, sample, seed, overwrite=overwrite)
     if json:
         show_json({"out": str(target), "made_now": made})
     else:
@@ -106,8 +103,9 @@ def _export(
     config: ConfigOption = None,
 ) -> None:
     """Write a dataset as one Parquet, JSONL or CSV file."""
-    from pipelines.export import export, open_finished
+    from pipelines.export import export
     from pipelines.files import beside
+    from pipelines.look.opened import open_finished
 
     target = out or beside(path, to)
     if dry_run:

@@ -104,11 +104,11 @@ def build_pairs(
 
 def _report(pairs: Pairs) -> None:
     """Write the HTML report beside new pairs; they are made, so a report that cannot be written is a note."""
-    from pipelines.look.report import report_path, write_pairs_report
+    from pipelines.look.report import report_path, write_report
 
     if pairs.made or not report_path(pairs.path).exists():
         try:
-            write_pairs_report(pairs.path)
+            write_report(pairs.path, report_path(pairs.path), overwrite=True)
         except (TwinviewsError, OSError) as error:
             note(f"no report was written: {error}")
 

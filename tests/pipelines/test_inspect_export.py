@@ -20,7 +20,6 @@ import pytest
 
 from pipelines import export, files
 from pipelines.console import harmless
-from pipelines.look import opened
 from pipelines.pairs import PAIR_COLUMNS
 
 Augment = Callable[..., Any]
@@ -57,17 +56,11 @@ def test_inspect_marks_the_changed_words(made: Augment) -> None:
 
 def write_pairs(rows: list[tuple[str, str | None]], **columns: list[Any]) -> Path:
     """Pairs of a sentence with one view of it, as somebody else might write them."""
-    table = pa.table(
-        {
-            "id": [f"{number:016x}" for number in range(len(rows))],
-            "text": [text for text, _ in rows],
-            "view_a": [text for text, _ in rows],
-            "view_b": pa.array([view for _, view in rows], pa.string()),
-            "view_a_name": ["original"] * len(rows),
-            "view_b_name": ["other"] * len(rows),
-            **columns,
-        }
-    )
+    texts = [text for text, _ in rows]
+    names = (["original"] * len(rows), ["other"] * len(rows))
+    values = ([f"{number:016x}" for number in range(len(rows))], texts, texts, [view for _, view in rows], *names)
+    strings = [pa.array(each, pa.string()) for each in values]
+    table = pa.table({**dict(zip(PAIR_COLUMNS, strings, strict=True)), **columns})
     path = Path("other.arrow")
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -78,18 +71,12 @@ def test_inspect_has_statistics(made: Augment) -> None:
     seen = json.loads(made("inspect", "data/views/span-mask", "--sample", 10, "--json").out)
     assert seen["finished"] is True
     found = seen["statistics"]
-    assert found["shares"]["unchanged"]["of"] == 60
-    assert found["shares"]["unchanged"]["count"] == seen["counts"]["statuses"]["unchanged"]
-    assert (found["sampled"], found["measures"]["chrf"]["n"]) == (10, 10)
-    assert set(found["measures"]["achieved_fraction"]) == {
-        *("n", "mean", "min", "q05", "q25", "median", "q75", "q95", "max", "histogram")
-    }
+    assert (found["rows"], found["sampled"], found["measures"]["chrF, view ~ text"]["n"]) == (60, 10, 10)
     pairs = json.loads(made("inspect", "data/pairs.arrow", "--json").out)["statistics"]
-    assert pairs["self_bleu"]["signature"].startswith("nrefs:1|")
-    assert pairs["shares"]["a_is_text"]["share"] == 1
-    shown = made("inspect", "data/pairs.arrow").out
-    assert re.search(r"chrF, b ~ a\*  +\d", shown)
-    assert f"self-BLEU* of view_a against view_b: {pairs['self_bleu']['score']:.1f}" in shown
+    assert pairs["shares"]["view_a equals the sentence"] == [60, 60]
+    shown = made("inspect", "data/pairs.arrow", "--sample", 10).out
+    assert re.search(r"chrF, b ~ a  +\d", shown)
+    assert "statistics over 10 of 60 rows, drawn with seed 0; chrF nrefs:1|" in shown
 
 
 @pytest.mark.parametrize("seed", [None, 3])
@@ -285,18 +272,14 @@ def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
     assert made("export", path, "--to", to, "--limit", 5, "--overwrite").out.startswith("5 rows")
 
 
-@pytest.mark.parametrize("to", ["parquet", "jsonl", "csv"])
-def test_pairs_without_rows_can_be_exported(augment: Augment, to: str) -> None:
-    path = write_pairs([])
-    done = augment("export", path, "--to", to)
-    assert (done.code, done.out) == (0, f"0 rows written to other.{to}\n")
-    if to == "parquet":
-        assert pq.read_schema("other.parquet").names == list(PAIR_COLUMNS)
+def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
+    assert augment("export", write_pairs([])).out == "0 rows written to other.parquet\n"
+    assert pq.read_schema("other.parquet").names == list(PAIR_COLUMNS)
 
 
 def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "GROUP_BYTES", 2_000)
-    monkeypatch.setattr(opened, "CHUNK_ROWS", 5)
+    monkeypatch.setattr(export, "CHUNK_ROWS", 5)
     assert made("export", "data/sentences", "--to", "parquet").out.startswith("60 rows")
     metadata = pq.read_metadata("data/sentences.parquet")
     sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
@@ -315,19 +298,14 @@ def test_an_exported_dataset_can_be_ingested_again(made: Augment) -> None:
 
 @pytest.mark.parametrize("command", ["inspect", "report"])
 @pytest.mark.parametrize("path", ["data/pairs.arrow", "data/views/span-mask"])
-def test_a_look_hashes_and_streams_every_file_once(
-    made: Augment, monkeypatch: pytest.MonkeyPatch, command: str, path: str
-) -> None:
+def test_a_look_hashes_every_file_once(made: Augment, monkeypatch: pytest.MonkeyPatch, command: str, path: str) -> None:
     hashed: list[str] = []
-    streamed: list[str] = []
-    digest, read = hashlib.file_digest, opened._read
+    digest = hashlib.file_digest
     monkeypatch.setattr(files, "SETTLED_SECONDS", 0)
     files._sha256.cache_clear()
     monkeypatch.setattr(
         hashlib, "file_digest", lambda stream, name: hashed.append(str(stream.name)) or digest(stream, name)
     )
-    monkeypatch.setattr(opened, "_read", lambda file: streamed.append(str(file.path.absolute())) or read(file))
     more = ["--out", "look.html"] if command == "report" else ["--search", "a"]
     assert made(command, path, *more, "--sample", 3).code == 0
-    assert sorted(streamed) == sorted(hashed)
     assert len(set(hashed)) == len(hashed) > 0
