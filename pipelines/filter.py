@@ -204,6 +204,12 @@ def about_name(name: str) -> About:
     return About(name)
 
 
+def is_round_trip(view: str | None) -> bool:
+    """Whether a view goes through another language and back: `through` another view, to where it began."""
+    through = view is not None and view_attribute(view, "through") is not None
+    return through and view_attribute(view or "", "ends_in", "source") == "source"
+
+
 def last_hop(to: str) -> str:
     """The language that a translation ends in: `de+fr`, through German, ends in French."""
     return to.rpartition(HOP)[2]

@@ -97,6 +97,6 @@ def _checked_rows(path: Path, sha256: str | None) -> int:
         if name not in schema.names:
             raise InputError(f"{path} has no column {name!r}, only {', '.join(schema.names)}: it holds no pairs")
         kind = schema.field(name).type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
             raise InputError(f"{path}: column {name!r} holds {kind}, text is wanted: it holds no pairs of ours")
     return int(read_table(path, sha256).num_rows)
