@@ -82,22 +82,14 @@ class Verdicts(NamedTuple):
         """
         import pyarrow as pa
 
-        reasons = _array(self.reasons, pa.string())
-        scores = pa.nulls(rows, pa.float64()) if self.scores is None else _array(self.scores, pa.float64())
-        for column in (reasons, scores):
+        scores = pa.nulls(rows, pa.float64()) if self.scores is None else pa.array(self.scores, pa.float64())
+        columns = pa.array(self.reasons, pa.string()), scores
+        for column in columns:
             if len(column) != rows:
                 raise TwinviewsError(
                     f"filter {filter.name!r} gave {len(column)} verdicts for {rows} pairs: fix the filter"
                 )
-        return reasons, scores
-
-
-def _array(values: Any, kind: Any) -> Any:  # noqa: ANN401 - pyarrow values and types
-    import pyarrow as pa
-
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    return values.cast(kind) if isinstance(values, pa.Array) else pa.array(values, kind)
+        return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,18 +246,11 @@ def make_filter(written: str, runtime: Runtime) -> Filter:
 def _parse(written: str) -> tuple[str, dict[str, str]]:
     name, _, rest = written.partition(":")
     params: dict[str, str] = {}
-    key = ""
     for part in rest.split(",") if rest else []:
-        before, equals, value = part.partition("=")
-        if not equals and key:
-            params[key] += f",{part}"  # a comma inside a value
-            continue
-        key = before.strip().replace("-", "_")
+        key, equals, value = part.partition("=")
         if not key or not equals:
             raise InputError(f"--filter {written}: {part!r} is no key=value: write NAME:key=value,key=value")
-        if key in params:
-            raise InputError(f"--filter {written}: {key!r} is given twice: give it once")
-        params[key] = value.strip()
+        params[key.strip().replace("-", "_")] = value.strip()
     return name.strip().replace("_", "-"), params
 
 

@@ -12,7 +12,7 @@ from pipelines.console import note
 from pipelines.files import locate
 from pipelines.filter import is_round_trip
 from pipelines.folder import Dataset, finished_dataset
-from pipelines.pairing.sides import ORIGINAL, Pairing, Side, make_side, pairing
+from pipelines.pairing.sides import ORIGINAL, Pairing, Side, pairing
 from pipelines.pairing.source import ViewPolicy
 from pipelines.plan import Plan, read_plan
 from pipelines.views.run import VIEWS, Execution, make_run, note_starter, plan_run, preview_run
@@ -23,7 +23,7 @@ BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A view that was asked for: the name or path of its dataset, which view it is, and which hypothesis (1: itself)."""
+    """A view that was asked for: the name or path of its dataset, which view it is, which hypothesis (from 1)."""
 
     folder: str
     view: str
@@ -178,7 +178,7 @@ def pair_views(
             datasets[name] = make_run(view, execution).dataset
         else:
             datasets[name] = view
-    sides = [make_side(choice.name, datasets[choice.folder], choice.hypothesis) for choice in choices]
+    sides = [Side(choice.name, datasets[choice.folder], choice.hypothesis) for choice in choices]
     sentence = Side(ORIGINAL)
     couples = ((sides[0], sides[1]),) if policy == "bsl" else tuple((sentence, side) for side in sides or [sentence])
     return pairing(policy, source, couples, limit)
