@@ -7,7 +7,7 @@ import typer
 
 from augment.view import Status
 from pipelines.commands.view import MOST, DryRunOption, JsonOption, OverwriteOption
-from pipelines.console import Color, ConfigOption, show, show_json, table
+from pipelines.console import ConfigOption, show, show_json, table
 from pipelines.export import ExportFormat
 from pipelines.look.report import REPORT_ROWS
 from pipelines.look.statistics import SAMPLE_ROWS
@@ -46,7 +46,6 @@ def _inspect(
         ),
     ] = None,
     sample: SampleOption = SAMPLE_ROWS,
-    color: Annotated[Color, typer.Option(help="Changes in colour; auto: on a terminal.")] = "auto",
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
@@ -57,7 +56,7 @@ def _inspect(
     from pipelines.look.inspect import inspect
     from pipelines.look.rows import Wanted
 
-    inspect(path, Wanted(rows, status, reason, search, seed), sample, as_json=json, color=color)
+    inspect(path, Wanted(rows, status, reason, search, seed), sample, as_json=json)
 
 
 def _report(
@@ -130,20 +129,15 @@ def _verify(
     json: JsonOption = False,
 ) -> None:
     """Compare every file of an output with the hash that was recorded of it; 1 is the exit code if one is not whole."""
-    from collections import Counter
-
     from pipelines.verify import verify
 
     found = verify(paths)
-    wrong = [each for each in found if each.problem is not None]
+    wrong = {str(file): problem for file, problem in found.items() if problem is not None}
     if json:
-        problems = [{"file": str(each.file), "problem": each.problem, "why": each.why} for each in wrong]
-        show_json({"files": len(found), "problems": problems})
+        show_json({"files": len(found), "problems": wrong})
     else:
-        for each in wrong:
-            show(f"{each.problem}: {each.file}" + (f" ({each.why})" if each.why else ""))
-        counts = Counter(each.problem for each in wrong)
-        listed = ", ".join(f"{number:,} {problem}" for problem, number in sorted(counts.items()))
-        show(f"{len(found):,} files verified: {listed or 'all are as they were written'}")
+        for file, problem in wrong.items():
+            show(f"{problem}: {file}")
+        show(f"{len(found):,} files verified: {f'{len(wrong):,} are not' if wrong else 'all are'} as they were written")
     if wrong:
         raise typer.Exit(1)

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pipelines.console import Color, in_color, note, show, show_json, show_styled, table
+from pipelines.console import harmless, note, show, show_json, table
 from pipelines.look.figures import figure, flat, percent, sampling
 from pipelines.look.opened import Opened, open_path
 from pipelines.look.rows import Wanted, heading, lines, sample
@@ -20,7 +20,7 @@ WIDE = 104
 BARS = " ▁▂▃▄▅▆▇█"
 
 
-def inspect(path: Path, wanted: Wanted, sampled: int, *, as_json: bool, color: Color = "auto") -> None:
+def inspect(path: Path, wanted: Wanted, sampled: int, *, as_json: bool) -> None:
     """Look into sentences, a view dataset (finished or not), pairs or rejects, and print what is there.
 
     Args:
@@ -28,7 +28,6 @@ def inspect(path: Path, wanted: Wanted, sampled: int, *, as_json: bool, color: C
         wanted: Which rows to show; its seed also draws the sample of the statistics.
         sampled: Rows that the statistics are of; 0 for all.
         as_json: Print all of it as JSON instead.
-        color: Whether changes are coloured.
 
     Raises:
         InputError: Nothing of ours is there, it is damaged, or it has not the columns to choose rows by.
@@ -49,8 +48,7 @@ def inspect(path: Path, wanted: Wanted, sampled: int, *, as_json: bool, color: C
     if wanted.is_narrowed:
         show(f"\n{len(rows):,} of {matching:,} matching rows" if matching else "\nno row matches")
     for row in rows:
-        show("")
-        _show_row(opened.kind, row, colored=in_color(color))
+        _show_row(opened.kind, row)
 
 
 def _show_facts(opened: Opened) -> None:
@@ -92,10 +90,22 @@ def _bars(counts: tuple[int, ...]) -> str:
     return "".join(BARS[-(-(len(BARS) - 1) * count // most)] for count in counts)
 
 
-def _show_row(kind: str, row: Mapping[str, Any], *, colored: bool) -> None:
-    show_styled("", [(heading(kind, row), "bold")], color=colored)
-    texts = list(lines(kind, row))
-    width = min(24, max(5, *(len(label) for label, _ in texts)))
+def _show_row(kind: str, row: Mapping[str, Any]) -> None:
+    """A heading and the texts; on a terminal wrapped below their own beginnings, and changes coloured if it can."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    title = harmless(heading(kind, row))
+    texts = [(harmless(label), parts) for label, parts in lines(kind, row)]
+    if not sys.stdout.isatty():
+        width = max(5, *(len(label) for label, _ in texts))
+        show("\n".join(["", title, *(f"  {label:<{width}}  {harmless(wdiff(parts))}" for label, parts in texts)]))
+        return
+    console = Console(file=sys.stdout, highlight=False)
+    colored = console.color_system is not None and not console.no_color
+    grid = Table.grid(padding=(0, 2, 0, 0))
     for label, parts in texts:
-        styled = [(piece.text, STYLES[piece.change]) for piece in parts] if colored else [(wdiff(parts), "")]
-        show_styled(f"  {label:<{width}}  ", styled, color=colored)
+        styled = Text.assemble(*((harmless(piece.text), STYLES[piece.change]) for piece in parts))
+        grid.add_row("", label, styled if colored else Text(harmless(wdiff(parts))))
+    console.print("", Text(title, "bold"), grid, sep="\n")

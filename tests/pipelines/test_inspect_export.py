@@ -50,8 +50,9 @@ def test_inspect_tells_kind_counts_and_sample(made: Augment, path: str, kind: st
     assert all(row["id"] in shown.out for row in seen["sample"])
 
 
-def test_inspect_marks_the_changed_words(made: Augment) -> None:
-    assert "{+[MASK]" in made("inspect", "data/views/span-mask", "--rows", 60).out
+def test_inspect_marks_the_changed_words(augment: Augment, folder: Path) -> None:
+    path = write_pairs([("a big dog runs", "a small dog runs")])
+    assert "  other     a [-big-]{+small+} dog runs\n" in augment("inspect", path).out
 
 
 def write_pairs(rows: list[tuple[str, str | None]], **columns: list[Any]) -> Path:
@@ -175,11 +176,10 @@ HOSTILE = [
 def test_no_control_character_of_the_data_reaches_the_terminal(augment: Augment) -> None:
     path = write_pairs(HOSTILE, label=["\x1b[2J", "b", "b", "b"], view_b_name=["other", "\x1b[2J", "other", "other"])
     assert json.loads(augment("inspect", path, "--json").out)["sample"][0]["view_b"] == HOSTILE[0][1]
-    for options in ([], ["--json"], ["--color", "always"]):
+    for options in ([], ["--json"]):
         done = augment("inspect", path, *options)
         assert done.code == 0
-        said = re.sub(r"\x1b\[[0-9;]*m", "", done.out) if "always" in options else done.out
-        assert {char for char in said if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")} == {"\n"}
+        assert {char for char in done.out if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp")} == {"\n"}
     assert "\\x1b[31mred\\x1b[0m" in augment("inspect", path).out
 
 
@@ -192,32 +192,12 @@ def colored(pieces: str) -> str:
     return pieces.replace("<", "\x1b[9;31m").replace("{", "\x1b[1;32m").replace(">", "\x1b[0m")
 
 
-def test_changes_are_coloured_where_that_is_wanted(augment: Augment) -> None:
-    path = write_pairs([("a big dog runs", "a small dog runs")])
-    assert "a [-big-]{+small+} dog runs\n" in augment("inspect", path).out
-    assert "\x1b" not in augment("inspect", path, "--color", "never").out
-    always = augment("inspect", path, "--color", "always").out
-    assert colored("  other     a <big>{small> dog runs\n") in always
-    assert "[-big-]" not in always
-
-
-@pytest.mark.parametrize(
-    ("environment", "color", "has_color"),
-    [
-        ({}, "auto", True),
-        ({"NO_COLOR": "1"}, "auto", False),
-        ({"TERM": "dumb"}, "auto", False),
-        ({}, "never", False),
-        ({"NO_COLOR": "1"}, "always", True),
-    ],
-)
-def test_a_terminal_has_colours_and_wrapped_lines(
-    folder: Path, environment: dict[str, str], color: str, has_color: bool
-) -> None:
+@pytest.mark.parametrize(("environment", "has_color"), [({}, True), ({"NO_COLOR": "1"}, False)])
+def test_a_terminal_has_colours_and_wrapped_lines(folder: Path, environment: dict[str, str], has_color: bool) -> None:
     path = write_pairs(
         [("one two three four five six seven eight nine ten eleven", "one two three 4 five"), ("狗" * 90, "猫")]
     )
-    said = on_a_terminal({"COLUMNS": "60", "TERM": "xterm", **environment}, "inspect", str(path), "--color", color)
+    said = on_a_terminal({"COLUMNS": "60", "TERM": "xterm", **environment}, "inspect", str(path))
     assert (colored("<four>{4>") in said) == has_color
     assert ("[-four-]{+4+}" in said) == (not has_color)
     rows = re.sub(r"\x1b\[[0-9;]*m", "", said).split("0000000000000000")[1].splitlines()
