@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, Literal, TypeAlias
 from augment.errors import InputError
 from pipelines.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.lock import locked_file
-from pipelines.look.opened import Opened, open_finished
+from pipelines.look.opened import Opened, open_path
 from pipelines.recipe import is_recipe_of, recipe_text
 from pipelines.shards import BATCH_ROWS
 
@@ -29,7 +29,7 @@ def export(path: Path, to: ExportFormat, out: Path, *, limit: int | None = None,
     Raises:
         InputError: Nothing of ours at `path`, or something that is in the way at `out`.
     """
-    opened = open_finished(path)
+    opened = open_path(path)
     rows = opened.rows if limit is None else min(limit, opened.rows)
     recipe = beside(out, "recipe.json")
     is_ours = is_recipe_of("export", recipe)

@@ -104,11 +104,11 @@ def _export(
     """Write a dataset as one Parquet, JSONL or CSV file."""
     from pipelines.export import export
     from pipelines.files import beside
-    from pipelines.look.opened import open_finished
+    from pipelines.look.opened import open_path
 
     target = out or beside(path, to)
     if dry_run:
-        table(("", "would be"), [("out", target), ("shards to read", len(open_finished(path).files))])
+        table(("", "would be"), [("out", target), ("shards to read", len(open_path(path).files))])
         return
     rows = export(path, to, target, limit=limit, overwrite=overwrite)
     if json:

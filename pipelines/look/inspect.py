@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pipelines.console import harmless, note, show, show_json, table
+from pipelines.console import harmless, show, show_json, table
 from pipelines.look.figures import figure, flat, percent, sampling
 from pipelines.look.opened import Opened, open_path
 from pipelines.look.rows import Wanted, heading, lines, sample
@@ -21,7 +21,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 
 def inspect(path: Path, wanted: Wanted, sampled: int, *, as_json: bool) -> None:
-    """Look into sentences, a view dataset (finished or not), pairs or rejects, and print what is there.
+    """Look into sentences, a view dataset, pairs or rejects, and print what is there.
 
     Args:
         path: The folder or file.
@@ -36,12 +36,10 @@ def inspect(path: Path, wanted: Wanted, sampled: int, *, as_json: bool) -> None:
     rows, matching = sample(opened, wanted)
     found = statistics(opened, sampled, wanted.seed or 0)
     if as_json:
-        whole = {"finished": opened.unfinished is None, "counts": opened.counts, "statistics": asdict(found)}
+        whole = {"counts": opened.counts, "statistics": asdict(found)}
         more = {"matching": matching, "sample": rows}
         show_json({"kind": opened.kind, "path": str(path), **opened.facts, **whole, **more})
         return
-    if opened.unfinished is not None:
-        note(f"{opened.path} is {opened.unfinished}")
     _show_facts(opened)
     table(("counted", "rows"), flat(opened.counts))
     _show_statistics(found)
@@ -75,8 +73,8 @@ def _show_statistics(found: Statistics) -> None:
     if found.parts:
         columns = ("views", "rows", "% identical", "length, b / a", "chrF, b ~ a", "self-BLEU")
         parts = [
-            (name, f"{p.rows:,}", percent(p.identical), *map(figure, (p.length_ratio, p.chrf, p.self_bleu)))
-            for name, p in found.parts.items()
+            (name, f"{rows:,}", percent(identical), *map(figure, more))
+            for name, (rows, identical, *more) in found.parts.items()
         ]
         table(columns, parts, right=columns[1:])
     if found.self_bleu:

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from augment.errors import InputError
 from pipelines.files import beside
-from pipelines.folder import STATE_FILE, count_receipts, open_dataset, valid_counts
+from pipelines.folder import open_dataset
 from pipelines.pairs import PairFile, pair_files
 from pipelines.plan import Kind, Plan, read_plan
 from pipelines.recipe import read_made
-from pipelines.shards import Receipt, read_table, valid_receipt
+from pipelines.shards import read_table
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +22,7 @@ class Opened:
         path: Where it is.
         facts: Name, plan and hashes, as JSON.
         counts: Rows by status, reason and so on.
-        files: IPC streams, in order, with their hashes and rows; where a run was stopped, those that are finished.
-        unfinished: For a run that was stopped, how far it came and how to go on.
+        files: IPC streams, in order, with their hashes and rows.
     """
 
     kind: Kind
@@ -32,7 +30,6 @@ class Opened:
     facts: Mapping[str, Any]
     counts: Mapping[str, Any]
     files: tuple[PairFile, ...]
-    unfinished: str | None = None
 
     @property
     def rows(self) -> int:
@@ -65,68 +62,34 @@ def open_path(path: Path) -> Opened:
     """Open sentences, a view dataset, pairs (a file, or a folder of them) or rejects.
 
     Raises:
-        InputError: Nothing of ours is there, or it is damaged.
+        InputError: Nothing of ours is there, or it is unfinished or damaged.
     """
-    if path.is_file() or (path.is_dir() and read_plan(path) is None and any(path.glob("*.arrow"))):
-        return _open_pairs(path)
-    plan = read_plan(path)
-    if plan is not None and plan.kind == "view" and not (path / STATE_FILE).exists():
-        return _open_unfinished(path, plan)
-    dataset = open_dataset(path)
-    facts = {**_facts(dataset.plan, dataset.rows, len(dataset.receipts)), "digest": dataset.digest}
-    return Opened(dataset.plan.kind, path, facts, dataset.counts, _files(path, dataset.receipts))
-
-
-def open_finished(path: Path) -> Opened:
-    """The same, whole.
-
-    Raises:
-        InputError: There is nothing of ours, or it is not finished.
-    """
-    opened = open_path(path)
-    if opened.unfinished is not None:
-        raise InputError(f"{path} is {opened.unfinished}")
-    return opened
-
-
-def _open_unfinished(path: Path, plan: Plan) -> Opened:
-    """What a stopped run left: the shards that it committed."""
-    found = [valid_receipt(path, index, stop - start) for index, (start, stop) in enumerate(plan.shards)]
-    receipts = [receipt for receipt in found if receipt is not None]
-    rows = sum(receipt.rows for receipt in receipts)
-    left = (
-        f"not finished: {len(receipts):,} of {len(plan.shards):,} shards are there ({rows:,} of {plan.rows:,} rows); "
-        f"the `augment {plan.name}` that began it goes on where it stopped when it is run again"
-    )
-    facts = _facts(plan, rows, len(receipts))
-    return Opened(plan.kind, path, facts, count_receipts(receipts), _files(path, receipts), left)
-
-
-def _open_pairs(path: Path) -> Opened:
+    if path.is_dir() and (read_plan(path) is not None or not any(path.glob("*.arrow"))):
+        dataset = open_dataset(path)
+        files = (PairFile(path / receipt.file, receipt.sha256, receipt.rows) for receipt in dataset.receipts)
+        more = {"shards": len(dataset.receipts), "digest": dataset.digest}
+        return _opened(path, dataset.plan, dataset.counts, tuple(files), more)
     files = tuple(pair_files(path))
-    rows = sum(file.rows for file in files)
     made = read_made(beside(path, "recipe.json"))
     try:
         plan = Plan.model_validate(made.get("plan"))
     except ValueError:
+        rows = sum(file.rows for file in files)
         return Opened("pairs", path, {"rows": rows}, {"pairs": rows}, files)
-    counts = valid_counts("pairs", made.get("counts")) or {"pairs": rows}
-    return Opened("pairs", path, {**_facts(plan, rows), "sha256": made.get("sha256")}, counts, files)
+    return _opened(path, plan, made.get("counts", {}), files, {"sha256": made.get("sha256")})
 
 
-def _files(folder: Path, receipts: Sequence[Receipt]) -> tuple[PairFile, ...]:
-    return tuple(PairFile(folder / receipt.file, receipt.sha256, receipt.rows) for receipt in receipts)
-
-
-def _facts(plan: Plan, rows: int, shards: int | None = None) -> dict[str, Any]:
+def _opened(
+    path: Path, plan: Plan, counts: Mapping[str, Any], files: tuple[PairFile, ...], more: Mapping[str, Any]
+) -> Opened:
     facts = {
         "name": plan.name,
-        "rows": rows,
-        "shards": shards,
+        "rows": sum(file.rows for file in files),
         "signature": plan.signature,
         "seed": plan.seed,
         "params": {key: value for key, value in plan.params.items() if value is not None},
         "inputs": [item.model_dump() for item in plan.inputs],
         "twinviews": plan.twinviews,
+        **more,
     }
-    return {key: value for key, value in facts.items() if value is not None}
+    return Opened(plan.kind, path, {key: value for key, value in facts.items() if value is not None}, counts, files)

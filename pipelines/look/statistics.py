@@ -42,17 +42,6 @@ class Distribution:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One combination of views: its rows, the share of identical pairs, means of length ratio and chrF, self-BLEU."""
-
-    rows: int
-    identical: float
-    length_ratio: float
-    chrf: float
-    self_bleu: float
-
-
-@dataclass(frozen=True, slots=True)
 class Statistics:
     """What was found out about a sample of the rows.
 
@@ -65,7 +54,8 @@ class Statistics:
         values: How often a text occurs in further columns of text, the most frequent first.
         self_bleu: Of pairs, the BLEU of `view_a` against `view_b`, and sacrebleu's signature of it.
         chrf_signature: What sacrebleu calls this chrF, where there is any.
-        parts: Of pairs, the most frequent combinations of views, where there are several.
+        parts: Of pairs, the most frequent combinations of views, where there are several: the rows, the share of
+            identical pairs, the means of length ratio and chrF, and self-BLEU.
     """
 
     rows: int
@@ -76,7 +66,7 @@ class Statistics:
     values: Mapping[str, Mapping[str, int]]
     self_bleu: tuple[float, str] | None = None
     chrf_signature: str | None = None
-    parts: Mapping[str, Part] = field(default_factory=dict)
+    parts: Mapping[str, tuple[int, float, float, float, float]] = field(default_factory=dict)
 
 
 def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
@@ -98,7 +88,7 @@ def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Stat
     MEASURED[opened.kind](table, shares, measures)
     further = {"sentences": ["label"], "view": [], "pairs": [n for n in table.schema.names if n not in PAIR_COLUMNS]}
     values = dict(_values(table, further[opened.kind], measures))
-    whole = _complete(table) if opened.kind == "pairs" else None
+    whole = table.filter(_both(table, "view_a", "view_b")) if opened.kind == "pairs" else None
     has_chrf = any(name.startswith("chrF") for name, each in measures.items() if each is not None)
     return Statistics(
         rows,
@@ -186,7 +176,7 @@ def _pairs(table: Any, shares: dict[str, Any], measures: dict[str, Any]) -> None
     for one, two, hypothesis, reference in COMPARED:
         measures[f"length, {one} / {two}"] = distribution(_ratios(table[hypothesis], table[reference]))
     for one, two, hypothesis, reference in COMPARED:
-        whole = table.filter(pc.and_(table[hypothesis].is_valid(), table[reference].is_valid()))
+        whole = table.filter(_both(table, hypothesis, reference))
         scores = chrf(whole[hypothesis].to_pylist(), whole[reference].to_pylist())
         measures[f"chrF, {one} ~ {two}"] = distribution(scores, 0, 100)
 
@@ -208,38 +198,33 @@ def _values(table: Any, names: list[str], measures: dict[str, Any]) -> Iterator[
             measures[f"column {name}"] = distribution(column)
         elif column is not None and pa.types.is_string(column.type):
             counts = Counter(column.to_pylist())
-            yield name, dict(sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST_VALUES])
+            yield name, dict(_most_common(counts, MOST_VALUES))
 
 
-def _complete(table: Any) -> Any:  # noqa: ANN401 - pyarrow tables
-    """The pairs that lack no side."""
-    import pyarrow.compute as pc
-
-    return table.filter(pc.and_(table["view_a"].is_valid(), table["view_b"].is_valid()))
-
-
-def _parts(table: Any) -> Iterator[tuple[str, Part]]:  # noqa: ANN401 - a pyarrow table
+def _parts(table: Any) -> Iterator[tuple[str, tuple[int, float, float, float, float]]]:  # noqa: ANN401 - as above
     """The most frequent combinations of views; none where there is only one."""
+    import numpy as np
     import pyarrow.compute as pc
 
     names = pc.binary_join_element_wise(table["view_a_name"], table["view_b_name"], " x ")
     counts = Counter(names.drop_null().to_pylist())
-    for name, rows in sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST_PARTS]:
-        if len(counts) == 1:
-            return
+    for name, rows in _most_common(counts, MOST_PARTS) if len(counts) > 1 else []:
         part = table.filter(pc.equal(names, name))
         one, two = part["view_a"], part["view_b"]
-        ratios = distribution(_ratios(two, one))
-        yield (
-            name,
-            Part(
-                rows,
-                _sum(pc.equal(one, two)) / rows,
-                float("nan") if ratios is None else ratios.mean,
-                float(chrf(two.to_pylist(), one.to_pylist()).mean()),
-                _bleu(part)[0],
-            ),
-        )
+        ratios = _ratios(two, one)
+        similar = chrf(two.to_pylist(), one.to_pylist())
+        ratio = float(ratios[np.isfinite(ratios)].mean())
+        yield name, (rows, _sum(pc.equal(one, two)) / rows, ratio, float(similar.mean()), _bleu(part)[0])
+
+
+def _most_common(counts: Counter[str], most: int) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:most]
+
+
+def _both(table: Any, one: str, two: str) -> Any:  # noqa: ANN401 - a pyarrow table, and flags
+    import pyarrow.compute as pc
+
+    return pc.and_(table[one].is_valid(), table[two].is_valid())
 
 
 def _bleu(table: Any) -> tuple[float, str]:  # noqa: ANN401 - a pyarrow table

@@ -205,14 +205,6 @@ def test_a_report_beside_a_dataset_is_in_nobody_s_way(made: Augment) -> None:
     assert made("build-pairs", "--pairs", "original", "--view", "span-mask", "--overwrite").code == 0
 
 
-def test_an_unfinished_view_has_a_report_that_says_so(made: Augment) -> None:
-    out = Path("data/views/span-mask")
-    (out / "state.json").unlink()
-    (out / "receipts" / "data-00003.arrow.json").unlink()
-    assert made("report", out).code == 0
-    assert "not finished: 3 of 4 shards" in Path("data/views/span-mask.report.html").read_text(encoding="utf-8")
-
-
 def test_build_pairs_leaves_a_report_and_spares_a_file_of_somebody_else(augment: Augment, lines: Path) -> None:
     report = Path("data/pairs.report.html")
     assert augment("build-pairs", lines, "--pairs", "self").code == 0
