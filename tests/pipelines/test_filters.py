@@ -120,6 +120,27 @@ def test_chrf_is_sacrebleus() -> None:
     assert reasons("chrf", pairs) == [None, None, None]
 
 
+@pytest.mark.parametrize("side", ["a", "b"])
+def test_a_back_translation_is_compared_with_its_own_sentence(side: str) -> None:
+    back, translated = About("backtranslate-de", "backtranslate"), About("translate-de", "translate", "de")
+    text, close, far = "A dog runs in the park.", "A dog is running in the park.", "Der Bürgermeister schlief."
+
+    def found(view: str, about: About, written: str = "paraphrase") -> str | None:
+        one, two, abouts = (view, text, (about, PLAIN)) if side == "a" else (text, view, (PLAIN, about))
+        return reasons(written, [pair(one, two, text=text, about=abouts)])[0]
+
+    dropped = "backtranslate-de is no paraphrase (chrF to its sentence too low)"
+    assert [found(close, back), found(far, back), found(far, translated), found(far, PLAIN)] == [
+        None,
+        dropped,
+        None,
+        None,
+    ]
+    assert [found(close, back, "paraphrase:min=90"), found(far, back, "paraphrase:min=0")] == [dropped, None]
+    both = pair(far, far, text=text, about=(back, PLAIN))  # alike, but not like their sentence
+    assert reasons("paraphrase", [both, pair(close, close, text=text)]) == [dropped, None]
+
+
 def test_semantic_is_the_cosine_of_masked_means() -> None:
     import torch
     from transformers import AutoModel, AutoTokenizer
