@@ -45,19 +45,15 @@ class PairColumns:
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
-    def column(self, name: str) -> Any:  # noqa: ANN401 - a pyarrow array
-        """A column as Arrow strings."""
-        return self.rows.column(name)
-
     def strings(self, name: str) -> list[str]:
         """A column as Python strings."""
         if name not in self._strings:
-            self._strings[name] = self.column(name).to_pylist()
+            self._strings[name] = self.rows.column(name).to_pylist()
         return self._strings[name]
 
     def about(self, side: str) -> list[About]:
         """What is known of one side, `view_a` or `view_b`, of each pair."""
-        names = self.column(f"{side}_name").dictionary_encode()
+        names = self.rows.column(f"{side}_name").dictionary_encode()
         known = [self.known(name) for name in names.dictionary.to_pylist()]
         return [known[index] for index in names.indices.to_pylist()]
 

@@ -24,7 +24,7 @@ def build(params: PARAMS, runtime: Runtime) -> RowFilter:
             allowed = {each: MASKS if _keeps_masks(each) else frozenset() for each in set(abouts)}
             for text, view, about in zip(pairs.strings("text"), pairs.strings(side), abouts, strict=True):
                 found = special_tokens(view).keys() - allowed[about]
-                yield f"special token in {side}" if found - special_tokens(text).keys() else None
+                yield f"special token in {side}" if found and found - special_tokens(text).keys() else None
 
         return first_reasons(pairs, reasons)
 
