@@ -194,8 +194,9 @@ def about_name(name: str) -> About:
 
 def is_round_trip(view: str | None) -> bool:
     """Whether a view goes through another language and back: `through` another view, to where it began."""
-    through = view is not None and view_attribute(view, "through") is not None
-    return through and view_attribute(view or "", "ends_in", "source") == "source"
+    if view is None or view_attribute(view, "through") is None:
+        return False
+    return bool(view_attribute(view, "ends_in", "source") == "source")
 
 
 def last_hop(to: str) -> str:

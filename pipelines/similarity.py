@@ -71,7 +71,8 @@ def _matches(keys: NDArray[np.uint64], pairs: int) -> NDArray[np.float64]:
     before = np.append(0, np.cumsum(keys & np.uint64(1)).astype(np.int64))
     theirs = np.diff(before[np.append(starts, len(keys))])
     matched = np.minimum(theirs, np.diff(starts, append=len(keys)) - theirs)
-    return np.bincount((keys[starts] >> np.uint64(HASH_BITS)).astype(np.int64), matched, pairs)
+    places = (keys[starts] >> np.uint64(HASH_BITS)).astype(np.int64)
+    return np.asarray(np.bincount(places, matched, pairs), dtype=np.float64)
 
 
 @cache

@@ -51,7 +51,8 @@ class Opened:
             for batch in table.to_batches():
                 chosen = None if choose is None else np.flatnonzero(choose(batch))
                 count = batch.num_rows if chosen is None else len(chosen)
-                here = wanted[slice(*np.searchsorted(wanted, (first, first + count)))] - first
+                low, high = np.searchsorted(wanted, (first, first + count))
+                here = wanted[low:high] - first
                 if len(here):
                     taken.append(batch.take(pa.array(here if chosen is None else chosen[here])))
                 first += count

@@ -15,7 +15,7 @@ from pipelines.folder import Dataset, finished_dataset
 from pipelines.pairing.sides import ORIGINAL, Pairing, Side, pairing
 from pipelines.pairing.source import ViewPolicy
 from pipelines.plan import Plan, read_plan
-from pipelines.views.run import VIEWS, Execution, make_run, note_starter, plan_run, preview_run
+from pipelines.views.run import SHARD_ROWS, VIEWS, Execution, make_run, note_starter, plan_run, preview_run
 from pipelines.views.work import ViewRun, build_view
 
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
@@ -140,9 +140,8 @@ def prepare_view(
             # The twin's revision is of its own weights.
             spec = ViewSpec(spec.name, {**{k: v for k, v in like.params.items() if k != "revision"}, **spec.params})
             seed, limit = like.seed if seed is None else seed, like.limit if limit is None else limit
-    size = {} if like is None else {"shard_size": like.shard_size}
-    view = build_view(spec, execution.runtime)
-    return plan_run(view, source, execution.runtime, seed=seed or 0, limit=limit, **size, out=folder)
+    view, size = build_view(spec, execution.runtime), SHARD_ROWS if like is None else like.shard_size
+    return plan_run(view, source, execution.runtime, seed=seed or 0, limit=limit, shard_size=size, out=folder)
 
 
 def plan_views(
