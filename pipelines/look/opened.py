@@ -65,7 +65,7 @@ def open_path(path: Path) -> Opened:
     Raises:
         InputError: Nothing of ours is there, or it is unfinished or damaged.
     """
-    if path.is_dir() and (read_plan(path) is not None or not any(path.glob("*.arrow"))):
+    if not path.is_file() and (read_plan(path) is not None or not any(path.glob("*.arrow"))):
         dataset = open_dataset(path)
         files = (PairFile(path / receipt.file, receipt.sha256, receipt.rows) for receipt in dataset.receipts)
         more = {"shards": len(dataset.receipts), "digest": dataset.digest}
