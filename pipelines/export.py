@@ -51,7 +51,11 @@ def export(path: Path, to: ExportFormat, out: Path, *, limit: int | None = None,
 
 def _chunks(opened: Opened, rows: int) -> Iterator[Any]:
     """Tables of its first rows; one without rows where there are none, as it has the columns."""
+    schema = None
     for table in opened.tables():
+        schema = table.schema if schema is None else schema
+        if not table.schema.equals(schema):
+            raise InputError(f"{opened.path} holds files of different columns: export one of them")
         for start in range(0, max(1, table.num_rows), CHUNK_ROWS):
             part = table.slice(start, min(CHUNK_ROWS, rows))
             yield part

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from augment.errors import InputError
 from pipelines.files import beside
 from pipelines.folder import open_dataset
 from pipelines.pairs import PairFile, pair_files
@@ -41,22 +42,30 @@ class Opened:
         return (read_table(file.path, file.sha256) for file in self.files)
 
     def take(self, places: Sequence[int], choose: Callable[[Any], Any] | None = None) -> Any:  # noqa: ANN401 - a table
-        """The rows at these places, in ascending order; all rows count, or those of a batch that `choose` marks."""
+        """The rows at these places, in ascending order; all rows count, or those of a batch that `choose` marks.
+
+        Raises:
+            InputError: The files have columns of one name that hold different things.
+        """
         import numpy as np
         import pyarrow as pa
 
         wanted, first, taken = np.asarray(places, dtype=np.int64), 0, []
         for table in self.tables():
-            schema = table.schema
+            taken.append(table.slice(0, 0))
             for batch in table.to_batches():
                 chosen = None if choose is None else np.flatnonzero(choose(batch))
                 count = batch.num_rows if chosen is None else len(chosen)
                 low, high = np.searchsorted(wanted, (first, first + count))
                 here = wanted[low:high] - first
                 if len(here):
-                    taken.append(batch.take(pa.array(here if chosen is None else chosen[here])))
+                    rows = batch.take(pa.array(here if chosen is None else chosen[here]))
+                    taken.append(pa.Table.from_batches([rows]))
                 first += count
-        return pa.Table.from_batches(taken, schema)
+        try:
+            return pa.concat_tables(taken, promote_options="permissive")
+        except pa.ArrowException as error:
+            raise InputError(f"{self.path} holds files of different columns ({error}): look at one of them") from None
 
 
 def open_path(path: Path) -> Opened:

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU, CHRF
 
+from augment.errors import InputError
 from pipelines.folder import view_schema
 from pipelines.look.opened import Opened, open_path
 from pipelines.look.statistics import QUANTILES, Distribution, distribution, statistics, words_changed
@@ -167,6 +168,19 @@ def test_rejects_that_lack_a_side_are_counted_and_not_compared(tmp_path: Path) -
     assert found.shares["view_b equals the sentence"] == (1, 2)
     assert found.measures["chrF, b ~ text"].n == 2
     assert found.values["reason"] == {"one failed": 1, "too alike": 1, "two failed": 1}
+
+
+def test_files_of_one_folder_may_have_further_columns(tmp_path: Path) -> None:
+    for name, more in (("a", {}), ("b", {"chrf": [0.5] * 4}), ("c", {"chrf": ["high"] * 4})):
+        folder = tmp_path / name
+        folder.mkdir()
+        pairs(folder, **more)
+        (folder / "pairs.arrow").rename(tmp_path / f"{name}.arrow")
+        if name == "b":
+            found = statistics(open_path(tmp_path))
+            assert (found.sampled, found.measures["column chrf"].n) == (8, 4)
+    with pytest.raises(InputError, match="holds files of different columns"):
+        statistics(open_path(tmp_path))
 
 
 def test_an_empty_file_has_no_statistics(tmp_path: Path) -> None:
