@@ -66,7 +66,9 @@ def pair_files(path: str | Path) -> list[PairFile]:
     """
     path = Path(path)
     if path.is_dir() and read_plan(path) is not None:
-        known = [(path / receipt.file, receipt.sha256) for receipt in open_dataset(path, "pairs").receipts]
+        known: list[tuple[Path, str | None]] = [
+            (path / receipt.file, receipt.sha256) for receipt in open_dataset(path, "pairs").receipts
+        ]
     else:
         found = (file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", ".")))
         files = sorted(found, key=_numerically) if path.is_dir() else [path] if path.exists() else []

@@ -76,9 +76,9 @@ def open_path(path: Path) -> Opened:
     """
     if not path.is_file() and (read_plan(path) is not None or not any(path.glob("*.arrow"))):
         dataset = open_dataset(path)
-        files = (PairFile(path / receipt.file, receipt.sha256, receipt.rows) for receipt in dataset.receipts)
-        more = {"shards": len(dataset.receipts), "digest": dataset.digest}
-        return _opened(path, dataset.plan, dataset.counts, tuple(files), more)
+        shards = tuple(PairFile(path / each.file, each.sha256, each.rows) for each in dataset.receipts)
+        more = {"shards": len(shards), "digest": dataset.digest}
+        return _opened(path, dataset.plan, dataset.counts, shards, more)
     files = tuple(pair_files(path))
     made = read_made(beside(path, "recipe.json"))
     try:
