@@ -10,7 +10,7 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Literal, NoReturn, TypeAlias
+from typing import Any, NoReturn
 
 import typer
 
@@ -19,8 +19,6 @@ from augment.errors import MissingExtraError as MissingExtraError
 from augment.errors import TwinviewsError as TwinviewsError
 from pipelines import interrupt
 from pipelines.recipe import ConfigOption as ConfigOption
-
-Color: TypeAlias = Literal["auto", "always", "never"]
 
 # Errors that mean that the user gave a wrong path; all other system errors are failures.
 WRONG_PATH = frozenset(
@@ -185,37 +183,6 @@ def show_json(value: Any) -> None:  # noqa: ANN401 - whatever json can write
 def harmless(text: str) -> str:
     """A text from outside as it may be shown: control and invisible characters as Python's escapes."""
     return CONTROL.sub(lambda hit: hit[0].encode("unicode_escape").decode(), text)
-
-
-def in_color(color: Color) -> bool:
-    """Whether to write in colour; "auto": on a terminal, unless NO_COLOR is set (see no-color.org)."""
-    if color == "auto":
-        return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-    return color == "always"
-
-
-def show_styled(label: str, parts: Iterable[tuple[str, str]], *, color: bool) -> None:
-    """Print one labelled line to stdout, made harmless: texts in a style of rich each, or plain without `color`.
-
-    On a terminal a long line is wrapped between words, and goes on below its own beginning.
-    """
-    from rich.cells import cell_len
-    from rich.console import Console
-    from rich.text import Text
-
-    label = harmless(label)
-    line = Text()
-    for text, style in parts:
-        line.append(harmless(text), style)
-    if not color and not sys.stdout.isatty():
-        show(label + line.plain)
-        return
-    system: Literal["standard"] | None = "standard" if color else None
-    console = Console(file=sys.stdout, highlight=False, force_terminal=color, no_color=not color, color_system=system)
-    room = max(20, console.width - cell_len(label)) if sys.stdout.isatty() else max(1, cell_len(line.plain))
-    for number, part in enumerate(line.wrap(console, room) or [Text()]):
-        before = label if number == 0 else " " * cell_len(label)
-        console.print(Text(before).append(part), soft_wrap=True)
 
 
 def table(

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, BinaryIO, Literal, TypeAlias
 
@@ -15,6 +15,7 @@ from pipelines.recipe import is_recipe_of, recipe_text
 from pipelines.shards import BATCH_ROWS
 
 ExportFormat: TypeAlias = Literal["parquet", "jsonl", "csv"]
+CHUNK_ROWS = 65_536
 GROUP_BYTES = 100_000_000
 """About the size of a row group, as it is in memory."""
 
@@ -28,103 +29,72 @@ def export(path: Path, to: ExportFormat, out: Path, *, limit: int | None = None,
     Raises:
         InputError: Nothing of ours at `path`, or something that is in the way at `out`.
     """
-    opened = open_finished(path)
-    recipe = recipe_path(out)
+    opened = open_path(path)
+    rows = opened.rows if limit is None else min(limit, opened.rows)
+    recipe = beside(out, "recipe.json")
     is_ours = is_recipe_of("export", recipe)
     if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
         hint = "choose another --out" + (", or --overwrite it" if is_ours else "")
         raise InputError(f"{out} exists: {hint}")
     if recipe.exists() and not is_ours:
         raise InputError(f"{recipe} is in the way and not ours: move it away, or choose another --out")
+    write = {"parquet": _write_parquet, "jsonl": _write_jsonl, "csv": _write_csv}[to]
     with locked_file(out):
         remove_temporaries(out, recipe)
         with whole_file(out) as stream:
-            rows = WRITERS[to](stream, _limited(opened, limit))
+            write(stream, _chunks(opened, rows))
             stream.flush()
             made = {"sha256": sha256_of(Path(stream.name))}
             write_whole(recipe, recipe_text("export", {"path": str(path), "to": to, "limit": limit}, made=made))
     return rows
 
 
-def recipe_path(out: Path) -> Path:
-    """Where the recipe of an exported file lies: `pairs.parquet` -> `pairs.parquet.recipe.json`."""
-    return beside(out, "recipe.json")
+def _chunks(opened: Opened, rows: int) -> Iterator[Any]:
+    """Tables of its first rows; one without rows where there are none, as it has the columns."""
+    schema = None
+    for table in opened.tables():
+        schema = table.schema if schema is None else schema
+        if not table.schema.equals(schema):
+            raise InputError(f"{opened.path} holds files of different columns: export one of them")
+        for start in range(0, max(1, table.num_rows), CHUNK_ROWS):
+            part = table.slice(start, min(CHUNK_ROWS, rows))
+            yield part
+            rows -= part.num_rows
+            if rows <= 0:
+                return
 
 
-def open_finished(path: Path) -> Opened:
-    """A dataset folder of ours or pairs, whole.
-
-    Raises:
-        InputError: There are none, or they are not finished.
-    """
-    opened = open_path(path)
-    if opened.unfinished is not None:
-        raise InputError(f"{path} is {opened.unfinished}")
-    return opened
-
-
-def _limited(opened: Opened, limit: int | None) -> Iterator[Any]:
-    """Tables of its rows, together at most `limit`; one without rows where there are none, as it has the columns."""
-    left = limit
-    for table in opened.chunks():
-        part = table.slice(0, left)
-        yield part
-        if left is not None:
-            left -= part.num_rows
-        if left == 0:
-            return
-
-
-def _rows(table: Any) -> Iterator[dict[str, Any]]:  # noqa: ANN401 - a pyarrow table
-    for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-        yield from batch.to_pylist()
-
-
-def _write_parquet(stream: BinaryIO, tables: Iterator[Any]) -> int:
+def _write_parquet(stream: BinaryIO, tables: Iterator[Any]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     waiting = next(tables)
     with pq.ParquetWriter(stream, waiting.schema) as writer:
-        rows: int = waiting.num_rows
         for part in tables:
-            rows += part.num_rows
             if waiting.nbytes + part.nbytes > GROUP_BYTES:
                 writer.write_table(waiting, row_group_size=max(1, waiting.num_rows))
                 waiting = part
             else:
                 waiting = pa.concat_tables([waiting, part])
         writer.write_table(waiting, row_group_size=max(1, waiting.num_rows))
-    return rows
 
 
-def _write_jsonl(stream: BinaryIO, tables: Iterator[Any]) -> int:
-    rows = 0
-    for part in tables:
-        rows += part.num_rows
-        for row in _rows(part):
-            stream.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
-    return rows
+def _write_jsonl(stream: BinaryIO, tables: Iterator[Any]) -> None:
+    for table in tables:
+        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in batch.to_pylist())
+            stream.write("".join(lines).encode())
 
 
-def _write_csv(stream: BinaryIO, tables: Iterator[Any]) -> int:
+def _write_csv(stream: BinaryIO, tables: Iterator[Any]) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
-    rows = 0
-    for number, part in enumerate(tables):
+    for number, table in enumerate(tables):
         if number == 0:
-            writer.writerow(part.schema.names)
-        rows += part.num_rows
-        for row in _rows(part):
-            cells = (json.dumps(cell, ensure_ascii=False) if isinstance(cell, list) else cell for cell in row.values())
-            writer.writerow(cells)
+            writer.writerow(table.schema.names)
+        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+            for row in batch.to_pylist():
+                cells = row.values()
+                writer.writerow(json.dumps(x, ensure_ascii=False) if isinstance(x, list) else x for x in cells)
     text.flush()
     text.detach()
-    return rows
-
-
-WRITERS: Mapping[ExportFormat, Callable[[BinaryIO, Iterator[Any]], int]] = {
-    "parquet": _write_parquet,
-    "jsonl": _write_jsonl,
-    "csv": _write_csv,
-}

@@ -45,19 +45,15 @@ class PairColumns:
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
-    def column(self, name: str) -> Any:  # noqa: ANN401 - a pyarrow array
-        """A column as Arrow strings."""
-        return self.rows.column(name)
-
     def strings(self, name: str) -> list[str]:
         """A column as Python strings."""
         if name not in self._strings:
-            self._strings[name] = self.column(name).to_pylist()
+            self._strings[name] = self.rows.column(name).to_pylist()
         return self._strings[name]
 
     def about(self, side: str) -> list[About]:
         """What is known of one side, `view_a` or `view_b`, of each pair."""
-        names = self.column(f"{side}_name").dictionary_encode()
+        names = self.rows.column(f"{side}_name").dictionary_encode()
         known = [self.known(name) for name in names.dictionary.to_pylist()]
         return [known[index] for index in names.indices.to_pylist()]
 
@@ -82,22 +78,14 @@ class Verdicts(NamedTuple):
         """
         import pyarrow as pa
 
-        reasons = _array(self.reasons, pa.string())
-        scores = pa.nulls(rows, pa.float64()) if self.scores is None else _array(self.scores, pa.float64())
-        for column in (reasons, scores):
+        scores = pa.nulls(rows, pa.float64()) if self.scores is None else pa.array(self.scores, pa.float64())
+        columns = pa.array(self.reasons, pa.string()), scores
+        for column in columns:
             if len(column) != rows:
                 raise TwinviewsError(
                     f"filter {filter.name!r} gave {len(column)} verdicts for {rows} pairs: fix the filter"
                 )
-        return reasons, scores
-
-
-def _array(values: Any, kind: Any) -> Any:  # noqa: ANN401 - pyarrow values and types
-    import pyarrow as pa
-
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    return values.cast(kind) if isinstance(values, pa.Array) else pa.array(values, kind)
+        return columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +192,13 @@ def about_name(name: str) -> About:
     return About(name)
 
 
+def is_round_trip(view: str | None) -> bool:
+    """Whether a view goes through another language and back: `through` another view, to where it began."""
+    if view is None or view_attribute(view, "through") is None:
+        return False
+    return bool(view_attribute(view, "ends_in", "source") == "source")
+
+
 def last_hop(to: str) -> str:
     """The language that a translation ends in: `de+fr`, through German, ends in French."""
     return to.rpartition(HOP)[2]
@@ -248,18 +243,11 @@ def make_filter(written: str, runtime: Runtime) -> Filter:
 def _parse(written: str) -> tuple[str, dict[str, str]]:
     name, _, rest = written.partition(":")
     params: dict[str, str] = {}
-    key = ""
     for part in rest.split(",") if rest else []:
-        before, equals, value = part.partition("=")
-        if not equals and key:
-            params[key] += f",{part}"  # a comma inside a value
-            continue
-        key = before.strip().replace("-", "_")
+        key, equals, value = part.partition("=")
         if not key or not equals:
             raise InputError(f"--filter {written}: {part!r} is no key=value: write NAME:key=value,key=value")
-        if key in params:
-            raise InputError(f"--filter {written}: {key!r} is given twice: give it once")
-        params[key] = value.strip()
+        params[key.strip().replace("-", "_")] = value.strip()
     return name.strip().replace("_", "-"), params
 
 

@@ -20,10 +20,11 @@ PAIR_COLUMNS = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
 
 @dataclass(frozen=True, slots=True)
 class PairFile:
-    """An IPC stream of pairs, and the sha256 that was recorded of it; None where it lies on its own."""
+    """An IPC stream, the sha256 that was recorded of it (None where it lies on its own), and its rows."""
 
     path: Path
     sha256: str | None
+    rows: int
 
 
 def read_pairs(path: str | Path) -> "datasets.Dataset":
@@ -64,27 +65,18 @@ def pair_files(path: str | Path) -> list[PairFile]:
         InputError: There are none, or one is unfinished, cut short, altered, or no stream of pairs.
     """
     path = Path(path)
-    files = _found(path) if path.exists() else []
-    if not files:
+    if path.is_dir() and read_plan(path) is not None:
+        known: list[tuple[Path, str | None]] = [
+            (path / receipt.file, receipt.sha256) for receipt in open_dataset(path, "pairs").receipts
+        ]
+    else:
+        found = (file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", ".")))
+        files = sorted(found, key=_numerically) if path.is_dir() else [path] if path.exists() else []
+        recorded = [read_made(beside(file, "recipe.json")).get("sha256") for file in files]
+        known = [(file, sha256) for file, sha256 in zip(files, recorded, strict=True)]
+    if not known:
         raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
-    for file in files:
-        check_stream(file.path)
-        read_table(file.path, file.sha256)
-    return files
-
-
-def _found(path: Path) -> list[PairFile]:
-    if not path.is_dir():
-        return [PairFile(path, _recorded(path))]
-    if read_plan(path) is not None:
-        return [PairFile(path / receipt.file, receipt.sha256) for receipt in open_dataset(path, "pairs").receipts]
-    files = (file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", ".")))
-    return [PairFile(file, _recorded(file)) for file in sorted(files, key=_numerically)]
-
-
-def _recorded(path: Path) -> str | None:
-    sha256 = read_made(beside(path, "recipe.json")).get("sha256")
-    return sha256 if isinstance(sha256, str) else None
+    return [PairFile(file, sha256, _checked_rows(file, sha256)) for file, sha256 in known]
 
 
 def _numerically(path: Path) -> list[tuple[int, str]]:
@@ -92,21 +84,21 @@ def _numerically(path: Path) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", path.name)]
 
 
-def check_stream(path: Path) -> None:
-    """Make sure that a file is an Arrow IPC stream with the columns of pairs.
-
-    Raises:
-        InputError: It is not, or cannot be read.
-    """
+def _checked_rows(path: Path, sha256: str | None) -> int:
+    """The rows of an Arrow IPC stream; raises InputError unless it is whole and has the columns of pairs, as text."""
     import pyarrow as pa
 
     try:
         with pa.memory_map(str(path)) as mapped:
-            names = pa.ipc.open_stream(mapped).schema.names
+            schema = pa.ipc.open_stream(mapped).schema
     except (pa.ArrowInvalid, OSError) as error:
         is_file = path.is_file() and path.read_bytes()[:6] == b"ARROW1"
         what = "is an Arrow IPC file, a stream is wanted" if is_file else f"is no Arrow IPC stream ({error})"
         raise InputError(f"{path} {what}: make pairs with `augment build-pairs`") from None
-    missing = [name for name in PAIR_COLUMNS if name not in names]
-    if missing:
-        raise InputError(f"{path} has no column {missing[0]!r}, only {', '.join(names)}: it holds no pairs")
+    for name in PAIR_COLUMNS:
+        if name not in schema.names:
+            raise InputError(f"{path} has no column {name!r}, only {', '.join(schema.names)}: it holds no pairs")
+        kind = schema.field(name).type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
+            raise InputError(f"{path}: column {name!r} holds {kind}, text is wanted: it holds no pairs of ours")
+    return int(read_table(path, sha256).num_rows)

@@ -1,9 +1,8 @@
 """Whether every file of an output is as it was written: by receipts, by `state.json`, by the hashes in recipes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from augment.errors import InputError
 from pipelines.files import beside, is_sealed, read_json, sha256_of
@@ -14,33 +13,26 @@ from pipelines.plan import PLAN_FILE
 from pipelines.recipe import read_made
 from pipelines.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_name, shard_number
 
-Problem = Literal["damaged", "missing", "unfinished"]
+Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
+Verified: TypeAlias = tuple[Path, Problem | None]
+"""A file that was looked at, and what is wrong with it (None: nothing)."""
 SIDE_FILES = (PLAN_FILE, RECIPE_FILE, CARD_FILE, COUNTS_FILE, INFO_FILE)
 
 
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """A file that was looked at, what is wrong with it (None: nothing), and why that is said."""
-
-    file: Path
-    problem: Problem | None = None
-    why: str = ""
-
-
-def verify(paths: Sequence[Path]) -> list[Verified]:
+def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
     """Look at every file of datasets, pairs, rejects and exports; a folder of several outputs is looked through.
 
     Raises:
         InputError: There is nothing of ours at a path.
     """
-    found: dict[Path, Verified] = {}
+    found: dict[Path, Problem | None] = {}
     for path in paths:
-        of_path = list(_folder(path) if path.is_dir() else _file(path))
+        of_path = dict(_folder(path) if path.is_dir() else _file(path))
         if not of_path:
             what = "no output of `augment` that recorded its hashes" if path.exists() else "nothing"
             raise InputError(f"there is {what} at {path}: give a dataset folder, a pairs.arrow or an export")
-        found |= {each.file: each for each in of_path}
-    return list(found.values())
+        found |= of_path
+    return found
 
 
 def _folder(folder: Path) -> Iterator[Verified]:
@@ -51,17 +43,13 @@ def _folder(folder: Path) -> Iterator[Verified]:
     datasets = sorted({record.parent for record in records if _is_dataset(record.parent)})
     for each in datasets:
         yield from _dataset(each)
-    outputs = {
-        output
-        for ending in ("recipe.json", "card.md")
-        for record in folder.rglob(f"?*.{ending}")
-        if (output := _recorded_by(record, ending)) is not None
-    }
-    for output in sorted(outputs):
+    recorded = [_recorded_by(record) for end in ("recipe.json", "card.md") for record in folder.rglob(f"?*.{end}")]
+    outputs = sorted({output for output in recorded if output is not None})
+    for output in outputs:
         yield from _file(output)
-    for parent in sorted({output.parent for output in outputs} | {each.parent for each in datasets}):
-        strays = (file for file in parent.glob("*.arrow") if file not in outputs and not _is_dataset(parent))
-        yield from _rejects(sorted(strays))
+    for parent in sorted({each.parent for each in (*outputs, *datasets)}):
+        if not _is_dataset(parent):
+            yield from _rejects(sorted(file for file in parent.glob("*.arrow") if file not in outputs))
 
 
 def _is_dataset(folder: Path) -> bool:
@@ -71,19 +59,18 @@ def _is_dataset(folder: Path) -> bool:
     return (folder / RECEIPTS).is_dir() and any((folder / name).is_file() for name in (PLAN_FILE, STATE_FILE))
 
 
-def _recorded_by(record: Path, ending: str) -> Path | None:
+def _recorded_by(record: Path) -> Path | None:
     """The file of pairs or the export that a recipe or a card belongs to; None if it is another program's."""
-    plain = record.with_name(record.name.removesuffix(f".{ending}"))
+    plain = record.with_name(record.name.removesuffix(".recipe.json").removesuffix(".card.md"))
     stream = plain.with_name(f"{plain.name}.arrow")
-    is_export = _command(beside(plain, "recipe.json")) == "export" or plain.is_file()
-    output = plain if is_export and not stream.is_file() else stream
-    return output if output.is_file() or _command(beside(output, "recipe.json")) in ("build-pairs", "export") else None
+    command = _command(beside(plain, "recipe.json"))
+    output = plain if (command == "export" or plain.is_file()) and not stream.is_file() else stream
+    return output if output.is_file() or command in ("build-pairs", "export") else None
 
 
-def _command(recipe: Path) -> str | None:
+def _command(recipe: Path) -> object:
     saved = read_json(recipe)
-    command = saved.get("command") if isinstance(saved, dict) else None
-    return command if isinstance(command, str) else None
+    return saved.get("command") if isinstance(saved, dict) else None
 
 
 def _file(path: Path) -> Iterator[Verified]:
@@ -92,15 +79,15 @@ def _file(path: Path) -> Iterator[Verified]:
     if not recipe.is_file() and not card.is_file():
         yield from _rejects([path] if path.is_file() else [])
         return
-    has_card = card.is_file() or _command(recipe) == "build-pairs"
-    for each in (recipe, card) if has_card else (recipe,):
-        yield _by_seal(each)
+    yield _by_seal(recipe)
+    if card.is_file() or _command(recipe) == "build-pairs":
+        yield _by_seal(card)
     yield from _report(path)
     recorded = read_made(recipe).get("sha256")
-    if not path.is_file() or (recorded is not None and sha256_of(path) == recorded):
-        yield Verified(path, None if path.is_file() else "missing")
-    elif recipe.is_file() and is_sealed(recipe.read_bytes()):
-        yield Verified(path, "damaged", f"it is not what {recipe.name} recorded")
+    if not path.is_file() or recorded is None or sha256_of(path) == recorded:
+        yield path, None if path.is_file() else "missing"
+    elif is_sealed(recipe.read_bytes()):
+        yield path, "damaged"
 
 
 def _report(output: Path) -> Iterator[Verified]:
@@ -113,36 +100,32 @@ def _report(output: Path) -> Iterator[Verified]:
 
 def _by_seal(path: Path) -> Verified:
     if not path.is_file():
-        return Verified(path, "missing")
-    intact = is_sealed(path.read_bytes())
-    return Verified(path) if intact else Verified(path, "damaged", "it does not have its own checksum")
+        return path, "missing"
+    return path, None if is_sealed(path.read_bytes()) else "damaged"
 
 
 def _rejects(files: Sequence[Path]) -> Iterator[Verified]:
     """Those of some files that recipes in their folder recorded as rejects, or must have: they are not there else."""
-    made = [
-        read_made(recipe)
-        for folder in {file.parent for file in files}
-        for recipe in (*folder.glob("*.recipe.json"), *folder.glob(f"*/{RECIPE_FILE}"))
-    ]
-    known = {recorded for each in made if isinstance(recorded := each.get("rejects_sha256"), str)}
+    folders = {file.parent for file in files}
+    recipes = (each for folder in folders for each in (*folder.glob("*.recipe.json"), *folder.glob(f"*/{RECIPE_FILE}")))
+    known = {read_made(recipe).get("rejects_sha256") for recipe in recipes} - {None}
     hashes = {file: sha256_of(file) for file in files} if known else {}
     for file, sha256 in hashes.items():
         if sha256 in known:
-            yield Verified(file)
-        elif known - set(hashes.values()) and not _is_foreign(file):
-            yield Verified(file, "damaged", "it is not what a recipe beside it recorded as rejects")
+            yield file, None
+        elif known - set(hashes.values()) and _may_hold_pairs(file):
+            yield file, "damaged"
 
 
-def _is_foreign(file: Path) -> bool:
-    """Whether a file can be no rejects, not even damaged ones: it is named otherwise, or has other columns."""
+def _may_hold_pairs(file: Path) -> bool:
+    """Whether a file can be rejects, if damaged ones: it is named so, and has no other columns."""
     import pyarrow as pa
 
     try:
         with pa.memory_map(str(file)) as mapped:
-            return file.suffix != ".arrow" or not set(PAIR_COLUMNS) & set(pa.ipc.open_stream(mapped).schema.names)
+            return file.suffix == ".arrow" and bool(set(PAIR_COLUMNS) & set(pa.ipc.open_stream(mapped).schema.names))
     except (pa.ArrowException, OSError, ValueError):
-        return file.suffix != ".arrow"
+        return file.suffix == ".arrow"
 
 
 def _dataset(folder: Path) -> Iterator[Verified]:
@@ -150,19 +133,15 @@ def _dataset(folder: Path) -> Iterator[Verified]:
     yield from _report(folder)
     state = folder / STATE_FILE
     shards, hashes = read_state(folder)
-    if shards and state.read_bytes() == state_text(shards, hashes).encode():
-        yield Verified(state)
-    elif state.is_file():
-        yield Verified(state, "damaged", "it does not have its own fingerprint")
+    if not state.is_file():
+        yield state, "unfinished"
     else:
-        yield Verified(state, "unfinished", "the run was stopped: the same command goes on with it")
-    for name in SIDE_FILES if state.is_file() else (PLAN_FILE,):
-        path = folder / name
+        yield state, None if shards and state.read_bytes() == state_text(shards, hashes).encode() else "damaged"
+    for path in (folder / name for name in (SIDE_FILES if state.is_file() else (PLAN_FILE,))):
         if not path.is_file():
-            yield Verified(path, "missing")
-        elif name in hashes:
-            intact = sha256_of(path) == hashes[name]
-            yield Verified(path) if intact else Verified(path, "damaged", f"it is not what {STATE_FILE} recorded")
+            yield path, "missing"
+        elif path.name in hashes:
+            yield path, None if sha256_of(path) == hashes[path.name] else "damaged"
     present = {shard_number(path.name) for path in folder.iterdir()}
     present |= {shard_number(path.stem) for path in (folder / RECEIPTS).glob("*.json")}
     for index in sorted({*range(len(shards)), *(index for index in present if index is not None)}):
@@ -175,21 +154,21 @@ def _shard(folder: Path, index: int, recorded: str | None) -> Iterator[Verified]
     receipt = read_receipt(folder, index)
     expected = recorded or (receipt.sha256 if receipt is not None else None)
     sha256 = sha256_of(path) if path.is_file() else None
-    intact = sha256 is not None and sha256 == expected
-    if intact:
-        yield Verified(path)
-    elif sha256 is None:
-        yield Verified(path, "missing")
-    elif expected is not None:
-        yield Verified(path, "damaged", "it has not the hash that was recorded")
-    elif not record.is_file():
-        yield Verified(path, "unfinished", "it has no receipt")
+    if sha256 is not None and expected is None and not record.is_file():
+        yield path, "unfinished"
         return
+    if sha256 is None:
+        yield path, "missing"
+    elif expected is not None:
+        yield path, None if sha256 == expected else "damaged"
     if not record.is_file():
-        yield Verified(record, "missing")
+        yield record, "missing"
     elif receipt is None or (recorded is not None and receipt.sha256 != recorded):
-        yield Verified(record, "damaged", "it is no receipt of that shard")
-    elif intact and record.read_bytes() != make_receipt(index, read_table(path), sha256 or "").to_json().encode():
-        yield Verified(record, "damaged", "it does not say what the shard holds")
+        yield record, "damaged"
     else:
-        yield Verified(record)
+        whole = sha256 is None or sha256 != expected or record.read_bytes() == _receipt_bytes(index, path, sha256)
+        yield record, None if whole else "damaged"
+
+
+def _receipt_bytes(index: int, path: Path, sha256: str) -> bytes:
+    return make_receipt(index, read_table(path), sha256).to_json().encode()

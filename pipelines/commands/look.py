@@ -7,7 +7,7 @@ import typer
 
 from augment.view import Status
 from pipelines.commands.view import MOST, DryRunOption, JsonOption, OverwriteOption
-from pipelines.console import Color, ConfigOption, show, show_json, table
+from pipelines.console import ConfigOption, show, show_json, table
 from pipelines.export import ExportFormat
 from pipelines.look.report import REPORT_ROWS
 from pipelines.look.statistics import SAMPLE_ROWS
@@ -15,9 +15,7 @@ from pipelines.look.statistics import SAMPLE_ROWS
 PathArgument = Annotated[
     Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.", show_default=False)
 ]
-SampleOption = Annotated[
-    int, typer.Option(min=0, max=MOST, help="Rows that chrF, self-BLEU and words changed are taken from; 0 for all.")
-]
+SampleOption = Annotated[int, typer.Option(min=0, max=MOST, help="Rows that the statistics are taken from; 0 for all.")]
 
 
 def add_look_commands(app: typer.Typer) -> None:
@@ -48,19 +46,17 @@ def _inspect(
         ),
     ] = None,
     sample: SampleOption = SAMPLE_ROWS,
-    color: Annotated[Color, typer.Option(help="Changes in colour; auto: on a terminal.")] = "auto",
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
     """Show what a dataset holds: counts, where it comes from, statistics, and rows with changes marked word by word.
 
-    The statistics are of the whole dataset, whichever rows are shown.
+    The statistics are of a sample of the whole dataset, whichever rows are shown.
     """
-    from pipelines.look.inspect import inspect_path, show_inspected
-    from pipelines.look.sample import Wanted
+    from pipelines.look.inspect import inspect
+    from pipelines.look.rows import Wanted
 
-    wanted = Wanted(rows, status, reason, search, seed)
-    show_inspected(inspect_path(path, wanted, sample=sample), wanted, as_json=json, color=color)
+    inspect(path, Wanted(rows, status, reason, search, seed), sample, as_json=json)
 
 
 def _report(
@@ -77,16 +73,16 @@ def _report(
     config: ConfigOption = None,
 ) -> None:
     """Write one HTML page about a dataset: where it comes from, statistics, and rows with their changes."""
-    from pipelines.look.report import Page, check_report, report_path, write_report
+    from pipelines.look.opened import open_path
+    from pipelines.look.report import check_free, report_path, write_report
 
     target = out or report_path(path)
-    page = Page(rows, sample, seed)
     if dry_run:
-        there = check_report(path, target, overwrite=overwrite)
-        preview = {"out": str(target), "rows": there.facts["rows"], "sample": sample}
+        check_free(target, overwrite=overwrite)
+        preview = {"out": str(target), "rows": open_path(path).rows, "sample": sample}
         show_json(preview) if json else table(("", "would be"), preview.items())
         return
-    made = write_report(path, target, page, overwrite=overwrite)
+    made = write_report(path, target, rows, sample, seed, overwrite=overwrite)
     if json:
         show_json({"out": str(target), "made_now": made})
     else:
@@ -106,12 +102,13 @@ def _export(
     config: ConfigOption = None,
 ) -> None:
     """Write a dataset as one Parquet, JSONL or CSV file."""
-    from pipelines.export import export, open_finished
+    from pipelines.export import export
     from pipelines.files import beside
+    from pipelines.look.opened import open_path
 
     target = out or beside(path, to)
     if dry_run:
-        table(("", "would be"), [("out", target), ("shards to read", len(open_finished(path).files))])
+        table(("", "would be"), [("out", target), ("shards to read", len(open_path(path).files))])
         return
     rows = export(path, to, target, limit=limit, overwrite=overwrite)
     if json:
@@ -132,20 +129,15 @@ def _verify(
     json: JsonOption = False,
 ) -> None:
     """Compare every file of an output with the hash that was recorded of it; 1 is the exit code if one is not whole."""
-    from collections import Counter
-
     from pipelines.verify import verify
 
     found = verify(paths)
-    wrong = [each for each in found if each.problem is not None]
+    wrong = {str(file): problem for file, problem in found.items() if problem is not None}
     if json:
-        problems = [{"file": str(each.file), "problem": each.problem, "why": each.why} for each in wrong]
-        show_json({"files": len(found), "problems": problems})
+        show_json({"files": len(found), "problems": wrong})
     else:
-        for each in wrong:
-            show(f"{each.problem}: {each.file}" + (f" ({each.why})" if each.why else ""))
-        counts = Counter(each.problem for each in wrong)
-        listed = ", ".join(f"{number:,} {problem}" for problem, number in sorted(counts.items()))
-        show(f"{len(found):,} files verified: {listed or 'all are as they were written'}")
+        for file, problem in wrong.items():
+            show(f"{problem}: {file}")
+        show(f"{len(found):,} files verified: {f'{len(wrong):,} are not' if wrong else 'all are'} as they were written")
     if wrong:
         raise typer.Exit(1)

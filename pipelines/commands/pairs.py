@@ -75,6 +75,13 @@ def _build_pairs(
             show_default=False,
         ),
     ] = None,
+    default_filters: Annotated[
+        bool,
+        typer.Option(
+            "--default-filters/--no-default-filters",
+            help="Drop back-translations that are no paraphrases of their sentence (--filter paraphrase).",
+        ),
+    ] = True,
     drop_identical: Annotated[
         bool, typer.Option("--drop-identical", help="Short for --filter identical:exact=true, before other filters.")
     ] = False,
@@ -136,8 +143,9 @@ def _build_pairs(
     from pipelines.views.run import Execution
 
     options = PairsOptions(
-        pairs, sources or [], view or [], filter or [], drop_identical, mix or [], repeat, seed, limit, shards
-    )
+        pairs, sources or [], view or [], filter or [], default_filters, drop_identical, mix or [], repeat, seed, limit,
+        shards,
+    )  # fmt: skip
     running = Execution(Runtime(device, batch_tokens), workers)
     target = out or Path("data/pairs" if shards else "data/pairs.arrow")
     if dry_run:

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING
-
 from pydantic import Field
 
 from augment.view import Runtime
 from pipelines.filter import Bounds, FilterSpec, PairColumns, RowFilter, Verdicts
-
-if TYPE_CHECKING:
-    from sacrebleu.metrics import CHRF
+from pipelines.similarity import chrf
 
 
 class PARAMS(Bounds):
@@ -22,17 +17,10 @@ class PARAMS(Bounds):
 
 
 def build(params: PARAMS, runtime: Runtime) -> RowFilter:
-    """The filter: sentence-level chrF2 (Popović 2015) of `view_b` against `view_a` by sacrebleu, to two decimals."""
+    """The filter: chrF2 (Popović 2015) of `view_b` against `view_a`, to two decimals, as by sacrebleu."""
 
     def judge(pairs: PairColumns) -> Verdicts:
-        sides = zip(pairs.strings("view_a"), pairs.strings("view_b"), strict=True)
-        return params.verdicts("chrF", [round(_metric().sentence_score(two, [one]).score, 2) for one, two in sides])
+        scores = chrf(pairs.strings("view_b"), pairs.strings("view_a"))
+        return params.verdicts("chrF", [round(score, 2) for score in scores.tolist()])
 
     return RowFilter(FilterSpec("chrf", params.model_dump(), score="chrf"), judge)
-
-
-@cache
-def _metric() -> CHRF:
-    from sacrebleu.metrics import CHRF
-
-    return CHRF()

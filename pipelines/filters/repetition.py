@@ -30,24 +30,27 @@ class PARAMS(Options):
         """Whether a view repeats itself more than its sentence does."""
         if view == text:
             return False
-        # Most texts have too few words twice, and ASCII is cut (finer than into words, if differently) in no time.
-        if self.unit == "word" and view.isascii() and not self._may_repeat(view.encode().translate(BREAKS).split()):
+        # Most texts repeat nothing, and ASCII is cut (finer than into words, if differently) in no time.
+        if self.unit == "word" and view.isascii() and not self._repeated(view.encode().translate(BREAKS).split()):
             return False
         # Counts and not n-grams are compared, as a translation repeats in its own words what the sentence repeats.
         most = self._most(view)
         return most >= self.times and most > self._most(text)
 
-    def _may_repeat(self, units: Sequence[object]) -> bool:
-        """Whether as many units were there before as an n-gram that repeats brings."""
-        return len(units) - len(set(units)) >= self.n
+    def _repeated(self, units: Sequence[object]) -> bool:
+        """Whether an n-gram repeats; where one does, at least as many units were there before."""
+        if len(units) - len(set(units)) < self.n:
+            return False
+        grams = list(zip(*(units[start:] for start in range(self.n)), strict=False))
+        return len(set(grams)) < len(grams)
 
     def _most(self, text: str) -> int:
-        """How often the most frequent n-gram occurs; 1 where none can repeat."""
+        """How often the most frequent n-gram occurs; 1 where none repeats."""
         folded = text.casefold()
         units: Sequence[str] = WORDS.findall(folded) if self.unit == "word" else folded
-        if not self._may_repeat(units):
+        if not self._repeated(units):
             return 1
-        return max(Counter(zip(*(units[start:] for start in range(self.n)), strict=False)).values(), default=0)
+        return max(Counter(zip(*(units[start:] for start in range(self.n)), strict=False)).values())
 
 
 def build(params: PARAMS, runtime: Runtime) -> RowFilter:

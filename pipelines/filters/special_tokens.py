@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from augment.view import Runtime, view_attribute
-from augment.words import SPECIAL_TOKENS
-from pipelines.filter import FilterSpec, Options, PairColumns, RowFilter, Verdicts, first_reasons
+from augment.words import special_tokens
+from pipelines.filter import About, FilterSpec, Options, PairColumns, RowFilter, Verdicts, first_reasons
 
 MASKS = frozenset({"[mask]", "<mask>"})
 
@@ -20,15 +20,16 @@ def build(params: PARAMS, runtime: Runtime) -> RowFilter:
 
     def judge(pairs: PairColumns) -> Verdicts:
         def reasons(side: str) -> Iterator[str | None]:
-            for text, view, about in zip(pairs.strings("text"), pairs.strings(side), pairs.about(side), strict=True):
-                masked = about.view and view_attribute(about.view, "keeps_masks")
-                found = _tokens(view) - (MASKS if masked else frozenset())
-                yield f"special token in {side}" if found and not found <= _tokens(text) else None
+            abouts = pairs.about(side)
+            allowed = {each: MASKS if _keeps_masks(each) else frozenset() for each in set(abouts)}
+            for text, view, about in zip(pairs.strings("text"), pairs.strings(side), abouts, strict=True):
+                found = special_tokens(view).keys() - allowed[about]
+                yield f"special token in {side}" if found and found - special_tokens(text).keys() else None
 
         return first_reasons(pairs, reasons)
 
     return RowFilter(FilterSpec("special-tokens", params.model_dump()), judge)
 
 
-def _tokens(text: str) -> set[str]:
-    return {token.lower() for token in SPECIAL_TOKENS.findall(text)}
+def _keeps_masks(about: About) -> bool:
+    return about.view is not None and bool(view_attribute(about.view, "keeps_masks"))

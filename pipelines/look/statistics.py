@@ -1,214 +1,258 @@
-"""The statistics of a dataset: what its views or pairs are like, over all rows, or where that is slow over a sample."""
+"""What a dataset is like: shares, distributions, how alike its texts are; over a sample of its rows."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from pipelines.look.distribution import Summary
-from pipelines.look.opened import Opened, check_text
-from pipelines.look.sample import Drawing
-from pipelines.look.similarity import Bleu, SelfBleu, chrf, chrf_signature, tokenizer_for
-from pipelines.look.tally import Tally, tally_pairs, tally_sentences, tally_view, words_changed
+from augment.edits import words
+from augment.words import special_tokens
+from pipelines.look.opened import Opened
+from pipelines.pairs import PAIR_COLUMNS
+from pipelines.plan import Kind
+from pipelines.similarity import chrf, chrf_signature, self_bleu
 
 if TYPE_CHECKING:
     import numpy as np
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 SAMPLE_ROWS = 2_000
 MOST_PARTS = 12
-OTHERS = "others"
-TALLIES: Mapping[str, Callable[[Tally, Any], None]] = {
-    "sentences": tally_sentences,
-    "view": tally_view,
-    "pairs": tally_pairs,
-}
-TEXTS: Mapping[str, tuple[str, ...]] = {"view": ("text", "view"), "pairs": ("text", "view_a", "view_b")}
-"""The columns that a row must have to be compared."""
-COMPARED: Mapping[str, Mapping[str, tuple[str, str]]] = {
-    "view": {"chrf": ("view", "text")},
-    "pairs": {"chrf": ("view_b", "view_a"), "chrf_a": ("view_a", "text"), "chrf_b": ("view_b", "text")},
-}
-"""What is compared with what: hypothesis and reference."""
-CHRF = ("chrf", "chrf_a", "chrf_b")
+MOST_VALUES = 20
+BINS = 20
+QUANTILES = {"min": 0.0, "5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
+COMPARED = (("b", "a", "view_b", "view_a"), ("a", "text", "view_a", "text"), ("b", "text", "view_b", "text"))
+"""What is compared with what in a pair: hypothesis and reference, by short names and by columns."""
+IDENTICAL = "the two views are identical"
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """How many of how many."""
+class Distribution:
+    """Numbers summed up: how many, their mean and quantiles, and counts in bins of equal width between two `ends`.
 
-    count: int
-    of: int
+    What lies beyond the ends is counted in the outermost bins.
+    """
 
-    @property
-    def value(self) -> float | None:
-        """The share, 0 to 1; None of none."""
-        return self.count / self.of if self.of else None
-
-    def as_dict(self) -> dict[str, Any]:
-        """It as JSON."""
-        return {"count": self.count, "of": self.of, "share": self.value}
+    n: int
+    mean: float
+    quantiles: Mapping[str, float]
+    ends: tuple[float, float]
+    counts: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What was found out about rows.
+    """What was found out about a sample of the rows.
 
     Attributes:
         rows: How many there are.
-        shares: Such as those of unchanged or identical texts.
-        measures: Distributions by name. chrF is 0 to 100, a length ratio is in characters.
-        scores: Distributions of the further columns that hold numbers.
-        values: How often each text occurs in further columns that hold text.
-        sampled: Rows that chrF, self-BLEU and words changed are of.
+        sampled: How many were looked at.
         seed: What they were drawn by.
-        chrf_signature: What sacrebleu calls this chrF.
-        self_bleu: Of pairs, the BLEU of `view_a` against `view_b`.
-        parts: Of pairs, the same for each combination of views, where there are several.
+        shares: How many of how many, by what they are: `view equals the sentence`.
+        measures: Distributions. chrF is 0 to 100, a length ratio is in characters.
+        values: How often a text occurs in further columns of text, the most frequent first.
+        self_bleu: Of pairs, the BLEU of `view_a` against `view_b`, and sacrebleu's signature of it.
+        chrf_signature: What sacrebleu calls this chrF, where there is any.
+        parts: Of pairs, the most frequent combinations of views, where there are several: the rows, the share of
+            identical pairs, the means of length ratio and chrF, and self-BLEU.
     """
 
     rows: int
-    shares: Mapping[str, Share]
-    measures: Mapping[str, Summary]
-    scores: Mapping[str, Summary]
+    sampled: int
+    seed: int
+    shares: Mapping[str, tuple[int, int]]
+    measures: Mapping[str, Distribution]
     values: Mapping[str, Mapping[str, int]]
-    sampled: int = 0
-    seed: int = 0
+    self_bleu: tuple[float, str] | None = None
     chrf_signature: str | None = None
-    self_bleu: Bleu | None = None
-    parts: Mapping[str, "Statistics"] = field(default_factory=dict)
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it as JSON."""
-        return {
-            "rows": self.rows,
-            "sampled": self.sampled,
-            "seed": self.seed,
-            "chrf_signature": self.chrf_signature,
-            "shares": {name: share.as_dict() for name, share in self.shares.items()},
-            "measures": {name: summary.as_dict() for name, summary in self.measures.items()},
-            "scores": {name: summary.as_dict() for name, summary in self.scores.items()},
-            "values": {name: dict(counts) for name, counts in self.values.items()},
-            "self_bleu": self.self_bleu.as_dict() if self.self_bleu else None,
-            "parts": {name: part.as_dict() for name, part in self.parts.items()},
-        }
+    parts: Mapping[str, tuple[int, float, float, float, float]] = field(default_factory=dict)
 
 
-def statistics(
-    opened: Opened, *, sample: int = SAMPLE_ROWS, seed: int = 0, also: Sequence[Callable[[Any], None]] = ()
-) -> Statistics:
-    """Go over all rows for what is fast, and over a sample for chrF, self-BLEU and words changed.
+def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
+    """Look at rows that are drawn at random.
 
     Args:
         opened: The dataset.
-        sample: Rows in the sample, drawn from those that have all texts; 0 for all rows.
+        sample: How many rows; 0 for all.
         seed: What they are drawn by.
-        also: What else is to be given every chunk of the rows, in order, as they go by once.
 
     Raises:
         InputError: A file of it cannot be read.
     """
-    whole, parts = Tally(), dict[str, Tally]()
-    texts = TEXTS.get(opened.kind, ())
-    drawing = Drawing(lambda table: _have_all(table, texts))
-    for table in opened.chunks():
-        check_text(opened.path, table.schema)
-        for look in (*also, drawing.count):
-            look(table)
-        for tally, rows in _split(table, opened.kind, whole, parts):
-            TALLIES[opened.kind](tally, rows)
-    if texts:
-        every = range(drawing.total)
-        places = every if sample == 0 or sample >= len(every) else sorted(Random(seed).sample(every, sample))
-        for table in drawing.fetch(opened, places):
-            for tally, rows in _split(_compared(table, opened.kind), opened.kind, whole, parts):
-                _compare(tally, rows)
-            _count_ngrams(table, opened.kind, whole, parts)
-    several = sorted(parts.items(), key=lambda each: (-each[1].rows, each[0])) if len(parts) > 1 else []
-    return _summed_up(whole, seed, {name: _summed_up(part, seed, {}) for name, part in several})
-
-
-def _compared(table: Any, kind: str) -> Any:  # noqa: ANN401 - pyarrow tables
-    """Texts, names of views and edits of a table, and the chrF of its texts as columns of their own."""
-    import pyarrow as pa
-
-    kept = [name for name in (*TEXTS[kind], "view_a_name", "view_b_name", "edits") if name in table.schema.names]
-    compared = table.select(kept)
-    for name, (hypothesis, reference) in COMPARED[kind].items():
-        scores = chrf(*(table.column(side).to_pylist() for side in (hypothesis, reference)))
-        compared = compared.append_column(name, pa.array(scores, pa.float64()))
-    return compared
-
-
-def _split(table: Any, kind: str, whole: Tally, parts: dict[str, Tally]) -> Iterator[tuple[Tally, Any]]:  # noqa: ANN401
-    """The rows with their tally, and of pairs those of each combination of views with theirs."""
-    import pyarrow.compute as pc
-
-    yield whole, table
-    if kind != "pairs" or not table.num_rows:
-        return
-    names = [pc.fill_null(table.column(f"{side}_name"), "?") for side in ("view_a", "view_b")]
-    joined = pc.binary_join_element_wise(*names, " x ")
-    for name in pc.unique(joined).to_pylist():
-        known = name if name in parts or len(parts) < MOST_PARTS else OTHERS
-        yield parts.setdefault(known, Tally()), table.filter(pc.equal(joined, name))
-
-
-def _compare(tally: Tally, table: Any) -> None:  # noqa: ANN401 - a pyarrow table
-    """Take compared rows of the sample in."""
-    tally.sampled += table.num_rows
-    for name in CHRF:
-        if name in table.schema.names:
-            tally.measure(name, table.column(name).to_numpy())
-    if "edits" in table.schema.names:
-        tally.share("words_changed", *words_changed(table.select(["text", "edits"]).to_pylist()))
-
-
-def _count_ngrams(table: Any, kind: str, whole: Tally, parts: dict[str, Tally]) -> None:  # noqa: ANN401 - as above
-    """Count n-grams of pairs for BLEU, once: all rows have what their combinations have together."""
-    for tally, rows in _split(table, kind, whole, parts):
-        if tally is whole:
-            continue
-        one, two = (rows.column(name).to_pylist() for name in ("view_a", "view_b"))
-        if whole.bleu is None:
-            whole.bleu = SelfBleu(tokenizer_for(one))
-        part = SelfBleu(whole.bleu.tokenize)
-        part.add(one, two)
-        whole.bleu.absorb(part)
-        tally.bleu = tally.bleu or SelfBleu(whole.bleu.tokenize)
-        tally.bleu.absorb(part)
-
-
-def _summed_up(tally: Tally, seed: int, parts: Mapping[str, Statistics]) -> Statistics:
-    """What was counted, without what there is nothing of."""
-    blank = {name for name in ("edits", "alternatives") if name in tally.measures and tally.measures[name].is_blank}
-    left_out = blank | ({"words_changed"} if "edits" in blank else set())
-    measures = {name: each.summary() for name, each in tally.measures.items() if name not in left_out}
-    scores = {name: each.summary() for name, each in tally.scores.items()}
+    rows = opened.rows
+    places = range(rows) if sample == 0 or sample >= rows else sorted(Random(seed).sample(range(rows), sample))
+    table = opened.take(places)
+    shares: dict[str, tuple[int, int]] = {}
+    measures: dict[str, Distribution | None] = {}
+    MEASURED[opened.kind](table, shares, measures)
+    further = {"sentences": ["label"], "view": [], "pairs": [n for n in table.schema.names if n not in PAIR_COLUMNS]}
+    values = dict(_values(table, further[opened.kind], measures))
+    whole = table.filter(_both(table, "view_a", "view_b")) if opened.kind == "pairs" else None
+    has_chrf = any(name.startswith("chrF") for name, each in measures.items() if each is not None)
     return Statistics(
-        rows=tally.rows,
-        shares={name: Share(*share) for name, share in tally.shares.items() if name not in left_out},
-        measures={name: each for name, each in measures.items() if each is not None},
-        scores={name: each for name, each in scores.items() if each is not None},
-        values={name: dict(_most_common(counts)) for name, counts in tally.values.items()},
-        sampled=tally.sampled,
-        seed=seed,
-        chrf_signature=chrf_signature() if tally.sampled else None,
-        self_bleu=tally.bleu.score() if tally.bleu else None,
-        parts=parts,
+        rows,
+        table.num_rows,
+        seed,
+        {name: share for name, share in shares.items() if share[1]},
+        {name: each for name, each in measures.items() if each is not None},
+        values,
+        _bleu(whole) if whole else None,
+        chrf_signature() if has_chrf else None,
+        dict(_parts(whole)) if whole else {},
     )
 
 
-def _have_all(table: Any, names: Sequence[str]) -> "NDArray[np.bool_]":  # noqa: ANN401 - a pyarrow table
-    """Which rows have something in all of these columns."""
+def distribution(values: "ArrayLike", low: float | None = None, high: float | None = None) -> Distribution | None:
+    """Numbers summed up; those that are not finite are left out, and None stands for none at all.
+
+    The bins lie between `low` and `high`, otherwise between the 1% and the 99% quantiles; whole numbers have bins of
+    one or more of them.
+    """
     import numpy as np
 
-    flags = [np.asarray(table.column(name).is_valid(), dtype=np.bool_) for name in names]
-    have: NDArray[np.bool_] = np.logical_and.reduce([np.ones(table.num_rows, dtype=np.bool_), *flags])
-    return have
+    numbers = np.asarray(values, dtype=np.float64)
+    numbers = numbers[np.isfinite(numbers)]
+    if not numbers.size:
+        return None
+    first, last = np.quantile(numbers, [0.01, 0.99])
+    ends = (float(first) if low is None else low, float(last) if high is None else high)
+    if low is None and (numbers == np.round(numbers)).all():
+        width = -(-(np.ceil(last) - np.floor(first) + 1) // BINS)
+        edges = np.arange(np.floor(first) - 0.5, np.ceil(last) + 0.5 + width, width)
+        ends = (float(edges[0] + 0.5), float(edges[-1] - 0.5))
+    else:  # numbers that are all the same make one bar in the middle
+        edges = np.linspace(*(ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[0] + 0.5)), BINS + 1)
+    counts, _ = np.histogram(np.clip(numbers, edges[0], edges[-1]), edges)
+    quantiles = dict(zip(QUANTILES, np.quantile(numbers, list(QUANTILES.values())).tolist(), strict=True))
+    return Distribution(numbers.size, float(numbers.mean()), quantiles, ends, tuple(counts.tolist()))
 
 
-def _most_common(counts: Counter[str]) -> list[tuple[str, int]]:
-    """The most frequent values first, at most a score of them."""
-    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:20]
+def _sentences(table: Any, shares: dict[str, Any], measures: dict[str, Any]) -> None:  # noqa: ANN401 - a table
+    import pyarrow.compute as pc
+
+    text = table["text"]
+    measures["words"] = distribution(pc.list_value_length(pc.utf8_split_whitespace(text)))
+    measures["characters"] = distribution(pc.utf8_length(text))
+    if "pair" in table.schema.names:
+        shares["have a pair"] = (len(text) - table["pair"].null_count, len(text))
+
+
+def _view(table: Any, shares: dict[str, Any], measures: dict[str, Any]) -> None:  # noqa: ANN401 - a table
+    """All but the first share is of the rows that have a view."""
+    import pyarrow.compute as pc
+
+    rows = table.filter(table["view"].is_valid())
+    number, text, view = rows.num_rows, rows["text"], rows["view"]
+    shares["have a view"] = (number, table.num_rows)
+    shares["view equals the sentence"] = (_sum(pc.equal(rows["status"], "unchanged")), number)
+    texts, views = text.to_pylist(), view.to_pylist()
+    special = sum(bool(special_tokens(two).keys() - special_tokens(one)) for one, two in zip(texts, views, strict=True))
+    shares["view has a special token that the sentence has not"] = (special, number)
+    pivots = rows["pivot"]
+    shares["pivot equals the sentence"] = (_sum(pc.equal(pivots, text)), number - pivots.null_count)
+    for name in ("target fraction", "achieved fraction"):
+        measures[name] = distribution(rows[name.replace(" ", "_")].drop_null(), 0, 1)
+    for name in ("edits", "alternatives"):
+        counts = pc.list_value_length(rows[name]).fill_null(0)
+        measures[name] = distribution(counts if _sum(counts) else [])
+    if measures["edits"] is not None:
+        shares["words in recorded edits"] = words_changed(texts, rows["edits"].to_pylist())
+    measures["length, view / text"] = distribution(_ratios(view, text))
+    measures["chrF, view ~ text"] = distribution(chrf(views, texts), 0, 100)
+
+
+def _pairs(table: Any, shares: dict[str, Any], measures: dict[str, Any]) -> None:  # noqa: ANN401 - a table
+    """Rejects may lack a side: they count in nothing that it takes."""
+    import pyarrow.compute as pc
+
+    for name, one, two in (
+        (IDENTICAL, "view_a", "view_b"),
+        ("view_a equals the sentence", "view_a", "text"),
+        ("view_b equals the sentence", "view_b", "text"),
+    ):
+        same = pc.equal(table[one], table[two])
+        shares[name] = (_sum(same), len(same) - same.null_count)
+    for one, two, hypothesis, reference in COMPARED:
+        measures[f"length, {one} / {two}"] = distribution(_ratios(table[hypothesis], table[reference]))
+    for one, two, hypothesis, reference in COMPARED:
+        whole = table.filter(_both(table, hypothesis, reference))
+        scores = chrf(whole[hypothesis].to_pylist(), whole[reference].to_pylist())
+        measures[f"chrF, {one} ~ {two}"] = distribution(scores, 0, 100)
+
+
+MEASURED: Mapping[Kind, Callable[[Any, dict[str, Any], dict[str, Any]], None]] = {
+    "sentences": _sentences,
+    "view": _view,
+    "pairs": _pairs,
+}
+
+
+def _values(table: Any, names: list[str], measures: dict[str, Any]) -> Iterator[tuple[str, dict[str, int]]]:  # noqa: ANN401
+    """How often each text occurs in further columns; numbers are measured."""
+    import pyarrow as pa
+
+    for name in names:
+        column = table[name].drop_null() if name in table.schema.names else None
+        if column is not None and pa.types.is_floating(column.type):
+            measures[f"column {name}"] = distribution(column)
+        elif column is not None and pa.types.is_string(column.type):
+            counts = Counter(column.to_pylist())
+            yield name, dict(_most_common(counts, MOST_VALUES))
+
+
+def _parts(table: Any) -> Iterator[tuple[str, tuple[int, float, float, float, float]]]:  # noqa: ANN401 - as above
+    """The most frequent combinations of views; none where there is only one."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    names = pc.binary_join_element_wise(table["view_a_name"], table["view_b_name"], " x ")
+    counts = Counter(names.drop_null().to_pylist())
+    for name, rows in _most_common(counts, MOST_PARTS) if len(counts) > 1 else []:
+        part = table.filter(pc.equal(names, name))
+        one, two = part["view_a"], part["view_b"]
+        ratios = _ratios(two, one)
+        similar = chrf(two.to_pylist(), one.to_pylist())
+        ratio = float(ratios[np.isfinite(ratios)].mean())
+        yield name, (rows, _sum(pc.equal(one, two)) / rows, ratio, float(similar.mean()), _bleu(part)[0])
+
+
+def _most_common(counts: Counter[str], most: int) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:most]
+
+
+def _both(table: Any, one: str, two: str) -> Any:  # noqa: ANN401 - a pyarrow table, and flags
+    import pyarrow.compute as pc
+
+    return pc.and_(table[one].is_valid(), table[two].is_valid())
+
+
+def _bleu(table: Any) -> tuple[float, str]:  # noqa: ANN401 - a pyarrow table
+    return self_bleu(table["view_a"].to_pylist(), table["view_b"].to_pylist())
+
+
+def words_changed(texts: list[str], edits: list[list[dict[str, Any]]]) -> tuple[int, int]:
+    """Words of the sentences that a recorded edit touches, and all their words."""
+    touched = total = 0
+    for text, changes in zip(texts, edits, strict=True):
+        found = words(text)
+        total += len(found)
+        touched += sum(any(edit["start"] < word.end and edit["end"] > word.start for edit in changes) for word in found)
+    return touched, total
+
+
+def _ratios(hypothesis: Any, reference: Any) -> "NDArray[np.float64]":  # noqa: ANN401 - pyarrow columns
+    """Characters of each hypothesis for one of its reference; not a number where there are none."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    ours, theirs = (np.asarray(pc.utf8_length(each).cast("float64")) for each in (hypothesis, reference))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios: NDArray[np.float64] = ours / theirs
+    return ratios
+
+
+def _sum(column: Any) -> int:  # noqa: ANN401 - a pyarrow column of numbers or booleans
+    import pyarrow.compute as pc
+
+    return int(pc.sum(column).as_py() or 0)

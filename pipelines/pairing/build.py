@@ -12,7 +12,7 @@ from pipelines.filter import Filter, make_filter
 from pipelines.pairing.mixture import ingredients, mixture
 from pipelines.pairing.nli import entailment, nli_sources
 from pipelines.pairing.source import VIEW_POLICIES, PairSource, Policy, ViewPolicy
-from pipelines.pairing.views import check_views, pair_views, preview_views
+from pipelines.pairing.views import check_views, default_filters, pair_views, preview_views
 from pipelines.pairing.write import Pairs, PairsJob, write_pairs
 from pipelines.views.run import REAL_WEIGHTS, STARTER, Execution
 from pipelines.views.sentences import sentences_for
@@ -26,6 +26,7 @@ class PairsOptions:
     sources: Sequence[str] = ()
     views: Sequence[str] = ()
     filters: Sequence[str] = ()
+    default_filters: bool = True
     drop_identical: bool = False
     mix: Sequence[str] = ()
     repeat: bool = False
@@ -59,7 +60,10 @@ def make_filters(options: PairsOptions, running: Execution) -> tuple[Filter, ...
         InputError: An unknown filter, a wrong parameter, or weights or an extra that are not there.
     """
     exact = ["identical:exact=true"] if options.drop_identical else []
-    filters = tuple(make_filter(written, running.runtime) for written in [*exact, *options.filters])
+    defaults: list[str] = []
+    if options.default_filters and options.policy in VIEW_POLICIES:
+        defaults = default_filters(cast(ViewPolicy, options.policy), options.views, options.filters)
+    filters = tuple(make_filter(written, running.runtime) for written in [*exact, *defaults, *options.filters])
     scores = [each.spec.score for each in filters if each.spec.score is not None]
     double = next((score for score in scores if scores.count(score) > 1), None)
     if double is not None:
@@ -104,11 +108,11 @@ def build_pairs(
 
 def _report(pairs: Pairs) -> None:
     """Write the HTML report beside new pairs; they are made, so a report that cannot be written is a note."""
-    from pipelines.look.report import report_path, write_pairs_report
+    from pipelines.look.report import report_path, write_report
 
     if pairs.made or not report_path(pairs.path).exists():
         try:
-            write_pairs_report(pairs.path)
+            write_report(pairs.path, report_path(pairs.path), overwrite=True)
         except (TwinviewsError, OSError) as error:
             note(f"no report was written: {error}")
 
@@ -135,6 +139,7 @@ def _recipe_options(options: PairsOptions, source: PairSource, filters: Sequence
         "repeat": options.repeat or None,
         "seed": source.seed,
         "filter": written or None,
+        "default_filters": None if options.default_filters else False,
         "drop_identical": options.drop_identical,
     }
 

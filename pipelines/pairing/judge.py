@@ -94,6 +94,7 @@ class Judge:
     def settle(self, judged: Judged) -> tuple[Any, Any]:
         """Let the filters that remember judge a batch, after all batches before it; pairs with scores, and reasons."""
         import pyarrow as pa
+        import pyarrow.compute as pc
 
         for number, each in enumerate(self.filters):
             if number in judged.scores:
@@ -110,9 +111,11 @@ class Judge:
                 judged.take(number, each, verdicts)
         pairs = judged.candidates.pairs
         for number, each in enumerate(self.filters):
-            if each.spec.score is not None:
-                mask = pa.array(judged.stages >= number)
-                pairs = _scored(pairs, each.spec.score, mask, judged.scores[number])
+            name = each.spec.score
+            if name is not None:
+                scores = pc.if_else(pa.array(judged.stages >= number), judged.scores[number], None)
+                others = [other for other in pairs.schema.names if other != name]
+                pairs = pairs.select(others).append_column(name, scores)
         return pairs, judged.reasons
 
 
@@ -151,17 +154,6 @@ def _slice(whole: Candidates, start: int) -> Candidates:
 
     pairs = pa.concat_batches([whole.pairs.slice(start, BATCH_ROWS)])
     return Candidates(pairs, cut(whole.reasons), cut(whole.parts), [cut(each) for each in whole.notes])
-
-
-def _scored(pairs: Any, name: str, mask: Any, scores: Any) -> Any:  # noqa: ANN401 - pyarrow values
-    """The pairs with scores in a column for those that were judged."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    place = pairs.schema.get_field_index(name)
-    column = pairs.column(place) if place >= 0 else pa.nulls(pairs.num_rows, pa.float64())
-    column = pc.if_else(mask, scores, column)
-    return pairs.set_column(place, name, column) if place >= 0 else pairs.append_column(name, column)
 
 
 @dataclass(slots=True)

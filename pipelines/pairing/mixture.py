@@ -3,7 +3,7 @@
 import hashlib
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -58,8 +58,8 @@ def _ingredient(written: str) -> Ingredient:
     if weight <= 0:
         raise InputError(f"--mix {written}: the weight {number!r} is no number above 0: write PATH=WEIGHT")
     # With a hash each, those too that came without one: another file in its place would not have so many rows.
-    files = tuple(PairFile(file.path, sha256_of(file.path)) for file in pair_files(name))
-    rows = sum(read_table(file.path, file.sha256).num_rows for file in files)
+    files = tuple(replace(file, sha256=sha256_of(file.path)) for file in pair_files(name))
+    rows = sum(file.rows for file in files)
     if not rows:
         raise InputError(f"--mix {name} holds no pairs: leave it out, or make it again")
     hashes = "".join(file.sha256 or "" for file in files)

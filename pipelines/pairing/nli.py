@@ -5,10 +5,8 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import xxhash
 
@@ -17,7 +15,6 @@ from pipelines.ingest import normalise
 from pipelines.pairing.source import Candidates, PairSource
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import Input
-from pipelines.reading.columnar import opened_arrow
 from pipelines.reading.lines import read_lines
 from pipelines.reading.rows import Columns, listed
 from pipelines.reading.sources import Source, check_source, load_hub, read_rows
@@ -58,16 +55,13 @@ class NliSource:
         if not text.isdecimal():
             return text
         if self.label_names is None or int(text) >= len(self.label_names):
-            raise InputError(
-                f"{self.source.name}: the label {text!r} is a number and nothing says what it means: "
-                f"give labels as words, or the dataset from the Hub (hf:NAME), which names them"
-            )
+            raise InputError(f"{self.source.name}: the label {text!r} is a number without a name: give labels as words")
         return self.label_names[int(text)].lower()
 
 
 @contextmanager
 def nli_sources(names: Sequence[str]) -> Iterator[list[NliSource]]:
-    """Look at NLI sources: JSONL, TSV (`.txt` counts as that), CSV, Parquet, Arrow, compressed or not, or `hf:NAME`.
+    """Look at NLI sources: JSONL, TSV (`.txt` counts as that) or CSV, compressed or not, or `hf:NAME`.
 
     The premise is the column `sentence1`, `premise` or `ori_sentence`, the hypothesis `sentence2`, `hypothesis` or
     `new_sentence`, the label `gold_label` or `label`: SNLI's, MultiNLI's and GLUE's own files, and others.
@@ -97,12 +91,15 @@ def _look(name: str, spool: Path) -> NliSource:
 
 
 def _columns_of(source: Source) -> tuple[list[str], Sequence[str] | None]:
-    """The names of a source's columns, and of its labels where its schema has them."""
-    if source.format in ("hub", "parquet", "arrow"):
-        schema = _schema_of(source)
-        return list(schema.names), _label_names(schema)
-    lines = chain.from_iterable(read_lines(source.path, source.name))
-    line = next((line for line in lines if line.strip()), "")
+    """The names of a source's columns, and of its labels where it numbers them."""
+    if source.format == "hub":
+        features = load_hub(source.name).features
+        return list(features), next(
+            (features[name].names for name in LABELS if hasattr(features.get(name), "names")), None
+        )
+    if source.format in ("parquet", "arrow"):
+        raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")
+    line = next((line for lines in read_lines(source.path, source.name) for line in lines if line.strip()), "")
     if source.format == "jsonl":
         try:
             first = json.loads(line)
@@ -111,32 +108,6 @@ def _columns_of(source: Source) -> tuple[list[str], Sequence[str] | None]:
         return (list(first) if isinstance(first, dict) else []), None
     cells = next(csv.reader([line])) if source.format == "csv" else line.split("\t")
     return [cell.strip() for cell in cells], None
-
-
-def _schema_of(source: Source) -> Any:  # noqa: ANN401 - a pyarrow schema
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    if source.format == "hub":
-        return load_hub(source.name).features.arrow_schema
-    try:
-        if source.format == "parquet":
-            return pq.read_schema(source.path)
-        with opened_arrow(source.path) as reader:
-            return reader.schema
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(
-            f"{source.name} is no {source.format.title()} file, or damaged ({error}): get it again"
-        ) from None
-
-
-def _label_names(schema: Any) -> Sequence[str] | None:  # noqa: ANN401 - a pyarrow schema
-    """The names of a ClassLabel, as `datasets` leaves them in a schema."""
-    try:
-        features = json.loads((schema.metadata or {})[b"huggingface"])["info"]["features"]
-        return next((features[name]["names"] for name in LABELS if "names" in features.get(name, {})), None)
-    except (KeyError, TypeError, ValueError):
-        return None
 
 
 @dataclass(frozen=True)

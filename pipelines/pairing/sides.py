@@ -4,14 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from augment.errors import InputError
 from augment.view import view_attribute
 from pipelines.filter import About, last_hop
 from pipelines.folder import Dataset
 from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource, ViewPolicy
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import Input
-from pipelines.shards import read_table
 
 ORIGINAL = "original"
 
@@ -23,7 +21,6 @@ class Side:
     name: str
     dataset: Dataset | None = None
     hypothesis: int = 1
-    columns: Sequence[str] = ()
 
     @property
     def about(self) -> About:
@@ -46,73 +43,36 @@ class SideColumns(NamedTuple):
     notes: Any
 
 
-def make_side(name: str, dataset: Dataset, hypothesis: int = 1) -> Side:
-    """A side of a view dataset."""
-    more = ["alternatives"] if hypothesis > 1 and "alternatives" in column_names(dataset) else []
-    return Side(name, dataset, hypothesis, ("id", "view", "status", "reason", *more))
-
-
-def column_names(dataset: Dataset) -> list[str]:
-    """The names of a dataset's columns."""
-    receipt = dataset.receipts[0]
-    return list(read_table(dataset.path / receipt.file, receipt.sha256).schema.names)
-
-
-def _read(dataset: Dataset, columns: Sequence[str], start: int, stop: int) -> Any:  # noqa: ANN401 - a pyarrow table
-    """Some columns of rows start to stop, nulls where there are no more rows; each column is one array."""
-    import pyarrow as pa
-
-    last = min(stop, dataset.rows)
-    if start >= last:
-        first = dataset.receipts[0]
-        table = read_table(dataset.path / first.file, first.sha256).select(columns).slice(0, 0)
-    else:
-        table = dataset.read(start, last).select(columns)
-    none = pa.nulls(stop - start - table.num_rows, pa.null())
-    lacking = pa.table({field.name: none.cast(field.type) for field in table.schema}, schema=table.schema)
-    return pa.concat_tables([table, lacking]).combine_chunks()
-
-
-def _column(table: Any, name: str) -> Any:  # noqa: ANN401 - a pyarrow table and array
-    import pyarrow as pa
-
-    chunks = table.column(name).chunks
-    return chunks[0] if len(chunks) == 1 else pa.concat_arrays(chunks)
-
-
 def lay_beside(sentences: Any, side: Side, start: int) -> SideColumns:  # noqa: ANN401 - a record batch
     """A side of the sentences from row `start` on.
 
     Where a view failed, was rejected, was not made or has too few hypotheses, the text is null and a reason is given.
-
-    Raises:
-        InputError: The view was made from other sentences.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
 
+    count = len(sentences)
+    none = pa.nulls(count, pa.string())
     if side.dataset is None:
-        none = pa.nulls(sentences.num_rows, pa.string())
         return SideColumns(sentences["text"], none, none)
-    table = _read(side.dataset, side.columns, start, start + sentences.num_rows)
-    ids, views, statuses, reasons = (_column(table, name) for name in ("id", "view", "status", "reason"))
-    other = pc.index(pc.equal(ids, sentences["id"]), False).as_py()
-    if other >= 0:
-        there, here = ids[other], sentences["id"][other]
-        raise InputError(f"{side.name} was made from other sentences (row {there} where {here} is): make it again")
+    stop = min(start + count, side.dataset.rows)
+    if start >= stop:
+        return SideColumns(none, pa.repeat(f"{side.name} was not made for it", count), none)
+    table = side.dataset.read(start, stop)
+    lacking = pa.nulls(count - len(table), pa.string())
+    columns = (table[name].combine_chunks() for name in ("view", "status", "reason"))
+    views, statuses, reasons = (pa.concat_arrays([column, lacking]) for column in columns)
     because = pc.if_else(pc.equal(reasons.fill_null(""), ""), "", pc.binary_join_element_wise(": ", reasons, ""))
     missing = pc.binary_join_element_wise(f"{side.name} ", statuses, because, "")
-    missing = pc.if_else(
-        ids.is_valid(), pc.if_else(views.is_valid(), None, missing), f"{side.name} was not made for it"
-    )
+    missing = pc.coalesce(missing, pa.scalar(f"{side.name} was not made for it"))
     unchanged = pc.equal(statuses, "unchanged")
     if side.hypothesis > 1:
-        place = side.hypothesis - 2
-        lists = _column(table, "alternatives").to_pylist() if "alternatives" in side.columns else [None] * len(ids)
-        chosen = [each[place] if each is not None and len(each) > place else None for each in lists]
-        views = pc.if_else(views.is_valid(), pa.array(chosen, pa.string()), None)
-        missing = pc.if_else(views.is_valid(), None, pc.coalesce(missing, f"{side.name}: no such hypothesis"))
+        others = [(each or [])[side.hypothesis - 2 :] for each in table["alternatives"].to_pylist()]
+        chosen = [each[0] if each else None for each in others] + [None] * len(lacking)
+        missing = pc.if_else(views.is_valid(), f"{side.name}: no such hypothesis", missing)
+        views = pa.array(chosen, pa.string())
         unchanged = pc.equal(views, sentences["text"])
+    missing = pc.if_else(views.is_valid(), None, missing)
     return SideColumns(views, missing, pc.if_else(unchanged, f"{side.name} left it unchanged", None))
 
 
@@ -136,16 +96,12 @@ class Pairing(PairSource):
         return ((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS))
 
     def candidates(self, task: tuple[int, int]) -> Candidates:
-        """The candidates of some sentences, those of one sentence next to each other.
-
-        Raises:
-            InputError: A view was not made from these sentences.
-        """
+        """The candidates of some sentences, those of one sentence next to each other."""
         import numpy as np
         import pyarrow as pa
 
-        table = _read(self.sentences, ["id", "text", *self.columns], *task)
-        sentences = pa.record_batch([_column(table, name) for name in table.schema.names], schema=table.schema)
+        table = self.sentences.read(*task).select(["id", "text", *self.columns])
+        sentences = pa.concat_batches(table.to_batches())
         laid = {side.name: lay_beside(sentences, side, task[0]) for side in self.sides}
         found = [self._couple(sentences, one.name, two.name, laid) for one, two in self.couples]
         if self.ways == 1:
@@ -177,13 +133,14 @@ def pairing(policy: ViewPolicy, sentences: Dataset, couples: Sequence[tuple[Side
     views = {side.name: side.dataset for side in sides if side.dataset is not None}
     datasets = {str(each.path): each for each in (sentences, *views.values())}
     made_by = {name: each.plan.signature or name for name, each in views.items()}
+    has_labels = "label" in sentences.read(0, 1).schema.names
     return Pairing(
         policy=policy,
         unit="sentences",
         inputs=[Input(name=name, sha256=each.digest, rows=each.rows) for name, each in datasets.items()],
         params={"view": list(views)},
         made_by={side.name: made_by.get(side.name, "the sentence itself") for side in sides},
-        columns={"label": pa.string()} if "label" in column_names(sentences) else {},
+        columns={"label": pa.string()} if has_labels else {},
         limit=limit,
         ways=len(couples),
         couples=couples,

@@ -10,11 +10,12 @@ from augment.errors import InputError
 from augment.view import ViewSpec, view_attribute, view_names
 from pipelines.console import note
 from pipelines.files import locate
+from pipelines.filter import is_round_trip
 from pipelines.folder import Dataset, finished_dataset
-from pipelines.pairing.sides import ORIGINAL, Pairing, Side, make_side, pairing
+from pipelines.pairing.sides import ORIGINAL, Pairing, Side, pairing
 from pipelines.pairing.source import ViewPolicy
 from pipelines.plan import Plan, read_plan
-from pipelines.views.run import VIEWS, Execution, make_run, note_starter, plan_run, preview_run
+from pipelines.views.run import SHARD_ROWS, VIEWS, Execution, make_run, note_starter, plan_run, preview_run
 from pipelines.views.work import ViewRun, build_view
 
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
@@ -22,9 +23,10 @@ BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A view that was asked for: the name or path of its dataset, and which hypothesis (1 is the view itself)."""
+    """A view that was asked for: the name or path of its dataset, which view it is, which hypothesis (from 1)."""
 
     folder: str
+    view: str
     hypothesis: int = 1
 
     @property
@@ -45,38 +47,42 @@ def check_views(policy: ViewPolicy, views: Sequence[str]) -> list[Choice]:
         count = "1 --view, not 0 (or several)" if wanted is None else f"{wanted} --view, not {len(choices)}"
         example = "translate-de" if policy == "multilingual" else "backtranslate-de"
         raise InputError(f"--pairs {policy} takes {count}: e.g. --view {example}")
-    names = [choice.name for choice in choices]
+    names = [ORIGINAL, *(choice.name for choice in choices)]
     double = next((name for name in names if names.count(name) > 1), None)
+    if double == ORIGINAL:
+        raise InputError(f"--view {ORIGINAL} is the name of the sentence itself: give the folder another name")
     if double is not None:
         raise InputError(f"--view {double} is given twice: two different views make a pair (or --pairs self)")
-    if ORIGINAL in names:
-        raise InputError(f"--view {ORIGINAL} is the name of the sentence itself: give the folder another name")
     for choice in choices:
-        _check_view(policy, choice)
+        if policy == "multilingual" and view_attribute(choice.view, "ends_in", "source") == "source":
+            raise InputError(
+                f"--view {choice.name} is no translation: take translate-de or the like, or --pairs original"
+            )
     return choices
 
 
 def _choice(name: str) -> Choice:
-    """`backtranslate-de:2` is the second hypothesis of `backtranslate-de`, unless a dataset has that very name."""
+    """`backtranslate-de:2` is the second hypothesis of `backtranslate-de`."""
     numbered = re.fullmatch(r"(.+):([1-9]\d{0,3})", name)
-    if numbered is None or read_plan(view_folder(name)) is not None:
-        return Choice(name)
-    return Choice(numbered[1], int(numbered[2]))
+    folder, hypothesis = (numbered[1], int(numbered[2])) if numbered else (name, 1)
+    plan = read_plan(view_folder(folder))
+    if plan is not None:
+        return Choice(folder, plan.name, hypothesis)
+    spec = spec_of(folder)
+    build_view(spec)
+    if hypothesis > 1:
+        raise InputError(
+            f"--view {name}: {view_folder(folder)} is not there, and its defaults give one hypothesis: "
+            f"make it with several first, see `augment {spec.name} --help`"
+        )
+    return Choice(folder, spec.name)
 
 
-def _check_view(policy: ViewPolicy, choice: Choice) -> None:
-    plan = read_plan(view_folder(choice.folder))
-    if plan is None:
-        spec = spec_of(choice.folder)
-        build_view(spec)
-        if choice.hypothesis > 1:
-            raise InputError(
-                f"--view {choice.name}: {view_folder(choice.folder)} is not there, and its defaults give one "
-                f"hypothesis: make it with several first, see `augment {spec.name} --help`"
-            )
-    ends_in = view_attribute(plan.name if plan is not None else spec.name, "ends_in", "source")
-    if policy == "multilingual" and ends_in == "source":
-        raise InputError(f"--view {choice.name} is no translation: take translate-de or the like, or --pairs original")
+def default_filters(policy: ViewPolicy, views: Sequence[str], filters: Sequence[str]) -> list[str]:
+    """The filters that need not be asked for: back-translations must be paraphrases; not where they are given."""
+    given = any(written.partition(":")[0] == "paraphrase" for written in filters)
+    has_round_trips = any(is_round_trip(choice.view) for choice in check_views(policy, views))
+    return ["paraphrase"] if has_round_trips and not given else []
 
 
 def view_folder(name: str) -> Path:
@@ -124,19 +130,18 @@ def prepare_view(
 ) -> ViewRun:
     """A view that is to be made: as its unfinished plan says, else like its twin, else with its defaults."""
     folder = view_folder(name)
-    standing = read_plan(folder)
-    if standing is not None:
-        cut = {"seed": standing.seed or 0, "limit": standing.limit, "shard_size": standing.shard_size}
-        view = build_view(ViewSpec(standing.name, standing.params), execution.runtime)
-        return plan_run(view, source, execution.runtime, **cut, out=folder)  # type: ignore[arg-type]
-    spec = spec_of(name)
-    cut = {"seed": seed or 0, "limit": limit}
-    if twin is not None and twin.name == spec.name:
-        # The twin's revision is of its own weights.
-        spec = ViewSpec(spec.name, {**{k: v for k, v in twin.params.items() if k != "revision"}, **spec.params})
-        seed = twin.seed or 0 if seed is None else seed
-        cut = {"seed": seed, "limit": twin.limit if limit is None else limit, "shard_size": twin.shard_size}
-    return plan_run(build_view(spec, execution.runtime), source, execution.runtime, **cut, out=folder)  # type: ignore[arg-type]
+    like = read_plan(folder)
+    if like is not None:
+        spec, seed, limit = ViewSpec(like.name, like.params), like.seed, like.limit
+    else:
+        spec = spec_of(name)
+        if twin is not None and twin.name == spec.name:
+            like = twin
+            # The twin's revision is of its own weights.
+            spec = ViewSpec(spec.name, {**{k: v for k, v in like.params.items() if k != "revision"}, **spec.params})
+            seed, limit = like.seed if seed is None else seed, like.limit if limit is None else limit
+    view, size = build_view(spec, execution.runtime), SHARD_ROWS if like is None else like.shard_size
+    return plan_run(view, source, execution.runtime, seed=seed or 0, limit=limit, shard_size=size, out=folder)
 
 
 def plan_views(
@@ -172,7 +177,7 @@ def pair_views(
             datasets[name] = make_run(view, execution).dataset
         else:
             datasets[name] = view
-    sides = [make_side(choice.name, datasets[choice.folder], choice.hypothesis) for choice in choices]
+    sides = [Side(choice.name, datasets[choice.folder], choice.hypothesis) for choice in choices]
     sentence = Side(ORIGINAL)
     couples = ((sides[0], sides[1]),) if policy == "bsl" else tuple((sentence, side) for side in sides or [sentence])
     return pairing(policy, source, couples, limit)

@@ -1,7 +1,6 @@
 """Rows of Parquet and Arrow files and of Hub datasets."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,29 +15,22 @@ def read_columns(form: str, path: Path, name: str, columns: Columns) -> Iterator
     Raises:
         pyarrow.ArrowInvalid: It is none, a wanted column is damaged, or its strings are no UTF-8.
     """
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     if form == "parquet":
         file = pq.ParquetFile(path)
         yield from rows_of(file.iter_batches, file.schema_arrow, name, columns)
         return
-    with opened_arrow(path) as reader:
-        is_file = hasattr(reader, "num_record_batches")
+    with pa.memory_map(str(path)) as mapped:
+        # Either of Arrow's formats: the IPC stream that `datasets` writes, or the IPC file that Feather is.
+        is_file = mapped.read(6) == b"ARROW1"
+        mapped.seek(0)
+        reader = pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)
         if not is_file:
             check_stream_end(path)
         batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else iter(reader)
         yield from rows_of(lambda **_: batches, reader.schema, name, columns)
-
-
-@contextmanager
-def opened_arrow(path: Path) -> Iterator[Any]:
-    """A reader of either of Arrow's formats: the IPC stream that `datasets` writes, or the IPC file that Feather is."""
-    import pyarrow as pa
-
-    with pa.memory_map(str(path)) as mapped:
-        is_file = mapped.read(6) == b"ARROW1"
-        mapped.seek(0)
-        yield pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)
 
 
 def rows_of(batches: Any, schema: Any, name: str, columns: Columns) -> Iterator[Rows]:  # noqa: ANN401 - pyarrow

@@ -18,8 +18,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 def read_lines(path: Path, name: str, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[list[str]]:
     r"""Stream the lines of a UTF-8 file, many at a time and without their ends; errors call it `name`.
 
-    A line ends with \n, \r\n or \r. A file whose name ends in `.gz` or `.zst` is compressed. The lines before a bad
-    one are handed over before its error is raised.
+    A line ends with \n, \r\n or \r. A file whose name ends in `.gz` or `.zst` is compressed.
 
     Raises:
         InputError: Binary content, invalid UTF-8 (with line number and byte offset), a line of more than
@@ -34,50 +33,32 @@ def read_lines(path: Path, name: str, max_line_bytes: int = MAX_LINE_BYTES) -> I
             try:
                 texts = b"\n".join(lines).decode().split("\n") if lines else []
             except UnicodeDecodeError:
-                texts = None
-            if texts is None or b"\0" in data or max(map(len, lines), default=0) > max_line_bytes:
-                yield from _until_fault(data[mark:], name, number, offset + mark, max_line_bytes)
-            else:
-                yield texts
+                texts = []
+            if b"\0" in data or len(texts) < len(lines) or max(map(len, lines), default=0) > max_line_bytes:
+                raise InputError(_fault(data[mark:], name, number, offset + mark, max_line_bytes))
+            yield texts
             number, offset = number + len(lines), offset + len(data)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None
 
 
-def _until_fault(data: bytes, name: str, number: int, offset: int, most: int) -> Iterator[list[str]]:
-    """The lines of `data` before the first bad one, then what is wrong with that as an InputError."""
-    texts: list[str] = []
+def _fault(data: bytes, name: str, number: int, offset: int, most: int) -> str:
+    """What is wrong with the first bad line of `data`, before which there were so many lines and bytes."""
     for line in data.splitlines(keepends=True):
+        number += 1
         body = line.rstrip(b"\r\n")
+        if len(body) > most:
+            return f"{name}: line {number} is longer than {most:,} bytes: give one sentence a line, or --max-line-bytes"
+        if b"\0" in body:
+            at = offset + body.find(b"\0")
+            return f"{name} is binary (NUL byte in line {number}, byte {at}): give UTF-8 text"
         try:
-            texts.append(_text(body, name, number + len(texts) + 1, offset, most))
-        except InputError:
-            if texts:
-                yield texts
-            raise
+            body.decode()
+        except UnicodeDecodeError as error:
+            where = f"line {number}, byte {offset + error.start} (0x{body[error.start]:02x})"
+            return f"{name}: invalid UTF-8 in {where}: convert it, e.g. iconv -f latin1 -t utf-8"
         offset += len(line)
-
-
-def _text(body: bytes, name: str, number: int, offset: int, most: int) -> str:
-    """A line as text; `offset` is where it starts in the (unpacked) file, in bytes."""
-    if len(body) > most:
-        raise InputError(
-            f"{name}: line {number} is longer than {most:,} bytes: give one sentence a line, "
-            "or raise --max-line-bytes of `augment ingest`"
-        )
-    at = body.find(b"\0")
-    if at >= 0:
-        raise InputError(
-            f"{name} is binary (NUL byte in line {number}, byte {offset + at}): give UTF-8 text, or a "
-            ".gz, .zst, .csv, .tsv, .jsonl, .parquet or .arrow file named so"
-        )
-    try:
-        return body.decode()
-    except UnicodeDecodeError as error:
-        raise InputError(
-            f"{name}: invalid UTF-8 in line {number}, byte {offset + error.start} "
-            f"(0x{body[error.start]:02x}): convert it, e.g. iconv -f latin1 -t utf-8"
-        ) from None
+    return f"{name} cannot be read: give UTF-8 text"
 
 
 def _whole_lines(chunks: Iterator[bytes], most: int) -> Iterator[bytes]:

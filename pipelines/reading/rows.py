@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from augment.errors import InputError
@@ -38,19 +39,8 @@ class Columns:
 
 
 def collect(rows: Iterator[Row]) -> Iterator[Rows]:
-    """Rows in batches; those before a bad row are handed over before its error is raised, as they may be enough."""
-    batch: list[Row] = []
-    try:
-        for row in rows:
-            batch.append(row)
-            if len(batch) == BATCH_ROWS:
-                yield Rows(*zip(*batch, strict=True))
-                batch = []
-    except Exception:
-        if batch:
-            yield Rows(*zip(*batch, strict=True))
-        raise
-    if batch:
+    """Rows in batches."""
+    while batch := list(islice(rows, BATCH_ROWS)):
         yield Rows(*zip(*batch, strict=True))
 
 

@@ -20,7 +20,7 @@ from pipelines.files import is_remote, locate
 from pipelines.reading.cells import read_cells
 from pipelines.reading.columnar import read_columns, rows_of
 from pipelines.reading.lines import CHUNK_BYTES, MAX_LINE_BYTES, read_lines
-from pipelines.reading.rows import TEXT_COLUMNS, Columns, Row, Rows, collect, listed, text_column
+from pipelines.reading.rows import Columns, Row, Rows, collect, text_column
 
 Format: TypeAlias = Literal["text", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
@@ -102,8 +102,6 @@ def format_of(name: str) -> Format:
 def read_rows(source: Source, columns: Columns, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Rows]:
     """Stream a source's rows, empty ones included; of a format of lines none may be longer than `max_line_bytes`.
 
-    The rows before a bad one are handed over before its error is raised.
-
     Raises:
         InputError: The content is not what the format says, or a column is missing.
     """
@@ -143,7 +141,6 @@ def _read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[R
 
     The first object says which column holds the text; every other one must have it too.
     """
-    only = False
     for number, line in enumerate(lines, start=1):
         where = f"{name}: line {number}"
         if not line.strip():
@@ -155,9 +152,6 @@ def _read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[R
             raise InputError(f"{where} is no JSON ({error}): one object a line") from None
         if isinstance(value, dict) and columns.text is None:
             columns = replace(columns, text=text_column(where, columns, list(value)))
-            only = columns.text not in TEXT_COLUMNS
-        if only and isinstance(value, dict) and len(value) > 1:
-            raise InputError(f"{where} has the columns {listed(list(value))}, those before it one: give --column NAME")
         row = _json_row(where, columns, value)
         half = next(filter(None, (HALF.search(cell) for cell in row if cell)), None)
         if half is not None:

@@ -68,7 +68,6 @@ BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("halflabel.jsonl", b'{"text": "a", "label": "\\ud800"}\n', "line 1 holds half a surrogate pair"),
     ("deep.jsonl", b'{"text": "a", "more": ' + b"[" * 200_000 + b"]" * 200_000 + b"}\n", "line 1 is no JSON"),
     ("lacking.jsonl", b'{"text": "a"}\n{"id": "secret"}\n', "line 2 has no column 'text', only 'id'"),
-    ("late.jsonl", b'{"body": "a"}\n{"body": "b", "text": "a"}\n', "line 2 has the columns 'body', 'text'"),
     ("ids.jsonl", b'{"id": "secret"}\n', "line 1 has the columns 'id': say which with --column NAME"),
     ("long.txt", b"fine\n\n" + b"x" * (1 << 24) + b"x\n", "long.txt: line 3 is longer than 16,777,216 bytes"),
     ("endless.txt.gz", gzip.compress(b"fine\n" + b"x" * (1 << 26)), "endless.txt.gz: line 2 is longer than"),

@@ -14,6 +14,8 @@ import datasets
 import pytest
 from foreigners import done, rows_of, start_with_foreigners
 
+from pipelines.filters import paraphrase
+from pipelines.pairing import views
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
 
 Augment = Callable[..., Any]
@@ -221,3 +223,24 @@ def test_what_is_read_is_not_overwritten(augment: Augment, lines: Path) -> None:
     Path("data/views/span-mask").rename("data/views/original")
     refused = augment("build-pairs", "--pairs", "original", "--view", "original")
     assert "--view original is the name of the sentence itself" in refused.err
+
+
+def test_back_translations_must_be_paraphrases_by_default(
+    augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (views, paraphrase):
+        monkeypatch.setattr(module, "is_round_trip", lambda view: view == "span-mask")
+    augment("span-mask", lines, "--length", 12)
+    run = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
+    counts = json.loads(augment(*run, "--json").out)
+    dropped = counts["dropped"]["span-mask is no paraphrase (chrF to its sentence too low)"]
+    assert (counts["pairs"], 0 < dropped < 60) == (60 - dropped, True)
+    assert "| `paraphrase:min=25.0` | 1 |" in Path("data/pairs.card.md").read_text()
+    every = json.loads(augment(*run, "--no-default-filters", "--out", "every.arrow", "--json").out)
+    assert (every["pairs"], every["dropped"]) == (60, {})
+    assert augment(*run, "--filter", "paraphrase:min=90", "--out", "few.arrow").code == 0
+    assert len(rows_of("few.arrow")) < counts["pairs"]
+    for name in ("data/pairs", "every", "few"):
+        assert augment("build-pairs", "--config", f"{name}.recipe.json", "--out", "again.arrow").code == 0
+        assert Path("again.arrow").read_bytes() == Path(f"{name}.arrow").read_bytes()
+        Path("again.arrow").unlink()

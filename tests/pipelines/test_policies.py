@@ -7,11 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pytest
 from foreigners import done, rows_of, start_with_foreigners
-
-from pipelines.shards import commit_shard
 
 Augment = Callable[..., Any]
 Twins = Callable[..., "subprocess.Popen[str]"]
@@ -97,17 +94,3 @@ def test_hypotheses_are_views_of_their_own(twins: Twins, lines: Path) -> None:
     assert "speak-de:9: no such hypothesis: 58" in none
     missing = done(twins("build-pairs", "--pairs", "original", "--view", "speak-fr:2"), code=2)
     assert "make it with several first, see `augment speak --help`" in missing
-
-
-def test_a_view_dataset_without_alternatives_has_one_hypothesis(augment: Augment, lines: Path) -> None:
-    augment("span-mask", lines)
-    folder = Path("data/views/span-mask")
-    table = datasets.load_from_disk(str(folder)).data.table.drop_columns(["alternatives"])
-    commit_shard(folder, 0, table)
-    (folder / "state.json").unlink()
-    augment("span-mask", lines)  # finishes it as it stands
-    assert "alternatives" not in rows_of(str(folder / "data-00000.arrow"))[0]
-    made = augment("build-pairs", "--view", "span-mask", "--view", "span-mask:2")
-    assert made.code == 1
-    assert "span-mask:2: no such hypothesis: 60" in made.err
-    assert augment("build-pairs", "--pairs", "original", "--view", "span-mask").code == 0

@@ -12,7 +12,6 @@ import pytest
 
 from pipelines.folder import finalise, view_schema
 from pipelines.look.opened import open_path
-from pipelines.look.report import report_path, write_pairs_report
 from pipelines.look.statistics import statistics
 from pipelines.plan import read_plan
 from pipelines.shards import commit_shard, read_table
@@ -103,12 +102,12 @@ def test_a_report_says_what_the_statistics_say(made: Augment) -> None:
     page = Parsed(Path("data/views/span-mask.report.html").read_text(encoding="utf-8"))
     bars = [attributes for attributes in page.all("svg") if attributes.get("class") == "histogram"]
     assert len(bars) == len(found.measures)
-    drawn = sum(sum(count > 0 for count in shown.histogram.counts) for shown in found.measures.values())
+    drawn = sum(sum(count > 0 for count in shown.counts) for shown in found.measures.values())
     grounds = [each for each in page.all("rect") if each.get("class") == "ground"]
     assert len(page.all("rect")) == drawn + 2 * len(grounds)
     assert "view:span-mask|" in page.text
-    unchanged = found.shares["unchanged"]
-    assert f"{100 * unchanged.count / unchanged.of:.1f} %" in page.text
+    unchanged, rows = found.shares["view equals the sentence"]
+    assert f"{100 * unchanged / rows:.1f} %" in page.text
     assert "Rows with the reason too-short" in page.text
     assert "[MASK]" in page.text
     inputs = json.loads(made("inspect", "data/views/span-mask", "--json").out)["inputs"]
@@ -136,10 +135,10 @@ def test_rows_of_one_reason_are_not_those_of_another(augment: Augment, folder: P
 
 
 def test_bars_are_as_high_as_their_counts(made: Augment) -> None:
-    found = statistics(open_path(Path("data/pairs.arrow"))).measures["chrf"].histogram
+    found = statistics(open_path(Path("data/pairs.arrow"))).measures["chrF, b ~ a"]
     made("report", "data/pairs.arrow")
     html = Path("data/pairs.report.html").read_text(encoding="utf-8")
-    drawn = html.split('aria-label="Histogram of chrF, b ~ a*')[1].split("</svg>")[0]
+    drawn = html.split('aria-label="Histogram of chrF, b ~ a,')[1].split("</svg>")[0]
     heights = [float(height) for height in re.findall(r' height="([\d.]+)"/>', drawn)]
     counts = [count for count in found.counts if count]
     assert heights == pytest.approx([max(34 * count / max(counts), 1) for count in counts], abs=0.01)
@@ -204,23 +203,6 @@ def test_a_report_beside_a_dataset_is_in_nobody_s_way(made: Augment) -> None:
     assert made("span-mask", "--shard-size", 16).code == 0
     assert made("span-mask", "--limit", 5, "--overwrite").code == 0
     assert made("build-pairs", "--pairs", "original", "--view", "span-mask", "--overwrite").code == 0
-
-
-def test_pairs_get_their_report_beside_them(made: Augment) -> None:
-    pairs = Path("data/pairs.arrow")
-    assert write_pairs_report(pairs) == report_path(pairs) == Path("data/pairs.report.html")
-    first = Path("data/pairs.report.html").read_bytes()
-    made("report", pairs, "--rows", 2, "--overwrite")
-    write_pairs_report(pairs)
-    assert Path("data/pairs.report.html").read_bytes() == first
-
-
-def test_an_unfinished_view_has_a_report_that_says_so(made: Augment) -> None:
-    out = Path("data/views/span-mask")
-    (out / "state.json").unlink()
-    (out / "receipts" / "data-00003.arrow.json").unlink()
-    assert made("report", out).code == 0
-    assert "not finished: 3 of 4 shards" in Path("data/views/span-mask.report.html").read_text(encoding="utf-8")
 
 
 def test_build_pairs_leaves_a_report_and_spares_a_file_of_somebody_else(augment: Augment, lines: Path) -> None:
