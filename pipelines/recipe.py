@@ -9,7 +9,7 @@ import typer
 
 from augment import __version__
 from augment.errors import InputError
-from pipelines.files import UNSEALED, read_json, seal
+from pipelines.files import UNSEALED, is_sealed, read_json, seal
 
 # Keys that a saved recipe carries for its reader and that no option answers to.
 RECIPE_METADATA = frozenset({"checksum", "command", "made", "twinviews"})
@@ -27,10 +27,10 @@ def recipe_text(command: str, options: Mapping[str, Any], **more: Any) -> str:  
 
 
 def read_made(recipe: Path) -> Mapping[str, Any]:
-    """What a recipe of ours says was made with it; nothing if there is none, or one that says nothing of that."""
-    saved = read_json(recipe)
-    made = saved.get("made") if isinstance(saved, dict) else None
-    return made if isinstance(made, dict) else {}
+    """What a recipe of ours says was made with it; nothing if there is none, or a damaged one."""
+    is_intact = recipe.is_file() and is_sealed(recipe.read_bytes())
+    made: Mapping[str, Any] = read_json(recipe).get("made", {}) if is_intact else {}
+    return made
 
 
 def is_recipe_of(command: str, recipe: Path) -> bool:

@@ -7,7 +7,16 @@ from typing import Literal
 
 from augment.errors import InputError
 from pipelines.files import beside, is_sealed, read_json, sha256_of
-from pipelines.folder import CARD_FILE, COUNTS_FILE, INFO_FILE, RECIPE_FILE, STATE_FILE, read_state, state_text
+from pipelines.folder import (
+    CARD_FILE,
+    COUNTS_FILE,
+    INFO_FILE,
+    RECIPE_FILE,
+    REPORT_FILE,
+    STATE_FILE,
+    read_state,
+    state_text,
+)
 from pipelines.look.report import MARK
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE
@@ -95,7 +104,7 @@ def _file(path: Path) -> Iterator[Verified]:
     has_card = card.is_file() or _command(recipe) == "build-pairs"
     for each in (recipe, card) if has_card else (recipe,):
         yield _by_seal(each)
-    yield from _report(path)
+    yield from _report(beside(path, REPORT_FILE))
     recorded = read_made(recipe).get("sha256")
     if not path.is_file() or (recorded is not None and sha256_of(path) == recorded):
         yield Verified(path, None if path.is_file() else "missing")
@@ -103,9 +112,8 @@ def _file(path: Path) -> Iterator[Verified]:
         yield Verified(path, "damaged", f"it is not what {recipe.name} recorded")
 
 
-def _report(output: Path) -> Iterator[Verified]:
-    """The report beside an output, if there is one of ours: by its first lines, or should they be damaged, its end."""
-    report = beside(output, "report.html")
+def _report(report: Path) -> Iterator[Verified]:
+    """A report, if there is one of ours: by its first lines, or should they be damaged, its end."""
     content = report.read_bytes() if report.is_file() else b""
     if MARK in content[:1_000] or b"<!-- checksum " in content[-50:]:
         yield _by_seal(report)
@@ -147,7 +155,7 @@ def _is_foreign(file: Path) -> bool:
 
 def _dataset(folder: Path) -> Iterator[Verified]:
     """The files of a dataset folder, finished or not; what `state.json` says counts if it is as it was written."""
-    yield from _report(folder)
+    yield from (*_report(beside(folder, REPORT_FILE)), *_report(folder / REPORT_FILE))
     state = folder / STATE_FILE
     shards, hashes = read_state(folder)
     if shards and state.read_bytes() == state_text(shards, hashes).encode():

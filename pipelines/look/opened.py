@@ -7,7 +7,7 @@ from typing import Any
 
 from augment.errors import InputError
 from pipelines.files import beside
-from pipelines.folder import STATE_FILE, Dataset, count_receipts, open_dataset, valid_counts
+from pipelines.folder import STATE_FILE, Dataset, count_receipts, open_dataset
 from pipelines.pairs import PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Kind, Plan, read_plan
 from pipelines.recipe import read_made
@@ -121,8 +121,7 @@ def _open_pairs(path: Path) -> Opened:
     except ValueError:
         return Opened("pairs", path, {"rows": rows}, {"pairs": rows}, tuple(files))
     facts = {"name": plan.name, "rows": rows, **_planned(plan), "sha256": made.get("sha256")}
-    counts = valid_counts("pairs", made.get("counts")) or {"pairs": rows}
-    return Opened("pairs", path, facts, counts, tuple(files))
+    return Opened("pairs", path, facts, made["counts"], tuple(files))
 
 
 def _read(file: PairFile) -> Any:  # noqa: ANN401 - a pyarrow table

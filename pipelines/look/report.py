@@ -8,7 +8,8 @@ from typing import Any
 from augment import __version__
 from augment.errors import InputError
 from pipelines.console import harmless
-from pipelines.files import UNSEALED, beside, remove_temporaries, seal, write_whole
+from pipelines.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
+from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
 from pipelines.look.figures import (
     QUANTILE_NAMES,
@@ -24,6 +25,7 @@ from pipelines.look.opened import Opened, open_path
 from pipelines.look.rowtext import heading, lines
 from pipelines.look.sample import Sample, Sampling, Wanted
 from pipelines.look.statistics import SAMPLE_ROWS, Statistics, statistics
+from pipelines.plan import read_plan
 
 REPORT_ROWS = 20
 ROWS_PER_REASON = 3
@@ -50,8 +52,12 @@ class Page:
 
 
 def report_path(path: Path) -> Path:
-    """Where the report of a dataset goes: `data/pairs.arrow` -> `data/pairs.report.html`, beside a folder too."""
-    return beside(path, "report.html")
+    """Where the report of a dataset goes: `data/pairs.arrow` -> `data/pairs.report.html`, beside a folder too.
+
+    That of a folder of pairs lies in it: beside it may lie the one of a file with the same name.
+    """
+    is_pairs = path.is_dir() and (plan := read_plan(path)) is not None and plan.kind == "pairs"
+    return path / REPORT_FILE if is_pairs else beside(path, REPORT_FILE)
 
 
 def write_report(path: Path, out: Path | None = None, page: Page | None = None, *, overwrite: bool = False) -> bool:
@@ -94,7 +100,7 @@ def check_report(path: Path, out: Path, *, overwrite: bool) -> Opened:
 def _check_free(out: Path, *, overwrite: bool) -> None:
     if not out.exists():
         return
-    ours = out.is_file() and MARK in out.read_bytes()[:1_000]
+    ours = is_written_by(out, MARK, b"<!-- checksum ")
     if not (ours and overwrite):
         raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if ours else ""))
 
@@ -212,12 +218,11 @@ def _notes(found: Statistics, page: Page) -> Iterator[str]:
     yield f"Written by twinviews {__version__}: augment report {options}"
 
 
-def write_pairs_report(pairs: Path) -> Path:
-    """Write the report beside pairs that were just made, in the place of an older one of ours.
+def report_pairs(pairs: Path, target: Path) -> None:
+    """Write the report of pairs that were just made, in the place of an older one; the caller holds the lock of both.
 
     Raises:
         InputError: A file that is no report of ours is in the way.
     """
-    target = report_path(pairs)
-    write_report(pairs, target, overwrite=True)
-    return target
+    _check_free(target, overwrite=True)
+    write_whole(target, report_html(open_path(pairs), Page()))

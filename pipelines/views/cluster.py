@@ -10,7 +10,6 @@ from queue import SimpleQueue
 from typing import Any
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-from augment.view import WEIGHTS_PARAMS
 from pipelines.views.window import AHEAD, Made, Window
 from pipelines.views.work import ViewRun, make_windows
 
@@ -30,8 +29,7 @@ def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: 
     ray = _connect(address)
     try:
         # Every worker gets a GPU to itself if there are any and the view has weights.
-        has_weights = any(run.plan.params.get(key) is not None for key in WEIGHTS_PARAMS)
-        gpus = int(ray.cluster_resources().get("GPU", 0)) if has_weights and run.runtime.device != "cpu" else 0
+        gpus = int(ray.cluster_resources().get("GPU", 0)) if run.has_weights and run.runtime.device != "cpu" else 0
         workers = min(workers, gpus or workers)
         remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1, max_concurrency=AHEAD)(Worker)
         actors = [remote.remote(run.for_worker()) for _ in range(workers)]

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,19 +14,19 @@ from augment.errors import TwinviewsError
 from augment.seconds import Stage
 from augment.view import Runtime, View, ViewSpec, view_attribute
 from pipelines.card import view_card
-from pipelines.claim import claim, remove_dataset, remove_leftovers
+from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset
 from pipelines.console import note, progress
 from pipelines.files import is_remote, write_whole
-from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, count_receipts, finalise, finished_dataset, view_schema
+from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, count_receipts, finalise, view_schema
 from pipelines.lock import locked_folder
-from pipelines.plan import PLAN_FILE, Input, Plan, cut_rows, read_plan
+from pipelines.plan import PLAN_FILE, Input, Plan
+from pipelines.recipe import recipe_text
 from pipelines.shards import RECEIPTS, Receipt, check_file, valid_receipt
 from pipelines.views.cluster import run_cluster
 from pipelines.views.sentences import DATA
-from pipelines.views.stored import folders_like
 from pipelines.views.window import AHEAD, Windows
-from pipelines.views.work import ViewRun, make_windows
-from pipelines.views.workers import run_workers
+from pipelines.views.work import ViewRun, make_windows, worker
+from pipelines.workers import run_workers
 
 VIEWS = DATA / "views"
 PIVOTS = DATA / "pivots"
@@ -103,7 +104,7 @@ def plan_view(
         limit=limit,
         shard_size=shard_size,
         inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
-        shards=cut_rows(rows, shard_size),
+        shards=tuple((start, min(start + shard_size, rows)) for start in range(0, rows, shard_size)),
     )
 
 
@@ -127,9 +128,7 @@ def plan_run(
     through = plan_run(before, source, runtime, seed=seed, limit=limit, shard_size=shard_size, names=names)
     # Workers on other machines find them where they find the view.
     pivots = run.out.parent / PIVOTS.name if is_remote(run.out) else PIVOTS
-    place = pivots / _pivot_label(before.spec, through.plan)
-    stored = tuple(folder for folder in folders_like(through.plan, (pivots, VIEWS)) if folder != place)
-    return replace(run, through=replace(through, out=place, stored=stored))
+    return replace(run, through=replace(through, out=pivots / _pivot_label(before.spec, through.plan)))
 
 
 def _pivot_label(spec: ViewSpec, plan: Plan) -> str:
@@ -151,7 +150,7 @@ def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
     # Of sentences that are only counted the hash is not known, and by that a view's plan is known.
     is_comparable = bool(run.source.receipts) and not overwrite
     if is_comparable:
-        claim(run.out, plan, overwrite=False)
+        standing_dataset(run.out, plan)
     weights = {key: plan.params.get(key) for key in (*REAL_WEIGHTS, "revision")}
     return {
         "out": str(run.out),
@@ -179,33 +178,35 @@ def make_run(run: ViewRun, execution: Execution) -> Result:
         TwinviewsError: A view or a worker failed; finished shards stay.
     """
     before = None
-    if isinstance(run.through, ViewRun) and (execution.overwrite or not _is_finished(run)):
-        before = make_run(run.through, replace(execution, overwrite=False))
-        run = replace(run, through=before.dataset)
+    if isinstance(run.through, ViewRun):
+        standing_dataset(run.out, run.plan, overwrite=execution.overwrite)  # what is refused needs no pivots either
+        if execution.overwrite or len(_intact(run.out, run.plan)) < len(run.plan.shards):
+            before = make_run(run.through, replace(execution, overwrite=False))
+            run = replace(run, through=before.dataset)
     started = time.monotonic()
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
-        standing = claim(run.out, run.plan, overwrite=execution.overwrite)
+        dataset, made = standing_dataset(run.out, run.plan, overwrite=execution.overwrite), 0
         remove_leftovers(run.out)
-        if standing is not None and (finished := finished_dataset(run.out, standing)) is not None:
-            advance(finished.rows)
-            return Result(finished, 0, time.monotonic() - started, before)
-        try:
-            if standing is None:
-                write_whole(run.out / PLAN_FILE, run.plan.to_json())
-            made = _make(run, execution, advance)
-            dataset = _finish(run, standing or run.plan)
-        except BaseException:
-            remove_leftovers(run.out)  # of workers that were stopped while they wrote
-            if not (run.out / RECEIPTS).exists() and read_plan(run.out) is not None:
-                remove_dataset(run.out)  # it failed before the first shard: nothing to go on with
-            raise
+        if dataset is not None:
+            advance(dataset.rows)
+        else:
+            dataset, made = _begin(run, execution, advance)
         return Result(dataset, made, time.monotonic() - started, before)
 
 
-def _is_finished(run: ViewRun) -> bool:
-    """Whether it is finished under this plan: then what it was made through may be gone."""
-    standing = claim(run.out, run.plan, overwrite=False)
-    return standing is not None and finished_dataset(run.out, standing) is not None
+def _begin(run: ViewRun, execution: Execution, advance: Callable[[int], None]) -> tuple[Dataset, int]:
+    """Make the dataset, or go on with it, in a folder that is ours; with the number of rows that were made."""
+    try:
+        if execution.overwrite and run.out.exists():
+            clear_dataset(run.out)
+        write_whole(run.out / PLAN_FILE, run.plan.to_json())
+        made = _make(run, execution, advance)
+        return _finish(run), made
+    except BaseException:
+        remove_leftovers(run.out)  # of workers that were stopped while they wrote
+        if not (run.out / RECEIPTS).exists() and (run.out / PLAN_FILE).exists():
+            clear_dataset(run.out, plan_too=True)  # it failed before the first shard: nothing to go on with
+        raise
 
 
 def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) -> int:
@@ -220,9 +221,9 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     if not missing:
         return 0
     if is_here:
-        running = make_windows(run, windows, run.view)
+        running = make_windows(run, windows)
     elif execution.engine == "local":
-        running = run_workers(run, windows, workers)
+        running = run_workers(partial(worker, run.for_worker()), windows, workers, ahead=AHEAD, ordered=False)
     else:
         running = run_cluster(run, windows, workers, execution.address)
     with closing(running):
@@ -251,13 +252,16 @@ def _intact(out: Path, plan: Plan) -> Mapping[int, Receipt]:
     return {index: receipt for index, receipt in found if receipt is not None}
 
 
-def _finish(run: ViewRun, plan: Plan) -> Dataset:
+def _finish(run: ViewRun) -> Dataset:
     """Turn the shards into a dataset, if they and the sentences are as they were."""
+    plan = run.plan
     remove_leftovers(run.out)  # of workers that were lost
     receipts = [receipt for _, receipt in sorted(_intact(run.out, plan).items())]
     if len(receipts) < len(plan.shards):
         raise TwinviewsError(f"shards of {run.out} changed while it was written: run the same command again")
     for receipt in run.source.receipts:  # it would be finished, and of sentences that are no longer there
         check_file(run.source.path / receipt.file, receipt.sha256)
-    beside = {RECIPE_FILE: run.recipe, CARD_FILE: view_card(plan, count_receipts(receipts))}
+    options = {"sources": list(run.names) or None, **plan.params}
+    recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
+    beside = {RECIPE_FILE: recipe, CARD_FILE: view_card(plan, count_receipts(receipts))}
     return finalise(run.out, plan, receipts, view_schema(), beside)

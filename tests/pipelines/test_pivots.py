@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pipelines.views.stored import StoredRows
 
 from pipelines.shards import Receipt
-from pipelines.views.stored import StoredRows
 
 ROOT = Path(__file__).parents[2]
 VIEWS = '''"""There (capitals) and back (reversed); every text that goes there is logged."""

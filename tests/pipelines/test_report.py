@@ -12,7 +12,7 @@ import pytest
 
 from pipelines.folder import finalise, view_schema
 from pipelines.look.opened import open_path
-from pipelines.look.report import report_path, write_pairs_report
+from pipelines.look.report import report_path
 from pipelines.look.statistics import statistics
 from pipelines.plan import read_plan
 from pipelines.shards import commit_shard, read_table
@@ -208,11 +208,20 @@ def test_a_report_beside_a_dataset_is_in_nobody_s_way(made: Augment) -> None:
 
 def test_pairs_get_their_report_beside_them(made: Augment) -> None:
     pairs = Path("data/pairs.arrow")
-    assert write_pairs_report(pairs) == report_path(pairs) == Path("data/pairs.report.html")
-    first = Path("data/pairs.report.html").read_bytes()
-    made("report", pairs, "--rows", 2, "--overwrite")
-    write_pairs_report(pairs)
-    assert Path("data/pairs.report.html").read_bytes() == first
+    build = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
+    for path, more, place in (
+        (pairs, [], "pairs.report.html"),
+        (Path("data/pairs"), ["--shards", 2], "pairs/report.html"),
+    ):
+        assert made(*build, *more).code == 0
+        assert report_path(path) == Path("data") / place
+        first = report_path(path).read_bytes()
+        for damaged in (first.replace(b"Twinviews", b"Twinviewz", 1), first[:-1], b""):
+            report_path(path).write_bytes(damaged)
+            if not damaged:
+                report_path(path).unlink()
+            assert made(*build, *more).code == 0
+            assert report_path(path).read_bytes() == first
 
 
 def test_an_unfinished_view_has_a_report_that_says_so(made: Augment) -> None:
