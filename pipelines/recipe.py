@@ -28,8 +28,8 @@ def recipe_text(command: str, options: Mapping[str, Any], **more: Any) -> str:  
 
 def read_made(recipe: Path) -> Mapping[str, Any]:
     """What a recipe of ours says was made with it; nothing if there is none, or a damaged one."""
-    is_intact = recipe.is_file() and is_sealed(recipe.read_bytes())
-    made: Mapping[str, Any] = read_json(recipe).get("made", {}) if is_intact else {}
+    content = recipe.read_bytes() if recipe.is_file() else b""
+    made: Mapping[str, Any] = json.loads(content).get("made", {}) if is_sealed(content) else {}
     return made
 
 

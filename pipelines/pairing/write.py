@@ -1,6 +1,6 @@
 """Pairs and rejects on disk: written whole, one file or a folder of shards, with recipe and card beside them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -69,27 +69,29 @@ class PairsJob:
     def plan(self) -> Plan:
         """Everything that decides the pairs."""
         source = self.source
-        filters = [each.spec.signature() for each in self.filters]
         return Plan(
             kind="pairs",
             name=source.policy,
-            params={**source.params, "filter": filters, "shards": self.shards},
+            params={**source.params, "filter": self._signatures, "shards": self.shards},
             seed=source.seed,
             limit=source.limit,
             shard_size=0,
             inputs=tuple(source.inputs),
         )
 
-    def recipe(self, **made: Any) -> str:  # noqa: ANN401 - JSON values
+    @property
+    def _signatures(self) -> list[str]:
+        return [each.spec.signature() for each in self.filters]
+
+    def recipe(self, made: Mapping[str, Any]) -> str:
         """The resolved recipe; what is under `made` is for the reader and for the next run."""
         options = {**self.options, "limit": self.source.limit, "shards": self.shards}
         return recipe_text("build-pairs", options, **({"made": made} if made else {}))
 
     def card(self, plan: Plan, counts: Mapping[str, Any]) -> str:
         """The card."""
-        source, filters = self.source, [each.spec.signature() for each in self.filters]
-        columns = self.schema().names
-        return pairs_card(plan, counts, source.made_by, unit=source.unit, filters=filters, columns=columns)
+        source, columns = self.source, self.schema().names
+        return pairs_card(plan, counts, source.made_by, unit=source.unit, filters=self._signatures, columns=columns)
 
     def schema(self) -> Any:  # noqa: ANN401 - a pyarrow schema
         """The columns of the pairs: what all have, what the source adds, and one a filter that gives scores.
@@ -173,9 +175,10 @@ def _write_file(job: PairsJob) -> tuple[Pairs, str]:
             pairs.add(batch.filter(kept))
         counted, sha256 = counts.as_dict(job.source), pairs.close()
         facts = {"plan": plan.model_dump(mode="json"), "counts": counted, "sha256": sha256}
+        facts |= {} if rejects is None else {REJECTS_SHA256: rejects.close()}
         # Recipe and card before both: pairs whose recipe is missing would belong to nobody.
         write_whole(card, job.card(plan, counted))
-        write_whole(recipe, job.recipe(**facts, **_rejects_facts(rejects)))
+        write_whole(recipe, job.recipe(facts))
     return Pairs(out, counted, made=True), sha256
 
 
@@ -188,11 +191,6 @@ def _filtered(job: PairsJob, counts: PairCounts, rejects: PairStream | None) -> 
         yield pairs, reasons.is_null()
         if rejects is not None:
             rejects.add(pairs.append_column(REASON, reasons).filter(reasons.is_valid()))
-
-
-def _rejects_facts(rejects: PairStream | None) -> dict[str, str]:
-    """What the recipe says of rejects, which end with it."""
-    return {} if rejects is None else {REJECTS_SHA256: rejects.close()}
 
 
 def _stands(job: PairsJob, plan: Plan, made: Mapping[str, Any]) -> bool:
@@ -232,12 +230,13 @@ def _write_folder(job: PairsJob) -> tuple[Pairs, str]:
         clear_dataset(out)
         write_whole(out / PLAN_FILE, plan.to_json())
         receipts = _commit_shards(job, recut(_chosen(job, chosen), BATCH_ROWS), counted["pairs"])
-        texts = {RECIPE_FILE: job.recipe(**_rejects_facts(rejects)), CARD_FILE: job.card(plan, counted)}
+        facts = {} if rejects is None else {REJECTS_SHA256: rejects.close()}
+        texts = {RECIPE_FILE: job.recipe(facts), CARD_FILE: job.card(plan, counted)}
         dataset = finalise(out, plan, receipts, job.schema(), texts, counted)
     return Pairs(out, counted, made=True), dataset.digest
 
 
-def _chosen(job: PairsJob, chosen: list[tuple[Any, Any]]) -> Iterator[Any]:
+def _chosen(job: PairsJob, chosen: Sequence[tuple[Any, Any]]) -> Iterator[Any]:
     """The pairs that were kept, read again: what is judged may be more than memory holds, the choice is not."""
     import pyarrow as pa
 
@@ -247,8 +246,7 @@ def _chosen(job: PairsJob, chosen: list[tuple[Any, Any]]) -> Iterator[Any]:
         for start in range(0, pairs.num_rows, BATCH_ROWS):
             kept, scores = next(left)
             batch = pairs.slice(start, BATCH_ROWS).filter(kept)
-            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            columns |= dict(zip(scores.schema.names, scores.columns, strict=True))
+            columns = {name: each[name] for each in (batch, scores) for name in each.schema.names}
             yield pa.RecordBatch.from_pydict({name: columns[name] for name in job.schema().names})
 
 
@@ -292,13 +290,13 @@ def _check_rejects(job: PairsJob, made: Mapping[str, Any]) -> None:
         InputError: Something is there that the recipe does not know and that `overwrite` does not cover.
     """
     rejects = job.rejects
-    if rejects is None or not rejects.exists() or (rejects.is_file() and _intact_rejects(rejects, made)):
+    if rejects is None or not rejects.exists() or _intact_rejects(rejects, made):
         return
+    if not job.overwrite:
+        raise InputError(f"--rejects {rejects} exists: choose another file, or --overwrite it")
     try:
-        ours = job.overwrite and rejects.is_file() and {*PAIR_COLUMNS, REASON} <= set(read_table(rejects).schema.names)
+        names = set(read_table(rejects).schema.names)
     except InputError:
-        ours = False
-    if not ours:
-        what = "is no file of rejects of ours" if job.overwrite or not rejects.is_file() else "exists"
-        hint = "" if job.overwrite else ", or --overwrite"
-        raise InputError(f"--rejects {rejects} {what}: choose another file{hint}")
+        names = set()
+    if not {*PAIR_COLUMNS, REASON} <= names:
+        raise InputError(f"--rejects {rejects} is no file of rejects of ours: choose another file")

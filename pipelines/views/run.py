@@ -1,12 +1,13 @@
 """One view of sentences on disk, from top to bottom: plan, window, make, commit, finish."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import xxhash
 
@@ -66,11 +67,6 @@ class Result:
     through: "Result | None" = None
 
     @property
-    def rows_per_second(self) -> float | None:
-        """Rows made a second, models' loading and what came first included; None if none was made."""
-        return self.made / self.total_seconds if self.made else None
-
-    @property
     def total_seconds(self) -> float:
         """Seconds of this run and of those that it is made through."""
         return self.seconds + (self.through.total_seconds if self.through else 0)
@@ -94,14 +90,13 @@ def plan_view(
 ) -> Plan:
     """The plan of a view of a sentence dataset (of its first `limit` rows)."""
     rows = source.rows if limit is None else min(limit, source.rows)
-    limit = rows if rows < source.rows else None
     return Plan(
         kind="view",
         name=view.spec.name,
         params=dict(view.spec.params),
         signature=view.spec.signature(),
         seed=seed if getattr(view, "draws", True) else None,
-        limit=limit,
+        limit=rows if rows < source.rows else None,
         shard_size=shard_size,
         inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
         shards=tuple((start, min(start + shard_size, rows)) for start in range(0, rows, shard_size)),
@@ -125,10 +120,11 @@ def plan_run(
     before: View | None = getattr(view, "through", None)
     if before is None:
         return run
-    through = plan_run(before, source, runtime, seed=seed, limit=limit, shard_size=shard_size, names=names)
-    # Workers on other machines find them where they find the view.
+    # Workers on other machines find the pivots where they find the view.
     pivots = run.out.parent / PIVOTS.name if is_remote(run.out) else PIVOTS
-    return replace(run, through=replace(through, out=pivots / _pivot_label(before.spec, through.plan)))
+    first = plan_view(before, source, seed=seed, limit=limit, shard_size=shard_size)
+    through = ViewRun(first, source, pivots / _pivot_label(before.spec, first), runtime, before, names)
+    return replace(run, through=through)
 
 
 def _pivot_label(spec: ViewSpec, plan: Plan) -> str:
@@ -214,12 +210,12 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     there = _intact(run.out, run.plan)
     advance(sum(receipt.rows for receipt in there.values()))
     missing = [index for index in range(len(run.plan.shards)) if index not in there]
-    workers = max(1, min(execution.workers, len(missing)))
-    is_here = execution.engine == "local" and workers == 1
-    windows = Windows(missing, run.plan.shard_size, 1 if is_here else workers * AHEAD)
-    started, made, stages = time.monotonic(), 0, dict[Stage, float]()
     if not missing:
         return 0
+    workers = min(execution.workers, len(missing))
+    is_here = execution.engine == "local" and workers == 1
+    windows = Windows(missing, run.plan.shard_size, 1 if is_here else workers * AHEAD)
+    started, made, stages = time.monotonic(), 0, Counter[Stage]()
     if is_here:
         running = make_windows(run, windows)
     elif execution.engine == "local":
@@ -229,22 +225,16 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     with closing(running):
         for window in running:
             windows.learn(window)
-            for stage, seconds in window.stages.items():
-                stages[stage] = stages.get(stage, 0) + seconds
+            stages.update(window.stages)
             rows = sum(receipt.rows for receipt in window.receipts)
             made += rows
             advance(rows)
-    if execution.profile:
-        note(_profile(run, stages, (time.monotonic() - started) * workers))
+    if execution.profile:  # of all workers together
+        seconds = (time.monotonic() - started) * workers
+        waiting = max(0.0, seconds - stages["model"])
+        parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))
+        note(f"{run.out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)")
     return made
-
-
-def _profile(run: ViewRun, stages: Mapping[Stage, float], seconds: float) -> str:
-    """Seconds by stage, of all workers together, and those in which the model has nothing to do."""
-    order: tuple[Stage, ...] = ("read", "tokenise", "model", "detokenise", "write")
-    waiting = max(0.0, seconds - stages.get("model", 0))
-    parts = [*(f"{stage} {stages.get(stage, 0):.2f}" for stage in order), f"waiting {waiting:.2f}"]
-    return f"{run.out}: {seconds:.2f} s: {', '.join(parts)} ({waiting / seconds:.1%} of the time)"
 
 
 def _intact(out: Path, plan: Plan) -> Mapping[int, Receipt]:
