@@ -27,7 +27,7 @@ REASON = "reason"
 REJECTS_SHA256 = "rejects_sha256"
 """Where the recipe of the pairs has the hash of the rejects: by it the next run knows that they are ours."""
 CARD_MARKS = (PAIRS_TITLE.encode(), b"<!-- checksum ")
-RECIPE_MARKS = (b'"command": "build-pairs"', b'"twinviews": "')
+RECIPE_MARKS = (b'"command": "build-pairs"', b'"pairs": "')
 """By either of these a damaged card or recipe is still known as ours."""
 
 

@@ -12,7 +12,7 @@ import pytest
 from crash_model import Tree, states_after, write_tree
 from crash_shim import read_tree
 from crash_worker import Done, Worker
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
@@ -164,18 +164,20 @@ class Outputs(RuleBasedStateMachine):
         assert not (free and wanted and all(self.lab.standing(before, each) for each in inputs)), last
 
     def options(self, tree: Tree, name: str) -> Choices | None:
-        """The options by which the output is to be made, of which those of its inputs stand in the tree."""
-        before = {"view": "ingest", "pairs": "view"}.get(name)
-        standing = self.lab.standing(tree, before, rows_only=True) if before else ()
-        if standing is None:
-            return None
-        return (*standing[: list(OUTPUTS).index(name)], self.choice[name])
+        """The options by which the output is to be made; None if its inputs are not whole, or not of each other."""
+        standing: Choices = ()
+        for each in list(OUTPUTS)[: list(OUTPUTS).index(name)]:
+            whole = self.lab.standing(tree, each, rows_only=True)
+            if whole is None or whole[: len(standing)] != standing:
+                return None
+            standing = whole
+        return (*standing, self.choice[name])
 
     def check_result(self, name: str, tree: Tree) -> None:
         """Make sure that a result which a command was content with is the right one, and so is what it was made of."""
-        made_of = list(OUTPUTS)[: list(OUTPUTS).index(name)]
-        assert None not in [self.lab.standing(tree, each, rows_only=True) for each in made_of]
-        assert self.lab.standing(tree, name) == self.options(tree, name)
+        standing = self.lab.standing(tree, name)
+        assert standing is not None
+        assert standing == self.options(tree, name)
 
     @rule(name=NAMES, overwrite=OTHERS, share=SHARES, how=SHARES)
     def kill(self, name: str, overwrite: bool, share: float, how: float) -> None:
@@ -217,7 +219,9 @@ class Outputs(RuleBasedStateMachine):
         if first is None:
             first = self.lab.worker.go_on()
             if second.code and "being written" in second.err:
-                assert f"pid {self.lab.worker.pid}" in second.err
+                # One that is held up right after it locked it has not written its name there yet.
+                owners = (f"another process (pid {self.lab.worker.pid}: ", "another process: ")
+                assert any(owner in second.err for owner in owners), second.err
                 assert second.err.count("\n") == 1
                 second = first
         for done in (first, second):
@@ -239,9 +243,10 @@ def test_in_any_order_nothing_wrong_is_taken_for_right(lab: Lab) -> None:
     run_state_machine_as_test(
         lambda: Outputs(lab),
         settings=settings(
-            max_examples=10,
+            max_examples=8,
             stateful_step_count=8,
             deadline=None,
+            phases=[Phase.generate],
             derandomize=True,
             print_blob=False,
             suppress_health_check=list(HealthCheck),
