@@ -317,6 +317,31 @@ def test_a_damaged_record_is_one_line_or_made_again(made: Augment, lines: Path, 
         assert tree(folder) == whole
 
 
+BUILD = ("build-pairs", "--pairs", "original", "--view", "span-mask")
+INGEST, MASK = ("ingest", "lines.txt"), ("span-mask",)
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        *((f"sentences/{name}", INGEST) for name in ("card.md", "recipe.json", "dataset_info.json")),
+        *((f"views/span-mask/{name}", MASK) for name in ("card.md", "recipe.json", "dataset_info.json")),
+        *((f"pairs.{name}", BUILD) for name in ("card.md", "report.html")),
+        ("sentences/plan.json", (*INGEST, "--overwrite")),
+        ("views/span-mask/plan.json", (*MASK, "--overwrite")),
+        ("pairs.recipe.json", (*BUILD, "--overwrite")),
+    ],
+)
+def test_what_follows_from_the_rows_is_written_again(made: Augment, path: str, command: tuple[str, ...]) -> None:
+    """What says whose the output is, with --overwrite alone."""
+    whole = tree(Path("data"))
+    flip(Path("data") / path, 30)
+    if "--overwrite" in command:
+        is_refused(made(*command[:-1]), path)
+    assert made(*command).code == 0
+    assert tree(Path("data")) == whole
+
+
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
 def test_a_damaged_recipe_of_pairs_is_one_line(made: Augment, content: str) -> None:
     recipe = Path("data/pairs.recipe.json")
