@@ -58,17 +58,16 @@ def run_workers(
         for worker in [*came] * ahead:
             ask(worker)
         while asked:
-            for worker in wait([*came]):
-                result: Any = worker.recv()  # type: ignore[union-attr, call-arg]
+            ready: list[Any] = wait([*came])
+            for each in ready:
+                result = each.recv()
                 if isinstance(result, BaseException):
                     raise result
-                came[worker].append(result)  # type: ignore[index]
-            while (
-                done := next((each for each in islice(asked, 1 if ordered else None) if came[each]), None)
-            ) is not None:
-                asked.remove(done)
-                ask(done)
-                yield came[done].popleft()
+                came[each].append(result)
+            while done := [worker for worker in islice(asked, 1 if ordered else None) if came[worker]]:
+                asked.remove(done[0])
+                ask(done[0])
+                yield came[done[0]].popleft()
     except (EOFError, ConnectionError):
         raise TwinviewsError(
             "a worker died (out of memory?): run the same command again with fewer --workers"

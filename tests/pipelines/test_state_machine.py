@@ -243,7 +243,7 @@ def test_in_any_order_nothing_wrong_is_taken_for_right(lab: Lab) -> None:
     run_state_machine_as_test(
         lambda: Outputs(lab),
         settings=settings(
-            max_examples=8,
+            max_examples=16,
             stateful_step_count=8,
             deadline=None,
             phases=[Phase.generate],
