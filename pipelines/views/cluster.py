@@ -79,9 +79,12 @@ class Worker:
     """An actor, which loads its models once."""
 
     def __init__(self, run: ViewRun) -> None:
-        self._run = replace(run, view=build_view(ViewSpec(run.plan.name, run.plan.params), run.runtime))
+        self._run = run
 
     def make(self, window: Window) -> Made:
         """Make and commit a window."""
+        if self._run.view is None:
+            view = build_view(ViewSpec(self._run.plan.name, self._run.plan.params), self._run.runtime)
+            self._run = replace(self._run, view=view)
         (made,) = make_windows(self._run, [window])
         return made
