@@ -1,50 +1,51 @@
-"""Who owns an output folder (one of our plans, nobody, somebody else), and removal of our own files only."""
+"""Who owns an output folder (one of our plans, nobody, somebody else), and how its files are replaced by others.
+
+A file is ours in a folder with a plan of ours if it has a name that we give. So the plan is there, surely, before any
+other file of its dataset, and goes when all others are surely gone; `state.json`, which says that the dataset is
+finished, comes last and goes first, and the receipts go with it.
+"""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 from augment.errors import InputError
-from pipelines.files import is_remote, remove_temporary, temporaries
-from pipelines.folder import CARD_FILE, COUNTS_FILE, INFO_FILE, RECIPE_FILE, STATE_FILE, read_state
+from pipelines.files import is_remote, is_written_by, remove_temporary, sync_folder, temporaries
+from pipelines.folder import FILES, REPORT_FILE, STATE_FILE, Dataset, finished_dataset
 from pipelines.lock import LOCK
-from pipelines.plan import PLAN_FILE, Plan, read_plan
-from pipelines.shards import RECEIPTS, read_receipt, receipt_path, shard_name, shard_number
+from pipelines.plan import PLAN_FILE, PLAN_MARKS, Plan, read_plan
+from pipelines.shards import RECEIPTS, shard_number
 
 ADVICE = "choose another --out, or --overwrite it"
-FILES = (STATE_FILE, INFO_FILE, COUNTS_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
-"""In the order of removal: `state.json`, which marks a dataset as finished, first; the plan, which marks it ours,
-last."""
 STAGED = "data"
-"""Name of the temporary file or folder, inside the dataset's, that rows are collected in until they are complete."""
+"""Name of the temporary folder, inside the dataset's, that files are collected in until they are complete."""
+LOCKS = (LOCK, f".{REPORT_FILE}{LOCK}")
 CACHE = re.compile(r"cache-\w+\.arrow")
 """Cache files that `datasets` leaves beside shards after map and filter: not ours, but harmless."""
 
 
-def claim(out: Path, plan: Plan, *, overwrite: bool, advice: str = ADVICE) -> Plan | None:
-    """Make sure that `out` is free for this plan or already under it; with `overwrite`, remove what we wrote there.
-
-    Returns:
-        The plan that stands there and that the run goes on under, or None if the folder is free.
+def standing_dataset(out: Path, plan: Plan, *, overwrite: bool = False, advice: str = ADVICE) -> Dataset | None:
+    """The dataset that stands in `out`, finished, under this plan; None if it may be, and is to be, made.
 
     Raises:
         InputError: It belongs to another recipe (the line names the difference), or holds what we did not write.
     """
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} is a file, a folder is wanted: choose another --out")
+    if overwrite and is_written_by(out / PLAN_FILE, *PLAN_MARKS):
+        _check_foreign(out)
+        return None
     standing = read_plan(out)
     if standing is None:
-        ours = {LOCK, *(entry.name for entry in _leftovers(out))}
+        ours = {*LOCKS, *(entry.name for entry in _leftovers(out))}
         foreign = sorted(entry.name for entry in out.iterdir() if entry.name not in ours) if out.exists() else []
         if foreign:
             raise InputError(f"{out} holds {foreign[0]!r} and no {PLAN_FILE}, it is not ours: choose another --out")
         return None
-    if overwrite:
-        remove_dataset(out)
-        return None
     difference = standing.difference(plan)
     if difference is not None:
         raise InputError(f"{out} belongs to another recipe, {difference}: {advice}")
-    return standing
+    return finished_dataset(out, standing)
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -54,56 +55,68 @@ def remove_leftovers(folder: Path) -> None:
 
 
 def _leftovers(folder: Path) -> list[Path]:
-    names = {STAGED, *FILES}
-    found = [entry for entry, name in temporaries(folder) if name in names or shard_number(name) is not None]
-    found += [entry for entry, name in temporaries(folder / RECEIPTS) if shard_number(Path(name).stem) is not None]
-    return found
+    found = (*temporaries(folder), *temporaries(folder / RECEIPTS))
+    return [entry for entry, name in found if name in (STAGED, REPORT_FILE, *FILES) or _is_shard(name)]
 
 
-def remove_dataset(folder: Path) -> None:
-    """Remove the files of our dataset, the plan last; the folder itself stays.
+def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
+    """Remove the files of a dataset of ours, but for its plan; no power cut brings them back.
 
     Raises:
         InputError: The folder holds something that we did not write; nothing is removed then.
     """
-    shards = _our_shards(folder)
-    foreign = _foreign_files(folder, shards)
+    _check_foreign(folder)
+    (folder / STATE_FILE).unlink(missing_ok=True)
+    receipts = folder / RECEIPTS
+    for entry in [*receipts.glob("*")]:
+        entry.unlink()
+    if not is_remote(folder) and receipts.exists():
+        sync_folder(receipts)
+        receipts.rmdir()
+    for entry in [*folder.iterdir()]:
+        if entry.name in FILES[1:-1] or entry.name == REPORT_FILE or _is_shard(entry.name):
+            entry.unlink()
+    _sync(folder)
+    if plan_too:
+        (folder / PLAN_FILE).unlink(missing_ok=True)
+
+
+def put_in_place(staged: Path, folder: Path) -> None:
+    """Move the files of a whole dataset, synced, from a folder within into the place of those that are there."""
+    clear_dataset(folder)
+    names = [entry.name for entry in staged.iterdir()]
+    others = [name for name in names if name not in (PLAN_FILE, STATE_FILE)]
+    for together in ([PLAN_FILE], others, [STATE_FILE]):
+        for name in together:
+            (staged / name).replace(folder / name)
+        _sync(folder)
+
+
+def _sync(folder: Path) -> None:
+    if not is_remote(folder):
+        sync_folder(folder)
+
+
+def _is_shard(name: str) -> bool:
+    """Whether a file of this name is a shard or a receipt."""
+    return shard_number(name.removesuffix(".json")) is not None
+
+
+def _check_foreign(folder: Path) -> None:
+    foreign = sorted(_foreign_files(folder))
     if foreign:
         raise InputError(f"{folder} also holds {foreign[0]!r}, which we did not write: move it away, or choose --out")
-    (folder / STATE_FILE).unlink(missing_ok=True)
-    for index in shards:
-        receipt_path(folder, index).unlink(missing_ok=True)
-        (folder / shard_name(index)).unlink(missing_ok=True)
-    for entry, _ in temporaries(folder / RECEIPTS):
-        remove_temporary(entry)
-    if not is_remote(folder) and (folder / RECEIPTS).exists():
-        (folder / RECEIPTS).rmdir()
-    for name in FILES:
-        (folder / name).unlink(missing_ok=True)
 
 
-def _our_shards(folder: Path) -> set[int]:
-    """Numbers of the shards present that the plan, `state.json` or a receipt lists."""
-    plan = read_plan(folder)
-    planned = 0 if plan is None else len(plan.shards) or plan.params.get("shards") or 0
-    known = max(planned if isinstance(planned, int) else 0, len(read_state(folder)[0]))
-    present = {shard_number(path.name) for path in folder.iterdir()}
-    present |= {shard_number(path.stem) for path in (folder / RECEIPTS).glob("*.json")}
-    return {
-        index for index in present if index is not None and (index < known or read_receipt(folder, index) is not None)
-    }
-
-
-def _foreign_files(folder: Path, shards: set[int]) -> list[str]:
+def _foreign_files(folder: Path) -> Iterator[str]:
     """Paths in a dataset folder that no command of ours wrote, cache files of `datasets` aside."""
     receipts = folder / RECEIPTS
-    ours = {folder / name for name in (*FILES, LOCK, *map(shard_name, shards))}
-    ours |= {receipt_path(folder, index) for index in shards}
-    leftovers = {*_leftovers(folder), *(() if receipts.is_symlink() else (receipts,))}
-    return sorted(
-        str(entry.relative_to(folder))
-        for entry in (*folder.iterdir(), *receipts.glob("*"))
-        if entry not in leftovers
-        and not CACHE.fullmatch(entry.name)
-        and (entry not in ours or (entry.is_dir() and not entry.is_symlink()))
-    )
+    leftovers = _leftovers(folder)
+    for entry in folder.iterdir():
+        is_named = entry.name in (*FILES, REPORT_FILE, *LOCKS) or _is_shard(entry.name) or CACHE.fullmatch(entry.name)
+        is_ours = is_named and (entry.is_symlink() or not entry.is_dir())
+        if not is_ours and entry not in leftovers and (entry != receipts or receipts.is_symlink()):
+            yield entry.name
+    for entry in receipts.glob("*"):
+        if not (_is_shard(entry.name) and entry.name.endswith(".json")) and entry not in leftovers:
+            yield f"{RECEIPTS}/{entry.name}"

@@ -1,7 +1,6 @@
 """Files and objects that appear whole or not at all, and their hashes; a path may be an address such as s3://."""
 
 import hashlib
-import io
 import json
 import os
 import re
@@ -9,18 +8,15 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from typing import Any, BinaryIO, cast
 
 import xxhash
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer
 
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
 """Names of our temporary files and folders: the output's name, a number, and the program that made them."""
@@ -109,17 +105,6 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-class _NamedFile(io.FileIO):
-    """A file whose write errors carry its name; Python names the file only in errors of opening."""
-
-    def write(self, data: "ReadableBuffer", /) -> int:
-        try:
-            return super().write(data)
-        except OSError as error:
-            error.filename = self.name
-            raise
-
-
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.
@@ -131,29 +116,34 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
         with tempfile.NamedTemporaryFile() as spool:
             yield cast(BinaryIO, spool)
             spool.flush()
-            _put(path, lambda place: place.fs.put_file(spool.name, place.path))
+            with _told(path):
+                cast(Any, path).fs.put_file(spool.name, cast(Any, path).path)
         return
-    temporary = str(temporary_of(path))
+    temporary = temporary_of(path)
     try:
-        with io.BufferedWriter(_NamedFile(temporary, "w")) as stream:
-            yield stream
-            stream.flush()
-            try:
+        with _told(path, temporary):
+            with temporary.open("wb") as stream:
+                yield stream
+                stream.flush()
                 os.fsync(stream.fileno())
-            except OSError as error:
-                error.filename = temporary
-                raise
             os.replace(temporary, path)
-    except OSError as error:
-        if error.filename != temporary:
-            raise
-        raise TwinviewsError(
-            f"{path} cannot be written ({error.strerror}): fix that, then run the same command again to go on"
-        ) from None
     finally:
         with suppress(OSError):  # there is no such folder, which was reported above
-            os.unlink(temporary)
+            temporary.unlink()
     sync_folder(path.parent)
+
+
+@contextmanager
+def _told(path: Path, temporary: Path | None = None) -> Iterator[None]:
+    """Turn an error of writing, which names the temporary file or none, into one line that names `path`."""
+    try:
+        yield
+    except OSError as error:
+        if temporary is not None and error.filename not in (None, str(temporary)):
+            raise
+        raise TwinviewsError(
+            f"{path} cannot be written ({error.strerror or error}): fix that, then run the same command again to go on"
+        ) from None
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
@@ -162,19 +152,11 @@ def write_whole(path: Path, content: bytes | str) -> None:
     if path.is_file() and path.read_bytes() == data:
         return
     if is_remote(path):
-        _put(path, lambda place: place.write_bytes(data))
+        with _told(path):
+            path.write_bytes(data)
         return
     with whole_file(path) as stream:
         stream.write(data)
-
-
-def _put(path: Path, put: Callable[[Any], object]) -> None:
-    try:
-        put(path)
-    except OSError as error:
-        raise TwinviewsError(
-            f"{path} cannot be written ({error}): fix that, then run the same command again to go on"
-        ) from None
 
 
 def sha256_of(path: Path) -> str:
@@ -207,6 +189,15 @@ def is_sealed(content: bytes) -> bool:
         return False
     blank = SEAL.sub(lambda hit: hit[1] + UNSEALED + hit[2], text)
     return blank != text and seal(blank) == text
+
+
+def is_written_by(path: Path, *marks: bytes) -> bool:
+    """Whether a file has one of our marks; with two of them it is known even with a byte flipped in one."""
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return False
+    return any(mark in content for mark in marks)
 
 
 def beside(out: Path, ending: str) -> Path:

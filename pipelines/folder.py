@@ -14,7 +14,7 @@ from typing import Any
 from augment.errors import InputError
 from pipelines.files import read_json, write_whole
 from pipelines.plan import PLAN_FILE, Kind, Plan, read_plan
-from pipelines.shards import Receipt, iterate_tables, read_table, shard_name, valid_receipt
+from pipelines.shards import Receipt, read_table, shard_name, valid_receipt
 
 STATE_FILE = "state.json"
 INFO_FILE = "dataset_info.json"
@@ -22,17 +22,18 @@ COUNTS_FILE = "counts.json"
 RECIPE_FILE = "recipe.json"
 CARD_FILE = "card.md"
 AGAIN = "run the command that makes it again"
-# What `counts.json` must have: numbers, and numbers by name.
-COUNTED: Mapping[Kind, tuple[set[str], set[str]]] = {
-    "sentences": ({"read", "kept", "empty", "duplicate"}, set()),
-    "view": ({"rows"}, {"statuses", "reasons"}),
-    "pairs": ({"pairs"}, {"dropped", "kept"}),
-}
+REPORT_FILE = "report.html"
+FILES = (STATE_FILE, INFO_FILE, COUNTS_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
+DERIVED = (RECIPE_FILE, CARD_FILE)
+"""For readers alone: a dataset in which these were altered is still read, and the command that made it mends them."""
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """A finished dataset folder: its plan, the receipts of its shards, and what was counted when it was made."""
+    """A finished dataset folder: its plan, the receipts of its shards, and what was counted when it was made.
+
+    Sentences that a dry run counted, and that are not there, have no receipts.
+    """
 
     path: Path
     plan: Plan
@@ -42,12 +43,12 @@ class Dataset:
     @property
     def rows(self) -> int:
         """Rows in all shards."""
-        return sum(receipt.rows for receipt in self.receipts)
+        return sum(receipt.rows for receipt in self.receipts) if self.receipts else int(self.counts["kept"])
 
     @property
     def digest(self) -> str:
-        """sha256 over the shards' hashes, in order: the hash of the content."""
-        return hashlib.sha256("".join(receipt.sha256 for receipt in self.receipts).encode()).hexdigest()
+        """sha256 over the shards' hashes, in order: the hash of the content; empty if there are none yet."""
+        return _sha256("".join(receipt.sha256 for receipt in self.receipts)) if self.receipts else ""
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -64,21 +65,6 @@ class Dataset:
             table = read_table(self.path / receipt.file, receipt.sha256)
             parts.append(table.slice(max(start - first, 0), min(stop - first, receipt.rows) - max(start - first, 0)))
         return pa.concat_tables(parts)
-
-
-@dataclass(frozen=True)
-class CountedDataset(Dataset):
-    """Sentences that a dry run counted and that are not there: no shards, and no hash of the content."""
-
-    @property
-    def rows(self) -> int:
-        """Sentences that were counted."""
-        return int(self.counts["kept"])
-
-    @property
-    def digest(self) -> str:
-        """Empty: there is no content yet."""
-        return ""
 
 
 def sentence_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema
@@ -123,13 +109,9 @@ def finalise(
         counts: What was counted; of the receipts' statuses and reasons if None.
     """
     counts = counts if counts is not None else count_receipts(receipts)
-    info = {
-        "citation": "",
-        "description": plan.signature or f"{plan.kind}: {plan.name}",
-        "features": _features(schema),
-        "homepage": "",
-        "license": "",
-    }
+    features = {field.name: _feature(field.type) for field in schema}
+    description = plan.signature or f"{plan.kind}: {plan.name}"
+    info = {"citation": "", "description": description, "features": features, "homepage": "", "license": ""}
     texts = {PLAN_FILE: plan.to_json(), **beside, COUNTS_FILE: _json(counts), INFO_FILE: _json(info)}
     hashes = {name: _sha256(text) for name, text in texts.items()}
     state = state_text([(receipt.file, receipt.sha256) for receipt in receipts], hashes)
@@ -143,24 +125,16 @@ def finalise(
 
 def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
     """Rows, and rows by status and by reason, over all shards."""
-    statuses: Counter[str] = Counter()
-    reasons: Counter[str] = Counter()
+    counts: dict[str, Counter[str]] = {"statuses": Counter(), "reasons": Counter()}
     for receipt in receipts:
-        statuses.update(receipt.statuses)
-        reasons.update(receipt.reasons)
-    return {
-        "rows": sum(receipt.rows for receipt in receipts),
-        "statuses": dict(sorted(statuses.items())),
-        "reasons": dict(sorted(reasons.items())),
-    }
+        counts["statuses"].update(receipt.statuses)
+        counts["reasons"].update(receipt.reasons)
+    rows = sum(receipt.rows for receipt in receipts)
+    return {"rows": rows, **{name: dict(sorted(each.items())) for name, each in counts.items()}}
 
 
 def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-
-
-def _features(schema: Any) -> dict[str, Any]:  # noqa: ANN401 - a pyarrow schema
-    return {field.name: _feature(field.type) for field in schema}
 
 
 def _feature(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a pyarrow type
@@ -209,40 +183,35 @@ def open_dataset(folder: Path, kind: Kind | None = None) -> Dataset:
         raise InputError(f"{folder} {what} (no {PLAN_FILE} there): check the path")
     if kind is not None and plan.kind != kind:
         raise InputError(f"{folder} holds {plan.kind} ({plan.name}), {kind} are wanted: check the path")
-    return _checked(folder, plan)
+    return _checked(folder, plan, ignored=DERIVED)
 
 
 def finished_dataset(folder: Path, plan: Plan) -> Dataset | None:
-    """The dataset, if all of it is there and as it was written; else None."""
+    """The dataset, if every file of it is there and as it was written; else None."""
     try:
         return _checked(folder, plan)
     except InputError:
         return None
 
 
-def _checked(folder: Path, plan: Plan) -> Dataset:
+def _checked(folder: Path, plan: Plan, ignored: Sequence[str] = ()) -> Dataset:
     """The dataset; raises InputError, which names the file, if it is unfinished, altered or damaged."""
     if not (folder / STATE_FILE).exists():
         raise InputError(f"{folder} is not finished (it has no {STATE_FILE}): {AGAIN}")
+    shards, hashes = read_state(folder)
+    if not shards:
+        raise _damaged(folder / STATE_FILE)
     receipts = []
-    for index in range(len(read_state(folder)[0])):
+    for index, (_, sha256) in enumerate(shards):
         receipt = valid_receipt(folder, index)
-        if receipt is None:
+        if receipt is None or receipt.sha256 != sha256:
             raise _damaged(folder / shard_name(index))
         receipts.append(receipt)
-    shards, hashes = read_state(folder)
-    if not shards or shards != [(receipt.file, receipt.sha256) for receipt in receipts]:
-        raise _damaged(folder / STATE_FILE)
-    if hashes.get(PLAN_FILE) != _sha256(plan.to_json()):
-        raise _damaged(folder / PLAN_FILE)
-    counts = valid_counts(plan.kind, read_json(folder / COUNTS_FILE))
-    if counts is None:
-        raise _damaged(folder / COUNTS_FILE)
-    info = read_json(folder / INFO_FILE)
-    schema = next(iterate_tables(folder, receipts)).schema
-    if not isinstance(info, dict) or info.get("features") != _features(schema):
-        raise _damaged(folder / INFO_FILE)
-    return Dataset(folder, plan, tuple(receipts), counts)
+    for name, sha256 in hashes.items():
+        content = (folder / name).read_bytes() if (folder / name).is_file() else b""
+        if name not in ignored and hashlib.sha256(content).hexdigest() != sha256:
+            raise _damaged(folder / name)
+    return Dataset(folder, plan, tuple(receipts), json.loads((folder / COUNTS_FILE).read_bytes()))
 
 
 def _damaged(path: Path) -> InputError:
@@ -258,18 +227,3 @@ def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
         return (shards, hashes) if state == json.loads(state_text(shards, hashes)) else ([], {})
     except (TypeError, KeyError, AttributeError, ValueError):
         return [], {}
-
-
-def valid_counts(kind: Kind, counts: object) -> Mapping[str, Any] | None:
-    """Counts that were read from a file, if they are what is counted of this kind; else None."""
-    if not isinstance(counts, dict):
-        return None
-    numbers = {key for key, value in counts.items() if _is_number(value)}
-    tables = {key for key, value in counts.items() if isinstance(value, dict) and all(map(_is_number, value.values()))}
-    wanted_numbers, wanted_tables = COUNTED[kind]
-    sound = numbers | tables == counts.keys() and numbers >= wanted_numbers and tables >= wanted_tables
-    return counts if sound and "parts" not in numbers else None
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -3,9 +3,10 @@
 import shutil
 import tempfile
 import unicodedata
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -14,18 +15,9 @@ import xxhash
 
 from augment.errors import InputError
 from pipelines.card import sentences_card
-from pipelines.claim import ADVICE, STAGED, claim, remove_dataset, remove_leftovers
-from pipelines.files import sync_folder, temporary_of, write_whole
-from pipelines.folder import (
-    CARD_FILE,
-    RECIPE_FILE,
-    STATE_FILE,
-    CountedDataset,
-    Dataset,
-    finalise,
-    finished_dataset,
-    sentence_schema,
-)
+from pipelines.claim import ADVICE, STAGED, put_in_place, remove_leftovers, standing_dataset
+from pipelines.files import temporary_of, write_whole
+from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, finalise, sentence_schema
 from pipelines.lock import locked_folder
 from pipelines.plan import PLAN_FILE, Input, Plan
 from pipelines.reading.lines import MAX_LINE_BYTES
@@ -102,11 +94,9 @@ def ingest(job: Ingest, out: Path, *, overwrite: bool = False, advice: str = ADV
     """
     with _checked_sources(job) as (sources, _), locked_folder(out):
         plan = job.plan(sources)
-        finished = _finished(out, plan, overwrite, advice)
+        finished = standing_dataset(out, plan, overwrite=overwrite, advice=advice)
         remove_leftovers(out)
-        if finished is not None:
-            return finished, False
-        return _stage(job, sources, plan, out, overwrite=overwrite), True
+        return (finished, False) if finished is not None else (_write(job, sources, plan, out), True)
 
 
 def count_sentences(job: Ingest, out: Path, *, overwrite: bool = False, advice: str = ADVICE) -> Dataset:
@@ -116,15 +106,12 @@ def count_sentences(job: Ingest, out: Path, *, overwrite: bool = False, advice: 
         InputError: As for `ingest`.
     """
     with _checked_sources(job) as (sources, spool):
-        plan = job.plan(sources)
-        finished = _finished(out, plan, overwrite, advice)
-        if finished is not None:
-            return finished
-        counts = Counts()
-        for _ in _sentences(job, sources, spool, counts):
-            pass
-        _check_any(sources, counts)
-        return CountedDataset(out, plan, (), asdict(counts))
+        plan, counts = job.plan(sources), Counts()
+        finished = standing_dataset(out, plan, overwrite=overwrite, advice=advice)
+        if finished is None:
+            deque(_sentences(job, sources, spool, counts), maxlen=0)
+            _check_any(sources, counts)
+        return finished or Dataset(out, plan, (), asdict(counts))
 
 
 @contextmanager
@@ -134,19 +121,13 @@ def _checked_sources(job: Ingest) -> Iterator[tuple[list[Source], Path]]:
         yield [check_source(name, Path(spool), job.format) for name in job.names], Path(spool)
 
 
-def _finished(out: Path, plan: Plan, overwrite: bool, advice: str) -> Dataset | None:
-    """The dataset that is there under this plan, if it is to stay."""
-    standing = None if overwrite else claim(out, plan, overwrite=False, advice=advice)
-    return finished_dataset(out, standing) if standing is not None else None
-
-
 def _check_any(sources: Sequence[Source], counts: Counts) -> None:
     if not counts.kept:
         names = ", ".join(source.name for source in sources)
         raise InputError(f"no sentences in {names} ({counts.read} lines, all empty): give one sentence a line")
 
 
-def _stage(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path, *, overwrite: bool) -> Dataset:
+def _write(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path) -> Dataset:
     """Make the files in a folder within, and put them in place when they are whole."""
     staged = temporary_of(out / STAGED)
     staged.mkdir()
@@ -157,66 +138,53 @@ def _stage(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path, *, ove
         write_whole(staged / PLAN_FILE, plan.to_json())
         beside = {RECIPE_FILE: job.recipe(), CARD_FILE: sentences_card(plan, asdict(counts))}
         dataset = finalise(staged, plan, receipts, schema, beside, asdict(counts))
-        if claim(out, plan, overwrite=overwrite) is not None:
-            remove_dataset(out)  # the same plan, but unfinished or damaged
-        # The plan first, which says whose the folder is, and last what says that it is finished.
-        for path in sorted(staged.iterdir(), key=lambda path: (path.name == STATE_FILE, path.name != PLAN_FILE)):
-            path.replace(out / path.name)
-        sync_folder(out)
+        put_in_place(staged, out)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
-    return Dataset(out, plan, dataset.receipts, dataset.counts)
+    return replace(dataset, path=out)
 
 
 def _write_shards(job: Ingest, sources: Sequence[Source], folder: Path, counts: Counts) -> tuple[list[Receipt], Any]:
     """Stream the sources into shards; a label or pair column in which nothing stands is left out."""
     schema = sentence_schema([])
     receipts: list[Receipt] = []
-    stale: list[int] = []
+    stale = 0
     for table in _cut(_sentences(job, sources, folder, counts), job.shard_size):
         used = [name for name in OPTIONAL if name in schema.names or table.column(name).null_count < len(table)]
         if len(schema) < 2 + len(used):
-            stale = list(range(len(receipts)))
-            schema = sentence_schema(used)
+            stale, schema = len(receipts), sentence_schema(used)
         receipts.append(commit_shard(folder, len(receipts), table.select(schema.names)))
     # A column that comes late is wanting in the shards before it.
-    for index in stale:
+    for index in range(stale):
         table = read_table(folder / receipts[index].file)
-        receipts[index] = commit_shard(folder, index, _with_columns(table, schema))
+        there = table.schema.names
+        columns = [table[name].to_pylist() if name in there else [None] * len(table) for name in schema.names]
+        receipts[index] = commit_shard(folder, index, _table(columns, schema))
     return receipts, schema
 
 
-def _with_columns(table: Any, schema: Any) -> Any:  # noqa: ANN401 - pyarrow tables and schemas
-    """The table with the columns of `schema`, in which nothing stands where it has none."""
+def _table(columns: Sequence[list[Any]], schema: Any) -> Any:  # noqa: ANN401 - pyarrow tables and schemas
     import pyarrow as pa
 
-    empty = pa.nulls(len(table), pa.string())
-    columns = [table.column(name) if name in table.schema.names else empty for name in schema.names]
-    return pa.table(columns, schema=schema)
+    return pa.table([pa.array(column, pa.string()) for column in columns], schema=schema)
 
 
 def _cut(batches: Iterator[Sequence[list[Any]]], rows: int) -> Iterator[Any]:
     """The rows of batches, each a list a column, in tables of `rows`, of which only the last has fewer."""
-    import pyarrow as pa
-
     schema = sentence_schema(OPTIONAL)
     waiting: list[list[Any]] = [[] for _ in schema]
     for batch in batches:
         for column, more in zip(waiting, batch, strict=True):
             column.extend(more)
-        whole = len(waiting[0]) - len(waiting[0]) % rows
-        for start in range(0, whole, rows):
-            # Made of values and not cut from a greater table, whose bytes would be in the shard too.
-            parts = (column[start : start + rows] for column in waiting)
-            yield pa.table([pa.array(part, pa.string()) for part in parts], schema=schema)
-        waiting = [column[whole:] for column in waiting]
+        # Tables made of values: the bytes of a slice of a greater table would be in the shard too.
+        while len(waiting[0]) >= rows:
+            yield _table([column[:rows] for column in waiting], schema)
+            waiting = [column[rows:] for column in waiting]
     if waiting[0]:
-        yield pa.table([pa.array(column, pa.string()) for column in waiting], schema=schema)
+        yield _table(waiting, schema)
 
 
-def _sentences(
-    job: Ingest, sources: Sequence[Source], folder: Path, counts: Counts
-) -> Iterator[Sequence[list[str | None]]]:
+def _sentences(job: Ingest, sources: Sequence[Source], folder: Path, counts: Counts) -> Iterator[Sequence[list[Any]]]:
     """Ids, texts, labels and pairs of the sentences that are kept; `folder` takes the hashes that memory does not.
 
     Nothing is read, counted or complained of behind the last sentence that is wanted.
@@ -239,13 +207,11 @@ def _sentences(
         counts.duplicate += looked_at - len(kept)
         counts.kept += len(kept)
         places = kept.tolist()
-        ids: list[str | None] = [row_id(texts[place]) for place in places]
-        pairs = [rows.pairs[place] for place in places]
         yield [
-            ids,
+            [row_id(texts[place]) for place in places],
             [texts[place] for place in places],
             [rows.labels[place] for place in places],
-            [(normalise(pair) or None) if pair else None for pair in pairs],
+            [normalise(rows.pairs[place] or "") or None for place in places],
         ]
         if counts.kept == job.limit:
             return

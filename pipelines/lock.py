@@ -1,6 +1,5 @@
 """One writer at a time for an output: a lock file that says who holds it, and that dies with its process."""
 
-import contextlib
 import errno
 import fcntl
 import json
@@ -9,8 +8,9 @@ import os
 import shlex
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import xxhash
@@ -24,6 +24,8 @@ LOCK = ".augment.lock"
 MARK = b'{"twinviews": '
 """The first bytes of every lock file of ours."""
 NO_LOCKS = "warning: the file system of %s has no locks: make sure that no other machine or process writes there"
+PATIENCE = 1.0
+"""Seconds in which the holder of a lock must have written its name there."""
 
 
 @contextmanager
@@ -35,25 +37,22 @@ def locked_folder(out: Path) -> Iterator[None]:
     Raises:
         InputError: Another process holds it (the line says which), or something on the way to `out` is no folder.
     """
-    with _held(_remote_lock(out) if is_remote(out) else out / LOCK, out):
+    with _held(out / LOCK, out):
         yield
 
 
 @contextmanager
 def locked_file(out: Path) -> Iterator[None]:
     """Hold an output that is one file, and make the folders above it, as `locked_folder` does."""
-    with _held(_remote_lock(out) if is_remote(out) else out.with_name(f".{out.name}{LOCK}"), out):
+    with _held(out.with_name(f".{out.name}{LOCK}"), out):
         yield
-
-
-def _remote_lock(out: Path) -> Path:
-    """The lock file, on this machine, of an address."""
-    logger.warning(NO_LOCKS, out)
-    return Path(tempfile.gettempdir()) / f".{xxhash.xxh64_hexdigest(str(out).encode())}{LOCK}"
 
 
 @contextmanager
 def _held(lock: Path, out: Path) -> Iterator[None]:
+    if is_remote(out):
+        logger.warning(NO_LOCKS, out)
+        lock = Path(tempfile.gettempdir()) / f".{xxhash.xxh64_hexdigest(str(out).encode())}{LOCK}"
     made = [folder for folder in (lock.parent, *lock.parent.parents) if not folder.exists()]
     try:
         descriptor = _acquire(lock, out)
@@ -64,57 +63,58 @@ def _held(lock: Path, out: Path) -> Iterator[None]:
             os.close(descriptor)
     finally:
         for folder in made:
-            with contextlib.suppress(OSError):
+            with suppress(OSError):
                 folder.rmdir()
 
 
 def _acquire(lock: Path, out: Path) -> int:
     """The descriptor of the lock file, locked and with our name in it."""
+    until = time.monotonic() + PATIENCE
     while True:
         descriptor = _open(lock, out)
         try:
-            _lock(descriptor, out)
-            if _is_open_file(descriptor, lock):
+            is_locked = _lock(descriptor, out)
+            if is_locked and _is_open_file(descriptor, lock):
                 _sign(descriptor, lock)
                 return descriptor
-        except BlockingIOError:
-            owner = _owner(_read(descriptor))
-            os.close(descriptor)
-            raise InputError(
-                f"{out} is being written by another process{owner}: wait for it, or choose another --out"
-            ) from None
+            owner = "" if is_locked else _owner(descriptor)
         except BaseException:
             os.close(descriptor)
             raise
-        # The holder before us removed the file between our opening and locking it.
+        # Without an owner: it has just been locked, or its holder removed it after we opened it.
         os.close(descriptor)
+        if owner or time.monotonic() > until:
+            raise InputError(f"{out} is being written by another process{owner}: wait for it, or choose another --out")
+        time.sleep(0.01)
 
 
-def _lock(descriptor: int, out: Path) -> None:
+def _lock(descriptor: int, out: Path) -> bool:
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
     except OSError as error:
         if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP):
             raise
         logger.warning(NO_LOCKS, out)
+    return True
 
 
 def _open(lock: Path, out: Path) -> int:
-    for attempt in range(100):
+    for _ in range(100):
         try:
             make_folder(lock.parent)
             # O_NOFOLLOW: through a link we would write into somebody else's file.
             return os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        except FileNotFoundError as error:  # a holder before us may have taken the folder away after we made it
-            if attempt == 99:
-                raise InputError(f"{out} cannot be made ({error.strerror}): choose another --out") from None
+        except FileNotFoundError:  # a holder before us may have taken the folder away after we made it
+            continue
         except (FileExistsError, NotADirectoryError):
-            raise InputError(f"{out} cannot be made, a file is in the way: choose another --out") from None
+            break
         except OSError as error:
             if error.errno not in (errno.ELOOP, errno.EISDIR):
                 raise
             raise _not_ours(lock) from None
-    raise AssertionError("the last attempt returns or raises")
+    raise InputError(f"{out} cannot be made, something is in the way: choose another --out")
 
 
 def _not_ours(lock: Path) -> InputError:
@@ -122,23 +122,19 @@ def _not_ours(lock: Path) -> InputError:
 
 
 def _sign(descriptor: int, lock: Path) -> None:
-    content = _read(descriptor)
-    if content[: len(MARK)] != MARK[: len(content)]:
+    content = os.pread(descriptor, len(MARK), 0)
+    if content != MARK[: len(content)]:
         raise _not_ours(lock)
     command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     os.ftruncate(descriptor, 0)
-    with contextlib.suppress(OSError):  # on a full disk the lock still holds, but names no owner
+    with suppress(OSError):  # on a full disk the lock still holds, but names no owner
         os.pwrite(descriptor, MARK + json.dumps({"pid": os.getpid(), "command": command}).encode() + b"}", 0)
 
 
-def _read(descriptor: int) -> bytes:
-    return os.pread(descriptor, 1 << 20, 0)
-
-
-def _owner(content: bytes) -> str:
+def _owner(descriptor: int) -> str:
     """The lock holder named in a lock file, in words; empty if it names none yet."""
     try:
-        holder = json.loads(content)["twinviews"]
+        holder = json.loads(os.pread(descriptor, 1 << 20, 0))["twinviews"]
         return f" (pid {int(holder['pid'])}: {str(holder['command'])[:200]})"
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""

@@ -4,13 +4,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from augment import __version__
 from augment.errors import InputError
 from augment.view import WEIGHTS_PARAMS
 
 PLAN_FILE = "plan.json"
+PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
+"""By either of these a damaged plan is still known as one of ours."""
 Kind = Literal["sentences", "view", "pairs"]
 
 
@@ -53,17 +55,6 @@ class Plan(BaseModel):
     shards: tuple[tuple[int, int], ...] = ()
     twinviews: str = __version__
 
-    @model_validator(mode="after")
-    def _check_view(self) -> "Plan":
-        """A view has one input, and shards that follow on one another."""
-        starts = [start for start, _ in self.shards]
-        stops = [stop for _, stop in self.shards]
-        if starts != [0, *stops][: len(starts)] or any(stop <= start for start, stop in self.shards):
-            raise ValueError("the shards do not follow on one another")
-        if self.kind == "view" and len(self.inputs) != 1:
-            raise ValueError("a view is made of one input")
-        return self
-
     @property
     def rows(self) -> int:
         """Rows that the shards cover."""
@@ -84,20 +75,13 @@ class Plan(BaseModel):
         return None
 
 
-def cut_rows(rows: int, shard_size: int) -> tuple[tuple[int, int], ...]:
-    """Row ranges (start, stop) of shards of `shard_size` rows."""
-    return tuple((start, min(start + shard_size, rows)) for start in range(0, rows, shard_size))
-
-
 def _compared(ours: Plan, theirs: Plan) -> Iterator[tuple[str, object, object]]:
     yield "the kind", ours.kind, theirs.kind
     yield "the name", ours.name, theirs.name
-    same_revision = ours.params.get("revision") is not None and ours.params.get("revision") == theirs.params.get(
-        "revision"
-    )
-    for key in sorted({*ours.params, *theirs.params}):
-        if not (same_revision and key in WEIGHTS_PARAMS):
-            yield key.replace("_", "-"), ours.params.get(key), theirs.params.get(key)
+    revision = ours.params.get("revision")
+    same_weights = WEIGHTS_PARAMS if revision is not None and revision == theirs.params.get("revision") else ()
+    for key in sorted({*ours.params, *theirs.params}.difference(same_weights)):
+        yield key.replace("_", "-"), ours.params.get(key), theirs.params.get(key)
     yield "the seed", ours.seed, theirs.seed
     yield "the limit", ours.limit, theirs.limit
     yield "the number of inputs", len(ours.inputs), len(theirs.inputs)
@@ -125,10 +109,8 @@ def read_plan(folder: Path) -> Plan | None:
         return Plan.model_validate_json(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        what = f"{where}: {first['msg']}" if where else first["msg"]
-        raise InputError(f"{path} is no plan of this version ({what}): choose another --out") from None
+    except ValidationError:
+        what = "is no plan of this version, or damaged"
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}): choose another --out") from None
+        what = f"cannot be read ({error.strerror})"
+    raise InputError(f"{path} {what}: choose another --out, or --overwrite it")

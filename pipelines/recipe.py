@@ -9,11 +9,10 @@ import typer
 
 from augment import __version__
 from augment.errors import InputError
-from pipelines.files import UNSEALED, read_json, seal
+from pipelines.files import UNSEALED, is_sealed, read_json, seal
 
 # Keys that a saved recipe carries for its reader and that no option answers to.
 RECIPE_METADATA = frozenset({"checksum", "command", "made", "twinviews"})
-DEEPEST = 50
 
 
 def recipe_text(command: str, options: Mapping[str, Any], **more: Any) -> str:  # noqa: ANN401 - JSON values
@@ -27,10 +26,10 @@ def recipe_text(command: str, options: Mapping[str, Any], **more: Any) -> str:  
 
 
 def read_made(recipe: Path) -> Mapping[str, Any]:
-    """What a recipe of ours says was made with it; nothing if there is none, or one that says nothing of that."""
-    saved = read_json(recipe)
-    made = saved.get("made") if isinstance(saved, dict) else None
-    return made if isinstance(made, dict) else {}
+    """What a recipe of ours says was made with it; nothing if there is none, or a damaged one."""
+    content = recipe.read_bytes() if recipe.is_file() else b""
+    made: Mapping[str, Any] = json.loads(content).get("made", {}) if is_sealed(content) else {}
+    return made
 
 
 def is_recipe_of(command: str, recipe: Path) -> bool:
@@ -43,20 +42,16 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
     """YAML (or JSON, which is YAML) as plain values.
 
     Raises:
-        ValueError: It is no YAML, holds a string that is no Unicode, is nested deeper than a recipe ever is, or has
-            aliases: a few of them stand for more than any memory holds.
+        ValueError: It is no YAML, holds a string that is no Unicode, is nested deeper than Python goes, or has aliases:
+            a few of them stand for more than any memory holds.
     """
     import yaml
 
     try:
-        depth = 0
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > DEEPEST or isinstance(event, yaml.AliasEvent):
-                what = "an alias" if isinstance(event, yaml.AliasEvent) else f"more than {DEEPEST} levels"
-                raise ValueError(f"it has {what}")
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text, Loader=yaml.SafeLoader)):
+            raise ValueError("it has an alias")
         value = yaml.safe_load(text)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(str(error)) from None
     json.dumps(value, ensure_ascii=False, default=str, skipkeys=True).encode()  # a lone surrogate is a ValueError here
     return value

@@ -4,7 +4,7 @@ import mmap
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from augment.errors import TwinviewsError
 
@@ -15,8 +15,17 @@ if TYPE_CHECKING:
 MEMORY_HASHES = 1 << 20
 """The longest run that is kept in memory; all of these together are less than twice as long, 16 MiB."""
 
-PIECE_HASHES = 1 << 20
-"""So many of a file are looked at before its pages are let go of, 8 MiB."""
+
+class Run(NamedTuple):
+    """Sorted hashes, in memory or mapped from a file."""
+
+    values: "NDArray[np.uint64]"
+    mapped: mmap.mmap | None = None
+
+    def release(self) -> None:
+        """Let go of the pages that were read of a file; they stay in the system's cache as long as it has room."""
+        if self.mapped is not None:
+            self.mapped.madvise(mmap.MADV_DONTNEED)
 
 
 class Seen:
@@ -30,7 +39,7 @@ class Seen:
     def __init__(self, folder: Path, memory_hashes: int = MEMORY_HASHES) -> None:
         self._folder = folder
         self._memory_hashes = memory_hashes
-        self._runs: list[_Run] = []
+        self._runs: list[Run] = []
 
     def add(self, hashes: "NDArray[np.uint64]") -> "NDArray[np.bool_]":
         """Take hashes in; which of them are the first of their kind.
@@ -42,24 +51,24 @@ class Seen:
 
         values, first = np.unique(hashes, return_index=True)
         for run in self._runs:
-            is_new = ~run.holds(values)
+            places = np.searchsorted(run.values, values)
+            is_new = run.values[np.minimum(places, len(run.values) - 1)] != values
             values, first = values[is_new], first[is_new]
+            run.release()
         fresh = np.zeros(len(hashes), dtype=np.bool_)
         fresh[first] = True
         if len(values):
-            self._insert(_Run(values))
+            new = Run(values)
+            while self._runs and len(self._runs[-1].values) <= 2 * len(new.values):
+                new = self._merge(self._runs.pop(), new)
+            self._runs.append(new)
         return fresh
 
-    def _insert(self, run: "_Run") -> None:
-        while self._runs and len(self._runs[-1].values) <= 2 * len(run.values):
-            run = self._merge(self._runs.pop(), run)
-        self._runs.append(run)
-
-    def _merge(self, one: "_Run", two: "_Run") -> "_Run":
+    def _merge(self, one: Run, two: Run) -> Run:
         import numpy as np
 
         if len(one.values) + len(two.values) <= self._memory_hashes:
-            return _Run(np.sort(np.concatenate([one.values, two.values]), kind="stable"))
+            return Run(np.sort(np.concatenate([one.values, two.values]), kind="stable"))
         try:
             with tempfile.TemporaryFile(dir=self._folder) as stream:
                 for part in _merged(one, two, self._memory_hashes // 4):
@@ -70,47 +79,19 @@ class Seen:
             raise TwinviewsError(
                 f"{self._folder} does not take the hashes of the sentences seen ({error.strerror}): make room there"
             ) from None
-        return _Run(np.frombuffer(mapped, dtype=np.uint64), mapped)
+        return Run(np.frombuffer(mapped, dtype=np.uint64), mapped)
 
 
-class _Run:
-    """Sorted hashes, in memory or mapped from a file."""
-
-    def __init__(self, values: "NDArray[np.uint64]", mapped: mmap.mmap | None = None) -> None:
-        self.values = values
-        self._mapped = mapped
-
-    def holds(self, values: "NDArray[np.uint64]") -> "NDArray[np.bool_]":
-        """Which of the sorted `values` are here."""
-        import numpy as np
-
-        found = np.zeros(len(values), dtype=np.bool_)
-        for start in range(0, len(self.values), PIECE_HASHES):
-            piece = self.values[start : start + PIECE_HASHES]
-            first, last = np.searchsorted(values, piece[0]), np.searchsorted(values, piece[-1], side="right")
-            found[first:last] = piece[np.searchsorted(piece, values[first:last])] == values[first:last]
-            self.release()
-        return found
-
-    def release(self) -> None:
-        """Let go of the pages that were read of a file; they stay in the system's cache as long as it has room."""
-        if self._mapped is not None:
-            self._mapped.madvise(mmap.MADV_DONTNEED)
-
-
-def _merged(one: _Run, two: _Run, step: int) -> Iterator["NDArray[np.uint64]"]:
+def _merged(one: Run, two: Run, step: int) -> Iterator["NDArray[np.uint64]"]:
     """The hashes of two runs in order, in parts of at most twice `step`."""
     import numpy as np
 
-    begin = [0, 0]
-    runs = (one.values, two.values)
-    while any(start < len(run) for start, run in zip(begin, runs, strict=True)):
+    left = [one.values, two.values]
+    while any(map(len, left)):
         # Up to the least of the ends of the next parts: all that is below it is in them.
-        ends = [
-            run[min(start + step, len(run)) - 1] for start, run in zip(begin, runs, strict=True) if start < len(run)
-        ]
-        stops = [int(np.searchsorted(run, min(ends), side="right")) for run in runs]
-        yield np.sort(np.concatenate([run[a:b] for run, a, b in zip(runs, begin, stops, strict=True)]), kind="stable")
-        begin = stops
-        for run in (one, two):
-            run.release()
+        end = min(run[min(step, len(run)) - 1] for run in left if len(run))
+        stops = [int(np.searchsorted(run, end, side="right")) for run in left]
+        yield np.sort(np.concatenate([run[:stop] for run, stop in zip(left, stops, strict=True)]), kind="stable")
+        left = [run[stop:] for run, stop in zip(left, stops, strict=True)]
+        one.release()
+        two.release()

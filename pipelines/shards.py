@@ -3,7 +3,7 @@
 import hashlib
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -102,6 +102,12 @@ def _count(table: Any, column: str) -> dict[str, int]:  # noqa: ANN401 - a pyarr
     return dict(sorted((each["values"], each["counts"]) for each in counts))
 
 
+def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
+    """Commit shards by their numbers; disks and stores sync several of them in the time of one."""
+    with ThreadPoolExecutor(WRITERS) as pool:
+        return list(pool.map(lambda shard: commit_shard(folder, *shard), tables.items()))
+
+
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
     """The receipt of a shard if the shard's bytes (and rows, where given) are what it says, else None."""
     receipt = read_receipt(folder, index)
@@ -123,6 +129,18 @@ def check_stream_end(path: Path, data: bytes | None = None) -> None:
         stream.seek(max(0, size - len(END_OF_STREAM)))
         if stream.read() != END_OF_STREAM:
             raise InputError(f"{path} is cut short (an Arrow stream without its end): make it again, or get it again")
+
+
+def check_file(path: Path, sha256: str | None, data: bytes | None = None) -> None:
+    """Make sure that a file (or its content `data`) matches its hash or, without one, is a stream with its end marker.
+
+    Raises:
+        InputError: It does not, or is not.
+    """
+    if sha256 is None:
+        check_stream_end(path, data)
+    elif sha256 != (sha256_of(path) if data is None else hashlib.sha256(data).hexdigest()):
+        raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
 
 
 def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - a pyarrow table
@@ -149,27 +167,3 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} cannot be read, or is damaged ({error}): make it again") from None
     return table
-
-
-def check_file(path: Path, sha256: str | None, data: bytes | None = None) -> None:
-    """Make sure that a file (or its content `data`) matches its hash or, without one, is a stream with its end marker.
-
-    Raises:
-        InputError: It does not, or is not.
-    """
-    if sha256 is None:
-        check_stream_end(path, data)
-    elif sha256 != (sha256_of(path) if data is None else hashlib.sha256(data).hexdigest()):
-        raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
-
-
-def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
-    """Commit shards by their numbers; disks and stores sync several of them in the time of one."""
-    with ThreadPoolExecutor(WRITERS) as pool:
-        return list(pool.map(lambda shard: commit_shard(folder, *shard), tables.items()))
-
-
-def iterate_tables(folder: Path, receipts: Sequence[Receipt]) -> Iterator[Any]:
-    """The tables of a dataset folder's shards, in order."""
-    for receipt in receipts:
-        yield read_table(folder / receipt.file, receipt.sha256)

@@ -6,7 +6,16 @@ from typing import Literal, TypeAlias
 
 from augment.errors import InputError
 from pipelines.files import beside, is_sealed, read_json, sha256_of
-from pipelines.folder import CARD_FILE, COUNTS_FILE, INFO_FILE, RECIPE_FILE, STATE_FILE, read_state, state_text
+from pipelines.folder import (
+    CARD_FILE,
+    COUNTS_FILE,
+    INFO_FILE,
+    RECIPE_FILE,
+    REPORT_FILE,
+    STATE_FILE,
+    read_state,
+    state_text,
+)
 from pipelines.look.report import MARK
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE
@@ -82,7 +91,7 @@ def _file(path: Path) -> Iterator[Verified]:
     yield _by_seal(recipe)
     if card.is_file() or _command(recipe) == "build-pairs":
         yield _by_seal(card)
-    yield from _report(path)
+    yield from _report(beside(path, REPORT_FILE))
     recorded = read_made(recipe).get("sha256")
     if not path.is_file() or recorded is None or sha256_of(path) == recorded:
         yield path, None if path.is_file() else "missing"
@@ -90,9 +99,8 @@ def _file(path: Path) -> Iterator[Verified]:
         yield path, "damaged"
 
 
-def _report(output: Path) -> Iterator[Verified]:
-    """The report beside an output, if there is one of ours: by its first lines, or should they be damaged, its end."""
-    report = beside(output, "report.html")
+def _report(report: Path) -> Iterator[Verified]:
+    """A report, if there is one of ours: by its first lines, or should they be damaged, its end."""
     content = report.read_bytes() if report.is_file() else b""
     if MARK in content[:1_000] or b"<!-- checksum " in content[-50:]:
         yield _by_seal(report)
@@ -130,7 +138,7 @@ def _may_hold_pairs(file: Path) -> bool:
 
 def _dataset(folder: Path) -> Iterator[Verified]:
     """The files of a dataset folder, finished or not; what `state.json` says counts if it is as it was written."""
-    yield from _report(folder)
+    yield from (*_report(beside(folder, REPORT_FILE)), *_report(folder / REPORT_FILE))
     state = folder / STATE_FILE
     shards, hashes = read_state(folder)
     if not state.is_file():

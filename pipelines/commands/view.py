@@ -3,7 +3,7 @@
 import inspect
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,6 +53,7 @@ BatchTokensOption = Annotated[
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be made and write nothing.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an output that we wrote before.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
+NOTHING = "all there already, nothing done"
 SCALARS = (str, int, float, bool)
 
 
@@ -183,6 +184,7 @@ def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     runtime = Runtime(options.device, options.batch_tokens)
     execution = Execution(runtime, options.workers, options.engine, options.address, options.overwrite, options.profile)
     sources = options.sources or []
+    cut: dict[str, Any] = {"seed": options.seed, "limit": options.limit, "shard_size": options.shard_size}
     out = None if options.out is None else locate(options.out)
     shown = []
     with offline() if options.dry_run else nullcontext():
@@ -191,16 +193,8 @@ def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
         source = sentences_for(sources, dry_run=options.dry_run)
     note_starter(views[0].spec)
     for view in views:
-        run = plan_run(
-            view,
-            source,
-            runtime,
-            seed=options.seed,
-            limit=options.limit,
-            shard_size=options.shard_size,
-            out=out / view_label(view.spec) if out is not None and len(views) > 1 else out,
-            names=sources,
-        )
+        folder = out / view_label(view.spec) if out is not None and len(views) > 1 else out
+        run = plan_run(view, source, runtime, **cut, out=folder, names=sources)
         if options.dry_run:
             shown.append(preview_run(run, overwrite=options.overwrite))
             if not options.json:
@@ -216,7 +210,7 @@ def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
 
 def result_facts(result: Result) -> dict[str, Any]:
     """What became of the rows of a view dataset, as JSON."""
-    rate = result.rows_per_second
+    rate = result.made / result.total_seconds if result.made else None
     return {
         "out": str(result.dataset.path),
         **result.dataset.counts,
@@ -233,12 +227,7 @@ def show_result(result: Result) -> None:
     total = result.dataset.rows or 1
     lines = [*counts["statuses"].items(), *((f"reason: {reason}", rows) for reason, rows in counts["reasons"].items())]
     table(("status", "rows", "%"), [(name, rows, round(100 * rows / total, 1)) for name, rows in lines])
-    table(("dataset", "rows", "this run"), list(_speeds(result)))
-
-
-def _speeds(result: Result) -> Iterator[tuple[str, int, str]]:
-    if result.through:
-        yield from _speeds(result.through)
-    rate = result.made / result.seconds if result.made else None
-    speed = f"made {result.made:,} at {rate:,.0f} rows/s" if rate is not None else "all there already, nothing done"
-    yield f"{result.dataset.path}/", result.dataset.rows, speed
+    runs = [each for each in (result.through, result) if each is not None]
+    done = [f"made {each.made:,} at {each.made / each.seconds:,.0f} rows/s" if each.made else NOTHING for each in runs]
+    sizes = [(f"{each.dataset.path}/", each.dataset.rows, what) for each, what in zip(runs, done, strict=True)]
+    table(("dataset", "rows", "this run"), sizes)

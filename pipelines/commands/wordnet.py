@@ -61,39 +61,34 @@ def _from_nltk(scratch: Path) -> Path | None:
     """NLTK's archive, fetched by its downloader; None if the network does not answer."""
     import nltk.downloader
 
-    try:
-        done = nltk.downloader.Downloader().download("wordnet", download_dir=str(scratch), quiet=True)
-    except (OSError, ValueError):
-        return None
+    with suppress(OSError, ValueError):
+        nltk.downloader.Downloader().download("wordnet", download_dir=str(scratch), quiet=True)
     archive = scratch / "corpora" / "wordnet.zip"
-    return archive if done and archive.is_file() else None
+    return archive if archive.is_file() else None
 
 
 def _from_debian(scratch: Path) -> Path | None:
     """The folder of Debian's wordnet-base, fetched and unpacked without root; None if apt is missing or finds none."""
-    if not (shutil.which("apt-get") and shutil.which("dpkg-deb")):
-        return None
+
+    def run(*command: object) -> bool:
+        try:
+            done = subprocess.run([*map(str, command)], cwd=scratch, capture_output=True, timeout=300, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return False
+        return done.returncode == 0
+
     lists, cache = scratch / "lists", scratch / "cache"
     for folder in (lists / "partial", cache / "archives" / "partial"):
         folder.mkdir(parents=True)
-    own = ["apt-get", "-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={cache}"]
+    download = ("download", "wordnet-base")
+    own = ("apt-get", "-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={cache}")
     # The machine's own package lists serve if there are any; else a copy of our own, which needs no root.
-    fetched = _run(["apt-get", "download", "wordnet-base"], scratch) or (
-        _run([*own, "update"], scratch) and _run([*own, "download", "wordnet-base"], scratch)
-    )
-    packages = sorted(scratch.glob("wordnet-base_*.deb"))
+    if not (run("apt-get", *download) or (run(*own, "update") and run(*own, *download))):
+        return None
     folder = scratch / "usr" / "share" / "wordnet"
-    unpacked = fetched and packages and _run(["dpkg-deb", "-x", str(packages[0]), "."], scratch)
-    if not (unpacked and folder.is_dir()):
+    if not (run("dpkg-deb", "-x", next(scratch.glob("wordnet-base_*.deb")), ".") and folder.is_dir()):
         return None
     # What Debian leaves out; with them NLTK itself can read the folder.
     (folder / "lexnames").write_text(wordnet.lexnames(), encoding="utf-8")
     (folder / "index.sense").touch()
     return folder
-
-
-def _run(command: list[str], folder: Path) -> bool:
-    try:
-        return subprocess.run(command, cwd=folder, capture_output=True, timeout=300, check=False).returncode == 0
-    except (OSError, subprocess.TimeoutExpired):
-        return False

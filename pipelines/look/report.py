@@ -7,12 +7,14 @@ from typing import Any
 from augment import __version__
 from augment.errors import InputError
 from pipelines.console import harmless
-from pipelines.files import UNSEALED, beside, remove_temporaries, seal, write_whole
+from pipelines.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
+from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
 from pipelines.look.figures import figure, flat, percent, sampling
 from pipelines.look.opened import Opened, open_path
 from pipelines.look.rows import Wanted, heading, lines, sample, spread
 from pipelines.look.statistics import IDENTICAL, QUANTILES, SAMPLE_ROWS, Statistics, statistics
+from pipelines.plan import read_plan
 
 REPORT_ROWS = 20
 ROWS_PER_REASON = 3
@@ -29,8 +31,12 @@ DEFINITIONS = (
 
 
 def report_path(path: Path) -> Path:
-    """Where the report of a dataset goes: `data/pairs.arrow` -> `data/pairs.report.html`, beside a folder too."""
-    return beside(path, "report.html")
+    """Where the report of a dataset goes: `data/pairs.arrow` -> `data/pairs.report.html`, beside a folder too.
+
+    That of a folder of pairs lies in it: beside it may lie the one of a file with the same name.
+    """
+    is_pairs = path.is_dir() and (plan := read_plan(path)) is not None and plan.kind == "pairs"
+    return path / REPORT_FILE if is_pairs else beside(path, REPORT_FILE)
 
 
 def write_report(
@@ -76,7 +82,7 @@ def check_free(out: Path, *, overwrite: bool) -> None:
         InputError: Something is that is no report of ours, or that `overwrite` does not cover.
     """
     if out.exists():
-        ours = out.is_file() and MARK in out.read_bytes()[:1_000]
+        ours = is_written_by(out, MARK, b"<!-- checksum ")
         if not (ours and overwrite):
             raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if ours else ""))
 
@@ -157,3 +163,13 @@ def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             value = [f"{key}={each}" for key, each in value.items()]
         written = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         yield name.replace("_", "-"), written
+
+
+def report_pairs(pairs: Path, target: Path) -> None:
+    """Write the report of pairs that were just made, in the place of an older one; the caller holds the lock of both.
+
+    Raises:
+        InputError: A file that is no report of ours is in the way.
+    """
+    check_free(target, overwrite=True)
+    write_whole(target, report_html(open_path(pairs), REPORT_ROWS, SAMPLE_ROWS, 0))

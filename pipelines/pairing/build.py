@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from augment.errors import InputError, TwinviewsError
+from augment.errors import InputError
 from pipelines.console import note, show, show_json, table
 from pipelines.filter import Filter, make_filter
 from pipelines.pairing.mixture import ingredients, mixture
@@ -101,20 +101,7 @@ def build_pairs(
             running.runtime,
             running.workers,
         )
-        pairs = write_pairs(job)
-    _report(pairs)
-    return pairs
-
-
-def _report(pairs: Pairs) -> None:
-    """Write the HTML report beside new pairs; they are made, so a report that cannot be written is a note."""
-    from pipelines.look.report import report_path, write_report
-
-    if pairs.made or not report_path(pairs.path).exists():
-        try:
-            write_report(pairs.path, report_path(pairs.path), overwrite=True)
-        except (TwinviewsError, OSError) as error:
-            note(f"no report was written: {error}")
+        return write_pairs(job)
 
 
 def _source(options: PairsOptions, running: Execution, held: ExitStack) -> PairSource:

@@ -10,9 +10,9 @@ from augment.errors import TwinviewsError
 from augment.plugins import blamed
 from augment.view import Runtime
 from pipelines.filter import ENTRY_POINT_GROUP, Filter, PairColumns, Verdicts, make_filter
-from pipelines.pairing.pool import in_order
 from pipelines.pairing.source import Candidates, PairSource
 from pipelines.shards import BATCH_ROWS
+from pipelines.workers import run_workers
 
 IDENTICAL = "the two views are identical"
 
@@ -134,15 +134,15 @@ def judged_batches(source: PairSource, filters: Sequence[Filter], runtime: Runti
     judge = Judge(source, filters)
     build = partial(_build, source, [each.spec.text() for each in filters], runtime)
     tasks = source.tasks()
-    looked = in_order(build, tasks, workers) if workers > 1 else map(judge.look, tasks)
+    looked = run_workers(build, tasks, workers) if workers > 1 else map(judge.look, tasks)
     for batches in looked:
         for judged in batches:
             yield *judge.settle(judged), judged.candidates
 
 
-def _build(source: PairSource, filters: Sequence[str], runtime: Runtime) -> Any:  # noqa: ANN401 - a bound method
-    """What a worker does with each task."""
-    return Judge(source, [make_filter(each, runtime) for each in filters]).look
+def _build(source: PairSource, filters: Sequence[str], runtime: Runtime, number: int) -> Any:  # noqa: ANN401 - a partial
+    """What a worker does with tasks."""
+    return partial(map, Judge(source, [make_filter(each, runtime) for each in filters]).look)
 
 
 def _slice(whole: Candidates, start: int) -> Candidates:

@@ -1,30 +1,34 @@
 """Pairs and rejects on disk: written whole, one file or a folder of shards, with recipe and card beside them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from augment.errors import InputError
+from augment.errors import InputError, TwinviewsError
 from augment.view import Runtime
 from pipelines.card import PAIRS_TITLE, pairs_card
-from pipelines.claim import claim, remove_leftovers
-from pipelines.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
+from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset
+from pipelines.console import note
+from pipelines.files import beside, is_sealed, is_written_by, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.filter import Filter
-from pipelines.folder import CARD_FILE, RECIPE_FILE, finalise, finished_dataset, valid_counts
+from pipelines.folder import CARD_FILE, RECIPE_FILE, REPORT_FILE, finalise
 from pipelines.lock import locked_file, locked_folder
 from pipelines.pairing.judge import PairCounts, judged_batches
 from pipelines.pairing.source import PairSource
 from pipelines.pairing.streams import PairStream, recut
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE, Plan
-from pipelines.recipe import is_recipe_of, read_made, recipe_text
+from pipelines.recipe import read_made, recipe_text
 from pipelines.shards import BATCH_ROWS, Receipt, commit_shard, read_table
 
 REASON = "reason"
 REJECTS_SHA256 = "rejects_sha256"
 """Where the recipe of the pairs has the hash of the rejects: by it the next run knows that they are ours."""
+CARD_MARKS = (PAIRS_TITLE.encode(), b"<!-- checksum ")
+RECIPE_MARKS = (b'"command": "build-pairs"', b'"pairs": "')
+"""By either of these a damaged card or recipe is still known as ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,27 +69,29 @@ class PairsJob:
     def plan(self) -> Plan:
         """Everything that decides the pairs."""
         source = self.source
-        filters = [each.spec.signature() for each in self.filters]
         return Plan(
             kind="pairs",
             name=source.policy,
-            params={**source.params, "filter": filters, "shards": self.shards},
+            params={**source.params, "filter": self._signatures, "shards": self.shards},
             seed=source.seed,
             limit=source.limit,
             shard_size=0,
             inputs=tuple(source.inputs),
         )
 
-    def recipe(self, **made: Any) -> str:  # noqa: ANN401 - JSON values
+    @property
+    def _signatures(self) -> list[str]:
+        return [each.spec.signature() for each in self.filters]
+
+    def recipe(self, made: Mapping[str, Any]) -> str:
         """The resolved recipe; what is under `made` is for the reader and for the next run."""
         options = {**self.options, "limit": self.source.limit, "shards": self.shards}
         return recipe_text("build-pairs", options, **({"made": made} if made else {}))
 
     def card(self, plan: Plan, counts: Mapping[str, Any]) -> str:
         """The card."""
-        source, filters = self.source, [each.spec.signature() for each in self.filters]
-        columns = self.schema().names
-        return pairs_card(plan, counts, source.made_by, unit=source.unit, filters=filters, columns=columns)
+        source, columns = self.source, self.schema().names
+        return pairs_card(plan, counts, source.made_by, unit=source.unit, filters=self._signatures, columns=columns)
 
     def schema(self) -> Any:  # noqa: ANN401 - a pyarrow schema
         """The columns of the pairs: what all have, what the source adds, and one a filter that gives scores.
@@ -107,7 +113,7 @@ class PairsJob:
 
 
 def write_pairs(job: PairsJob) -> Pairs:
-    """Write pairs: one IPC stream file with recipe and card beside it, or a dataset folder.
+    """Write pairs: one IPC stream file with recipe and card beside it, or a dataset folder; and their report.
 
     Raises:
         InputError: The output belongs to another recipe, is not ours or is read from, or something else is in the way
@@ -115,44 +121,65 @@ def write_pairs(job: PairsJob) -> Pairs:
         TwinviewsError: No pair is left.
     """
     out, rejects = job.out, job.rejects
-    if rejects is not None and rejects.absolute() in (out.absolute(), *(path.absolute() for path in _records(out))):
+    report = out / REPORT_FILE if job.shards else beside(out, REPORT_FILE)
+    written = [path.absolute() for path in (out, report, *_records(out))]
+    if rejects is not None and rejects.absolute() in written:
         raise InputError(f"--rejects {rejects} is where the pairs are written: choose another file")
     if out.resolve() in [Path(item.name).resolve() for item in job.source.inputs]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     job.schema()  # a clash of columns is told before anything is looked at or written
     with ExitStack() as held:
         held.enter_context(locked_folder(out) if job.shards else locked_file(out))
-        if rejects is not None:
-            held.enter_context(locked_file(rejects))
-            remove_temporaries(rejects)
-        return _write_folder(job) if job.shards else _write_file(job)
+        for each in (report, *([] if rejects is None else [rejects])):
+            held.enter_context(locked_file(each))
+            remove_temporaries(each)
+        pairs, digest = _write_folder(job) if job.shards else _write_file(job)
+        _write_report(report, pairs, digest)
+    return pairs
+
+
+def _write_report(report: Path, pairs: Pairs, digest: str) -> None:
+    """Write the report, if none of these very pairs is there; they are made, so what prevents it is a note."""
+    from pipelines.look.report import report_pairs
+
+    content = report.read_bytes() if report.is_file() else b""
+    if not (is_sealed(content) and digest.encode() in content):
+        try:
+            report_pairs(pairs.path, report)
+        except (TwinviewsError, OSError) as error:
+            note(f"no report was written: {error}")
 
 
 def _records(out: Path) -> tuple[Path, Path]:
-    return beside(out, "card.md"), beside(out, "recipe.json")
+    return beside(out, CARD_FILE), beside(out, RECIPE_FILE)
 
 
-def _write_file(job: PairsJob) -> Pairs:
+def _write_file(job: PairsJob) -> tuple[Pairs, str]:
+    """The pairs, and the hash of their file."""
     plan, out = job.plan(), job.out
     card, recipe = _records(out)
     remove_temporaries(out, card, recipe)
     made = read_made(recipe)
-    standing = _standing_file(job, plan, made)
-    if standing is not None:
-        return Pairs(out, standing, made=False)
-    _check_records(card, recipe)
+    if _stands(job, plan, made):
+        if not (card.is_file() and is_sealed(card.read_bytes())):
+            write_whole(card, job.card(Plan.model_validate(made["plan"]), made["counts"]))
+        return Pairs(out, made["counts"], made=False), made["sha256"]
+    for path, marks in ((recipe, RECIPE_MARKS), (card, CARD_MARKS)):
+        if path.exists() and not is_written_by(path, *marks):
+            raise InputError(f"{path} is in the way and not ours: move it away, or choose another --out")
     _check_rejects(job, made)
     # What was rejected is put in place first, then the pairs: whoever sees them sees all that belongs to them.
     with whole_file(out) as stream, _rejects(job) as rejects:
         counts, pairs = PairCounts(), PairStream(stream, job.schema())
         for batch, kept in _filtered(job, counts, rejects):
             pairs.add(batch.filter(kept))
-        counted = counts.as_dict(job.source)
-        facts = {"plan": plan.model_dump(mode="json"), "counts": counted, "sha256": pairs.close()}
+        counted, sha256 = counts.as_dict(job.source), pairs.close()
+        facts = {"plan": plan.model_dump(mode="json"), "counts": counted, "sha256": sha256}
+        facts |= {} if rejects is None else {REJECTS_SHA256: rejects.close()}
         # Recipe and card before both: pairs whose recipe is missing would belong to nobody.
         write_whole(card, job.card(plan, counted))
-        write_whole(recipe, job.recipe(**facts, **_rejects_facts(rejects)))
-    return Pairs(out, counted, made=True)
+        write_whole(recipe, job.recipe(facts))
+    return Pairs(out, counted, made=True), sha256
 
 
 def _filtered(job: PairsJob, counts: PairCounts, rejects: PairStream | None) -> Iterator[tuple[Any, Any]]:
@@ -166,51 +193,32 @@ def _filtered(job: PairsJob, counts: PairCounts, rejects: PairStream | None) -> 
             rejects.add(pairs.append_column(REASON, reasons).filter(reasons.is_valid()))
 
 
-def _rejects_facts(rejects: PairStream | None) -> dict[str, str]:
-    """What the recipe says of rejects, which end with it."""
-    return {} if rejects is None else {REJECTS_SHA256: rejects.close()}
-
-
-def _check_records(card: Path, recipe: Path) -> None:
-    """Make sure that what the card and the recipe will replace is a card and a recipe of pairs, or nothing."""
-    ours = {recipe: is_recipe_of("build-pairs", recipe)}
-    if card.is_file():
-        with card.open("rb") as stream:
-            ours[card] = stream.read(len(PAIRS_TITLE)) == PAIRS_TITLE.encode()
-    for path, is_ours in ours.items():
-        if path.exists() and not is_ours:
-            raise InputError(f"{path} is in the way and not ours: move it away, or choose another --out")
-
-
-def _standing_file(job: PairsJob, plan: Plan, made: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The counts of the pairs that stand there under this plan, None if they are to be written."""
+def _stands(job: PairsJob, plan: Plan, made: Mapping[str, Any]) -> bool:
+    """Whether the pairs stand there under this plan, whole; if not they may be written."""
     out = job.out
     if out.is_dir():
         raise InputError(f"{out} is a folder, a file is to be written: choose another --out, or give --shards")
     if not out.exists():
-        return None
-    try:
-        standing, counts, sha256 = Plan.model_validate(made["plan"]), made["counts"], made["sha256"]
-    except (ValueError, KeyError):
-        recipe = beside(out, "recipe.json").name
-        raise InputError(f"{out} has no recipe of ours beside it ({recipe}): choose another --out") from None
-    if job.overwrite:
-        return None
-    difference = standing.difference(plan)
+        return False
+    card, recipe = _records(out)
+    if job.overwrite and (is_written_by(recipe, *RECIPE_MARKS) or is_written_by(card, *CARD_MARKS)):
+        return False
+    if "plan" not in made:
+        raise InputError(f"{out} has no recipe of ours beside it ({recipe.name}): choose another --out")
+    difference = Plan.model_validate(made["plan"]).difference(plan)
     if difference is not None:
         raise InputError(f"{out} belongs to another recipe, {difference}: choose another --out, or --overwrite it")
-    is_whole = sha256_of(out) == sha256 and _intact_rejects(job.rejects, made)
-    return valid_counts("pairs", counts) if is_whole else None
+    return bool(sha256_of(out) == made["sha256"]) and _intact_rejects(job.rejects, made)
 
 
-def _write_folder(job: PairsJob) -> Pairs:
+def _write_folder(job: PairsJob) -> tuple[Pairs, str]:
+    """The pairs, and the hash of their shards."""
     plan, out = job.plan(), job.out
     made = read_made(out / RECIPE_FILE)
-    standing = claim(out, plan, overwrite=job.overwrite)
+    dataset = standing_dataset(out, plan, overwrite=job.overwrite)
     remove_leftovers(out)
-    finished = None if standing is None else finished_dataset(out, standing)
-    if finished is not None and _intact_rejects(job.rejects, made):
-        return Pairs(out, finished.counts, made=False)
+    if dataset is not None and _intact_rejects(job.rejects, made):
+        return Pairs(out, dataset.counts, made=False), dataset.digest
     _check_rejects(job, made)
     with _rejects(job) as rejects:
         counts = PairCounts()
@@ -219,13 +227,16 @@ def _write_folder(job: PairsJob) -> Pairs:
         for batch, kept in _filtered(job, counts, rejects):
             chosen.append((kept, batch.filter(kept).select(scores)))
         counted = counts.as_dict(job.source)
+        clear_dataset(out)
         write_whole(out / PLAN_FILE, plan.to_json())
         receipts = _commit_shards(job, recut(_chosen(job, chosen), BATCH_ROWS), counted["pairs"])
-        texts = {RECIPE_FILE: job.recipe(**_rejects_facts(rejects)), CARD_FILE: job.card(plan, counted)}
-        return Pairs(out, finalise(out, plan, receipts, job.schema(), texts, counted).counts, made=True)
+        facts = {} if rejects is None else {REJECTS_SHA256: rejects.close()}
+        texts = {RECIPE_FILE: job.recipe(facts), CARD_FILE: job.card(plan, counted)}
+        dataset = finalise(out, plan, receipts, job.schema(), texts, counted)
+    return Pairs(out, counted, made=True), dataset.digest
 
 
-def _chosen(job: PairsJob, chosen: list[tuple[Any, Any]]) -> Iterator[Any]:
+def _chosen(job: PairsJob, chosen: Sequence[tuple[Any, Any]]) -> Iterator[Any]:
     """The pairs that were kept, read again: what is judged may be more than memory holds, the choice is not."""
     import pyarrow as pa
 
@@ -235,8 +246,7 @@ def _chosen(job: PairsJob, chosen: list[tuple[Any, Any]]) -> Iterator[Any]:
         for start in range(0, pairs.num_rows, BATCH_ROWS):
             kept, scores = next(left)
             batch = pairs.slice(start, BATCH_ROWS).filter(kept)
-            columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-            columns |= dict(zip(scores.schema.names, scores.columns, strict=True))
+            columns = {name: each[name] for each in (batch, scores) for name in each.schema.names}
             yield pa.RecordBatch.from_pydict({name: columns[name] for name in job.schema().names})
 
 
@@ -280,13 +290,13 @@ def _check_rejects(job: PairsJob, made: Mapping[str, Any]) -> None:
         InputError: Something is there that the recipe does not know and that `overwrite` does not cover.
     """
     rejects = job.rejects
-    if rejects is None or not rejects.exists() or (rejects.is_file() and _intact_rejects(rejects, made)):
+    if rejects is None or not rejects.exists() or _intact_rejects(rejects, made):
         return
+    if not job.overwrite:
+        raise InputError(f"--rejects {rejects} exists: choose another file, or --overwrite it")
     try:
-        ours = job.overwrite and rejects.is_file() and {*PAIR_COLUMNS, REASON} <= set(read_table(rejects).schema.names)
+        names = set(read_table(rejects).schema.names)
     except InputError:
-        ours = False
-    if not ours:
-        what = "is no file of rejects of ours" if job.overwrite or not rejects.is_file() else "exists"
-        hint = "" if job.overwrite else ", or --overwrite"
-        raise InputError(f"--rejects {rejects} {what}: choose another file{hint}")
+        names = set()
+    if not {*PAIR_COLUMNS, REASON} <= names:
+        raise InputError(f"--rejects {rejects} is no file of rejects of ours: choose another file")

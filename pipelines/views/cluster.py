@@ -2,17 +2,15 @@
 
 import logging
 import socket
-import threading
-from collections import deque
-from collections.abc import Generator, Iterable, Iterator
-from concurrent.futures import Future
-from queue import SimpleQueue
+from collections.abc import Generator, Iterable
+from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-from augment.view import WEIGHTS_PARAMS
+from augment.view import ViewSpec
 from pipelines.views.window import AHEAD, Made, Window
-from pipelines.views.work import ViewRun, make_windows
+from pipelines.views.work import ViewRun, build_view, make_windows
 
 CONNECT_SECONDS = 10.0
 
@@ -30,23 +28,17 @@ def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: 
     ray = _connect(address)
     try:
         # Every worker gets a GPU to itself if there are any and the view has weights.
-        has_weights = any(run.plan.params.get(key) is not None for key in WEIGHTS_PARAMS)
-        gpus = int(ray.cluster_resources().get("GPU", 0)) if has_weights and run.runtime.device != "cpu" else 0
+        gpus = int(ray.cluster_resources().get("GPU", 0)) if run.has_weights and run.runtime.device != "cpu" else 0
         workers = min(workers, gpus or workers)
-        remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1, max_concurrency=AHEAD)(Worker)
+        remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1)(Worker)
         actors = [remote.remote(run.for_worker()) for _ in range(workers)]
         source = iter(windows)
-        asked = {}
-        for actor in actors * AHEAD:
-            if (window := next(source, None)) is not None:
-                asked[actor.make.remote(window)] = actor
+        asked = {actor.make.remote(window): actor for actor, window in zip(actors * AHEAD, source, strict=False)}
         while asked:
-            for done in ray.wait(list(asked), num_returns=1)[0]:
-                actor = asked.pop(done)
-                made = _result(ray, done)
-                yield made
-                if (window := next(source, None)) is not None:
-                    asked[actor.make.remote(window)] = actor
+            (done,), _ = ray.wait(list(asked), num_returns=1)
+            actor = asked.pop(done)
+            yield _result(ray, done)
+            asked |= {actor.make.remote(window): actor for window in islice(source, 1)}
     finally:
         ray.shutdown()
 
@@ -84,31 +76,15 @@ def _result(ray: Any, done: Any) -> Made:  # noqa: ANN401 - a module, an object 
 
 
 class Worker:
-    """An actor: several windows are asked of it at a time, and their stages overlap."""
+    """An actor, which loads its models once."""
 
     def __init__(self, run: ViewRun) -> None:
         self._run = run
-        self._windows: SimpleQueue[tuple[Window, Future[Made]]] = SimpleQueue()
-        threading.Thread(target=self._work, daemon=True).start()
 
     def make(self, window: Window) -> Made:
         """Make and commit a window."""
-        made: Future[Made] = Future()
-        self._windows.put((window, made))
-        return made.result()
-
-    def _work(self) -> None:
-        asked: deque[Future[Made]] = deque()
-
-        def windows() -> Iterator[Window]:
-            while True:
-                window, made = self._windows.get()
-                asked.append(made)
-                yield window
-
-        try:
-            for made in make_windows(self._run, windows()):
-                asked.popleft().set_result(made)
-        except BaseException as error:
-            for window in asked:  # the run ends with the first error
-                window.set_exception(error)
+        if self._run.view is None:
+            view = build_view(ViewSpec(self._run.plan.name, self._run.plan.params), self._run.runtime)
+            self._run = replace(self._run, view=view)
+        (made,) = make_windows(self._run, [window])
+        return made

@@ -1,11 +1,13 @@
 """One view of sentences on disk, from top to bottom: plan, window, make, commit, finish."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import xxhash
 
@@ -13,19 +15,19 @@ from augment.errors import TwinviewsError
 from augment.seconds import Stage
 from augment.view import Runtime, View, ViewSpec, view_attribute
 from pipelines.card import view_card
-from pipelines.claim import claim, remove_dataset, remove_leftovers
+from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset
 from pipelines.console import note, progress
 from pipelines.files import is_remote, write_whole
-from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, count_receipts, finalise, finished_dataset, view_schema
+from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, count_receipts, finalise, view_schema
 from pipelines.lock import locked_folder
-from pipelines.plan import PLAN_FILE, Input, Plan, cut_rows, read_plan
+from pipelines.plan import PLAN_FILE, Input, Plan
+from pipelines.recipe import recipe_text
 from pipelines.shards import RECEIPTS, Receipt, check_file, valid_receipt
 from pipelines.views.cluster import run_cluster
 from pipelines.views.sentences import DATA
-from pipelines.views.stored import folders_like
 from pipelines.views.window import AHEAD, Windows
-from pipelines.views.work import ViewRun, make_windows
-from pipelines.views.workers import run_workers
+from pipelines.views.work import ViewRun, make_windows, worker
+from pipelines.workers import run_workers
 
 VIEWS = DATA / "views"
 PIVOTS = DATA / "pivots"
@@ -65,11 +67,6 @@ class Result:
     through: "Result | None" = None
 
     @property
-    def rows_per_second(self) -> float | None:
-        """Rows made a second, models' loading and what came first included; None if none was made."""
-        return self.made / self.total_seconds if self.made else None
-
-    @property
     def total_seconds(self) -> float:
         """Seconds of this run and of those that it is made through."""
         return self.seconds + (self.through.total_seconds if self.through else 0)
@@ -93,17 +90,16 @@ def plan_view(
 ) -> Plan:
     """The plan of a view of a sentence dataset (of its first `limit` rows)."""
     rows = source.rows if limit is None else min(limit, source.rows)
-    limit = rows if rows < source.rows else None
     return Plan(
         kind="view",
         name=view.spec.name,
         params=dict(view.spec.params),
         signature=view.spec.signature(),
         seed=seed if getattr(view, "draws", True) else None,
-        limit=limit,
+        limit=rows if rows < source.rows else None,
         shard_size=shard_size,
         inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
-        shards=cut_rows(rows, shard_size),
+        shards=tuple((start, min(start + shard_size, rows)) for start in range(0, rows, shard_size)),
     )
 
 
@@ -124,12 +120,11 @@ def plan_run(
     before: View | None = getattr(view, "through", None)
     if before is None:
         return run
-    through = plan_run(before, source, runtime, seed=seed, limit=limit, shard_size=shard_size, names=names)
-    # Workers on other machines find them where they find the view.
+    # Workers on other machines find the pivots where they find the view.
     pivots = run.out.parent / PIVOTS.name if is_remote(run.out) else PIVOTS
-    place = pivots / _pivot_label(before.spec, through.plan)
-    stored = tuple(folder for folder in folders_like(through.plan, (pivots, VIEWS)) if folder != place)
-    return replace(run, through=replace(through, out=place, stored=stored))
+    first = plan_view(before, source, seed=seed, limit=limit, shard_size=shard_size)
+    through = ViewRun(first, source, pivots / _pivot_label(before.spec, first), runtime, before, names)
+    return replace(run, through=through)
 
 
 def _pivot_label(spec: ViewSpec, plan: Plan) -> str:
@@ -151,7 +146,7 @@ def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
     # Of sentences that are only counted the hash is not known, and by that a view's plan is known.
     is_comparable = bool(run.source.receipts) and not overwrite
     if is_comparable:
-        claim(run.out, plan, overwrite=False)
+        standing_dataset(run.out, plan)
     weights = {key: plan.params.get(key) for key in (*REAL_WEIGHTS, "revision")}
     return {
         "out": str(run.out),
@@ -179,33 +174,35 @@ def make_run(run: ViewRun, execution: Execution) -> Result:
         TwinviewsError: A view or a worker failed; finished shards stay.
     """
     before = None
-    if isinstance(run.through, ViewRun) and (execution.overwrite or not _is_finished(run)):
-        before = make_run(run.through, replace(execution, overwrite=False))
-        run = replace(run, through=before.dataset)
+    if isinstance(run.through, ViewRun):
+        standing_dataset(run.out, run.plan, overwrite=execution.overwrite)  # what is refused needs no pivots either
+        if execution.overwrite or len(_intact(run.out, run.plan)) < len(run.plan.shards):
+            before = make_run(run.through, replace(execution, overwrite=False))
+            run = replace(run, through=before.dataset)
     started = time.monotonic()
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
-        standing = claim(run.out, run.plan, overwrite=execution.overwrite)
+        dataset, made = standing_dataset(run.out, run.plan, overwrite=execution.overwrite), 0
         remove_leftovers(run.out)
-        if standing is not None and (finished := finished_dataset(run.out, standing)) is not None:
-            advance(finished.rows)
-            return Result(finished, 0, time.monotonic() - started, before)
-        try:
-            if standing is None:
-                write_whole(run.out / PLAN_FILE, run.plan.to_json())
-            made = _make(run, execution, advance)
-            dataset = _finish(run, standing or run.plan)
-        except BaseException:
-            remove_leftovers(run.out)  # of workers that were stopped while they wrote
-            if not (run.out / RECEIPTS).exists() and read_plan(run.out) is not None:
-                remove_dataset(run.out)  # it failed before the first shard: nothing to go on with
-            raise
+        if dataset is not None:
+            advance(dataset.rows)
+        else:
+            dataset, made = _begin(run, execution, advance)
         return Result(dataset, made, time.monotonic() - started, before)
 
 
-def _is_finished(run: ViewRun) -> bool:
-    """Whether it is finished under this plan: then what it was made through may be gone."""
-    standing = claim(run.out, run.plan, overwrite=False)
-    return standing is not None and finished_dataset(run.out, standing) is not None
+def _begin(run: ViewRun, execution: Execution, advance: Callable[[int], None]) -> tuple[Dataset, int]:
+    """Make the dataset, or go on with it, in a folder that is ours; with the number of rows that were made."""
+    try:
+        if execution.overwrite and run.out.exists():
+            clear_dataset(run.out)
+        write_whole(run.out / PLAN_FILE, run.plan.to_json())
+        made = _make(run, execution, advance)
+        return _finish(run), made
+    except BaseException:
+        remove_leftovers(run.out)  # of workers that were stopped while they wrote
+        if not (run.out / RECEIPTS).exists() and (run.out / PLAN_FILE).exists():
+            clear_dataset(run.out, plan_too=True)  # it failed before the first shard: nothing to go on with
+        raise
 
 
 def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) -> int:
@@ -213,37 +210,31 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     there = _intact(run.out, run.plan)
     advance(sum(receipt.rows for receipt in there.values()))
     missing = [index for index in range(len(run.plan.shards)) if index not in there]
-    workers = max(1, min(execution.workers, len(missing)))
-    is_here = execution.engine == "local" and workers == 1
-    windows = Windows(missing, run.plan.shard_size, 1 if is_here else workers * AHEAD)
-    started, made, stages = time.monotonic(), 0, dict[Stage, float]()
     if not missing:
         return 0
+    workers = min(execution.workers, len(missing))
+    is_here = execution.engine == "local" and workers == 1
+    windows = Windows(missing, run.plan.shard_size, 1 if is_here else workers * AHEAD)
+    started, made, stages = time.monotonic(), 0, Counter[Stage]()
     if is_here:
-        running = make_windows(run, windows, run.view)
+        running = make_windows(run, windows)
     elif execution.engine == "local":
-        running = run_workers(run, windows, workers)
+        running = run_workers(partial(worker, run.for_worker()), windows, workers, ahead=AHEAD, ordered=False)
     else:
         running = run_cluster(run, windows, workers, execution.address)
     with closing(running):
         for window in running:
             windows.learn(window)
-            for stage, seconds in window.stages.items():
-                stages[stage] = stages.get(stage, 0) + seconds
+            stages.update(window.stages)
             rows = sum(receipt.rows for receipt in window.receipts)
             made += rows
             advance(rows)
-    if execution.profile:
-        note(_profile(run, stages, (time.monotonic() - started) * workers))
+    if execution.profile:  # of all workers together
+        seconds = (time.monotonic() - started) * workers
+        waiting = max(0.0, seconds - stages["model"])
+        parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))
+        note(f"{run.out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)")
     return made
-
-
-def _profile(run: ViewRun, stages: Mapping[Stage, float], seconds: float) -> str:
-    """Seconds by stage, of all workers together, and those in which the model has nothing to do."""
-    order: tuple[Stage, ...] = ("read", "tokenise", "model", "detokenise", "write")
-    waiting = max(0.0, seconds - stages.get("model", 0))
-    parts = [*(f"{stage} {stages.get(stage, 0):.2f}" for stage in order), f"waiting {waiting:.2f}"]
-    return f"{run.out}: {seconds:.2f} s: {', '.join(parts)} ({waiting / seconds:.1%} of the time)"
 
 
 def _intact(out: Path, plan: Plan) -> Mapping[int, Receipt]:
@@ -251,13 +242,16 @@ def _intact(out: Path, plan: Plan) -> Mapping[int, Receipt]:
     return {index: receipt for index, receipt in found if receipt is not None}
 
 
-def _finish(run: ViewRun, plan: Plan) -> Dataset:
+def _finish(run: ViewRun) -> Dataset:
     """Turn the shards into a dataset, if they and the sentences are as they were."""
+    plan = run.plan
     remove_leftovers(run.out)  # of workers that were lost
     receipts = [receipt for _, receipt in sorted(_intact(run.out, plan).items())]
     if len(receipts) < len(plan.shards):
         raise TwinviewsError(f"shards of {run.out} changed while it was written: run the same command again")
     for receipt in run.source.receipts:  # it would be finished, and of sentences that are no longer there
         check_file(run.source.path / receipt.file, receipt.sha256)
-    beside = {RECIPE_FILE: run.recipe, CARD_FILE: view_card(plan, count_receipts(receipts))}
+    options = {"sources": list(run.names) or None, **plan.params}
+    recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
+    beside = {RECIPE_FILE: recipe, CARD_FILE: view_card(plan, count_receipts(receipts))}
     return finalise(run.out, plan, receipts, view_schema(), beside)

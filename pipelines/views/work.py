@@ -1,21 +1,20 @@
 """A window at work: reading, making and writing overlap."""
 
 import time
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from augment.device import device_kind
 from augment.seconds import SECONDS, Stage, timed
-from augment.view import Runtime, View, Viewed, ViewSpec, make_view
+from augment.view import WEIGHTS_PARAMS, Runtime, View, Viewed, ViewSpec, make_view
 from pipelines.folder import Dataset
 from pipelines.plan import Plan
-from pipelines.recipe import recipe_text
 from pipelines.shards import Receipt, commit_shards
 from pipelines.views.rows import Sentences, read_sentences, view_rows, view_sentences
-from pipelines.views.stored import StoredRows
 from pipelines.views.window import Made, Window
 
 
@@ -31,7 +30,6 @@ class ViewRun:
         view: The view on that device; None where another process is to build it.
         names: The sources, as given.
         through: For a staged view, the run of the view that comes first, or what that made.
-        stored: Folders with rows of the same view and seed, from which those of known sentences are taken.
     """
 
     plan: Plan
@@ -41,33 +39,19 @@ class ViewRun:
     view: View | None = None
     names: Sequence[str] = ()
     through: "ViewRun | Dataset | None" = None
-    stored: tuple[Path, ...] = ()
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether a GPU is of use; to look for one means to import torch."""
+        return any(self.plan.params.get(key) is not None for key in WEIGHTS_PARAMS)
 
     def for_worker(self) -> "ViewRun":
         """The same without what no other process or machine can use."""
-
-        def absolute(dataset: Dataset) -> Dataset:
-            return replace(dataset, path=dataset.path.absolute())
-
-        return replace(
-            self,
-            view=None,
-            source=absolute(self.source),
-            through=absolute(self.through) if isinstance(self.through, Dataset) else None,
-            stored=tuple(folder.absolute() for folder in self.stored),
-            out=self.out.absolute(),
+        source, through = (
+            replace(each, path=each.path.absolute()) if isinstance(each, Dataset) else None
+            for each in (self.source, self.through)
         )
-
-    @property
-    def recipe(self) -> str:
-        """The resolved recipe, for `--config`."""
-        plan = self.plan
-        options = {"sources": list(self.names) or None, **plan.params}
-        return recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
-
-    @cached_property
-    def _stored_rows(self) -> StoredRows | None:
-        return StoredRows(self.stored) if self.stored else None
+        return replace(self, view=None, source=source or self.source, through=through, out=self.out.absolute())
 
     def read_next(self, windows: Iterator[Window], view: View) -> tuple[Window, Sentences | None]:
         """The next window and its sentences, tokenised for the view; None for these if there is none."""
@@ -82,21 +66,34 @@ class ViewRun:
 
         with timed("read"):
             between = rows(self.through) if isinstance(self.through, Dataset) else None
-            sentences = read_sentences(self.plan, rows(self.source), between, self._stored_rows)
+            sentences = read_sentences(self.plan, rows(self.source), between)
         if hasattr(view, "tokenise"):
             with timed("tokenise"):
                 view.tokenise(sentences.texts, sentences.between)
         return window, sentences
 
-    def write(self, window: Window, sentences: Sentences, viewed: Sequence[Viewed]) -> list[Receipt]:
-        """Commit the shards of a window."""
-        table, tables, start = view_rows(self.plan, sentences, viewed), {}, 0
-        for index in window:
-            first, last = self.plan.shards[index]
-            # A slice would carry marks of what lies around it into the file's bytes.
-            tables[index] = table.take(list(range(start, start + last - first)))
-            start += last - first
-        return commit_shards(self.out, tables)
+    def make(self, view: View, sentences: Sentences) -> Sequence[Viewed]:
+        """What the view makes of sentences."""
+        known = SECONDS["model"]
+        started = time.perf_counter()
+        viewed = view_sentences(self.plan, view, sentences)
+        if SECONDS["model"] == known:  # a view that does not say what it waits for
+            SECONDS["model"] += time.perf_counter() - started
+        return viewed
+
+    def write(
+        self, window: Window, sentences: Sentences, viewed: Sequence[Viewed], started: float
+    ) -> tuple[list[Receipt], float]:
+        """Commit the shards of a window; their receipts, and the seconds since it was begun."""
+        with timed("write"):
+            table, tables, start = view_rows(self.plan, sentences, viewed), {}, 0
+            for index in window:
+                first, last = self.plan.shards[index]
+                # A slice would carry marks of what lies around it into the file's bytes.
+                tables[index] = table.take(list(range(start, start + last - first)))
+                start += last - first
+            receipts = commit_shards(self.out, tables)
+        return receipts, time.monotonic() - started
 
 
 def build_view(spec: ViewSpec, runtime: Runtime | None = None) -> View:
@@ -109,7 +106,18 @@ def build_view(spec: ViewSpec, runtime: Runtime | None = None) -> View:
     return make_view(spec, device=runtime.device, batch_tokens=runtime.batch_tokens)
 
 
-def make_windows(run: ViewRun, windows: Iterable[Window], view: View | None = None) -> Generator[Made]:
+def worker(run: ViewRun, number: int) -> Callable[[Iterable[Window]], Generator[Made]]:
+    """What worker `number` does with windows: `make_windows`, on one of the GPUs if there are several."""
+    device = run.runtime.device
+    if run.has_weights and device in {"auto", "cuda"} and device_kind(device) != "cpu":
+        import torch
+
+        count = torch.cuda.device_count()
+        device = f"cuda:{number % count}" if count > 1 else device
+    return partial(make_windows, replace(run, runtime=replace(run.runtime, device=device)))
+
+
+def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
     """Make and commit windows; while one is made the next one is read and the one before it is written.
 
     At most one waits on either side, so memory does not grow. The model runs in this thread, where Ctrl-C arrives; an
@@ -118,9 +126,8 @@ def make_windows(run: ViewRun, windows: Iterable[Window], view: View | None = No
     Args:
         run: What to make.
         windows: Asked for when the one before is begun; the next one may take its time to come.
-        view: Of the run, on a device of this process; made from the plan if None.
     """
-    view = view or build_view(ViewSpec(run.plan.name, run.plan.params), run.runtime)
+    view = run.view or build_view(ViewSpec(run.plan.name, run.plan.params), run.runtime)
     source = iter(windows)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     behind: Future[tuple[list[Receipt], float]] | None = None
@@ -139,32 +146,15 @@ def make_windows(run: ViewRun, windows: Iterable[Window], view: View | None = No
             if sentences is None:
                 break
             ahead = reader.submit(run.read_next, source, view)
-            viewed = _make(run, view, sentences)
+            viewed = run.make(view, sentences)
             if behind is not None:
                 yield _made(behind, spent)
-            behind = writer.submit(_write, run, window, sentences, viewed, started)
+            behind = writer.submit(run.write, window, sentences, viewed, started)
         if behind is not None:
             yield _made(behind, spent)
     finally:
         reader.shutdown(wait=False, cancel_futures=True)  # it may be waiting for windows, and changes nothing
         writer.shutdown()
-
-
-def _make(run: ViewRun, view: View, sentences: Sentences) -> Sequence[Viewed]:
-    known = SECONDS["model"]
-    started = time.perf_counter()
-    viewed = view_sentences(run.plan, view, sentences)
-    if SECONDS["model"] == known:  # a view that does not say what it waits for
-        SECONDS["model"] += time.perf_counter() - started
-    return viewed
-
-
-def _write(
-    run: ViewRun, window: Window, sentences: Sentences, viewed: Sequence[Viewed], started: float
-) -> tuple[list[Receipt], float]:
-    with timed("write"):
-        receipts = run.write(window, sentences, viewed)
-    return receipts, time.monotonic() - started
 
 
 def _made(written: Future[tuple[list[Receipt], float]], spent: dict[Stage, float]) -> Made:

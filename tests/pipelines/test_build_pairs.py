@@ -36,11 +36,6 @@ def test_original_pairs_a_sentence_with_its_view(augment: Augment, lines: Path) 
         assert (row["view_a_name"], row["view_b_name"]) == ("original", "span-mask")
 
 
-def test_self_pairs_a_sentence_with_itself(augment: Augment, lines: Path) -> None:
-    assert augment("build-pairs", lines, "--pairs", "self").code == 0
-    assert all(row["view_a"] == row["view_b"] == row["text"] for row in read_pairs("data/pairs.arrow"))
-
-
 def test_dropped_rows_are_counted_by_reason(start: Start, lines: Path, folder: Path) -> None:
     finish(start("slow", lines, "--nap", 0))
     counts = json.loads(finish(start("build-pairs", "--pairs", "original", "--view", "slow", "--json")))

@@ -3,10 +3,10 @@
 import errno
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from typing import Any
 
@@ -31,24 +31,6 @@ STEPS: Mapping[str, tuple[str, ...]] = {
 }
 """Each goes on from what the ones before it made."""
 OVERWRITTEN = [name for name in STEPS if name.endswith("-overwritten")]
-
-
-STAGED = "killed while its files are put in place, the next ingest calls shards without receipts somebody else's"
-UNORDERED = "names that are removed or moved without a sync may come back: a folder without its plan is refused"
-REPORTED = "nothing looks at the lock and the temporary of a report that was written and not yet tidied up"
-STALE = "pairs that were overwritten keep the report of the old ones if the run is killed before it writes the new one"
-RECEIPTS = "a shard whose receipt was removed first, and whose plan knows no number of shards, is somebody else's"
-
-
-def known(reasons: Mapping[str, str], names: Iterable[str] = STEPS, *more: Any) -> list[Any]:  # noqa: ANN401
-    """The steps (and another value beside each), those with a defect that is known marked as failing."""
-    return [pytest.param(name, *more, marks=marked(reasons.get(name))) for name in names]
-
-
-def marked(reason: str | None) -> tuple[pytest.MarkDecorator, ...]:
-    """The mark of a test that fails for this reason."""
-    # Whether a shard is moved before its receipt depends on the order in which the file system lists them.
-    return () if reason is None else (pytest.mark.xfail(strict=reason != STAGED, reason=reason),)
 
 
 @dataclass(frozen=True)
@@ -150,9 +132,7 @@ def shown(wrong: list[str]) -> str:
     return f"{len(wrong)} wrong:\n" + "\n".join(wrong)
 
 
-@pytest.mark.parametrize(
-    "name", known({"ingest": STAGED, "pairs": REPORTED, "pairs-folder": REPORTED, "ingest-overwritten": RECEIPTS})
-)
+@pytest.mark.parametrize("name", STEPS)
 def test_a_killed_command_goes_on_to_the_same(
     name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
 ) -> None:
@@ -160,18 +140,7 @@ def test_a_killed_command_goes_on_to_the_same(
     assert not wrong, shown(wrong)
 
 
-@pytest.mark.parametrize(
-    "name",
-    known(
-        {
-            "ingest": UNORDERED,
-            "pairs": REPORTED,
-            "pairs-folder": REPORTED,
-            "ingest-overwritten": RECEIPTS,
-            "view-overwritten": UNORDERED,
-        }
-    ),
-)
+@pytest.mark.parametrize("name", STEPS)
 def test_after_a_power_cut_it_goes_on_to_the_same(
     name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
 ) -> None:
@@ -179,7 +148,7 @@ def test_after_a_power_cut_it_goes_on_to_the_same(
     assert not wrong, shown(wrong)
 
 
-@pytest.mark.parametrize("name", known({"pairs-overwritten": STALE}, OVERWRITTEN))
+@pytest.mark.parametrize("name", OVERWRITTEN)
 def test_what_was_half_overwritten_is_finished_or_refused(
     name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
 ) -> None:
@@ -203,14 +172,7 @@ def test_what_a_command_made_outlives_a_power_cut(name: str, steps: Callable[[st
 
 @pytest.mark.parametrize(
     ("name", "number"),
-    [
-        *known(
-            {"ingest": STAGED, "pairs": REPORTED, "pairs-folder": REPORTED, "ingest-overwritten": RECEIPTS},
-            STEPS,
-            errno.ENOSPC,
-        ),
-        *known({"ingest": STAGED, "pairs": REPORTED}, ("ingest", "view", "pairs", "export"), errno.EIO),
-    ],
+    [*product(STEPS, [errno.ENOSPC]), *product(("ingest", "view", "pairs", "export"), [errno.EIO])],
     ids=lambda value: value if isinstance(value, str) else errno.errorcode[value],
 )
 def test_a_failing_call_is_one_line_and_the_command_goes_on(

@@ -110,7 +110,7 @@ def test_rejects_do_not_replace_what_is_not_theirs(augment: Augment, lines: Path
     for arguments, expected in {
         ("mine.txt",): "--rejects mine.txt exists: choose another file, or --overwrite",
         ("mine.txt", "--overwrite"): "--rejects mine.txt is no file of rejects of ours",
-        ("data",): "is no file of rejects of ours",
+        ("data",): "--rejects data exists",
         ("data/pairs.arrow",): "is where the pairs are written",
         ("data/pairs.card.md",): "is where the pairs are written",
         ("r.arrow", "--out", "other.arrow"): "--rejects r.arrow exists",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,9 @@ from augment.view import Runtime
 from pipelines.filter import FilterSpec, PairColumns, RowFilter, Verdicts
 from pipelines.pairing import sides
 from pipelines.pairing.judge import judged_batches
-from pipelines.pairing.pool import in_order
 from pipelines.pairing.source import Candidates, PairSource
 from pipelines.pairs import PAIR_COLUMNS
+from pipelines.workers import run_workers
 
 Augment = Callable[..., Any]
 
@@ -79,11 +80,12 @@ def test_any_number_of_workers_makes_the_same_bytes(
     assert "near-duplicates:n=2,rensa=" in Path("1.card.md").read_text()
 
 
-def build() -> Callable[[int], int]:
-    return abs
+def build(number: int) -> Callable[[Iterator[int]], Iterator[int]]:
+    return partial(map, abs)
 
 
 def test_results_come_in_the_order_of_the_tasks() -> None:
-    assert list(in_order(build, range(-9, 0), workers=2)) == list(range(9, 0, -1))
-    assert list(in_order(build, [-3], workers=2)) == [3]
-    assert list(in_order(build, [], workers=2)) == []
+    assert list(run_workers(build, range(-9, 0), workers=2)) == list(range(9, 0, -1))
+    assert sorted(run_workers(build, range(-9, 0), workers=2, ordered=False)) == list(range(1, 10))
+    assert list(run_workers(build, [-3], workers=2)) == [3]
+    assert list(run_workers(build, [], workers=2)) == []

@@ -12,6 +12,7 @@ import pytest
 
 from pipelines.folder import finalise, view_schema
 from pipelines.look.opened import open_path
+from pipelines.look.report import report_path
 from pipelines.look.statistics import statistics
 from pipelines.plan import read_plan
 from pipelines.shards import commit_shard, read_table
@@ -203,6 +204,24 @@ def test_a_report_beside_a_dataset_is_in_nobody_s_way(made: Augment) -> None:
     assert made("span-mask", "--shard-size", 16).code == 0
     assert made("span-mask", "--limit", 5, "--overwrite").code == 0
     assert made("build-pairs", "--pairs", "original", "--view", "span-mask", "--overwrite").code == 0
+
+
+def test_pairs_get_their_report_beside_them(made: Augment) -> None:
+    pairs = Path("data/pairs.arrow")
+    build = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
+    for path, more, place in (
+        (pairs, [], "pairs.report.html"),
+        (Path("data/pairs"), ["--shards", 2], "pairs/report.html"),
+    ):
+        assert made(*build, *more).code == 0
+        assert report_path(path) == Path("data") / place
+        first = report_path(path).read_bytes()
+        for damaged in (first.replace(b"Twinviews", b"Twinviewz", 1), first[:-1], b""):
+            report_path(path).write_bytes(damaged)
+            if not damaged:
+                report_path(path).unlink()
+            assert made(*build, *more).code == 0
+            assert report_path(path).read_bytes() == first
 
 
 def test_build_pairs_leaves_a_report_and_spares_a_file_of_somebody_else(augment: Augment, lines: Path) -> None:

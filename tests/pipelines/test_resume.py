@@ -4,7 +4,6 @@ import contextlib
 import json
 import os
 import re
-import resource
 import signal
 import subprocess
 import time
@@ -110,27 +109,6 @@ def test_a_second_run_does_nothing(augment: Augment, lines: Path, folder: Path) 
     assert stamps(Path("data")) == before
 
 
-@pytest.mark.parametrize("harm", ["shard", "no receipt", "foreign receipt", "no state"])
-def test_what_does_not_match_its_receipt_is_made_again(augment: Augment, lines: Path, harm: str) -> None:
-    out = Path("data/views/span-mask")
-    augment("span-mask", lines, "--shard-size", 16)
-    whole = content(out)
-    if harm == "shard":
-        shard = out / "data-00001.arrow"
-        shard.write_bytes(shard.read_bytes()[:-9])
-    elif harm == "no receipt":
-        (out / "receipts" / "data-00001.arrow.json").unlink()
-    elif harm == "foreign receipt":
-        (out / "receipts" / "data-00001.arrow.json").write_bytes(whole["receipts/data-00002.arrow.json"])
-    else:
-        (out / "state.json").unlink()
-    if harm != "no state":
-        assert augment("inspect", out).code == 2
-    done = json.loads(augment("span-mask", lines, "--shard-size", 16, "--json").out)
-    assert done["made_now"] == (0 if harm == "no state" else 16)
-    assert content(out) == whole
-
-
 @pytest.mark.parametrize(
     ("change", "difference"),
     [
@@ -153,16 +131,6 @@ def test_another_plan_is_refused_and_the_difference_named(
     assert content(Path("data")) == before
     assert augment("span-mask", lines, *change, "--overwrite").code == 0
     assert content(Path("data")) != before
-
-
-def test_other_sentences_are_another_plan(augment: Augment, lines: Path, folder: Path) -> None:
-    augment("identity", lines)
-    (folder / "other.txt").write_text("Something else.\n")
-    assert "give data/other as SOURCE" in augment("identity", "other.txt").err
-    augment("ingest", "other.txt", "--out", "data/other")
-    refused = augment("identity", "data/other")
-    assert refused.code == 2
-    assert "content of the input" in refused.err
 
 
 def test_the_same_sentences_from_another_folder_are_the_same_plan(augment: Augment, lines: Path) -> None:
@@ -206,23 +174,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
     except (ProcessLookupError, FileNotFoundError):
         return False
-
-
-def test_a_disk_that_takes_no_more_is_one_line_and_the_run_goes_on_later(augment: Augment, lines: Path) -> None:
-    augment("span-mask", lines, "--out", "undisturbed")
-    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (4_000, limits[1]))
-    try:
-        stopped = augment("span-mask", lines, "--out", "out")
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    assert (stopped.code, stopped.err) == (
-        1,
-        "error: out/data-00000.arrow cannot be written (File too large): "
-        "fix that, then run the same command again to go on\n",
-    )
-    assert augment("span-mask", lines, "--out", "out").code == 0
-    assert content(Path("out")) == content(Path("undisturbed"))
 
 
 @pytest.mark.parametrize("workers", [1, 2])

@@ -1,8 +1,6 @@
 """What is on disk: nobody else's is touched, nothing unfinished or altered is read, leftovers go."""
 
 import json
-import os
-import signal
 import subprocess
 import time
 from collections.abc import Callable
@@ -83,7 +81,7 @@ def test_nothing_but_our_own_is_removed(made: Augment, folder: Path) -> None:
     assert [path.read_text() for path in foreign] == ["precious"] * len(foreign)
 
 
-@pytest.mark.parametrize("name", ["receipts/notes.txt", "receipts/data-00099.arrow.json", "data-00099.arrow"])
+@pytest.mark.parametrize("name", ["receipts/notes.txt", "receipts/data-00099.arrow", "data-99.arrow"])
 @pytest.mark.parametrize("command", ["ingest", "span-mask", "build-pairs"])
 def test_overwrite_keeps_foreign_files_in_a_dataset(made: Augment, folder: Path, command: str, name: str) -> None:
     made("build-pairs", "--pairs", "self", "--shards", 2)
@@ -120,13 +118,6 @@ def test_a_lock_neither_follows_a_link_nor_replaces_a_file(made: Augment, folder
     Path(lock).write_text('{"twinviews": {"pid": 1')  # a process that was killed while it wrote
     assert made(*run).code == 0
     assert not Path(lock).exists()
-
-
-def test_a_lock_follows_no_link_to_an_empty_file(made: Augment, folder: Path) -> None:
-    (folder / "empty").touch()
-    (SENTENCES / ".augment.lock").symlink_to(folder / "empty")
-    is_refused(made("ingest", "lines.txt", "--overwrite"), ".augment.lock")
-    assert (folder / "empty").read_bytes() == b""
 
 
 def test_only_temporaries_of_the_same_output_are_removed(made: Augment) -> None:
@@ -191,62 +182,11 @@ def test_pairs_that_are_no_text_are_one_line(made: Augment, command: str) -> Non
         is_refused(made(*commands.get(command, [command, path])), "alone.arrow", "Invalid UTF8")
 
 
-def test_export_replaces_exports_only(made: Augment) -> None:
-    before = PAIRS.read_bytes()
-    is_refused(made("export", SENTENCES, "--out", PAIRS, "--overwrite"), "data/pairs.arrow exists")
-    assert PAIRS.read_bytes() == before
-
-
 def wait_for(condition: Callable[[], object]) -> None:
     until = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < until, "it did not happen within a minute"
         time.sleep(0.01)
-
-
-def test_runs_on_other_outputs_leave_each_other_alone(augment: Augment, start: Start, lines: Path) -> None:
-    def ingest(*more: object) -> "subprocess.Popen[str]":
-        return start("ingest", "-", "--shard-size", 5, *more)
-
-    os.mkfifo("pipe")
-    slow = start("ingest", "pipe", "--out", "data/sentences.v2")
-    augment("ingest", lines)
-    exported = start("export", "data/sentences", "--to", "jsonl", "--out", "data/sentences.jsonl")
-    assert augment("ingest", lines, "--limit", 7, "--overwrite").code == 0
-    assert exported.wait(60) in (0, 2)  # 2: the sentences were changed under it
-    with open("pipe", "w") as pipe:
-        pipe.write("one\ntwo\n")
-    assert slow.wait(60) == 0, slow.communicate()
-    for process in (slow, exported):
-        process.communicate()
-
-
-def test_a_killed_run_leaves_nothing_once_it_is_repeated(made: Augment, start: Start, lines: Path) -> None:
-    gone = 4_194_304  # above the greatest process number that Linux gives
-    left = [
-        f"data/{name}"
-        for name in (
-            f".pairs.arrow.{gone}.augment.tmp",
-            f".pairs.card.md.{gone}.augment.tmp",
-            f".pairs.recipe.json.{gone}.augment.tmp",
-            f".sentences.jsonl.{gone}.augment.tmp",
-            f".sentences.report.html.{gone}.augment.tmp",
-            f"sentences/.data.{gone}.augment.tmp/data-00000.arrow",
-            f"sentences/.state.json.{gone}.augment.tmp",
-            f"views/span-mask/.card.md.{gone}.augment.tmp",
-            f"views/span-mask/receipts/.data-00000.arrow.json.{gone}.augment.tmp",
-        )
-    ]
-    for name in left:
-        Path(name).parent.mkdir(exist_ok=True)
-        Path(name).write_text("half")
-    assert made("ingest", lines).code == 0
-    assert made("span-mask", lines).code == 0
-    assert made("build-pairs", "--pairs", "original", "--view", "span-mask").code == 0
-    assert made("export", SENTENCES, "--to", "jsonl").code == 0
-    assert made("report", SENTENCES).code == 0
-    assert [name for name in left if Path(name).exists()] == []
-    assert list(Path("data").rglob("*.tmp")) == []
 
 
 def test_an_unfinished_folder_of_pairs_is_refused(made: Augment) -> None:
@@ -377,6 +317,35 @@ def test_a_damaged_record_is_one_line_or_made_again(made: Augment, lines: Path, 
         assert tree(folder) == whole
 
 
+BUILD = ("build-pairs", "--pairs", "original", "--view", "span-mask")
+INGEST, MASK = ("ingest", "lines.txt"), ("span-mask", "lines.txt")
+
+
+@pytest.mark.parametrize(
+    ("path", "command"),
+    [
+        *((f"sentences/{name}", INGEST) for name in ("card.md", "recipe.json", "dataset_info.json")),
+        *((f"views/span-mask/{name}", MASK) for name in ("card.md", "recipe.json", "dataset_info.json")),
+        *((f"pairs.{name}", BUILD) for name in ("card.md", "report.html")),
+        ("sentences/plan.json", (*INGEST, "--overwrite")),
+        ("views/span-mask/plan.json", (*MASK, "--overwrite")),
+        ("pairs.recipe.json", (*BUILD, "--overwrite")),
+    ],
+)
+def test_what_follows_from_the_rows_is_written_again(
+    augment: Augment, lines: Path, path: str, command: tuple[str, ...]
+) -> None:
+    """What says whose the output is, with --overwrite alone."""
+    augment(*MASK)
+    augment(*BUILD)
+    whole = tree(Path("data"))
+    flip(Path("data") / path, 30)
+    if "--overwrite" in command:
+        is_refused(augment(*command[:-1]), path)
+    assert augment(*command).code == 0
+    assert tree(Path("data")) == whole
+
+
 @pytest.mark.parametrize("content", BROKEN.values(), ids=BROKEN)
 def test_a_damaged_recipe_of_pairs_is_one_line(made: Augment, content: str) -> None:
     recipe = Path("data/pairs.recipe.json")
@@ -410,17 +379,3 @@ def test_a_full_disk_names_the_file_and_the_run_goes_on(augment: Augment, lines:
         is_refused(stopped, name, "cannot be written (File too large)", code=1)
         assert augment(*run).code == 0
     assert list(Path().rglob("*.tmp")) == []
-
-
-def test_a_kill_at_any_time_leaves_what_the_next_run_ends(start: Start, lines: Path, folder: Path) -> None:
-    run = ["ingest", lines, "--shard-size", 1, "--out", "out"]
-    for seconds in (0.2, 0.6, 1.0):
-        process = start(*run)
-        time.sleep(seconds)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-    process = start(*run)
-    assert process.wait(120) == 0
-    process.communicate()
-    assert len(list(Path("out").glob("data-*.arrow"))) == 60
-    assert [path.name for path in Path("out").rglob(".*")] == []
