@@ -23,7 +23,7 @@ Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
 VIEWS_PACKAGE = "augment.views"
 ENTRY_POINT_GROUP = "twinviews.views"
 WEIGHTS_PARAMS = ("models", "encoder", "file")
-"""Parameters that say where weights or texts lie; once a `revision` says which they are, a signature leaves them out."""
+"""Parameters that say where weights or texts lie; a signature leaves them out once a `revision` says which they are."""
 
 
 class Edit(NamedTuple):

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from trainers.data.examples import Examples, string_numbers
 from trainers.encoders import batches
@@ -28,6 +29,8 @@ class Objective(nn.Module):
     """
 
     paired = True
+    cacheable = True
+    """Whether `forward` sees the encoder through `embed` alone, so that a batch can be embedded in parts."""
     keyed = False
     """Whether a batch has `keys` (n, 3): equal numbers for equal strings, of each row's source, left and right one."""
 
@@ -36,6 +39,8 @@ class Objective(nn.Module):
         self.encoder = encoder
         self.max_tokens = max_tokens
         self.params = params
+        self.cached: int | None = None
+        """Texts that are embedded at a time; None for the whole batch."""
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
@@ -71,8 +76,19 @@ class Objective(nn.Module):
         return batches.pad(self.encoder, rows)
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return the encoder's vectors (sentences, d), as `batches.embed` does."""
-        return batches.embed(self.encoder, input_ids, attention_mask, self.max_tokens)
+        """Return the encoder's vectors (sentences, d), as `batches.embed` does.
+
+        With `cached`, in parts whose activations are dropped and made again in the backward pass, with the same
+        dropout (GradCache: Gao et al. 2021): the gradients are those of the whole batch, the memory that of a part.
+        """
+        size = self.cached or len(input_ids)
+        if size >= len(input_ids):
+            return batches.embed(self.encoder, input_ids, attention_mask, self.max_tokens)
+        parts = zip(torch.split(input_ids, size), torch.split(attention_mask, size), strict=True)
+        vectors = [
+            checkpoint(batches.embed, self.encoder, *part, self.max_tokens, use_reentrant=False) for part in parts
+        ]
+        return torch.cat(vectors)
 
     def encode(self, texts: Sequence[str], batch_size: int = 64) -> Tensor:
         """Return the vectors (texts, d) of `texts` in evaluation mode, cut as in training; float32."""

@@ -12,6 +12,9 @@ from trainers.flags import Options as Options
 
 Model = TypeVar("Model", bound=BaseModel)
 
+OWN = "own"
+"""The pooling of a preset that keeps the one that an encoder was made for."""
+
 
 class DropoutOptions(Options):
     """What an objective can be told of its encoder's dropout."""
@@ -48,6 +51,12 @@ class Training(Options):
     )
     gradient_checkpointing: bool = Field(
         False, description="Compute activations again in the backward pass: less memory, about a third more time."
+    )
+    cached: int | None = Field(
+        None,
+        ge=1,
+        description="Embed so many texts at a time, and again in the backward pass (GradCache): a batch of thousands "
+        "in the memory of these, with the same gradients.",
     )
     compile: bool = Field(
         False, description="Compile the encoder (torch.compile): worth its minute or so in long trainings."
@@ -86,16 +95,21 @@ def resolve(
     options: type[Model],
     preset: str | None,
     given: Mapping[str, Any],
+    *,
+    own_pooling: Pooling = "cls",
 ) -> tuple[str, Training, Model]:
     """Return the preset's name, the training settings and the objective's own options; what is given beats the preset.
 
     `presets` are values of `Training` and of `options` by name, of which None takes the first; in `given`, values by
-    field name, None means not given. Raises InputError for an unknown preset, or a value that a field refuses.
+    field name, None means not given. Where a preset says `own`, the pooling is `own_pooling`. Raises InputError for an
+    unknown preset, or a value that a field refuses.
     """
     name = preset if preset is not None else next(iter(presets))
     if name not in presets:
         raise InputError(f"no preset {name!r}: choose one of {', '.join(presets)}")
     values = {**presets[name], **{key: value for key, value in given.items() if value is not None}}
+    if values.get("pooling") == OWN:
+        values["pooling"] = own_pooling
     own = {key: value for key, value in values.items() if key in options.model_fields}
     common = {key: value for key, value in values.items() if key not in own}
     return name, checked(Training, common), checked(options, own)

@@ -93,3 +93,39 @@ def test_head_is_trained_but_not_saved(tiny_bert: Path, sentences: list[str], tm
     ids = objective.pad([objective.tokenize(sentences[:1])[0]])
     tokens = objective.eval().encoder[0](ids)["token_embeddings"].detach()
     torch.testing.assert_close(encoded[:1], tokens[:, 0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_embedding_in_parts_has_the_gradients_of_the_whole_batch(
+    tiny_bert: Path, sentences: list[str], size: int
+) -> None:
+    gradients = []
+    for cached in (None, size):
+        objective = objective_of(tiny_bert, "bsl", dropout=0.0).train()
+        objective.cached = cached
+        outputs = objective(**batch_of(objective, views_of(sentences)))
+        outputs["loss"].backward()
+        gradients.append({name: value.grad for name, value in objective.named_parameters() if value.grad is not None})
+    assert gradients[0].keys() == gradients[1].keys()
+    for name, gradient in gradients[0].items():
+        torch.testing.assert_close(gradients[1][name], gradient, rtol=1e-4, atol=1e-6, msg=name)
+
+
+def test_embedding_in_parts_draws_the_same_dropout_twice(tiny_bert: Path, sentences: list[str]) -> None:
+    """The gradient is that of the very loss that is returned: of what moves against it, the loss falls."""
+    objective = objective_of(tiny_bert, "simcse", dropout=0.2).train()
+    objective.cached = 4
+    batch = batch_of(objective, views_of(sentences))
+    losses = []
+    for move in (0.0, 1e-4):
+        torch.manual_seed(7)
+        loss = objective(**batch)["loss"]
+        losses.append(loss.item())
+        if not move:
+            loss.backward()
+            slope = sum(value.grad.square().sum().item() for value in objective.parameters() if value.grad is not None)
+            with torch.no_grad():
+                for value in objective.parameters():
+                    if value.grad is not None:
+                        value -= 1e-4 * value.grad
+    assert losses[1] - losses[0] == pytest.approx(-1e-4 * slope, rel=0.1)

@@ -130,3 +130,19 @@ def test_objective_is_added_by_one_file(
     run = ["--text", str(text_file), "--encoder", str(tiny_bert), "--out", str(tmp_path / "run"), "--strength", "3"]
     assert call(app, ["pull-together", *run]) == 0
     assert (tmp_path / "run" / "modules.json").is_file()
+
+
+def test_a_preset_may_keep_the_pooling_that_an_encoder_was_made_for(tiny_bert: Path, tmp_path: Path) -> None:
+    from trainers.encoders.loading import load_encoder
+    from trainers.encoders.location import locate
+    from trainers.objectives.bsl import PARAMS, PRESETS
+    from trainers.settings import resolve
+
+    found = {"bare": locate(str(tiny_bert)).pooling()}
+    for pooling in ("mean", "cls"):
+        load_encoder(str(tiny_bert), pooling=pooling).save_pretrained(str(tmp_path / pooling))
+        found[pooling] = locate(str(tmp_path / pooling)).pooling()
+    assert found == {"bare": "cls", "mean": "mean", "cls": "cls"}
+    for preset, given, expected in (("tuned", {}, "mean"), ("tuned", {"pooling": "cls"}, "cls"), ("code", {}, "mean")):
+        assert resolve(PRESETS, PARAMS, preset, given, own_pooling="mean")[1].pooling == expected
+    assert resolve(PRESETS, PARAMS, "code", {}, own_pooling="cls")[1].pooling == "mean"

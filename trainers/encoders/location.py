@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+from typing import Literal
 
 import xxhash
 
@@ -35,6 +36,15 @@ class Source:
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise InputError(f"{file} is no list of sentence-transformers modules ({error!r}): get it again") from None
         return found
+
+    def pooling(self) -> Literal["cls", "mean"]:
+        """Return the pooling that a sentence-transformers directory was made for; [CLS] for a bare transformer."""
+        for kind, folder in self.modules():
+            config = Path(self.path, folder, "config.json")
+            if kind.endswith("Pooling") and config.is_file():
+                values = json.loads(config.read_text(encoding="utf-8"))
+                return "cls" if values.get("pooling_mode_cls_token") or values.get("pooling_mode") == "cls" else "mean"
+        return "cls"
 
     @property
     def transformer(self) -> Path | None:

@@ -18,7 +18,7 @@ from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather_pairs
-from trainers.settings import DropoutOptions, Training
+from trainers.settings import OWN, DropoutOptions, Training
 from trainers.training.machine import autocast
 
 READS = ("views",)
@@ -74,9 +74,17 @@ _PAPER = {
     "dev_similarity": "cosine",
 }
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    # Ours, for some ten thousand pairs: the predictor learns fast enough to be of use within so few steps, and the
-    # encoder slowly enough not to lose what it knew before.
-    "tuned": {**_PAPER, "lr": 2e-5, "predictor_lr": 50.0, "weight_decay": 0.0},
+    # Ours, for some ten thousand pairs: a predictor that is fitted to the untouched encoder first and learns fast
+    # enough to be of use within so few steps, an encoder that changes slowly enough not to lose what it knew before.
+    "tuned": {
+        **_PAPER,
+        "lr": 2e-5,
+        "momentum": 0.99,
+        "predictor_lr": 50.0,
+        "predictor_warmup": 250,
+        "weight_decay": 0.0,
+        "pooling": OWN,
+    },
     "paper": _PAPER,
     "code": _CODE,
     # BSL-SBERT, as the authors' script for it has it: start from a supervised encoder, train on entailment pairs.

@@ -83,6 +83,7 @@ class IsBert(Objective):
     """The encoder with its CNN, and the discriminator T that scores tokens against sentences (Eq. 2-3)."""
 
     paired = False
+    cacheable = False
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)

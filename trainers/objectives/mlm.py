@@ -54,6 +54,7 @@ class MaskedLm(Objective):
     """A masked language model; `encoder` is the part of it below the head."""
 
     paired = False
+    cacheable = False
 
     def __init__(
         self, masked_lm: PreTrainedModel, encoder: SentenceTransformer, max_tokens: int, params: PARAMS

@@ -15,7 +15,7 @@ from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
 from trainers.data.kinds import DataOptions, read_examples
 from trainers.data.rows import Rows
-from trainers.encoders.location import locate
+from trainers.encoders.location import Source, locate
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import Options, Training, resolve
 from trainers.training.card import model_card
@@ -83,7 +83,7 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
     """
     join_processes()
     source = locate(request.encoder)
-    plan = make_plan(request, module, given, source.digest())
+    plan = make_plan(request, module, given, source)
     out, states = plan.out, {"overwrite": request.overwrite, "resume": request.resume}
     if request.dry_run:
         if is_first():
@@ -95,6 +95,9 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
         return out
     set_seed(request.seed)
     objective = module.build(plan.params, plan.training, source)
+    if plan.training.cached is not None and not objective.cacheable:
+        raise InputError(f"--cached {plan.training.cached}: {request.objective} trains on tokens, leave it out")
+    objective.cached = plan.training.cached
     rows = Rows(objective.columns(plan.examples), request.seed)
     # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
     with resumable(out), claimed(out, plan.recipe, **states) if is_first() else nullcontext():
@@ -115,13 +118,15 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
     return out
 
 
-def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any], weights: str | None) -> Plan:
+def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any], source: Source) -> Plan:
     """Read the data and resolve all settings; nothing is written.
 
-    The arguments are those of `run_training`, and what pins the encoder's weights, None where nothing does. Raises
+    The arguments are those of `run_training`, and the encoder. Raises
     InputError for data or options that cannot be used, or that this machine cannot do.
     """
-    preset, training, params = resolve(module.PRESETS, module.PARAMS, request.preset, given)
+    preset, training, params = resolve(
+        module.PRESETS, module.PARAMS, request.preset, given, own_pooling=source.pooling()
+    )
     training = for_machine(training)
     examples, where = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
@@ -141,7 +146,7 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
             "version": version("twinviews"),
             "rows": len(examples),
             "data_xxh64": examples.digest(),
-            "encoder_xxh64": weights,
+            "encoder_xxh64": source.digest(),
             **({"dev_xxh64": dev.digest()} if dev is not None else {}),
         },
         **where,

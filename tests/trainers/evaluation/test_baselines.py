@@ -123,9 +123,7 @@ def test_a_function_that_cannot_be_used_is_told_in_one_line(
 
 
 def test_a_module_that_is_not_there_is_said() -> None:
-    with pytest.raises(
-        InputError, match=r"cannot import no_such.module: ModuleNotFoundError: "
-    ):
+    with pytest.raises(InputError, match=r"cannot import no_such.module: ModuleNotFoundError: "):
         load_function("no_such.module:f")
 
 
