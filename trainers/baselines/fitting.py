@@ -96,7 +96,7 @@ class Adaptation:
         if self.text is None:
             return self
         vectors = Vectors.encode(encoder, self.text.texts, advance)
-        fitted = self.fit(_dense(vectors, self.text.texts))
+        fitted = self.fit(_dense(vectors, self.text.texts, encoder.name))
         return replace(self, fit=lambda _: fitted)
 
     def apply(self, vectors: Vectors, texts: Sequence[str], name: str) -> Vectors:
@@ -107,15 +107,15 @@ class Adaptation:
             texts: Both sides of every pair.
             name: The encoder's, for messages.
         """
-        fitted = self.fit(_dense(vectors, texts))
+        fitted = self.fit(_dense(vectors, texts, name))
         distinct = list(dict.fromkeys(texts))
-        mapped = fitted(_dense(vectors, distinct))
+        mapped = fitted(_dense(vectors, distinct, name))
         check(mapped, distinct, f"{name}, {self.method},")
         return Vectors({text: row for row, text in enumerate(distinct)}, mapped)
 
 
-def _dense(vectors: Vectors, texts: Sequence[str]) -> NDArray[np.float32]:
+def _dense(vectors: Vectors, texts: Sequence[str], name: str) -> NDArray[np.float32]:
     matrix = vectors.of(texts)
     if not isinstance(matrix, np.ndarray):
-        raise InputError("--whiten and --flow need dense vectors, these are sparse: leave them out")
+        raise InputError(f"{name} has sparse vectors: --whiten and --flow need dense ones, so leave them out")
     return matrix

@@ -110,7 +110,7 @@ def load_function(name: str, batch_size: int = BATCH_SIZE) -> FunctionEncoder:
         found = getattr(found, part, None)
     function = getattr(found, "encode", found)
     if not callable(function):
-        raise InputError(f"{name} is nothing to call: name a function of {module} from texts to vectors")
+        raise InputError(f"{module} has no {path!r} to call: name a function of it, from texts to vectors")
     return FunctionEncoder(function, name, Path(source) if source else None, batch_size)
 
 

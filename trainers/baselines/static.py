@@ -150,5 +150,5 @@ def _numbers(path: Path, number: int, line: bytes, dimension: int) -> NDArray[np
         vector = np.zeros(0, np.float32)
     if not len(vector) or len(vector) < dimension or not np.isfinite(vector).all():
         shown = word[:40].decode("utf-8", "replace")
-        raise InputError(f"{path} line {number}: {dimension or 'some'} numbers are expected after {shown!r}")
+        raise InputError(f"{path} line {number}: {f'not {dimension}' if dimension else 'no'} numbers after {shown!r}")
     return vector

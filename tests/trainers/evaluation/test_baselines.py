@@ -107,8 +107,8 @@ def test_an_encoder_stays_itself_and_an_object_with_encode_becomes_one() -> None
         ("f = 1 / 0", r"cannot import .*: ZeroDivisionError: .* \(bad_module_\d+.py line 1\)"),
         ("f = (", "cannot import .*: SyntaxError"),
         ("import sys\nsys.exit(3)", "cannot import .*: SystemExit: 3"),
-        ("g = 1", "is nothing to call"),
-        ("f = 1", "is nothing to call"),
+        ("g = 1", "has no 'f' to call"),
+        ("f = 1", "has no 'f' to call"),
     ],
 )
 def test_a_function_that_cannot_be_used_is_told_in_one_line(
@@ -255,7 +255,7 @@ def test_with_a_text_of_its_own_a_map_sees_nothing_of_the_sets() -> None:
 
 
 def test_sparse_vectors_are_not_whitened() -> None:
-    with pytest.raises(InputError, match="these are sparse"):
+    with pytest.raises(InputError, match="tfidf has sparse vectors"):
         whitening(None).apply(Vectors.encode(Tfidf(), TEXTS), TEXTS, "tfidf")
 
 

@@ -273,7 +273,7 @@ def test_a_recipe_file_gives_the_options(
         (["glove:"], "no file of word vectors"),
         (["glove:absent.txt"], "no file of word vectors 'absent.txt'"),
         (["fasttext:tiny/config.json"], "tiny/config.json line 1: no numbers after '{'"),
-        (["no_such_module:encode"], "no module 'no_such_module' here"),
+        (["no_such_module:encode"], "cannot import no_such_module"),
         (["json:absent"], "json has no 'absent'"),
         (["json:dumps"], "json:dumps failed on 256 texts: ValueError: could not convert"),
     ],

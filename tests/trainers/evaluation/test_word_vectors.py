@@ -95,14 +95,14 @@ def test_header_trailing_spaces_carriage_returns_and_compression_change_nothing(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("the 1 2 3\ncat 1 2\n", "line 2: 3 numbers are expected after 'cat'"),
-        ("the 1 2 3\ncat 1 two 3\n", "line 2: 3 numbers are expected after 'cat'"),
-        ("the 1 2 3\ncat 1 nan 3\n", "line 2: 3 numbers are expected after 'cat'"),
-        ("2 4\nthe 1 2 3\n", "line 2: 4 numbers are expected after 'the'"),
+        ("the 1 2 3\ncat 1 2\n", "line 2: not 3 numbers after 'cat'"),
+        ("the 1 2 3\ncat 1 two 3\n", "line 2: not 3 numbers after 'cat'"),
+        ("the 1 2 3\ncat 1 nan 3\n", "line 2: not 3 numbers after 'cat'"),
+        ("2 4\nthe 1 2 3\n", "line 2: not 4 numbers after 'the'"),
         ("", "holds no word vectors"),
-        ("word\n", "line 1: some numbers are expected after 'word'"),
-        ("{ 1\na b\n", "line 2: 1 numbers are expected after 'a'"),
-        ("two words 1\n", "line 1: 2 numbers are expected after 'two'"),
+        ("word\n", "line 1: no numbers after 'word'"),
+        ("{ 1\na b\n", "line 2: not 1 numbers after 'a'"),
+        ("two words 1\n", "line 1: not 2 numbers after 'two'"),
     ],
 )
 def test_a_broken_file_is_named_with_its_line(tmp_path: Path, text: str, message: str) -> None:
