@@ -1,7 +1,7 @@
 """The command line `augment`: sentences, views, pairs; see `augment --help`."""
 
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Literal, NoReturn
 
 import typer
 
@@ -76,7 +76,8 @@ def _ingest(
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="Text, .gz, .zst, CSV, TSV, JSONL, Parquet or Arrow files, hf:NAME[:CONFIG][:SPLIT], or - for stdin.",
+            help="Text, Markdown, HTML, CSV, TSV, JSONL, Parquet or Arrow files, .gz and .zst of these, "
+            "hf:NAME[:CONFIG][:SPLIT], or - for stdin.",
             show_default=False,
         ),
     ],
@@ -92,6 +93,17 @@ def _ingest(
     pair_column: Annotated[str, typer.Option(help="Column to keep as pair, where there is one.")] = "pair",
     format: Annotated[
         Format | None, typer.Option(help="Format of all sources; else by their endings.", show_default=False)
+    ] = None,
+    split: Annotated[
+        Literal["sentences"] | None,
+        typer.Option(help="Split running text, over the ends of lines, into its sentences.", show_default=False),
+    ] = None,
+    language: Annotated[str, typer.Option(help="Whose rules --split goes by, as in en, de or zh.")] = "en",
+    min_words: Annotated[
+        int | None, typer.Option(min=0, help="Drop sentences of fewer words.", show_default=False)
+    ] = None,
+    max_words: Annotated[
+        int | None, typer.Option(min=1, help="Drop sentences of more words.", show_default=False)
     ] = None,
     max_line_bytes: Annotated[
         int, typer.Option(min=1, max=MOST, help="The longest line that is read; a longer one is an error.")
@@ -109,7 +121,16 @@ def _ingest(
     from pipelines.offline import offline
     from pipelines.reading.rows import Columns
 
-    job = Ingest(sources, Columns(column, label_column, pair_column), format, limit, shard_size, max_line_bytes)
+    job = Ingest(
+        sources,
+        Columns(column, label_column, pair_column),
+        format,
+        limit,
+        shard_size,
+        max_line_bytes,
+        language if split else None,
+        None if min_words is None and max_words is None else (min_words or 0, max_words),
+    )
     if dry_run:
         with offline():
             dataset, made = count_sentences(job, out, overwrite=overwrite), False

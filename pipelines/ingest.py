@@ -43,17 +43,25 @@ def row_id(text: str) -> str:
 
 @dataclass(slots=True)
 class Counts:
-    """What became of the lines read: kept, or dropped as empty or as an exact duplicate of an earlier one."""
+    """What became of the rows read: kept, or dropped as empty, by their length or as an exact duplicate."""
 
     read: int = 0
     kept: int = 0
     empty: int = 0
     duplicate: int = 0
+    length: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Ingest:
-    """What to ingest and how; `limit` counts kept sentences, `max_line_bytes` bounds memory and decides no row."""
+    """What to ingest and how.
+
+    Attributes:
+        limit: Of kept sentences.
+        max_line_bytes: Bounds memory and decides no row.
+        language: Split running text into its sentences by this language's rules; None where a row is a sentence.
+        words: The fewest and the most words of a sentence that is kept, parted by white space; None for any number.
+    """
 
     names: Sequence[str]
     columns: Columns = field(default_factory=Columns)
@@ -61,11 +69,17 @@ class Ingest:
     limit: int | None = None
     shard_size: int = SHARD_ROWS
     max_line_bytes: int = MAX_LINE_BYTES
+    language: str | None = None
+    words: tuple[int, int | None] | None = None
 
     def plan(self, sources: Sequence[Source]) -> Plan:
         """The plan for sources that were looked at."""
         params = {**{f"{key}_column": value for key, value in asdict(self.columns).items()}, "format": self.format}
         params["column"] = params.pop("text_column")
+        if self.language is not None:
+            params |= {"split": "sentences", "language": self.language}
+        if self.words is not None:
+            params |= dict(zip(("min_words", "max_words"), self.words, strict=True))
         return Plan(
             kind="sentences",
             name="sentences",
@@ -111,7 +125,7 @@ def count_sentences(job: Ingest, out: Path, *, overwrite: bool = False, advice: 
         if finished is None:
             deque(_sentences(job, sources, spool, counts), maxlen=0)
             _check_any(sources, counts)
-        return finished or Dataset(out, plan, (), asdict(counts))
+        return finished or Dataset(out, plan, (), _counted(counts, job))
 
 
 @contextmanager
@@ -136,8 +150,8 @@ def _write(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path) -> Dat
         receipts, schema = _write_shards(job, sources, staged, counts)
         _check_any(sources, counts)
         write_whole(staged / PLAN_FILE, plan.to_json())
-        beside = {RECIPE_FILE: job.recipe(), CARD_FILE: sentences_card(plan, asdict(counts))}
-        dataset = finalise(staged, plan, receipts, schema, beside, asdict(counts))
+        beside = {RECIPE_FILE: job.recipe(), CARD_FILE: sentences_card(plan, _counted(counts, job))}
+        dataset = finalise(staged, plan, receipts, schema, beside, _counted(counts, job))
         put_in_place(staged, out)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
@@ -161,6 +175,15 @@ def _write_shards(job: Ingest, sources: Sequence[Source], folder: Path, counts: 
         columns = [table[name].to_pylist() if name in there else [None] * len(table) for name in schema.names]
         receipts[index] = commit_shard(folder, index, _table(columns, schema))
     return receipts, schema
+
+
+def _counted(counts: Counts, job: Ingest) -> dict[str, int]:
+    return {key: value for key, value in asdict(counts).items() if key != "length" or job.words is not None}
+
+
+def _fits(text: str, words: tuple[int, int | None]) -> bool:
+    fewest, most = words
+    return fewest <= len(text.split()) and (most is None or len(text.split()) <= most)
 
 
 def _table(columns: Sequence[list[Any]], schema: Any) -> Any:  # noqa: ANN401 - pyarrow tables and schemas
@@ -192,18 +215,22 @@ def _sentences(job: Ingest, sources: Sequence[Source], folder: Path, counts: Cou
     import numpy as np
 
     seen = Seen(folder)
-    for rows in chain.from_iterable(read_rows(source, job.columns, job.max_line_bytes) for source in sources):
+    for rows in chain.from_iterable(
+        read_rows(source, job.columns, job.max_line_bytes, job.language) for source in sources
+    ):
         texts = [normalise(text) for text in rows.texts]
-        full = np.flatnonzero([bool(text) for text in texts])
-        hashes = np.array([xxhash.xxh64_intdigest(text.encode()) for text in texts if text], dtype=np.uint64)
+        filled = np.flatnonzero([bool(text) for text in texts])
+        full = filled[[_fits(texts[place], job.words) for place in filled]] if job.words else filled
+        hashes = np.array([xxhash.xxh64_intdigest(texts[place].encode()) for place in full], dtype=np.uint64)
         kept = full[seen.add(hashes)]
         end = len(texts)
         if job.limit is not None and counts.kept + len(kept) >= job.limit:
             kept = kept[: job.limit - counts.kept]
             end = int(kept[-1]) + 1
-        looked_at = int(np.searchsorted(full, end))
+        there, looked_at = (int(np.searchsorted(places, end)) for places in (filled, full))
         counts.read += end
-        counts.empty += end - looked_at
+        counts.empty += end - there
+        counts.length += there - looked_at
         counts.duplicate += looked_at - len(kept)
         counts.kept += len(kept)
         places = kept.tolist()

@@ -19,11 +19,16 @@ from augment.errors import InputError
 from pipelines.files import is_remote, locate
 from pipelines.reading.cells import read_cells
 from pipelines.reading.columnar import read_columns, rows_of
+from pipelines.reading.documents import document_paragraphs, paragraphs, split_sentences
 from pipelines.reading.lines import CHUNK_BYTES, MAX_LINE_BYTES, read_lines
 from pipelines.reading.rows import Columns, Row, Rows, collect, text_column
 
-Format: TypeAlias = Literal["text", "csv", "tsv", "jsonl", "parquet", "arrow"]
+Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".html": "html",
+    ".htm": "html",
     ".csv": "csv",
     ".tsv": "tsv",
     ".jsonl": "jsonl",
@@ -99,8 +104,13 @@ def format_of(name: str) -> Format:
     return ENDINGS.get(ending.lower(), "text")
 
 
-def read_rows(source: Source, columns: Columns, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Rows]:
+def read_rows(
+    source: Source, columns: Columns, max_line_bytes: int = MAX_LINE_BYTES, language: str | None = None
+) -> Iterator[Rows]:
     """Stream a source's rows, empty ones included; of a format of lines none may be longer than `max_line_bytes`.
+
+    A paragraph of Markdown or HTML is a row. With a `language`, every row is split into its sentences, and text is read
+    by paragraphs, too.
 
     Raises:
         InputError: The content is not what the format says, or a column is missing.
@@ -111,7 +121,8 @@ def read_rows(source: Source, columns: Columns, max_line_bytes: int = MAX_LINE_B
     csv.field_size_limit(max(MAX_LINE_BYTES, max_line_bytes))
     read = 0
     try:
-        for rows in _read(source, columns, max_line_bytes):
+        found = _read(source, columns, max_line_bytes, running=language is not None)
+        for rows in found if language is None else split_sentences(found, language):
             yield rows
             read += len(rows.texts)
     except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
@@ -121,7 +132,7 @@ def read_rows(source: Source, columns: Columns, max_line_bytes: int = MAX_LINE_B
         ) from None
 
 
-def _read(source: Source, columns: Columns, max_line_bytes: int) -> Iterator[Rows]:
+def _read(source: Source, columns: Columns, max_line_bytes: int, *, running: bool) -> Iterator[Rows]:
     form, name = source.format, source.name
     if form == "hub":
         table = load_hub(name).with_format("arrow")
@@ -130,6 +141,11 @@ def _read(source: Source, columns: Columns, max_line_bytes: int) -> Iterator[Row
     if form in ("parquet", "arrow"):
         return read_columns(form, source.path, name, columns)
     lines = read_lines(source.path, name, max_line_bytes)
+    if form in ("markdown", "html"):
+        document = "\n".join(chain.from_iterable(lines))
+        return collect(map(Row, document_paragraphs(document, form)))
+    if form == "text" and running:
+        return collect(map(Row, paragraphs(chain.from_iterable(lines))))
     if form == "text":
         return (Rows(texts, nothing, nothing) for texts in lines for nothing in [[None] * len(texts)])
     each = chain.from_iterable(lines)

@@ -1,0 +1,98 @@
+"""Running text: the paragraphs of plain text, Markdown and HTML, and the sentences of a paragraph."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
+
+from augment.errors import InputError
+from pipelines.reading.rows import Rows
+
+_BLOCKS = """
+address article aside blockquote body br caption dd details dialog div dl dt fieldset figcaption figure footer form
+h1 h2 h3 h4 h5 h6 header hgroup hr li main nav ol option p section summary table tbody td tfoot th thead tr ul
+"""
+BLOCKS = frozenset(_BLOCKS.split())
+"""Elements of HTML that begin and end a paragraph."""
+LEFT_OUT = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
+"""Elements that hold no prose."""
+
+
+def paragraphs(lines: Iterable[str]) -> Iterator[str]:
+    """Join the lines of plain text up to each blank line: a sentence may go on in the next line."""
+    found: list[str] = []
+    for line in lines:
+        if line.strip():
+            found.append(line.strip())
+        elif found:
+            yield " ".join(found)
+            found = []
+    if found:
+        yield " ".join(found)
+
+
+def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Iterator[str]:
+    """The headings, paragraphs, list items and table cells of a document, white space collapsed; no code."""
+    from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
+
+    if format == "markdown":
+        from markdown_it import MarkdownIt
+
+        text = MarkdownIt("commonmark").enable("table").render(_without_front_matter(text))
+    if not text.strip():
+        return
+    try:
+        root = html.document_fromstring(text.encode(), parser=html.HTMLParser(encoding="utf-8", huge_tree=True))
+    except etree.ParserError:  # comments alone
+        return
+    for piece in "".join(_text_of(root)).split("\0"):
+        if words := " ".join(piece.split()):
+            yield words
+
+
+def _without_front_matter(text: str) -> str:
+    """Markdown without the YAML between "---" lines that it may begin with."""
+    if text.startswith("---\n"):
+        end = text.find("\n---\n", 3)
+        return text[end + 5 :] if end > 0 else text
+    return text
+
+
+def _text_of(element: Any) -> Iterator[str]:  # noqa: ANN401 - lxml has no types
+    """The text of an element, blocks parted by zero bytes, which no HTML text holds."""
+    stack = [(element, False)]
+    while stack:
+        node, leaving = stack.pop()
+        block = node.tag in BLOCKS
+        if leaving:
+            yield "\0" if block else ""
+            yield node.tail or ""
+            continue
+        stack.append((node, True))
+        if not isinstance(node.tag, str) or node.tag in LEFT_OUT:  # a comment's tag is a function
+            continue
+        yield "\0" if block else ""
+        yield node.text or ""
+        stack += [(child, False) for child in reversed(node)]
+
+
+def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Rows]:
+    """Split every text into its sentences by sentencex, each with the label of its text.
+
+    Args:
+        batches: Rows of running text; none has a second text.
+        language: Its two-letter code; languages without rules of their own are split as their relatives are.
+
+    Raises:
+        InputError: A row has a second text, which no splitting could follow.
+    """
+    from sentencex import segment  # type: ignore[import-untyped, unused-ignore]
+
+    for rows in batches:
+        if any(pair is not None for pair in rows.pairs):
+            raise InputError("rows with a second text cannot be split: leave --split or the pair column out")
+        found = [
+            (sentence.strip(), label)
+            for text, label in zip(rows.texts, rows.labels, strict=True)
+            for sentence in (segment(language, text) if text.strip() else [""])
+        ]
+        texts, labels = zip(*found, strict=True) if found else ((), ())
+        yield Rows(list(texts), list(labels), [None] * len(texts))
