@@ -98,3 +98,14 @@ def test_help_imports_no_heavy_library(program: str, tmp_path: Path) -> None:
     assert done.returncode == 0
     assert "Usage" in done.stdout
     assert done.stderr.splitlines()[-1].split() == ["HEAVY"]
+
+
+def test_folders_beside_each_other_import_without_cycles() -> None:
+    """A folder and one in it may use each other: the outer one holds what all in it share, and the commands."""
+    graph: dict[Path, set[Path]] = {}
+    for name, path in MODULES.items():
+        for found in ours(name):
+            here, there = path.parent, MODULES[found].parent if found in MODULES else path.parent
+            if not (here.is_relative_to(there) or there.is_relative_to(here)):
+                graph.setdefault(here, set()).add(there)
+    TopologicalSorter(graph).prepare()
