@@ -27,8 +27,12 @@ class ImportViews(View):
     name = "import-views"
     named_by = "by"
 
-    file: str = Field(description="JSON Lines: objects with text (or id, the sentence's) and view")
-    by: str = Field(pattern=r"^[\w.-]+$", description="what made the views; their folder is named by it")
+    file: str = Field(
+        examples=["llm.jsonl"], description="JSON Lines: objects with text (or id, the sentence's) and view"
+    )
+    by: str = Field(
+        pattern=r"^[\w.-]+$", examples=["MODEL"], description="what made the views; their folder is named by it"
+    )
     revision: str | None = Field(default=None, description="hold the file to this revision")
 
     _views: Mapping[str, Sequence[str]] = PrivateAttr()

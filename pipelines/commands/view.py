@@ -94,11 +94,13 @@ def view_summary(name: str) -> str:
 
 def view_example(name: str) -> str:
     """A command line for the view that can be pasted."""
-    key = view_attribute(name, "named_by")
-    if key is None:
-        return f"augment {name}"
-    field = view_class(name).model_fields[key]
-    return f"augment {name} --{key} {'de' if field.is_required() else field.default or 'de'}"
+    named_by = view_attribute(name, "named_by")
+    shown = [f"augment {name}"]
+    for key, field in view_class(name).model_fields.items():
+        if field.is_required() or key == named_by:
+            value = field.examples[0] if field.examples else field.default if not field.is_required() else None
+            shown.append(f"--{key} {value or 'de'}")
+    return " ".join(shown)
 
 
 def add_view_command(app: typer.Typer, name: str) -> None:
