@@ -6,7 +6,7 @@ from typing import Annotated, Literal, NoReturn
 import typer
 
 from augment import __version__
-from augment.errors import TwinviewsError
+from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
 from augment.view import ENTRY_POINT_GROUP, view_names
 from pipelines import console
@@ -121,6 +121,8 @@ def _ingest(
     from pipelines.offline import offline
     from pipelines.reading.rows import Columns
 
+    if max_words is not None and max_words < (min_words or 0):
+        raise InputError(f"--max-words {max_words} is less than --min-words {min_words}: no sentence has such a length")
     job = Ingest(
         sources,
         Columns(column, label_column, pair_column),

@@ -138,6 +138,8 @@ def _checked_sources(job: Ingest) -> Iterator[tuple[list[Source], Path]]:
 def _check_any(sources: Sequence[Source], counts: Counts) -> None:
     if not counts.kept:
         names = ", ".join(source.name for source in sources)
+        if counts.length:
+            raise InputError(f"no sentence in {names} has so many words: change --min-words or --max-words")
         raise InputError(f"no sentences in {names} ({counts.read} lines, all empty): give one sentence a line")
 
 

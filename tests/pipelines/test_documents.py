@@ -106,3 +106,15 @@ def test_nothing_is_counted_behind_the_limit(augment: Callable[..., Any], limit:
     assert augment("ingest", "lines.txt", "--min-words", 2, "--max-words", 2, "--limit", limit).code == 0
     counts = open_dataset(Path("data/sentences")).counts
     assert (counts["read"], counts["length"]) == (read, length)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "line"), [((9, 2), "--max-words 2 is less than --min-words 9"), ((9, 9), "has so many words")]
+)
+def test_bounds_that_nothing_fits_are_one_line(augment: Callable[..., Any], bounds: tuple[int, int], line: str) -> None:
+    Path("lines.txt").write_text("two words\n", encoding="utf-8")
+    refused = augment("ingest", "lines.txt", "--min-words", bounds[0], "--max-words", bounds[1])
+    assert refused.code == 2
+    assert line in refused.err
+    assert refused.err.count("\n") == 1
+    assert not Path("data/sentences").exists()
