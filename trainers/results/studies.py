@@ -52,8 +52,10 @@ class Study:
 
     def training(self, options: Mapping[str, Any]) -> Training:
         """Return the training settings of one run, its preset's beneath what was given."""
-        given = settings_of(self.module, options)
-        return resolve(self.module.PRESETS, self.module.PARAMS, options["preset"], given)[1]
+        from trainers.encoders.location import locate
+
+        given, own = settings_of(self.module, options), locate(options["encoder"]).pooling()
+        return resolve(self.module.PRESETS, self.module.PARAMS, options["preset"], given, own_pooling=own)[1]
 
 
 def train_study(
