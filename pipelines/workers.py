@@ -104,7 +104,7 @@ def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: in
         try:
             for result in build(number)(iter(tasks.get, None)):
                 connection.send(result)
-        except Exception as error:
+        except Exception as error:  # the process that asked raises it
             connection.send(error)
 
 

@@ -29,10 +29,10 @@ def modules() -> dict[str, Path]:
 MODULES = modules()
 
 
-def imports(name: str, *, top_level_only: bool = False) -> Iterator[str]:
-    """Modules of ours that a module imports, by full name, in functions too unless `top_level_only`."""
+def imports(name: str) -> Iterator[str]:
+    """Modules that a module imports, by full name, in functions too."""
     tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
-    for node in _top_level(tree) if top_level_only else ast.walk(tree):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -45,22 +45,8 @@ def imports(name: str, *, top_level_only: bool = False) -> Iterator[str]:
                 yield inner if inner in MODULES else base
 
 
-def _top_level(tree: ast.Module) -> Iterator[ast.AST]:
-    """Nodes that run on import: not those in functions, nor under `if TYPE_CHECKING`."""
-    stack: list[ast.AST] = list(tree.body)
-    while stack:
-        node = stack.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            continue
-        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
-            stack.extend(node.orelse)
-            continue
-        yield node
-        stack.extend(ast.iter_child_nodes(node))
-
-
-def ours(name: str, **options: bool) -> set[str]:
-    return {found for found in imports(name, **options) if found.split(".")[0] in FLOORS}
+def ours(name: str) -> set[str]:
+    return {found for found in imports(name) if found.split(".")[0] in FLOORS}
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name.split(".")[0] in ALLOWED])
@@ -76,7 +62,8 @@ def test_trainers_import_only_what_is_allowed_from_below(name: str) -> None:
 
 
 def test_modules_import_each_other_without_cycles() -> None:
-    graph = {name: {found for found in ours(name, top_level_only=True) if found in MODULES} for name in MODULES}
+    """In functions too."""
+    graph = {name: {found for found in ours(name) if found in MODULES} for name in MODULES}
     TopologicalSorter(graph).prepare()
 
 

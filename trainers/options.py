@@ -10,10 +10,10 @@ from typer.core import TyperCommand
 
 from pipelines.console import InputError
 from trainers.catalogue import ObjectiveModule, load_objective
-from trainers.data.kinds import DataOptions, data_flags
+from trainers.data.kinds import data_flags
 from trainers.flags import Flag, flags_of, setting_flags, with_flags
-from trainers.settings import Options, Training, checked
-from trainers.training.run import Request, run_training
+from trainers.settings import Options, Training
+from trainers.training.run import Request, request_of, run_training, settings_of
 
 Sections = Mapping[str, Mapping[str, Flag]]
 """Flags by key, by the heading that `--help` lists them under."""
@@ -68,22 +68,6 @@ def training_sections(name: str, module: ObjectiveModule) -> dict[str, dict[str,
 
 def _running() -> dict[str, Flag]:
     return {key: flag for key, flag in flags_of(Request).items() if key not in ("encoder", "preset")}
-
-
-def request_of(name: str, module: ObjectiveModule, values: Mapping[str, Any]) -> Request:
-    """Return what `run_training` is asked for; `values` by key, whatever else is among them is left alone."""
-    data = DataOptions(**{key: values[key] for key in data_flags(module.READS)})
-    shared = {key: values[key] for key in flags_of(Request) if key in values}
-    return checked(Request, {"objective": name, "data": data, **shared})
-
-
-def settings_of(module: ObjectiveModule, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of `Training` and of the objective's own options; None where not given."""
-    # A list that is empty was not given: typer has no other word for it.
-    return {
-        key: None if values[key] in ([], ()) else values[key]
-        for key in {**module.PARAMS.model_fields, **Training.model_fields}
-    }
 
 
 def train_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendored by typer

@@ -8,7 +8,8 @@ from pydantic import BaseModel, Field
 
 from pipelines.console import call
 from trainers.catalogue import load_objective, objective_names
-from trainers.options import make_command, request_of, settings_of, training_sections
+from trainers.options import make_command, training_sections
+from trainers.training.run import request_of, settings_of
 
 
 class Params(BaseModel):

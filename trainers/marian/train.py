@@ -24,8 +24,8 @@ from transformers import (
 
 from pipelines.console import InputError
 from pipelines.lock import locked_folder
-from trainers.marian.cli import MarianOptions
 from trainers.marian.model import Translation, new_model
+from trainers.marian.options import MarianOptions
 from trainers.marian.text import ParallelIds, TokenBatches, load_tokenizer, make_tokenizer
 from trainers.training.directory import (
     CHECKPOINTS,

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 from pipelines.console import InputError, TwinviewsError, note, table
 from trainers.data.kinds import DataOptions, read_examples
 from trainers.files import whole_file
-from trainers.options import request_of, settings_of
 from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.results.axes import Axis, Setting, settings
 from trainers.results.comparison import compare_suite
@@ -26,7 +25,7 @@ from trainers.results.scoring import SUITE, TRAINING, Precision, Scoring, find_s
 from trainers.results.table import markdown, show
 from trainers.settings import Training, resolve
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
-from trainers.training.run import run_training
+from trainers.training.run import request_of, run_training, settings_of
 
 if TYPE_CHECKING:
     from trainers.catalogue import ObjectiveModule

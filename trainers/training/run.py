@@ -13,11 +13,12 @@ from transformers import set_seed
 from pipelines.console import InputError, note, show, table
 from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
-from trainers.data.kinds import DataOptions, read_examples
+from trainers.data.kinds import DataOptions, data_flags, read_examples
 from trainers.data.rows import Rows
 from trainers.encoders.location import Source, locate
+from trainers.flags import flags_of
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
-from trainers.settings import Options, Training, resolve
+from trainers.settings import Options, Training, checked, resolve
 from trainers.training.card import model_card
 from trainers.training.dev import DevSet, read_dev
 from trainers.training.directory import LEFTOVERS, claimed, is_finished, newest_checkpoint, remove, resumable, step_of
@@ -46,6 +47,22 @@ class Request(Options):
         description="Insist on resuming: an error where there is nothing to resume. (An unfinished run of the same "
         "recipe is resumed anyway.)",
     )
+
+
+def request_of(name: str, module: ObjectiveModule, values: Mapping[str, Any]) -> Request:
+    """Return what `run_training` is asked for; `values` by key, whatever else is among them is left alone."""
+    data = DataOptions(**{key: values[key] for key in data_flags(module.READS)})
+    shared = {key: values[key] for key in flags_of(Request) if key in values}
+    return checked(Request, {"objective": name, "data": data, **shared})
+
+
+def settings_of(module: ObjectiveModule, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of `Training` and of the objective's own options; None where not given."""
+    # A list that is empty was not given: typer has no other word for it.
+    return {
+        key: None if values[key] in ([], ()) else values[key]
+        for key in {**module.PARAMS.model_fields, **Training.model_fields}
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from transformers import MarianMTModel, MarianTokenizer
 from pipelines.console import InputError, call
 from pipelines.lock import locked_folder
 from trainers.cli import app
-from trainers.marian.cli import MarianOptions
+from trainers.marian.options import MarianOptions
 from trainers.marian.text import build_tokenizer, language_codes
 from trainers.marian.train import train_marian
 
