@@ -17,7 +17,10 @@ python recipes/starter_text.py --data "$data" --out $work
 # Each goes on with the same command when it was interrupted, and with more EPOCHS while its rate has not begun to fall.
 shape="--vocabulary 12000 --encoder-layers 6 --decoder-layers 2 --ffn 1024 --lr 8e-4 --epochs ${EPOCHS:-3} --save-steps 150"
 train marian --parallel $work/en-xx.tsv --out $work/run-en-xx $shape
-train marian --parallel $work/xx-en.tsv --tokenizer $work/run-en-xx/tokenizer --out $work/run-xx-en $shape
+# The way back also learns to undo what the way out writes.
+python recipes/starter_back.py --text $work --model $work/run-en-xx/model
+cat $work/xx-en.tsv $work/back.tsv > $work/into-english.tsv
+train marian --parallel $work/into-english.tsv --tokenizer $work/run-en-xx/tokenizer --out $work/run-xx-en $shape
 
 # A sentence encoder becomes an ordinary masked language model again.
 train mlm --encoder "$base" --preset head --epochs 0.5 --text $work/english.txt --out $work/run-encoder

@@ -236,21 +236,21 @@ def main() -> None:
     pool = names(options.data)
     known = frozenset(pool) | {"Tom", "Mary", "John"}
     out_of, into = [], []
+    monolingual = set(lines(options.data / WIKIPEDIA))
     for language in LANGUAGES:
         draw = random.Random(language)
         for corpus in CORPORA:
             if language not in corpus.repeats:
                 continue
             kept = without(everyday[language] if corpus is TATOEBA else read(options.data, corpus, language), banned)
+            if corpus.repeats[language] >= 1:
+                monolingual |= {source for source, _ in kept}
             taken = [changed(pair, known, pool, draw) for pair in repeated(kept, corpus.repeats[language], draw)]
             print(f"{language} {corpus.folder}: {len(kept):,} pairs, {len(taken):,} taken")
             out_of += [(f">>{language}<< {source}", target) for source, target in taken]
             into += [(target, source) for source, target in taken]
     write_pairs(options.out / "en-xx.tsv", out_of)
     write_pairs(options.out / "xx-en.tsv", into)
-    monolingual = {source for pairs in everyday.values() for source, _ in pairs}
-    for path in sorted((options.data / "corpora" / "multi30k-task2").glob("train.*.en.gz")):
-        monolingual |= set(lines(path))
     english = sorted(text for text in monolingual if folded(text) not in banned)
     (options.out / "english.txt").write_text("\n".join(english) + "\n", encoding="utf-8")
     print(f"{len(out_of):,} pairs each way, {len(english):,} English sentences")
