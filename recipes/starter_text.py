@@ -4,7 +4,8 @@
 
 Parallel text comes from the corpora in `CORPORA`, whose licences allow commercial use and derivatives. Multi30k's
 translations state no licence, and the captions are for non-commercial research; the samples of WMT's training text are
-for research: neither is taken. A sentence that occurs in any evaluation set, dev or test, ignoring case, spaces and
+for research: neither is taken. English text alone is Wikipedia's (CC BY-SA 3.0) and that of these corpora, the large
+manuals left out. A sentence that occurs in any evaluation set, dev or test, ignoring case, spaces and
 punctuation, is dropped on either side of a pair, and so are 1,000 Tatoeba sentences for each language that the
 translation models are later scored on.
 
