@@ -8,7 +8,8 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,8 @@ TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
 """Names of our temporary files and folders: the output's name, a number, and the program that made them."""
 UNSEALED = "0" * 16
 SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
+WRITERS = 8
+"""Files that are written at a time."""
 SETTLED_SECONDS = 1.0
 """A file changed more recently may change again without a new timestamp, as file systems' clocks are coarse."""
 ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
@@ -157,6 +160,34 @@ def write_whole(path: Path, content: bytes | str) -> None:
         return
     with whole_file(path) as stream:
         stream.write(data)
+
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write files of one folder, each whole or not at all; disks and stores take several in the time of one."""
+    with ThreadPoolExecutor(min(WRITERS, len(contents))) as pool:
+        if any(map(is_remote, contents)):
+            list(pool.map(write_whole, contents, contents.values()))
+            return
+        temporaries = {path: temporary_of(path) for path in contents}
+        try:
+            list(pool.map(_write_synced, contents, temporaries.values(), contents.values()))
+            for path, temporary in temporaries.items():
+                with _told(path, temporary):
+                    os.replace(temporary, path)
+        except BaseException:
+            for temporary in temporaries.values():
+                with suppress(OSError):
+                    temporary.unlink()
+            raise
+    for folder in {path.parent for path in contents}:
+        sync_folder(folder)
+
+
+def _write_synced(path: Path, temporary: Path, data: bytes) -> None:
+    with _told(path, temporary), temporary.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 def sha256_of(path: Path) -> str:

@@ -4,19 +4,16 @@ import hashlib
 import io
 import re
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from augment.errors import InputError
-from pipelines.files import is_remote, make_folder, sha256_of, write_whole
+from pipelines.files import is_remote, make_folder, sha256_of, write_files
 
 RECEIPTS = "receipts"
 BATCH_ROWS = 1_000
-WRITERS = 8
-"""Shards of a window that are written at a time."""
 SHARD = re.compile(r"data-(\d{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
@@ -72,14 +69,21 @@ def encode_table(table: Any) -> bytes:  # noqa: ANN401 - a pyarrow table
     return bytes(sink.getvalue())
 
 
-def commit_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN401 - a pyarrow table
-    """Write one shard and then its receipt; a shard without a receipt does not count."""
-    data = encode_table(table)
-    receipt = make_receipt(index, table, hashlib.sha256(data).hexdigest())
+def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
+    """Write shards by their numbers, and then their receipts; a shard without a receipt does not count."""
+    data = {index: encode_table(table) for index, table in tables.items()}
+    receipts = {
+        index: make_receipt(index, tables[index], hashlib.sha256(each).hexdigest()) for index, each in data.items()
+    }
     make_folder(folder / RECEIPTS)
-    write_whole(folder / receipt.file, data)
-    write_whole(receipt_path(folder, index), receipt.to_json())
-    return receipt
+    write_files({folder / shard_name(index): each for index, each in data.items()})
+    write_files({receipt_path(folder, index): each.to_json().encode() for index, each in receipts.items()})
+    return [*receipts.values()]
+
+
+def commit_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN401 - a pyarrow table
+    """Write one shard and then its receipt."""
+    return commit_shards(folder, {index: table})[0]
 
 
 def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN401 - a pyarrow table
@@ -100,12 +104,6 @@ def _count(table: Any, column: str) -> dict[str, int]:  # noqa: ANN401 - a pyarr
         return {}
     counts = pc.value_counts(table.column(column).drop_null()).to_pylist()
     return dict(sorted((each["values"], each["counts"]) for each in counts))
-
-
-def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
-    """Commit shards by their numbers; disks and stores sync several of them in the time of one."""
-    with ThreadPoolExecutor(WRITERS) as pool:
-        return list(pool.map(lambda shard: commit_shard(folder, *shard), tables.items()))
 
 
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
