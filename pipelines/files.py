@@ -8,8 +8,8 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -122,18 +122,32 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             with _told(path):
                 cast(Any, path).fs.put_file(spool.name, cast(Any, path).path)
         return
-    temporary = temporary_of(path)
+    with _moved([path]) as (temporary,), _synced(path, temporary) as stream:
+        yield stream
+
+
+@contextmanager
+def _moved(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Temporary files for these paths of one folder, moved there together when the block ends well."""
+    temporaries = [temporary_of(path) for path in paths]
     try:
-        with _told(path, temporary):
-            with temporary.open("wb") as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(temporary, path)
+        yield temporaries
+        for path, temporary in zip(paths, temporaries, strict=True):
+            with _told(path, temporary):
+                os.replace(temporary, path)
     finally:
-        with suppress(OSError):  # there is no such folder, which was reported above
-            temporary.unlink()
-    sync_folder(path.parent)
+        for temporary in temporaries:
+            with suppress(OSError):  # there is no such folder, which was reported above
+                temporary.unlink()
+    sync_folder(paths[0].parent)
+
+
+@contextmanager
+def _synced(path: Path, temporary: Path) -> Iterator[BinaryIO]:
+    with _told(path, temporary), temporary.open("wb") as stream:
+        yield stream
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 @contextmanager
@@ -152,42 +166,32 @@ def _told(path: Path, temporary: Path | None = None) -> Iterator[None]:
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write `content` to `path` at once; a file that already holds it is left alone."""
     data = content.encode() if isinstance(content, str) else content
-    if path.is_file() and path.read_bytes() == data:
-        return
-    if is_remote(path):
-        with _told(path):
-            path.write_bytes(data)
-        return
-    with whole_file(path) as stream:
-        stream.write(data)
+    if not path.is_file() or path.read_bytes() != data:
+        write_files({path: data})
 
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
     """Write files of one folder, each whole or not at all; disks and stores take several in the time of one."""
-    with ThreadPoolExecutor(min(WRITERS, len(contents))) as pool:
-        if any(map(is_remote, contents)):
-            list(pool.map(write_whole, contents, contents.values()))
+    paths, data = [*contents], contents.values()
+    with ThreadPoolExecutor(min(WRITERS, len(paths))) as pool:
+        if is_remote(paths[0]):
+            list(pool.map(_put, paths, data))
             return
-        temporaries = {path: temporary_of(path) for path in contents}
-        try:
-            list(pool.map(_write_synced, contents, temporaries.values(), contents.values()))
-            for path, temporary in temporaries.items():
-                with _told(path, temporary):
-                    os.replace(temporary, path)
-        except BaseException:
-            for temporary in temporaries.values():
-                with suppress(OSError):
-                    temporary.unlink()
-            raise
-    for folder in {path.parent for path in contents}:
-        sync_folder(folder)
+        with _moved(paths) as temporaries:
+            done = [pool.submit(_write, *each) for each in zip(paths, temporaries, data, strict=True)]
+            wait(done)
+            for each in done:
+                each.result()
 
 
-def _write_synced(path: Path, temporary: Path, data: bytes) -> None:
-    with _told(path, temporary), temporary.open("wb") as stream:
+def _put(path: Path, data: bytes) -> None:
+    with _told(path):
+        path.write_bytes(data)
+
+
+def _write(path: Path, temporary: Path, data: bytes) -> None:
+    with _synced(path, temporary) as stream:
         stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
 
 
 def sha256_of(path: Path) -> str:

@@ -3,7 +3,9 @@
 import hashlib
 import io
 import re
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,20 @@ RECEIPTS = "receipts"
 BATCH_ROWS = 1_000
 SHARD = re.compile(r"data-(\d{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+
+
+def leave_pandas_out() -> None:
+    """Keep Arrow from importing pandas with its first array, which takes longer than a small view.
+
+    Where pandas is needed after all, for `to_pandas`, Arrow tries again. For the main thread, before others begin.
+    """
+    if "pandas" not in sys.modules:
+        import pyarrow as pa
+
+        sys.modules["pandas"] = None  # type: ignore[assignment]
+        with suppress(Exception):  # it cannot be imported, which Arrow remembers
+            pa.array([0])
+        del sys.modules["pandas"]
 
 
 class Receipt(BaseModel):
@@ -155,13 +171,11 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
 
     try:
         data = path.read_bytes() if is_remote(path) else None
-        check_file(path, sha256, data)
         with pa.memory_map(str(path)) if data is None else pa.BufferReader(data) as stream:
             table = pa.ipc.open_stream(stream).read_all()
             if sha256 is None:
                 table.validate(full=True)
-        # Again: the file may have been replaced since it was checked.
-        check_file(path, sha256, data)
+        check_file(path, sha256, data)  # now, as the file may have been replaced before it was opened
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} cannot be read, or is damaged ({error}): make it again") from None
     return table

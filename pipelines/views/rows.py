@@ -53,7 +53,7 @@ def view_sentences(plan: Plan, view: View, sentences: Sentences) -> Sequence[Vie
             viewed: Sequence[Viewed] = view.complete(*sentences[1:])  # type: ignore[attr-defined]
         else:
             viewed = view(sentences.texts, sentences.seeds)
-        if not isinstance(viewed, Sequence) or {*map(type, viewed)} != {Viewed}:
+        if not isinstance(viewed, Sequence) or {*map(type, viewed)} - {Viewed}:
             raise TwinviewsError(f"view {plan.name!r} gave something else than a list of Viewed: fix the view")
         if len(viewed) != len(sentences.texts):
             said = f"{len(viewed)} rows for {len(sentences.texts)} sentences"
