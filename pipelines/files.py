@@ -8,8 +8,8 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -172,16 +172,17 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
     """Write files of one folder, each whole or not at all; disks and stores take several in the time of one."""
-    paths, data = [*contents], contents.values()
-    with ThreadPoolExecutor(min(WRITERS, len(paths))) as pool:
-        if is_remote(paths[0]):
-            list(pool.map(_put, paths, data))
-            return
-        with _moved(paths) as temporaries:
-            done = [pool.submit(_write, *each) for each in zip(paths, temporaries, data, strict=True)]
-            wait(done)
-            for each in done:
-                each.result()
+    paths, data = [*contents], [*contents.values()]
+    if is_remote(paths[0]):
+        _side_by_side(_put, paths, data)
+        return
+    with _moved(paths) as temporaries:
+        _side_by_side(_write, paths, temporaries, data)
+
+
+def _side_by_side(work: Callable[..., None], *columns: Sequence[object]) -> None:
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(work, *columns))
 
 
 def _put(path: Path, data: bytes) -> None:
