@@ -63,33 +63,25 @@ def _held(lock: Path, out: Path) -> Iterator[None]:
 
 def _acquire(lock: Path, out: Path) -> int:
     """The descriptor of the lock file, locked and with our name in it."""
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     while True:
         descriptor = _open(lock, out)
         try:
             _lock(descriptor, out)
-            if _is_open_file(descriptor, lock):  # else its holder removed it after we opened it
-                _sign(descriptor)
-                return descriptor
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), lock.stat()):
+                    os.ftruncate(descriptor, 0)
+                    with suppress(OSError):  # on a full disk the lock still holds, but names no owner
+                        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "command": command}).encode(), 0)
+                    return descriptor
         except BaseException:
             os.close(descriptor)
             raise
-        os.close(descriptor)
-
-
-def _lock(descriptor: int, out: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        owner = _owner(descriptor)
-        raise InputError(
-            f"{out} is being written by another process{owner}: wait for it, or choose another --out"
-        ) from None
-    except OSError:
-        logger.warning(NO_LOCKS, out)
+        os.close(descriptor)  # its holder removed the file after we opened it
 
 
 def _open(lock: Path, out: Path) -> int:
-    for _ in range(100):
+    while True:
         try:
             make_folder(lock.parent)
             # O_NOFOLLOW: through a link we would write into somebody else's file.
@@ -97,28 +89,19 @@ def _open(lock: Path, out: Path) -> int:
         except FileNotFoundError:  # a holder before us may have taken the folder away after we made it
             continue
         except (FileExistsError, NotADirectoryError):
-            break
-    raise InputError(f"{out} cannot be made, something is in the way: choose another --out")
+            raise InputError(f"{out} cannot be made, something is in the way: choose another --out") from None
 
 
-def _sign(descriptor: int) -> None:
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    os.ftruncate(descriptor, 0)
-    with suppress(OSError):  # on a full disk the lock still holds, but names no owner
-        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "command": command}).encode(), 0)
-
-
-def _owner(descriptor: int) -> str:
-    """The lock holder named in a lock file, in words; empty if it names none yet."""
+def _lock(descriptor: int, out: Path) -> None:
     try:
-        holder = json.loads(os.pread(descriptor, 1 << 20, 0))
-        return f" (pid {int(holder['pid'])}: {str(holder['command'])[:200]})"
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return ""
-
-
-def _is_open_file(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = ""
+        with suppress(ValueError, KeyError, TypeError):  # it names none yet
+            holder = json.loads(os.pread(descriptor, 1 << 20, 0))
+            owner = f" (pid {int(holder['pid'])}: {str(holder['command'])[:200]})"
+        raise InputError(
+            f"{out} is being written by another process{owner}: wait for it, or choose another --out"
+        ) from None
+    except OSError:
+        logger.warning(NO_LOCKS, out)

@@ -3,7 +3,8 @@
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,19 @@ def start_with_foreigners(folder: Path, site: Path, *arguments: object) -> "subp
     """The same, where `site` has the view `speak` and the filter `picky`."""
     add_package(site, {"speak": SPEAK, "picky": PICKY}, views="speak = speak", filters="picky = picky")
     return start_beside(site, folder, *arguments)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file by its path."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    """Wait until it is true, a minute at most."""
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until, "it did not happen within a minute"
+        time.sleep(0.01)
 
 
 def done(process: "subprocess.Popen[str]", code: int = 0) -> str:

@@ -4,7 +4,6 @@ import json
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from foreigners import add_package, start_beside
+from foreigners import add_package, content, start_beside, wait_for
 
 VIEWS = '''"""There (capitals) and back (reversed); every text that goes there is logged."""
 
@@ -116,10 +115,6 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return found
 
 
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
 def test_the_view_is_made_from_the_kept_pivots(done: Callable[..., Any], lines: Path, folder: Path) -> None:
     made = done("back", lines, "--pivot", "xx", "--shard-size", 25)
     (pivots,) = (folder / "data" / "pivots").iterdir()
@@ -168,10 +163,7 @@ def test_killed_run_goes_on_in_either_stage(
 ) -> None:
     run = ["back", lines, "--pivot", "xx", "--shard-size", 5]
     process = start(*run, "--nap", 0.1)
-    deadline = time.monotonic() + 30
-    while not list(folder.glob(f"{stage}/receipts/*")) and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    wait_for(lambda: list(folder.glob(f"{stage}/receipts/*")) or process.poll() is not None)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     done(*run, "--nap", 0.1)

@@ -12,6 +12,7 @@ from typing import Any
 import datasets
 import pyarrow as pa
 import pytest
+from foreigners import content, wait_for
 
 from augment.view import View, ViewSpec, make_view
 from pipelines.folder import open_dataset
@@ -25,20 +26,9 @@ Augment = Callable[..., Any]
 FRACTIONS = ("target_fraction", "achieved_fraction")
 
 
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
 def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
     out, err = process.communicate(timeout=120)
     return process.returncode, out, err
-
-
-def wait_for(condition: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until, "it did not happen within a minute"
-        time.sleep(0.01)
 
 
 def committed(out: Path) -> int:

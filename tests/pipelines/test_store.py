@@ -2,13 +2,13 @@
 
 import json
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from foreigners import content, wait_for
 
 from pipelines.console import InputError
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
@@ -33,10 +33,6 @@ def is_refused(done: Any, *expected: str, code: int = 2) -> None:  # noqa: ANN40
     assert last.startswith("error: ")
     for each in expected:
         assert each in last
-
-
-def tree(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def flip(path: Path, place: int) -> None:
@@ -86,10 +82,10 @@ def test_overwrite_keeps_foreign_files_in_a_dataset(made: Augment, folder: Path,
     made("build-pairs", "--pairs", "self", "--shards", 2)
     out = {"ingest": SENTENCES, "span-mask": VIEW, "build-pairs": Path("data/pairs")}[command]
     (out / name).write_text("precious")
-    before = tree(out)
+    before = content(out)
     more = ["--pairs", "self", "--shards", 3] if command == "build-pairs" else [folder / "lines.txt"]
     is_refused(made(command, *more, "--limit", 5, "--overwrite"), name, "which we did not write")
-    assert tree(out) == before
+    assert content(out) == before
 
 
 def test_the_folder_that_one_is_in_can_be_the_output(
@@ -139,13 +135,6 @@ def test_pairs_that_are_no_text_are_one_line(made: Augment, command: str) -> Non
             read_pairs(path)
     else:
         is_refused(made(*commands.get(command, [command, path])), "alone.arrow", "Invalid UTF8")
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    until = time.monotonic() + 60
-    while not condition():
-        assert time.monotonic() < until, "it did not happen within a minute"
-        time.sleep(0.01)
 
 
 def test_an_unfinished_folder_of_pairs_is_refused(made: Augment) -> None:
@@ -263,9 +252,9 @@ def test_what_follows_from_the_rows_is_written_again(
     """What says whose the output is, with --overwrite alone."""
     augment(*MASK)
     augment(*BUILD)
-    whole = tree(Path("data"))
+    whole = content(Path("data"))
     flip(Path("data") / path, 30)
     if "--overwrite" in command:
         is_refused(augment(*command[:-1]), path)
     assert augment(*command).code == 0
-    assert tree(Path("data")) == whole
+    assert content(Path("data")) == whole
