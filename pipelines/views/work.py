@@ -27,8 +27,8 @@ AHEAD = 3
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
 GARBAGE_ROWS = 100_000
-"""How many more objects there must be before Python looks for circles of them: rows, which come by the thousand, form
-none, and looking through them took as long as making them."""
+"""New objects after which Python looks for reference cycles: rows, which come by the thousand, form none, and looking
+through them every few hundred took as long as making them."""
 
 
 class Made(NamedTuple):
@@ -210,6 +210,7 @@ def _write(
 def _made(written: Future[tuple[list[Receipt], float]], spent: dict[Any, float]) -> Made:
     """What was written, with the seconds that were spent since `spent`, which is set to now."""
     receipts, seconds = written.result()
-    stages = {stage: total - spent.get(stage, 0) for stage, total in SECONDS.items()}
-    spent.update(SECONDS)
+    now = dict(SECONDS)  # a copy, as other threads add to it
+    stages = {stage: total - spent.get(stage, 0) for stage, total in now.items()}
+    spent.update(now)
     return Made(receipts, seconds, stages)
