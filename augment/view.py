@@ -61,8 +61,7 @@ class ViewSpec:
         return "|".join(f"{key}:{_shown(value)}" for key, value in [*parts, ("v", __version__)])
 
 
-@dataclass(frozen=True, slots=True)
-class Viewed:
+class Viewed(NamedTuple):
     """What became of one sentence.
 
     Attributes:

@@ -122,6 +122,7 @@ def disturb(name: str, command: Sequence[str], before: Path, undisturbed: Path, 
         other = sorted(path for path in there.keys() | expected.keys() if there.get(path) != expected.get(path))
         tally.wrong.append(f"{name}: {how.name} after {after:.2f} s, then {code}: {said[-300:]} {other[:4]} {left}")
     shutil.rmtree(folder)
+    print(f"{name}: {how.name} after {after:.2f} s; {tally.same} of {tally.runs} the same", file=sys.stderr, flush=True)
 
 
 def stop_at_random(names: Sequence[str], kills: int, interrupts: int, seed: int, work: Path) -> dict[str, Tally]:
@@ -246,17 +247,10 @@ def machine() -> str:
 
 def print_stops(tallies: Mapping[str, Tally]) -> None:
     """The table of the stopped runs, and below it what went wrong."""
-    rows = [
-        (
-            name,
-            f"{each.seconds:.1f}",
-            each.runs,
-            each.same,
-            each.left,
-            ", ".join(f"{n} x {c}" for c, n in sorted(each.codes.items())),
-        )
-        for name, each in tallies.items()
-    ]
+    rows = []
+    for name, each in tallies.items():
+        codes = ", ".join(f"{count} x {code}" for code, count in sorted(each.codes.items()))
+        rows.append((name, f"{each.seconds:.1f}", each.runs, each.same, each.left, codes))
     runs, same, left = (sum(row[place] for row in rows) for place in (2, 3, 4))  # type: ignore[misc]
     table(
         ("command", "s undisturbed", "stopped", "then the same", "temporaries and locks left", "signal and exit code"),
@@ -275,16 +269,8 @@ def print_scale(found: Mapping[int, Mapping[str, Run]]) -> None:
         for size, runs in found.items():
             run = runs[name]
             growth = f"{run.anonymous / earlier.anonymous - 1:+.0%}" if earlier else ""
-            rows.append(
-                (
-                    name,
-                    f"{size:,}",
-                    f"{size / run.seconds:,.0f}",
-                    f"{run.resident:,.0f}",
-                    f"{run.anonymous:,.0f}",
-                    growth,
-                )
-            )
+            memory = (f"{run.resident:,.0f}", f"{run.anonymous:,.0f}")
+            rows.append((name, f"{size:,}", f"{size / run.seconds:,.0f}", *memory, growth))
             earlier = run
     table(("command", "sentences", "rows/s", "peak MiB resident", "peak MiB anonymous", "growth"), rows)
 

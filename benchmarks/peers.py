@@ -1,6 +1,6 @@
 """One peer's work as a process of its own: a text file in, a text file out; prints the seconds without loading.
 
-python benchmarks/peers.py PEER TEXTS OUT [--models DIR] [--num-beams N] [--max-length N]
+python benchmarks/peers.py PEER TEXTS OUT [--models DIR] [--num-beams N] [--patience P] [--max-length N]
 
 `speed.py` runs these beside our commands. DIR holds the models of both directions, `en-xx` and `xx-en`, or is one
 model.
@@ -30,11 +30,13 @@ class Settings:
     Attributes:
         models: A folder of MarianMT models, or of one.
         num_beams: Beams of a beam search; 1 is greedy.
+        patience: CTranslate2's beam search ends once so many times its beams are finished.
         max_length: Most tokens that are written for a sentence.
     """
 
     models: Path
     num_beams: int
+    patience: float
     max_length: int
 
 
@@ -75,6 +77,7 @@ def translate_batch(settings: Settings) -> Work:
             found = translator.translate_batch(
                 tokens,
                 beam_size=settings.num_beams,
+                patience=settings.patience,
                 max_batch_size=8_192 // settings.num_beams,
                 batch_type="tokens",
                 max_decoding_length=settings.max_length,
@@ -177,11 +180,14 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--models", type=Path, default=Path())
     parser.add_argument("--num-beams", type=int, default=1)
+    parser.add_argument("--patience", type=float, default=1)
     parser.add_argument("--max-length", type=int, default=128)
     arguments = parser.parse_args()
     random.seed(0)
     np.random.seed(0)  # noqa: NPY002 - the generator that nlpaug draws from
-    work = PEERS[arguments.peer](Settings(arguments.models, arguments.num_beams, arguments.max_length))
+    work = PEERS[arguments.peer](
+        Settings(arguments.models, arguments.num_beams, arguments.patience, arguments.max_length)
+    )
     texts = arguments.texts.read_text("utf-8").splitlines()
     work(texts[:2])
     started = time.perf_counter()

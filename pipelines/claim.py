@@ -6,7 +6,6 @@ finished, comes last and goes first, and the receipts go with it.
 """
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 from augment.errors import InputError
@@ -56,7 +55,7 @@ def remove_leftovers(folder: Path) -> None:
 
 def _leftovers(folder: Path) -> list[Path]:
     found = (*temporaries(folder), *temporaries(folder / RECEIPTS))
-    return [entry for entry, name in found if name in (STAGED, REPORT_FILE, *FILES) or _is_shard(name)]
+    return [entry for entry, name in found if name == STAGED or _is_ours(name)]
 
 
 def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
@@ -74,7 +73,7 @@ def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
         sync_folder(receipts)
         receipts.rmdir()
     for entry in [*folder.iterdir()]:
-        if entry.name in FILES[1:-1] or entry.name == REPORT_FILE or _is_shard(entry.name):
+        if entry.name in (*FILES[1:-1], REPORT_FILE) or shard_number(entry.name) is not None:
             entry.unlink()
     _sync(folder)
     if plan_too:
@@ -97,26 +96,15 @@ def _sync(folder: Path) -> None:
         sync_folder(folder)
 
 
-def _is_shard(name: str) -> bool:
-    """Whether a file of this name is a shard or a receipt."""
-    return shard_number(name.removesuffix(".json")) is not None
+def _is_ours(name: str) -> bool:
+    """Whether we give this name in a dataset folder, or `datasets` to its cache there."""
+    is_named = name in (*FILES, REPORT_FILE, RECEIPTS, *LOCKS) or CACHE.fullmatch(name) is not None
+    return is_named or shard_number(name.removesuffix(".json")) is not None
 
 
 def _check_foreign(folder: Path) -> None:
-    foreign = sorted(_foreign_files(folder))
+    leftovers = _leftovers(folder)
+    entries = [entry for entry in (*folder.iterdir(), *(folder / RECEIPTS).glob("*")) if entry not in leftovers]
+    foreign = sorted(str(entry.relative_to(folder)) for entry in entries if not _is_ours(entry.name))
     if foreign:
         raise InputError(f"{folder} also holds {foreign[0]!r}, which we did not write: move it away, or choose --out")
-
-
-def _foreign_files(folder: Path) -> Iterator[str]:
-    """Paths in a dataset folder that no command of ours wrote, cache files of `datasets` aside."""
-    receipts = folder / RECEIPTS
-    leftovers = _leftovers(folder)
-    for entry in folder.iterdir():
-        is_named = entry.name in (*FILES, REPORT_FILE, *LOCKS) or _is_shard(entry.name) or CACHE.fullmatch(entry.name)
-        is_ours = is_named and (entry.is_symlink() or not entry.is_dir())
-        if not is_ours and entry not in leftovers and (entry != receipts or receipts.is_symlink()):
-            yield entry.name
-    for entry in receipts.glob("*"):
-        if not (_is_shard(entry.name) and entry.name.endswith(".json")) and entry not in leftovers:
-            yield f"{RECEIPTS}/{entry.name}"

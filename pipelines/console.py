@@ -87,9 +87,7 @@ def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
 
 
 def _check_streams(arguments: Sequence[str]) -> None:
-    """Make sure that stdout is open and that every argument is valid UTF-8."""
-    if sys.stdout is None:
-        raise InputError("stdout is closed: send it somewhere, if only to /dev/null")
+    """Make sure that stdout takes every letter, and that every argument is valid UTF-8."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter is no error
     for argument in arguments:
@@ -134,7 +132,7 @@ def _drop_stdout() -> bool:
 
 
 def _quiet_libraries() -> None:
-    for name in ("stdin", "stderr"):
+    for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:  # closed; a file opened now would take its place, and its messages
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 - held as long as the process
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)

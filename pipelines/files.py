@@ -8,7 +8,8 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,8 @@ TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
 """Names of our temporary files and folders: the output's name, a number, and the program that made them."""
 UNSEALED = "0" * 16
 SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
+WRITERS = 8
+"""Files that are written at a time."""
 SETTLED_SECONDS = 1.0
 """A file changed more recently may change again without a new timestamp, as file systems' clocks are coarse."""
 ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
@@ -119,18 +122,32 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             with _told(path):
                 cast(Any, path).fs.put_file(spool.name, cast(Any, path).path)
         return
-    temporary = temporary_of(path)
+    with _moved([path]) as (temporary,), _synced(path, temporary) as stream:
+        yield stream
+
+
+@contextmanager
+def _moved(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Temporary files for these paths of one folder, moved there together when the block ends well."""
+    temporaries = [temporary_of(path) for path in paths]
     try:
-        with _told(path, temporary):
-            with temporary.open("wb") as stream:
-                yield stream
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(temporary, path)
+        yield temporaries
+        for path, temporary in zip(paths, temporaries, strict=True):
+            with _told(path, temporary):
+                os.replace(temporary, path)
     finally:
-        with suppress(OSError):  # there is no such folder, which was reported above
-            temporary.unlink()
-    sync_folder(path.parent)
+        for temporary in temporaries:
+            with suppress(OSError):  # there is no such folder, which was reported above
+                temporary.unlink()
+    sync_folder(paths[0].parent)
+
+
+@contextmanager
+def _synced(path: Path, temporary: Path) -> Iterator[BinaryIO]:
+    with _told(path, temporary), temporary.open("wb") as stream:
+        yield stream
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
 @contextmanager
@@ -149,13 +166,32 @@ def _told(path: Path, temporary: Path | None = None) -> Iterator[None]:
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write `content` to `path` at once; a file that already holds it is left alone."""
     data = content.encode() if isinstance(content, str) else content
-    if path.is_file() and path.read_bytes() == data:
+    if not path.is_file() or path.read_bytes() != data:
+        write_files({path: data})
+
+
+def write_files(contents: Mapping[Path, bytes]) -> None:
+    """Write files of one folder, each whole or not at all; disks and stores take several in the time of one."""
+    paths, data = [*contents], [*contents.values()]
+    if is_remote(paths[0]):
+        _side_by_side(_put, paths, data)
         return
-    if is_remote(path):
-        with _told(path):
-            path.write_bytes(data)
-        return
-    with whole_file(path) as stream:
+    with _moved(paths) as temporaries:
+        _side_by_side(_write, paths, temporaries, data)
+
+
+def _side_by_side(work: Callable[..., None], *columns: Sequence[object]) -> None:
+    with ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(work, *columns))
+
+
+def _put(path: Path, data: bytes) -> None:
+    with _told(path):
+        path.write_bytes(data)
+
+
+def _write(path: Path, temporary: Path, data: bytes) -> None:
+    with _synced(path, temporary) as stream:
         stream.write(data)
 
 

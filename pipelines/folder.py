@@ -1,4 +1,10 @@
-"""A dataset as a folder that `datasets.load_from_disk` opens: how it is finished, and checked before it is read."""
+"""A dataset as a folder that `datasets.load_from_disk` opens: how it is finished, and checked before it is read.
+
+A writer holds the folder's lock. Its plan comes first; then shards, a window of them at a time, and behind these their
+receipts (`pipelines.shards`); then recipe, card, counts and information; last `state.json`, with the hash of every
+file. Each file appears whole and is on the disk before the next kind begins. What has no receipt, or another hash than
+that says, is made again; a folder without `state.json` is not read. `pipelines.claim` removes files in reverse order.
+"""
 
 import hashlib
 import json

@@ -4,7 +4,7 @@ import shutil
 import tempfile
 import unicodedata
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
@@ -25,7 +25,7 @@ from pipelines.reading.rows import Columns
 from pipelines.reading.sources import Format, Source, check_source, read_rows
 from pipelines.recipe import recipe_text
 from pipelines.seen import Seen
-from pipelines.shards import Receipt, commit_shard, read_table
+from pipelines.shards import Receipt, commit_shard, leave_pandas_out, read_table
 
 SHARD_ROWS = 50_000
 OPTIONAL = ("label", "pair")
@@ -39,17 +39,6 @@ def normalise(text: str) -> str:
 def row_id(text: str) -> str:
     """The id of a normalised text: its xxh64 as 16 hex digits."""
     return xxhash.xxh64_hexdigest(text.encode())
-
-
-@dataclass(slots=True)
-class Counts:
-    """What became of the rows read: kept, or dropped as empty, by their length or as an exact duplicate."""
-
-    read: int = 0
-    kept: int = 0
-    empty: int = 0
-    duplicate: int = 0
-    length: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +78,10 @@ class Ingest:
             inputs=tuple(Input(name=source.name, sha256=source.sha256) for source in sources),
         )
 
+    def counts(self) -> dict[str, int]:
+        """No rows yet: read, and kept or dropped as empty, as an exact duplicate or by their length."""
+        return dict.fromkeys(("read", "kept", "empty", "duplicate", *(["length"] if self.words else [])), 0)
+
     def recipe(self) -> str:
         """The resolved recipe of `augment ingest`."""
         plan = self.plan([])
@@ -120,12 +113,12 @@ def count_sentences(job: Ingest, out: Path, *, overwrite: bool = False, advice: 
         InputError: As for `ingest`.
     """
     with _checked_sources(job) as (sources, spool):
-        plan, counts = job.plan(sources), Counts()
+        plan, counts = job.plan(sources), job.counts()
         finished = standing_dataset(out, plan, overwrite=overwrite, advice=advice)
         if finished is None:
             deque(_sentences(job, sources, spool, counts), maxlen=0)
             _check_any(sources, counts)
-        return finished or Dataset(out, plan, (), _counted(counts, job))
+        return finished or Dataset(out, plan, (), counts)
 
 
 @contextmanager
@@ -135,32 +128,35 @@ def _checked_sources(job: Ingest) -> Iterator[tuple[list[Source], Path]]:
         yield [check_source(name, Path(spool), job.format) for name in job.names], Path(spool)
 
 
-def _check_any(sources: Sequence[Source], counts: Counts) -> None:
-    if not counts.kept:
+def _check_any(sources: Sequence[Source], counts: Mapping[str, int]) -> None:
+    if not counts["kept"]:
         names = ", ".join(source.name for source in sources)
-        if counts.length:
+        if counts.get("length"):
             raise InputError(f"no sentence in {names} has so many words: change --min-words or --max-words")
-        raise InputError(f"no sentences in {names} ({counts.read} lines, all empty): give one sentence a line")
+        raise InputError(f"no sentences in {names} ({counts['read']} lines, all empty): give one sentence a line")
 
 
 def _write(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path) -> Dataset:
     """Make the files in a folder within, and put them in place when they are whole."""
+    leave_pandas_out()
     staged = temporary_of(out / STAGED)
     staged.mkdir()
     try:
-        counts = Counts()
+        counts = job.counts()
         receipts, schema = _write_shards(job, sources, staged, counts)
         _check_any(sources, counts)
         write_whole(staged / PLAN_FILE, plan.to_json())
-        beside = {RECIPE_FILE: job.recipe(), CARD_FILE: sentences_card(plan, _counted(counts, job))}
-        dataset = finalise(staged, plan, receipts, schema, beside, _counted(counts, job))
+        beside = {RECIPE_FILE: job.recipe(), CARD_FILE: sentences_card(plan, counts)}
+        dataset = finalise(staged, plan, receipts, schema, beside, counts)
         put_in_place(staged, out)
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     return replace(dataset, path=out)
 
 
-def _write_shards(job: Ingest, sources: Sequence[Source], folder: Path, counts: Counts) -> tuple[list[Receipt], Any]:
+def _write_shards(
+    job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]
+) -> tuple[list[Receipt], Any]:
     """Stream the sources into shards; a label or pair column in which nothing stands is left out."""
     schema = sentence_schema([])
     receipts: list[Receipt] = []
@@ -177,10 +173,6 @@ def _write_shards(job: Ingest, sources: Sequence[Source], folder: Path, counts: 
         columns = [table[name].to_pylist() if name in there else [None] * len(table) for name in schema.names]
         receipts[index] = commit_shard(folder, index, _table(columns, schema))
     return receipts, schema
-
-
-def _counted(counts: Counts, job: Ingest) -> dict[str, int]:
-    return {key: value for key, value in asdict(counts).items() if key != "length" or job.words is not None}
 
 
 def _fits(text: str, words: tuple[int, int | None]) -> bool:
@@ -209,7 +201,9 @@ def _cut(batches: Iterator[Sequence[list[Any]]], rows: int) -> Iterator[Any]:
         yield _table(waiting, schema)
 
 
-def _sentences(job: Ingest, sources: Sequence[Source], folder: Path, counts: Counts) -> Iterator[Sequence[list[Any]]]:
+def _sentences(
+    job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]
+) -> Iterator[Sequence[list[Any]]]:
     """Ids, texts, labels and pairs of the sentences that are kept; `folder` takes the hashes that memory does not.
 
     Nothing is read, counted or complained of behind the last sentence that is wanted.
@@ -226,15 +220,16 @@ def _sentences(job: Ingest, sources: Sequence[Source], folder: Path, counts: Cou
         hashes = np.array([xxhash.xxh64_intdigest(texts[place].encode()) for place in full], dtype=np.uint64)
         kept = full[seen.add(hashes)]
         end = len(texts)
-        if job.limit is not None and counts.kept + len(kept) >= job.limit:
-            kept = kept[: job.limit - counts.kept]
+        if job.limit is not None and counts["kept"] + len(kept) >= job.limit:
+            kept = kept[: job.limit - counts["kept"]]
             end = int(kept[-1]) + 1
         there, looked_at = (int(np.searchsorted(places, end)) for places in (filled, full))
-        counts.read += end
-        counts.empty += end - there
-        counts.length += there - looked_at
-        counts.duplicate += looked_at - len(kept)
-        counts.kept += len(kept)
+        counts["read"] += end
+        counts["empty"] += end - there
+        if job.words:
+            counts["length"] += there - looked_at
+        counts["duplicate"] += looked_at - len(kept)
+        counts["kept"] += len(kept)
         places = kept.tolist()
         yield [
             [row_id(texts[place]) for place in places],
@@ -242,5 +237,5 @@ def _sentences(job: Ingest, sources: Sequence[Source], folder: Path, counts: Cou
             [rows.labels[place] for place in places],
             [normalise(rows.pairs[place] or "") or None for place in places],
         ]
-        if counts.kept == job.limit:
+        if counts["kept"] == job.limit:
             return

@@ -1,6 +1,5 @@
 """One writer at a time for an output: a lock file that says who holds it, and that dies with its process."""
 
-import errno
 import fcntl
 import json
 import logging
@@ -8,7 +7,6 @@ import os
 import shlex
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,11 +19,7 @@ from pipelines.files import is_remote, make_folder
 logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
 """The lock of a folder lies in it under this name; that of a file lies beside it, its name being put before this."""
-MARK = b'{"twinviews": '
-"""The first bytes of every lock file of ours."""
 NO_LOCKS = "warning: the file system of %s has no locks: make sure that no other machine or process writes there"
-PATIENCE = 1.0
-"""Seconds in which the holder of a lock must have written its name there."""
 
 
 @contextmanager
@@ -69,39 +63,25 @@ def _held(lock: Path, out: Path) -> Iterator[None]:
 
 def _acquire(lock: Path, out: Path) -> int:
     """The descriptor of the lock file, locked and with our name in it."""
-    until = time.monotonic() + PATIENCE
+    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
     while True:
         descriptor = _open(lock, out)
         try:
-            is_locked = _lock(descriptor, out)
-            if is_locked and _is_open_file(descriptor, lock):
-                _sign(descriptor, lock)
-                return descriptor
-            owner = "" if is_locked else _owner(descriptor)
+            _lock(descriptor, out)
+            with suppress(FileNotFoundError):
+                if os.path.samestat(os.fstat(descriptor), lock.stat()):
+                    os.ftruncate(descriptor, 0)
+                    with suppress(OSError):  # on a full disk the lock still holds, but names no owner
+                        os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "command": command}).encode(), 0)
+                    return descriptor
         except BaseException:
             os.close(descriptor)
             raise
-        # Without an owner: it has just been locked, or its holder removed it after we opened it.
-        os.close(descriptor)
-        if owner or time.monotonic() > until:
-            raise InputError(f"{out} is being written by another process{owner}: wait for it, or choose another --out")
-        time.sleep(0.01)
-
-
-def _lock(descriptor: int, out: Path) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP):
-            raise
-        logger.warning(NO_LOCKS, out)
-    return True
+        os.close(descriptor)  # its holder removed the file after we opened it
 
 
 def _open(lock: Path, out: Path) -> int:
-    for _ in range(100):
+    while True:
         try:
             make_folder(lock.parent)
             # O_NOFOLLOW: through a link we would write into somebody else's file.
@@ -109,39 +89,19 @@ def _open(lock: Path, out: Path) -> int:
         except FileNotFoundError:  # a holder before us may have taken the folder away after we made it
             continue
         except (FileExistsError, NotADirectoryError):
-            break
-        except OSError as error:
-            if error.errno not in (errno.ELOOP, errno.EISDIR):
-                raise
-            raise _not_ours(lock) from None
-    raise InputError(f"{out} cannot be made, something is in the way: choose another --out")
+            raise InputError(f"{out} cannot be made, something is in the way: choose another --out") from None
 
 
-def _not_ours(lock: Path) -> InputError:
-    return InputError(f"{lock} is not a lock file of ours: move it away")
-
-
-def _sign(descriptor: int, lock: Path) -> None:
-    content = os.pread(descriptor, len(MARK), 0)
-    if content != MARK[: len(content)]:
-        raise _not_ours(lock)
-    command = shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])
-    os.ftruncate(descriptor, 0)
-    with suppress(OSError):  # on a full disk the lock still holds, but names no owner
-        os.pwrite(descriptor, MARK + json.dumps({"pid": os.getpid(), "command": command}).encode() + b"}", 0)
-
-
-def _owner(descriptor: int) -> str:
-    """The lock holder named in a lock file, in words; empty if it names none yet."""
+def _lock(descriptor: int, out: Path) -> None:
     try:
-        holder = json.loads(os.pread(descriptor, 1 << 20, 0))["twinviews"]
-        return f" (pid {int(holder['pid'])}: {str(holder['command'])[:200]})"
-    except (ValueError, KeyError, TypeError, RecursionError):
-        return ""
-
-
-def _is_open_file(descriptor: int, path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(descriptor), path.stat())
-    except FileNotFoundError:
-        return False
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        owner = ""
+        with suppress(ValueError, KeyError, TypeError):  # it names none yet
+            holder = json.loads(os.pread(descriptor, 1 << 20, 0))
+            owner = f" (pid {int(holder['pid'])}: {str(holder['command'])[:200]})"
+        raise InputError(
+            f"{out} is being written by another process{owner}: wait for it, or choose another --out"
+        ) from None
+    except OSError:
+        logger.warning(NO_LOCKS, out)

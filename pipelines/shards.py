@@ -3,22 +3,35 @@
 import hashlib
 import io
 import re
+import sys
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
 
 from augment.errors import InputError
-from pipelines.files import is_remote, make_folder, sha256_of, write_whole
+from pipelines.files import is_remote, make_folder, sha256_of, write_files
 
 RECEIPTS = "receipts"
 BATCH_ROWS = 1_000
-WRITERS = 8
-"""Shards of a window that are written at a time."""
 SHARD = re.compile(r"data-(\d{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+
+
+def leave_pandas_out() -> None:
+    """Keep Arrow from importing pandas with its first array, which takes longer than a small view.
+
+    Where pandas is needed after all, for `to_pandas`, Arrow tries again. For the main thread, before others begin.
+    """
+    if "pandas" not in sys.modules:
+        import pyarrow as pa
+
+        sys.modules["pandas"] = None  # type: ignore[assignment]
+        with suppress(Exception):  # it cannot be imported, which Arrow remembers
+            pa.array([0])
+        del sys.modules["pandas"]
 
 
 class Receipt(BaseModel):
@@ -72,14 +85,21 @@ def encode_table(table: Any) -> bytes:  # noqa: ANN401 - a pyarrow table
     return bytes(sink.getvalue())
 
 
-def commit_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN401 - a pyarrow table
-    """Write one shard and then its receipt; a shard without a receipt does not count."""
-    data = encode_table(table)
-    receipt = make_receipt(index, table, hashlib.sha256(data).hexdigest())
+def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
+    """Write shards by their numbers, and then their receipts; a shard without a receipt does not count."""
+    data = {index: encode_table(table) for index, table in tables.items()}
+    receipts = {
+        index: make_receipt(index, tables[index], hashlib.sha256(each).hexdigest()) for index, each in data.items()
+    }
     make_folder(folder / RECEIPTS)
-    write_whole(folder / receipt.file, data)
-    write_whole(receipt_path(folder, index), receipt.to_json())
-    return receipt
+    write_files({folder / shard_name(index): each for index, each in data.items()})
+    write_files({receipt_path(folder, index): each.to_json().encode() for index, each in receipts.items()})
+    return [*receipts.values()]
+
+
+def commit_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN401 - a pyarrow table
+    """Write one shard and then its receipt."""
+    return commit_shards(folder, {index: table})[0]
 
 
 def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN401 - a pyarrow table
@@ -100,12 +120,6 @@ def _count(table: Any, column: str) -> dict[str, int]:  # noqa: ANN401 - a pyarr
         return {}
     counts = pc.value_counts(table.column(column).drop_null()).to_pylist()
     return dict(sorted((each["values"], each["counts"]) for each in counts))
-
-
-def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
-    """Commit shards by their numbers; disks and stores sync several of them in the time of one."""
-    with ThreadPoolExecutor(WRITERS) as pool:
-        return list(pool.map(lambda shard: commit_shard(folder, *shard), tables.items()))
 
 
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
@@ -157,13 +171,11 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
 
     try:
         data = path.read_bytes() if is_remote(path) else None
-        check_file(path, sha256, data)
         with pa.memory_map(str(path)) if data is None else pa.BufferReader(data) as stream:
             table = pa.ipc.open_stream(stream).read_all()
             if sha256 is None:
                 table.validate(full=True)
-        # Again: the file may have been replaced since it was checked.
-        check_file(path, sha256, data)
+        check_file(path, sha256, data)  # now, as the file may have been replaced before it was opened
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} cannot be read, or is damaged ({error}): make it again") from None
     return table

@@ -5,7 +5,7 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from multiprocessing.connection import Connection, wait
@@ -42,32 +42,10 @@ def run_workers(
     if len(first) < 2:
         yield from build(0)(iter(first))
         return
-    left = chain(first, source)
-    asked: deque[Connection] = deque()  # in the order of the tasks
-    came: dict[Connection, deque[R]] = {}
     processes: list[Any] = []
-
-    def ask(worker: Connection) -> None:
-        for task in islice(left, 1):
-            asked.append(worker)
-            worker.send(task)
-
     try:
-        for number in range(workers):
-            came[_start(build, number, workers, processes)] = deque()
-        for worker in [*came] * ahead:
-            ask(worker)
-        while asked:
-            ready: list[Any] = wait([*came])
-            for each in ready:
-                result = each.recv()
-                if isinstance(result, BaseException):
-                    raise result
-                came[each].append(result)
-            while done := [worker for worker in islice(asked, 1 if ordered else None) if came[worker]]:
-                asked.remove(done[0])
-                ask(done[0])
-                yield came[done[0]].popleft()
+        pipes = [_start(build, number, workers, processes) for number in range(workers)]
+        yield from _results(pipes, chain(first, source), ahead, ordered)
     except (EOFError, ConnectionError):
         raise TwinviewsError(
             "a worker died (out of memory?): run the same command again with fewer --workers"
@@ -78,6 +56,31 @@ def run_workers(
             process.terminate()
         for process in processes:
             process.join()
+
+
+def _results(workers: Sequence[Connection], tasks: Iterator[T], ahead: int, ordered: bool) -> Generator[Any]:
+    """Hand out tasks, one more for every result that is handed on."""
+    asked: deque[Connection] = deque()  # in the order of the tasks
+    came: dict[Connection, deque[Any]] = {worker: deque() for worker in workers}
+
+    def ask(worker: Connection) -> None:
+        for task in islice(tasks, 1):
+            asked.append(worker)
+            worker.send(task)
+
+    for worker in [*workers] * ahead:
+        ask(worker)
+    while asked:
+        ready: list[Any] = wait(workers)
+        for each in ready:
+            result = each.recv()
+            if isinstance(result, BaseException):
+                raise result
+            came[each].append(result)
+        while done := [worker for worker in islice(asked, 1 if ordered else None) if came[worker]]:
+            asked.remove(done[0])
+            ask(done[0])
+            yield came[done[0]].popleft()
 
 
 def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, processes: list[Any]) -> Connection:

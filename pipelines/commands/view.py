@@ -212,14 +212,15 @@ def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
 
 def result_facts(result: Result) -> dict[str, Any]:
     """What became of the rows of a view dataset, as JSON."""
-    rate = result.made / result.total_seconds if result.made else None
+    through = {"through": result_facts(result.through)} if result.through else {}
+    seconds = result.seconds + (through["through"]["seconds"] if through else 0)
     return {
         "out": str(result.dataset.path),
         **result.dataset.counts,
         "made_now": result.made,
-        "seconds": round(result.total_seconds, 3),
-        "rows_per_second": None if rate is None else round(rate, 1),
-        **({"through": result_facts(result.through)} if result.through else {}),
+        "seconds": round(seconds, 3),
+        "rows_per_second": round(result.made / seconds, 1) if result.made else None,
+        **through,
     }
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.view import ViewSpec
-from pipelines.views.window import AHEAD, Made, Window
-from pipelines.views.work import ViewRun, build_view, make_windows
+from pipelines.views.work import AHEAD, Made, ViewRun, Window, build_view, make_windows
 
 CONNECT_SECONDS = 10.0
 

@@ -1,8 +1,7 @@
 """The rows of a view: each follows from the plan and its sentence, and from nothing else."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from augment.errors import TwinviewsError
 from augment.plugins import blamed
@@ -10,23 +9,14 @@ from augment.view import ENTRY_POINT_GROUP, View, Viewed, row_seed
 from pipelines.folder import view_schema
 from pipelines.plan import Plan
 
-VIEWED = ("view", "status", "reason", "pivot")
 
+class Sentences(NamedTuple):
+    """Sentences that are viewed together; `between` is what the view before a staged one made of them."""
 
-@dataclass(frozen=True)
-class Sentences:
-    """Sentences that are to be viewed together.
-
-    Attributes:
-        table: Rows of the input, with `id` and `text`.
-        texts, seeds: Of these.
-        between: For a staged view, what the view before it made of these.
-    """
-
-    table: Any
-    texts: Sequence[str]
-    seeds: Sequence[int]
-    between: Sequence[Viewed] | None = None
+    ids: list[str]
+    texts: list[str]
+    seeds: list[int]
+    between: list[Viewed] | None = None
 
 
 def read_sentences(
@@ -46,10 +36,10 @@ def read_sentences(
     if between is not None:
         if not between.column("id").equals(table.column("id")):
             raise TwinviewsError("the pivots lie beside other sentences: remove data/pivots and run again")
-        columns = (between.column(name).to_pylist() for name in VIEWED)
+        columns = (between.column(name).to_pylist() for name in ("view", "status", "reason", "pivot"))
         viewed = [Viewed(*row) for row in zip(*columns, strict=True)]
     seeds = [row_seed(plan.seed or 0, identity, plan.signature or "") for identity in ids]
-    return Sentences(table, texts, seeds, viewed)
+    return Sentences(ids, texts, seeds, viewed)
 
 
 def view_sentences(plan: Plan, view: View, sentences: Sentences) -> Sequence[Viewed]:
@@ -58,16 +48,12 @@ def view_sentences(plan: Plan, view: View, sentences: Sentences) -> Sequence[Vie
     Raises:
         TwinviewsError: It gave something else than a `Viewed` for each.
     """
-    if not sentences.texts:
-        return []
     with blamed(ENTRY_POINT_GROUP, plan.name):
         if sentences.between is not None:
-            viewed: Sequence[Viewed] = view.complete(  # type: ignore[attr-defined]
-                sentences.texts, sentences.seeds, sentences.between
-            )
+            viewed: Sequence[Viewed] = view.complete(*sentences[1:])  # type: ignore[attr-defined]
         else:
             viewed = view(sentences.texts, sentences.seeds)
-        if not isinstance(viewed, Sequence) or not all(isinstance(one, Viewed) for one in viewed):
+        if not isinstance(viewed, Sequence) or {*map(type, viewed)} - {Viewed}:
             raise TwinviewsError(f"view {plan.name!r} gave something else than a list of Viewed: fix the view")
         if len(viewed) != len(sentences.texts):
             said = f"{len(viewed)} rows for {len(sentences.texts)} sentences"
@@ -75,22 +61,25 @@ def view_sentences(plan: Plan, view: View, sentences: Sentences) -> Sequence[Vie
         return viewed
 
 
-def view_rows(plan: Plan, sentences: Sentences, viewed: Sequence[Viewed]) -> Any:  # noqa: ANN401 - a pyarrow table
-    """The rows of a view, one for each sentence, in order.
+def view_rows(
+    plan: Plan,
+    sentences: Sentences,
+    viewed: Sequence[Viewed],
+    rows: slice = slice(None),
+) -> Any:  # noqa: ANN401 - a pyarrow table
+    """Some rows of a view, one for each sentence, in order.
 
     Raises:
         TwinviewsError: A `Viewed` holds something of another type, or has a text where there can be none.
     """
     import pyarrow as pa
 
-    for text, one in zip(sentences.texts, viewed, strict=True):
-        if (one.text is None) != (one.status in {"failed", "rejected"}):
-            raise TwinviewsError(
-                f"view {plan.name!r} gave status {one.status!r} and {one.text!r} for {text!r}: fix the view"
-            )
-    table = sentences.table.select(["id", "text"])
+    made = [*zip(*viewed[rows], strict=True)]
+    for text, view, status in zip(sentences.texts[rows], *made[:2], strict=True):
+        if (view is None) != (status in ("failed", "rejected")):
+            raise TwinviewsError(f"view {plan.name!r} gave status {status!r} and {view!r} for {text!r}: fix the view")
+    schema = view_schema()
     with blamed(ENTRY_POINT_GROUP, plan.name):
-        for field in list(view_schema())[2:]:
-            column = [getattr(one, "text" if field.name == "view" else field.name) for one in viewed]
-            table = table.append_column(field, pa.array(column, field.type))
-    return table
+        columns = [sentences.ids[rows], sentences.texts[rows], *made]
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=schema)

@@ -25,8 +25,7 @@ from pipelines.recipe import recipe_text
 from pipelines.shards import RECEIPTS, Receipt, check_file, valid_receipt
 from pipelines.views.cluster import run_cluster
 from pipelines.views.sentences import DATA
-from pipelines.views.window import AHEAD, Windows
-from pipelines.views.work import ViewRun, make_windows, worker
+from pipelines.views.work import AHEAD, ViewRun, Windows, make_windows, worker
 from pipelines.workers import run_workers
 
 VIEWS = DATA / "views"
@@ -65,11 +64,6 @@ class Result:
     made: int
     seconds: float
     through: "Result | None" = None
-
-    @property
-    def total_seconds(self) -> float:
-        """Seconds of this run and of those that it is made through."""
-        return self.seconds + (self.through.total_seconds if self.through else 0)
 
 
 def note_starter(spec: ViewSpec) -> None:
@@ -116,15 +110,14 @@ def plan_run(
 ) -> ViewRun:
     """Plan a view of sentences into `out` or its default folder, and the view that it is made through."""
     plan = plan_view(view, source, seed=seed, limit=limit, shard_size=shard_size)
-    run = ViewRun(plan, source, out or VIEWS / view_label(view.spec), runtime, view, names)
+    out, through = out or VIEWS / view_label(view.spec), None
     before: View | None = getattr(view, "through", None)
-    if before is None:
-        return run
-    # Workers on other machines find the pivots where they find the view.
-    pivots = run.out.parent / PIVOTS.name if is_remote(run.out) else PIVOTS
-    first = plan_view(before, source, seed=seed, limit=limit, shard_size=shard_size)
-    through = ViewRun(first, source, pivots / _pivot_label(before.spec, first), runtime, before, names)
-    return replace(run, through=through)
+    if before is not None:
+        first = plan_view(before, source, seed=seed, limit=limit, shard_size=shard_size)
+        # Workers on other machines find the pivots where they find the view.
+        pivots = out.parent / PIVOTS.name if is_remote(out) else PIVOTS
+        through = ViewRun(first, source, pivots / _pivot_label(before.spec, first), runtime, before, names)
+    return ViewRun(plan, source, out, runtime, view, names, through)
 
 
 def _pivot_label(spec: ViewSpec, plan: Plan) -> str:
@@ -229,12 +222,16 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
             rows = sum(receipt.rows for receipt in window.receipts)
             made += rows
             advance(rows)
-    if execution.profile:  # of all workers together
-        seconds = (time.monotonic() - started) * workers
-        waiting = max(0.0, seconds - stages["model"])
-        parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))
-        note(f"{run.out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)")
+    if execution.profile:
+        _say_profile(run.out, (time.monotonic() - started) * workers, stages)
     return made
+
+
+def _say_profile(out: Path, seconds: float, stages: Counter[Stage]) -> None:
+    """Say the seconds of all workers together by stage, and in how many the model waited."""
+    waiting = max(0.0, seconds - stages["model"])
+    parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))
+    note(f"{out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)")
 
 
 def _intact(out: Path, plan: Plan) -> Mapping[int, Receipt]:

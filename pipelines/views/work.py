@@ -1,21 +1,67 @@
-"""A window at work: reading, making and writing overlap."""
+"""A window of shards at work: its rows are sorted and batched together; reading, making and writing overlap."""
 
+import gc
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 from augment.device import device_kind
 from augment.seconds import SECONDS, Stage, timed
 from augment.view import WEIGHTS_PARAMS, Runtime, View, Viewed, ViewSpec, make_view
 from pipelines.folder import Dataset
 from pipelines.plan import Plan
-from pipelines.shards import Receipt, commit_shards
+from pipelines.shards import Receipt, commit_shards, leave_pandas_out
 from pipelines.views.rows import Sentences, read_sentences, view_rows, view_sentences
-from pipelines.views.window import Made, Window
+
+SECONDS_EACH = 20.0
+"""What a window takes: about what a kill loses."""
+MOST_ROWS = 65_536
+GROWTH = 8
+"""How many times longer than the last one a window is at most."""
+AHEAD = 3
+"""Windows that a worker has at a time: one is read, one is made, one is written."""
+Window: TypeAlias = list[int]
+"""Numbers of shards whose rows a view sorts and batches together."""
+GARBAGE_ROWS = 100_000
+"""New objects after which Python looks for reference cycles: rows, which come by the thousand, form none, and looking
+through them every few hundred took as long as making them."""
+
+
+class Made(NamedTuple):
+    """A window that is committed: receipts, seconds since it was begun, seconds by stage since the one before it."""
+
+    receipts: Sequence[Receipt]
+    seconds: float
+    stages: Mapping[Stage, float]
+
+
+class Windows:
+    """Cuts the shards that are to be made into windows; `learn` says what the last one took.
+
+    The first is one shard. The next ones are as many as were made in `SECONDS_EACH`, at the pace of the last, so that a
+    slow model loses no more when it is killed, and no window is longer than a fair share of what is left.
+    """
+
+    def __init__(self, indices: Sequence[int], shard_size: int, shares: int) -> None:
+        self._left = list(indices)
+        self._most = max(1, MOST_ROWS // shard_size)
+        self._shares = shares
+        self._shards = 1
+
+    def __iter__(self) -> Iterator[Window]:
+        while self._left:
+            count = min(self._shards, max(1, len(self._left) // self._shares))
+            window, self._left = self._left[:count], self._left[count:]
+            yield window
+
+    def learn(self, made: Made) -> None:
+        """Set the size of the next windows by what the last one took."""
+        shards = len(made.receipts)
+        self._shards = min(max(1, int(shards * SECONDS_EACH / max(made.seconds, 1e-3))), shards * GROWTH, self._most)
 
 
 @dataclass(frozen=True)
@@ -47,53 +93,11 @@ class ViewRun:
 
     def for_worker(self) -> "ViewRun":
         """The same without what no other process or machine can use."""
-        source, through = (
-            replace(each, path=each.path.absolute()) if isinstance(each, Dataset) else None
-            for each in (self.source, self.through)
-        )
-        return replace(self, view=None, source=source or self.source, through=through, out=self.out.absolute())
-
-    def read_next(self, windows: Iterator[Window], view: View) -> tuple[Window, Sentences | None]:
-        """The next window and its sentences, tokenised for the view; None for these if there is none."""
-        import pyarrow as pa
-
-        window = next(windows, [])
-        if not window:
-            return window, None
-
-        def rows(dataset: Dataset) -> Any:  # noqa: ANN401 - a pyarrow table
-            return pa.concat_tables([dataset.read(*self.plan.shards[index]) for index in window])
-
-        with timed("read"):
-            between = rows(self.through) if isinstance(self.through, Dataset) else None
-            sentences = read_sentences(self.plan, rows(self.source), between)
-        if hasattr(view, "tokenise"):
-            with timed("tokenise"):
-                view.tokenise(sentences.texts, sentences.between)
-        return window, sentences
-
-    def make(self, view: View, sentences: Sentences) -> Sequence[Viewed]:
-        """What the view makes of sentences."""
-        known = SECONDS["model"]
-        started = time.perf_counter()
-        viewed = view_sentences(self.plan, view, sentences)
-        if SECONDS["model"] == known:  # a view that does not say what it waits for
-            SECONDS["model"] += time.perf_counter() - started
-        return viewed
-
-    def write(
-        self, window: Window, sentences: Sentences, viewed: Sequence[Viewed], started: float
-    ) -> tuple[list[Receipt], float]:
-        """Commit the shards of a window; their receipts, and the seconds since it was begun."""
-        with timed("write"):
-            table, tables, start = view_rows(self.plan, sentences, viewed), {}, 0
-            for index in window:
-                first, last = self.plan.shards[index]
-                # A slice would carry marks of what lies around it into the file's bytes.
-                tables[index] = table.take(list(range(start, start + last - first)))
-                start += last - first
-            receipts = commit_shards(self.out, tables)
-        return receipts, time.monotonic() - started
+        through = self.through
+        if isinstance(through, Dataset):
+            through = replace(through, path=through.path.absolute())
+        source = replace(self.source, path=self.source.path.absolute())
+        return replace(self, view=None, source=source, through=through, out=self.out.absolute())
 
 
 def build_view(spec: ViewSpec, runtime: Runtime | None = None) -> View:
@@ -127,13 +131,15 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
         run: What to make.
         windows: Asked for when the one before is begun; the next one may take its time to come.
     """
+    leave_pandas_out()
+    gc.set_threshold(GARBAGE_ROWS)
     view = run.view or build_view(ViewSpec(run.plan.name, run.plan.params), run.runtime)
     source = iter(windows)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     behind: Future[tuple[list[Receipt], float]] | None = None
     spent = dict(SECONDS)
     try:
-        ahead = reader.submit(run.read_next, source, view)
+        ahead = reader.submit(_read, run, view, source)
         while True:
             if behind is not None:
                 either: set[Future[Any]] = {ahead, behind}
@@ -145,11 +151,11 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
             window, sentences = ahead.result()
             if sentences is None:
                 break
-            ahead = reader.submit(run.read_next, source, view)
-            viewed = run.make(view, sentences)
+            ahead = reader.submit(_read, run, view, source)
+            viewed = _make(run, view, sentences)
             if behind is not None:
                 yield _made(behind, spent)
-            behind = writer.submit(run.write, window, sentences, viewed, started)
+            behind = writer.submit(_write, run, window, sentences, viewed, started)
         if behind is not None:
             yield _made(behind, spent)
     finally:
@@ -157,10 +163,54 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
         writer.shutdown()
 
 
-def _made(written: Future[tuple[list[Receipt], float]], spent: dict[Stage, float]) -> Made:
+def _read(run: ViewRun, view: View, windows: Iterator[Window]) -> tuple[Window, Sentences | None]:
+    """The next window and its sentences, tokenised for the view; None for these if there is none."""
+    import pyarrow as pa
+
+    window = next(windows, [])
+    if not window:
+        return window, None
+
+    def rows(dataset: Dataset) -> Any:  # noqa: ANN401 - a pyarrow table
+        return pa.concat_tables([dataset.read(*run.plan.shards[index]) for index in window])
+
+    with timed("read"):
+        between = rows(run.through) if isinstance(run.through, Dataset) else None
+        sentences = read_sentences(run.plan, rows(run.source), between)
+    if hasattr(view, "tokenise"):
+        with timed("tokenise"):
+            view.tokenise(sentences.texts, sentences.between)
+    return window, sentences
+
+
+def _make(run: ViewRun, view: View, sentences: Sentences) -> Sequence[Viewed]:
+    """What the view makes of sentences."""
+    known = SECONDS["model"]
+    started = time.perf_counter()
+    viewed = view_sentences(run.plan, view, sentences)
+    if SECONDS["model"] == known:  # a view that does not say what it waits for
+        SECONDS["model"] += time.perf_counter() - started
+    return viewed
+
+
+def _write(
+    run: ViewRun, window: Window, sentences: Sentences, viewed: Sequence[Viewed], started: float
+) -> tuple[list[Receipt], float]:
+    """Commit the shards of a window; their receipts, and the seconds since it was begun."""
+    with timed("write"):
+        tables, place = {}, 0
+        for index in window:
+            start, stop = run.plan.shards[index]
+            tables[index] = view_rows(run.plan, sentences, viewed, slice(place, place + stop - start))
+            place += stop - start
+        receipts = commit_shards(run.out, tables)
+    return receipts, time.monotonic() - started
+
+
+def _made(written: Future[tuple[list[Receipt], float]], spent: dict[Any, float]) -> Made:
     """What was written, with the seconds that were spent since `spent`, which is set to now."""
     receipts, seconds = written.result()
-    now = dict(SECONDS)
+    now = dict(SECONDS)  # a copy, as other threads add to it
     stages = {stage: total - spent.get(stage, 0) for stage, total in now.items()}
     spent.update(now)
     return Made(receipts, seconds, stages)

@@ -1,18 +1,17 @@
 """A command line in an empty folder, and small inputs."""
 
-import os
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
+from foreigners import add_package, start_beside
 
 from pipelines.cli import build_app
 from pipelines.console import call
 
-ROOT = Path(__file__).parents[2]
 SLOW_VIEW = '''"""Reverse the words, slowly."""
 
 import time
@@ -83,38 +82,13 @@ def augment(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., O
 @pytest.fixture
 def slow_view(tmp_path: Path) -> Path:
     """A folder that brings a third-party view `slow` when it is on the path of a new process."""
-    site = tmp_path / "site"
-    info = site / "slow_view-1.0.dist-info"
-    info.mkdir(parents=True)
-    (site / "slow_view.py").write_text(SLOW_VIEW)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: slow-view\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[twinviews.views]\nslow = slow_view\n")
-    return site
-
-
-# A background job starts with Ctrl-C ignored, and so would the processes that these tests interrupt.
-COMMAND = (
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.cli import main; main()"
-)
+    return add_package(tmp_path / "site", {"slow_view": SLOW_VIEW}, views="slow = slow_view")
 
 
 @pytest.fixture
 def start(folder: Path, slow_view: Path) -> Callable[..., "subprocess.Popen[str]"]:
     """`augment` as a process of its own, which knows the view `slow`."""
-
-    def run(*arguments: object) -> "subprocess.Popen[str]":
-        environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{slow_view}", "HF_HUB_OFFLINE": "1"}
-        return subprocess.Popen(
-            [sys.executable, "-c", COMMAND, *map(str, arguments)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=folder,
-            env=environment,
-        )
-
-    return run
+    return partial(start_beside, slow_view, folder)
 
 
 @pytest.fixture

@@ -3,12 +3,18 @@
 import os
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 ROOT = Path(__file__).parents[2]
+# A background job starts with Ctrl-C ignored, and so would the processes that tests interrupt.
+COMMAND = (
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.cli import main; main()"
+)
 SPEAK = '''"""Say the words backwards, as translations to other languages do, in several versions."""
 
 from typing import ClassVar
@@ -73,23 +79,48 @@ def build(params, runtime):
 '''
 
 
-def start_with_foreigners(folder: Path, site: Path, *arguments: object) -> "subprocess.Popen[str]":
-    """`augment` as a process in `folder` that knows the view `speak` and the filter `picky`, which lie in `site`."""
-    info = site / "speak-1.0.dist-info"
+def add_package(site: Path, modules: Mapping[str, str], **points: str) -> Path:
+    """Lay a package into `site` as if it were installed: its modules, and its entry points as `NAME = MODULE` lines."""
+    info = site / "foreign-1.0.dist-info"
     info.mkdir(parents=True, exist_ok=True)
-    (site / "speak.py").write_text(SPEAK)
-    (site / "picky.py").write_text(PICKY)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: speak\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text("[twinviews.views]\nspeak = speak\n[twinviews.filters]\npicky = picky\n")
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}", "HF_HUB_OFFLINE": "1"}
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: foreign\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("".join(f"[twinviews.{group}]\n{each}\n" for group, each in points.items()))
+    for name, text in modules.items():
+        (site / f"{name}.py").write_text(text)
+    return site
+
+
+def start_beside(site: Path, folder: Path, *arguments: object, **environment: str) -> "subprocess.Popen[str]":
+    """`augment` as a process in `folder` that knows the packages of `site`."""
+    known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}", "HF_HUB_OFFLINE": "1", **environment}
     return subprocess.Popen(
-        [sys.executable, "-c", "from pipelines.cli import main; main()", *map(str, arguments)],
+        [sys.executable, "-c", COMMAND, *map(str, arguments)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
-        env=environment,
+        env=known,
     )
+
+
+def start_with_foreigners(folder: Path, site: Path, *arguments: object) -> "subprocess.Popen[str]":
+    """The same, where `site` has the view `speak` and the filter `picky`."""
+    add_package(site, {"speak": SPEAK, "picky": PICKY}, views="speak = speak", filters="picky = picky")
+    return start_beside(site, folder, *arguments)
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Every file by its path."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def wait_for(condition: Callable[[], object]) -> None:
+    """Wait until it is true, a minute at most."""
+    until = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < until, "it did not happen within a minute"
+        time.sleep(0.01)
 
 
 def done(process: "subprocess.Popen[str]", code: int = 0) -> str:

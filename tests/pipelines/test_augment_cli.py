@@ -11,7 +11,6 @@ import pytest
 import typer
 
 from augment.view import view_names
-from pipelines.cli import build_app
 from pipelines.console import InputError, TwinviewsError, call, table
 
 Augment = Callable[..., Any]
@@ -32,10 +31,6 @@ def test_the_example_of_a_view_command_is_accepted(augment: Augment, command: st
     # Models or WordNet may be missing here; what may not happen is a usage error.
     assert done.code in (0, 2)
     assert "--help`" not in done.err
-
-
-def test_no_arguments_are_help(augment: Augment) -> None:
-    assert augment().out == augment("--help").out
 
 
 @pytest.mark.parametrize(
@@ -92,8 +87,3 @@ def test_a_closed_pipe_is_silent(lines: Path, augment: Augment, start: Callable[
     process.stdout.close()
     assert process.stderr.read() == ""
     assert process.wait(60) == 1
-
-
-def test_the_app_is_built_from_the_views_that_are_there() -> None:
-    names = [command.name for command in build_app().registered_commands]
-    assert set(view_names()) < set(names)

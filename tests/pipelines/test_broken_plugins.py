@@ -1,14 +1,11 @@
 """A view or filter of another package that does not work: one line that names it, and all else goes on."""
 
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from foreigners import add_package, start_beside
 
-ROOT = Path(__file__).parents[2]
 HEAD = '''"""A view."""
 from pydantic import BaseModel
 from augment.view import Viewed, ViewSpec
@@ -24,7 +21,7 @@ class Odd:
 def build(params, runtime):
     return {built}
 '''
-Augment = Callable[..., "subprocess.CompletedProcess[str]"]
+Augment = Callable[..., tuple[int, str, str]]
 
 
 def view(made: str = "[]", built: str = "Odd()", field: str = "cut") -> str:
@@ -35,17 +32,12 @@ def view(made: str = "[]", built: str = "Odd()", field: str = "cut") -> str:
 def augment(tmp_path: Path) -> Augment:
     """`augment` in a folder with two sentences, where another package brings a module as a view or filter `odd`."""
     (tmp_path / "lines.txt").write_text("one two\nthree four\n", encoding="utf-8")
-    info = tmp_path / "site" / "odd-1.0.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n", encoding="utf-8")
 
-    def run(module: str, *arguments: str, group: str = "views") -> "subprocess.CompletedProcess[str]":
-        (info / "entry_points.txt").write_text(f"[twinviews.{group}]\nodd = odd_module\n", encoding="utf-8")
-        (tmp_path / "site" / "odd_module.py").write_text(module, encoding="utf-8")
-        command = [sys.executable, "-c", "from pipelines.cli import main; main()", *arguments]
-        path = f"{ROOT}{os.pathsep}{tmp_path / 'site'}"
-        environment = {**os.environ, "PYTHONPATH": path, "HF_HUB_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    def run(module: str, *arguments: str, group: str = "views") -> tuple[int, str, str]:
+        site = add_package(tmp_path / "site", {"odd_module": module}, **{group: "odd = odd_module"})
+        process = start_beside(site, tmp_path, *arguments, PYTHONDONTWRITEBYTECODE="1")
+        out, err = process.communicate(timeout=120)
+        return process.returncode, out, err
 
     return run
 
@@ -60,16 +52,16 @@ def augment(tmp_path: Path) -> Augment:
     ],
 )
 def test_a_plugin_that_cannot_be_used_is_left_out(augment: Augment, group: str, module: str, why: str) -> None:
-    done = augment(module, "build-pairs", "--help", group=group)
-    assert (done.returncode, "Usage" in done.stdout) == (0, True)
-    assert done.stderr == f"{group.removesuffix('s')} 'odd' of odd_module is left out: {why}\n"
-    assert augment(module, "identity", "lines.txt", group=group).returncode == 0
+    code, out, err = augment(module, "build-pairs", "--help", group=group)
+    assert (code, "Usage" in out) == (0, True)
+    assert err == f"{group.removesuffix('s')} 'odd' of odd_module is left out: {why}\n"
+    assert augment(module, "identity", "lines.txt", group=group)[0] == 0
 
 
 def test_a_view_with_an_option_that_all_views_have_is_left_out(augment: Augment) -> None:
-    done = augment(view(field="seed"), "--help")
-    assert done.returncode == 0
-    assert "parameter 'seed' is an option of every view command: rename it; it is left out" in done.stderr
+    code, _, err = augment(view(field="seed"), "--help")
+    assert code == 0
+    assert "parameter 'seed' is an option of every view command: rename it; it is left out" in err
 
 
 @pytest.mark.parametrize(
@@ -85,10 +77,10 @@ def test_a_view_with_an_option_that_all_views_have_is_left_out(augment: Augment)
     ],
 )
 def test_a_view_that_fails_is_one_line_that_names_it(augment: Augment, module: str, said: str) -> None:
-    done = augment(module, "odd", "lines.txt")
-    assert done.returncode == 1
-    assert f"error: {said}" in done.stderr
-    assert "Traceback" not in done.stderr
+    code, _, err = augment(module, "odd", "lines.txt")
+    assert code == 1
+    assert f"error: {said}" in err
+    assert "Traceback" not in err
 
 
 FILTER = '''"""A filter."""
@@ -108,20 +100,15 @@ def build(params, runtime):
 '''
 
 
-@pytest.mark.parametrize("made", ["1 / 0", "None", "[None] * len(pairs)", "Verdicts([1, 2])"])
-def test_a_filter_that_fails_is_one_line_that_names_it(augment: Augment, made: str) -> None:
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        *((made, "of odd_module failed: ") for made in ("1 / 0", "None", "[None] * len(pairs)", "Verdicts([1, 2])")),
+        ("Verdicts([None])", "gave 1 verdicts for 2 pairs: fix the filter"),
+        ("Verdicts([None, None], [0.5])", "gave 1 verdicts for 2 pairs: fix the filter"),
+    ],
+)
+def test_a_filter_that_fails_is_one_line_that_names_it(augment: Augment, made: str, said: str) -> None:
     arguments = ("build-pairs", "--pairs", "self", "--filter", "odd", "lines.txt")
-    done = augment(FILTER.format(made=made), *arguments, group="filters")
-    assert done.returncode == 1, done.stderr
-    assert "error: filter 'odd' of odd_module failed: " in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize("made", ["Verdicts([None])", "Verdicts([None, None], [0.5])"])
-def test_a_filter_judges_every_pair(augment: Augment, made: str) -> None:
-    arguments = ("build-pairs", "--pairs", "self", "--filter", "odd", "lines.txt")
-    done = augment(FILTER.format(made=made), *arguments, group="filters")
-    assert (done.returncode, "error: filter 'odd' gave 1 verdicts for 2 pairs: fix the filter" in done.stderr) == (
-        1,
-        True,
-    )
+    code, _, err = augment(FILTER.format(made=made), *arguments, group="filters")
+    assert (code, f"error: filter 'odd' {said}" in err, "Traceback" in err) == (1, True, False)

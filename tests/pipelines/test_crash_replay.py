@@ -205,30 +205,6 @@ def test_a_failing_call_is_one_line_and_the_command_goes_on(
     assert not wrong, shown(wrong)
 
 
-@pytest.mark.parametrize("name", ["ingest", "view", "pairs", "pairs-folder"])
-def test_of_two_writers_of_one_output_one_makes_it(
-    name: str, steps: Callable[[str], Step], base: Path, interrupted: Worker, worker: Worker
-) -> None:
-    """The second one starts while the first is held up before one of its operations."""
-    step, folder = steps(name), base / f"two-writers-{name}"
-    refused = f"is being written by another process (pid {interrupted.pid}", "is being written by another process:"
-    answers = set()
-    for pause in range(0, step.done.calls, 4):
-        write_tree(step.before, folder)
-        first = interrupted.start(folder, *step.command, pause=pause)
-        second = worker.run(folder, *step.command)
-        first = first or interrupted.go_on()
-        if second.code:
-            # A lock that was just made names no holder yet.
-            assert (second.code, second.err.count("\n")) == (2, 1), second.err
-            assert any(line in second.err for line in refused), second.err
-        answers.add(second.code)
-        assert (first.code, first.err.count("error")) == (0, 0), f"held up at {pause}: {first.err}"
-        assert differences(read_tree(folder), step.after) == [], f"held up at {pause}"
-        shutil.rmtree(folder)
-    assert 2 in answers
-
-
 def test_writers_of_two_outputs_do_not_touch_each_other(
     steps: Callable[[str], Step], base: Path, interrupted: Worker, worker: Worker
 ) -> None:

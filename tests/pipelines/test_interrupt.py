@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from foreigners import content
 
 from pipelines import interrupt
 from pipelines.console import call, progress
@@ -22,10 +23,6 @@ COMMAND = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.__main__ import main; "
     "from pipelines.interrupt import end_at_once; end_at_once(); print('here', flush=True); main()"
 )
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def span_mask(lines: Path, folder: Path, seconds: float | None = None) -> tuple[int, str, float]:

@@ -1,20 +1,18 @@
 """Views made through another view: pivots are kept, found again, and made once a sentence."""
 
 import json
-import os
 import shutil
 import signal
 import subprocess
-import sys
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from foreigners import add_package, content, start_beside, wait_for
 
-ROOT = Path(__file__).parents[2]
 VIEWS = '''"""There (capitals) and back (reversed); every text that goes there is logged."""
 
 import os
@@ -80,39 +78,13 @@ PLUGINS = {
     "view_there": "from staged_views import PARAMS, There as View\n" + BUILD,
     "view_back": "from staged_views import BACK_PARAMS as PARAMS, Back as View\n" + BUILD,
 }
-COMMAND = (
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.cli import main; main()"
-)
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
 def start(folder: Path, tmp_path: Path) -> Start:
-    site = tmp_path / "site"
-    info = site / "staged_views-1.0.dist-info"
-    info.mkdir(parents=True)
-    for name, text in PLUGINS.items():
-        (site / f"{name}.py").write_text(text, encoding="utf-8")
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: staged-views\nVersion: 1.0\n", encoding="utf-8")
-    points = "[twinviews.views]\nthere = view_there\nback = view_back\n"
-    (info / "entry_points.txt").write_text(points, encoding="utf-8")
-    more = {
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{site}",
-        "HF_HUB_OFFLINE": "1",
-        "THERE_LOG": str(tmp_path / "there.log"),
-    }
-
-    def run(*arguments: object) -> "subprocess.Popen[str]":
-        return subprocess.Popen(
-            [sys.executable, "-c", COMMAND, *map(str, arguments)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=folder,
-            env={**os.environ, **more},
-        )
-
-    return run
+    site = add_package(tmp_path / "site", PLUGINS, views="there = view_there\nback = view_back")
+    return partial(start_beside, site, folder, THERE_LOG=str(tmp_path / "there.log"))
 
 
 @pytest.fixture
@@ -141,10 +113,6 @@ def rows(folder: Path) -> list[dict[str, Any]]:
             tables.append(pa.ipc.open_stream(mapped).read_all())
     found: list[dict[str, Any]] = pa.concat_tables(tables).to_pylist()
     return found
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
 def test_the_view_is_made_from_the_kept_pivots(done: Callable[..., Any], lines: Path, folder: Path) -> None:
@@ -195,10 +163,7 @@ def test_killed_run_goes_on_in_either_stage(
 ) -> None:
     run = ["back", lines, "--pivot", "xx", "--shard-size", 5]
     process = start(*run, "--nap", 0.1)
-    deadline = time.monotonic() + 30
-    while not list(folder.glob(f"{stage}/receipts/*")) and process.poll() is None:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
+    wait_for(lambda: list(folder.glob(f"{stage}/receipts/*")) or process.poll() is not None)
     process.send_signal(signal.SIGKILL)
     process.communicate()
     done(*run, "--nap", 0.1)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
+from foreigners import content
 
 from pipelines import files
 from pipelines.console import MissingExtraError
@@ -52,10 +53,6 @@ def bucket(store: str, monkeypatch: pytest.MonkeyPatch) -> Bucket:
 def objects(bucket: Bucket, prefix: str) -> dict[str, bytes]:
     found = bucket.objects.filter(Prefix=prefix)
     return {each.key.removeprefix(prefix): each.get()["Body"].read() for each in found}
-
-
-def content(folder: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 @pytest.mark.parametrize("workers", [1, 2])
