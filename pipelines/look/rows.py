@@ -10,13 +10,13 @@ from augment.view import Status
 from pipelines.look.figures import figure
 from pipelines.look.opened import Opened
 from pipelines.look.worddiff import Piece, pieces
-from pipelines.pairs import PAIR_COLUMNS
+from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-SEARCHED = ("text", "view", "pivot", "view_a", "view_b", "pair")
+SEARCHED = ("text", "view", "pivot", "view_a", "view_b", "pair", NEGATIVE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,9 @@ def heading(kind: str, row: Mapping[str, Any]) -> str:
     if kind == "view":
         parts.append(f"{row['status']} ({row['reason']})" if row["reason"] else str(row["status"]))
     if kind == "pairs":
-        extra = {name: value for name, value in row.items() if name not in PAIR_COLUMNS and value is not None}
+        extra = {
+            name: value for name, value in row.items() if name not in (*PAIR_COLUMNS, NEGATIVE) and value is not None
+        }
         parts += [f"{name} {figure(value) if isinstance(value, float) else value}" for name, value in extra.items()]
     return "  ".join(parts)
 
@@ -110,3 +112,5 @@ def lines(kind: str, row: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Pie
     for side in ("view_a", "view_b"):
         if row.get(side) is not None:
             yield row[f"{side}_name"] or side, pieces(text, row[side])
+    if kind == "pairs" and row.get(NEGATIVE) is not None:
+        yield NEGATIVE, pieces(row[NEGATIVE], row[NEGATIVE])

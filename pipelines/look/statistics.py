@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from augment.edits import words
 from augment.words import special_tokens
 from pipelines.look.opened import Opened
-from pipelines.pairs import PAIR_COLUMNS
+from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
 from pipelines.plan import Kind
 from pipelines.similarity import chrf, chrf_signature, self_bleu
 
@@ -86,7 +86,11 @@ def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Stat
     shares: dict[str, tuple[int, int]] = {}
     measures: dict[str, Distribution | None] = {}
     MEASURED[opened.kind](table, shares, measures)
-    further = {"sentences": ["label"], "view": [], "pairs": [n for n in table.schema.names if n not in PAIR_COLUMNS]}
+    further = {
+        "sentences": ["label"],
+        "view": [],
+        "pairs": [n for n in table.schema.names if n not in (*PAIR_COLUMNS, NEGATIVE)],
+    }
     values = dict(_values(table, further[opened.kind], measures))
     whole = table.filter(_both(table, "view_a", "view_b")) if opened.kind == "pairs" else None
     has_chrf = any(name.startswith("chrF") for name, each in measures.items() if each is not None)
@@ -173,6 +177,11 @@ def _pairs(table: Any, shares: dict[str, Any], measures: dict[str, Any]) -> None
     ):
         same = pc.equal(table[one], table[two])
         shares[name] = (_sum(same), len(same) - same.null_count)
+    if NEGATIVE in table.schema.names:
+        shares["have a negative"] = (len(table) - table[NEGATIVE].null_count, len(table))
+        whole = table.filter(_both(table, "view_a", NEGATIVE))
+        scores = chrf(whole[NEGATIVE].to_pylist(), whole["view_a"].to_pylist())
+        measures["chrF, negative ~ a"] = distribution(scores, 0, 100)
     for one, two, hypothesis, reference in COMPARED:
         measures[f"length, {one} / {two}"] = distribution(_ratios(table[hypothesis], table[reference]))
     for one, two, hypothesis, reference in COMPARED:

@@ -30,6 +30,7 @@ class PairsOptions:
     drop_identical: bool = False
     mix: Sequence[str] = ()
     repeat: bool = False
+    negatives: bool = False
     seed: int | None = None
     limit: int | None = None
     shards: int | None = None
@@ -42,7 +43,11 @@ def check_options(options: PairsOptions) -> None:
         InputError: Options that do not go together, or views that a policy does not pair.
     """
     policy = options.policy
-    for flag, given, owner in (("--mix", options.mix, "mixture"), ("--repeat", options.repeat, "mixture")):
+    for flag, given, owner in (
+        ("--mix", options.mix, "mixture"),
+        ("--repeat", options.repeat, "mixture"),
+        ("--negatives", options.negatives, "entailment"),
+    ):
         if given and policy != owner:
             raise InputError(f"{flag} belongs to --pairs {owner}, not {policy}: leave it out, or give --pairs {owner}")
     if policy in VIEW_POLICIES:
@@ -109,7 +114,8 @@ def _source(options: PairsOptions, running: Execution, held: ExitStack) -> PairS
     if options.policy == "mixture":
         return mixture(ingredients(options.mix), options.seed or 0, options.limit, repeat=options.repeat)
     if options.policy == "entailment":
-        return entailment(held.enter_context(nli_sources(options.sources)), options.limit)
+        sources = held.enter_context(nli_sources(options.sources))
+        return entailment(sources, options.limit, negatives=options.negatives)
     sentences = sentences_for(options.sources)
     return pair_views(options.policy, options.views, sentences, options.seed, options.limit, running)
 
@@ -124,6 +130,7 @@ def _recipe_options(options: PairsOptions, source: PairSource, filters: Sequence
         "view": views or None,
         "mix": list(options.mix) or None,
         "repeat": options.repeat or None,
+        "negatives": options.negatives or None,
         "seed": source.seed,
         "filter": written or None,
         "default_filters": None if options.default_filters else False,

@@ -13,8 +13,8 @@ import xxhash
 from augment.errors import InputError
 from pipelines.files import sha256_of
 from pipelines.filter import About, about_name
-from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource
-from pipelines.pairs import PAIR_COLUMNS, PairFile, pair_files
+from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource, whole_reasons
+from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Input
 from pipelines.shards import BATCH_ROWS, read_table
 
@@ -109,7 +109,6 @@ class Mixture(PairSource):
         """The pairs that are drawn; which part comes next is drawn by what is left of each."""
         import numpy as np
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         more = [(name, kind) for name, kind in self.columns.items() if name != SOURCE]
         schema = pa.schema([*((name, pa.string()) for name in PAIR_COLUMNS), *more])
@@ -130,9 +129,7 @@ class Mixture(PairSource):
             places = np.argsort(np.argsort(numbers, kind="stable"))
             pairs = pa.concat_batches([pa.concat_tables(taken).take(places).combine_chunks().to_batches()[0]])
             source = pa.array([self.parts[number].name for number in numbers])
-            whole = pc.and_(pairs["view_a"].is_valid(), pairs["view_b"].is_valid())
-            reasons = pc.if_else(whole, pa.scalar(None, pa.string()), "a view is missing")
-            yield Candidates(pairs.append_column(SOURCE, source), reasons, source)
+            yield Candidates(pairs.append_column(SOURCE, source), whole_reasons(pairs), source)
 
     def _order(self) -> Iterator[int]:
         """The number of the part that each pair comes from."""
@@ -152,7 +149,11 @@ def mixture(parts: Sequence[Ingredient], seed: int = 0, limit: int | None = None
     import pyarrow as pa
 
     schemas = [read_table(file.path, file.sha256).schema for part in parts for file in part.files]
-    common = [field for field in schemas[0] if all(_has(schema, field) for schema in schemas)]
+    common = [
+        field for field in schemas[0] if all(_has(schema, field) for schema in schemas) and field.name != NEGATIVE
+    ]
+    if any(NEGATIVE in schema.names for schema in schemas):  # a part without has nulls
+        common.append(pa.field(NEGATIVE, pa.string()))
     counts = shares(parts, limit, repeat=repeat)
     drawn = zip(parts, counts, strict=True)
     return Mixture(
@@ -196,8 +197,13 @@ def _drawn(part: Ingredient, count: int, schema: Any, draw: random.Random) -> It
 
 
 def _tables(part: Ingredient, schema: Any) -> Iterator[Any]:  # noqa: ANN401 - a pyarrow schema, and tables
+    import pyarrow as pa
+
     for file in part.files:
-        table = read_table(file.path, file.sha256).select(schema.names)
+        table = read_table(file.path, file.sha256)
+        if NEGATIVE in schema.names and NEGATIVE not in table.schema.names:
+            table = table.append_column(NEGATIVE, pa.nulls(table.num_rows, pa.string()))
+        table = table.select(schema.names)
         for start in range(0, table.num_rows, BATCH_ROWS):
             yield table.slice(start, BATCH_ROWS).cast(schema)
 
