@@ -152,9 +152,7 @@ def mined(
     return Mined(
         policy="mined",
         unit="read",
-        inputs=[
-            Input(name=str(file.path), sha256=file.sha256 or sha256_of(file.path), rows=file.rows) for file in files
-        ],
+        inputs=inputs,
         params={**asdict(wanted), "revision": revision, "seed": None, "limit": None},
         made_by={NEGATIVE: how},
         columns={**more, NEGATIVE: pa.string()},

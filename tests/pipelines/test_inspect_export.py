@@ -251,7 +251,6 @@ def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
 
 def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "GROUP_BYTES", 2_000)
-    monkeypatch.setattr(export, "CHUNK_ROWS", 5)
     assert made("export", "data/sentences", "--to", "parquet").out.startswith("60 rows")
     metadata = pq.read_metadata("data/sentences.parquet")
     sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
