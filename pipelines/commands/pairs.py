@@ -85,9 +85,6 @@ def _build_pairs(
             help="Drop back-translations that are no paraphrases of their sentence (--filter paraphrase).",
         ),
     ] = True,
-    drop_identical: Annotated[
-        bool, typer.Option("--drop-identical", help="Short for --filter identical:exact=true, before other filters.")
-    ] = False,
     rejects: Annotated[
         Path | None,
         typer.Option(help="Write what was dropped, with the reason, to this Arrow stream file.", show_default=False),
@@ -99,10 +96,6 @@ def _build_pairs(
             show_default=False,
         ),
     ] = None,
-    repeat: Annotated[
-        bool,
-        typer.Option("--repeat", help="For mixture: use up every part, and repeat pairs of those that are too small."),
-    ] = False,
     negatives: Annotated[
         bool,
         typer.Option("--negatives", help="For entailment: a column `negative`, a contradiction of the same premise."),
@@ -150,9 +143,8 @@ def _build_pairs(
     from pipelines.views.run import Execution
 
     options = PairsOptions(
-        pairs, sources or [], view or [], filter or [], default_filters, drop_identical, mix or [], repeat,
-        negatives, seed, limit, shards,
-    )  # fmt: skip
+        pairs, sources or [], view or [], filter or [], default_filters, mix or [], negatives, seed, limit, shards
+    )
     running = Execution(Runtime(device, batch_tokens), workers)
     target = out or Path("data/pairs" if shards else "data/pairs.arrow")
     if dry_run:

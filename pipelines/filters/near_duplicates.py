@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -155,49 +156,40 @@ class Index:
         import numpy as np
 
         short, places = signatures.astype(np.uint8), self._places(signatures)
-        before = _previous(places)
-        numbers = self._tables[places].astype(np.int64)
-        # What is like a pair of the tables, or one of this batch, if that one will be the last with a band's hash.
-        old = (numbers - 1) % self._window
-        found = np.nonzero((numbers > 0) & (numbers > self._added - self._window))
+        before, numbers = _previous(places), self._tables[places].astype(np.int64)
+        rows, bands = np.nonzero((numbers > 0) & (numbers > self._added - self._window))
+        old = (numbers[rows, bands] - 1) % self._window
         like_old = np.zeros(places.shape, dtype=np.bool_)
-        theirs = self._signatures[old[found]], self._origins[old[found]]
-        like_old[found] = _alike((short[found[0]], origins[found[0]]), theirs, threshold)
-        found = np.nonzero(before >= 0)
-        like_new, others = np.zeros(places.shape, dtype=np.bool_), before[found]
-        like_new[found] = _alike((short[found[0]], origins[found[0]]), (short[others], origins[others]), threshold)
+        theirs = self._signatures[old], self._origins[old]
+        like_old[rows, bands] = _alike((short[rows], origins[rows]), theirs, threshold)
 
-        def is_like(one: int, two: int) -> bool:
-            rows = [(short[row : row + 1], origins[row : row + 1]) for row in (one, two)]
-            return bool(_alike(rows[0], rows[1], threshold)[0])
+        @cache
+        def are_alike(one: int, two: int) -> bool:
+            ours, theirs = ((short[[row]], origins[[row]]) for row in (one, two))
+            return bool(_alike(ours, theirs, threshold)[0])
 
-        dropped = [False] * len(signatures)
-        taken = np.zeros(len(signatures), dtype=np.int64)  # the number of each pair, from 1
-        added = self._added
-        suspects = (like_old | (before >= 0)).any(axis=1).tolist()
-        for row, is_suspect in enumerate(suspects):
-            if is_suspect:
-                oldest = added - self._window
-                for band in np.flatnonzero(like_old[row] | (before[row] >= 0)).tolist():
-                    last = first = int(before[row, band])
-                    while last >= 0 and dropped[last]:
-                        last = int(before[last, band])
-                    if last < 0:
-                        dropped[row] = bool(like_old[row, band]) and int(numbers[row, band]) > oldest
-                    elif taken[last] > oldest:
-                        dropped[row] = bool(like_new[row, band]) if last == first else is_like(row, last)
-                    if dropped[row]:
-                        break
-            if not dropped[row]:
-                added += 1
-                taken[row] = added
-        kept = taken > 0
-        fresh = taken[kept]
-        self._signatures[(fresh - 1) % self._window] = short[kept]
-        self._origins[(fresh - 1) % self._window] = origins[kept]
-        self._tables[places[kept]] = fresh[:, None]
-        self._added = added
-        return dropped
+        def is_like(row: int, band: int) -> bool:
+            """Whether a pair is like the last one that was taken in with the band's hash."""
+            last = before[row, band]
+            while last >= 0 and dropped[last]:
+                last = before[last, band]
+            number = numbers[row, band] if last < 0 else taken[last]
+            return number > added - self._window and bool(like_old[row, band] if last < 0 else are_alike(row, last))
+
+        dropped = np.zeros(len(places), dtype=np.bool_)
+        taken = np.zeros(len(places), dtype=np.int64)  # the number of each pair, from 1
+        added, suspects = self._added, like_old | (before >= 0)
+        for row, is_suspect in enumerate(suspects.any(axis=1).tolist()):
+            if is_suspect and any(is_like(row, band) for band in np.flatnonzero(suspects[row]).tolist()):
+                dropped[row] = True
+                continue
+            added += 1
+            taken[row] = added
+        self._added, fresh = added, taken[~dropped]
+        self._signatures[(fresh - 1) % self._window] = short[~dropped]
+        self._origins[(fresh - 1) % self._window] = origins[~dropped]
+        self._tables[places[~dropped]] = fresh[:, None]
+        return dropped.tolist()
 
     def _places(self, signatures: NDArray[np.uint32]) -> NDArray[np.int64]:
         """The slot of each band: (n, HASHES) to (n, bands)."""

@@ -70,13 +70,6 @@ def _show_statistics(found: Statistics) -> None:
         table(["measure", "mean", *QUANTILES, *["histogram"] * wide], cells, right=["mean", *QUANTILES])
     for name, counts in found.values.items():
         table((f"column {name}", "rows"), counts.items())
-    if found.parts:
-        columns = ("views", "rows", "% identical", "length, b / a", "chrF, b ~ a", "self-BLEU")
-        parts = [
-            (name, f"{rows:,}", percent(identical), *map(figure, more))
-            for name, (rows, identical, *more) in found.parts.items()
-        ]
-        table(columns, parts, right=columns[1:])
     if found.self_bleu:
         show(f"self-BLEU of view_a against view_b: {found.self_bleu[0]:.1f}")
     show(sampling(found))

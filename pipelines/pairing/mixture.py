@@ -67,22 +67,14 @@ def _ingredient(written: str) -> Ingredient:
     return Ingredient(name, weight, files, rows, digest)
 
 
-def shares(parts: Sequence[Ingredient], limit: int | None, *, repeat: bool) -> list[int]:
+def shares(parts: Sequence[Ingredient], limit: int | None) -> list[int]:
     """How many pairs each part gives: proportional to the weights, to within one pair, and as many as there can be.
 
-    Without `repeat` the part that is smallest for its weight is used up and none gives a pair twice. With it, the part
-    that is largest for its weight is used up and the others start again.
-
-    Args:
-        parts: The parts.
-        limit: The most pairs in all; with `repeat` as many as that, if given.
-        repeat: Whether pairs may stand in the mixture more than once.
+    The part that is smallest for its weight is used up, unless `limit`, the most pairs in all, is lower.
     """
     whole = sum((part.weight for part in parts), Fraction(0))
-    sizes = [part.rows * whole / part.weight for part in parts]
-    total = -(-max(sizes) // 1) if repeat else min(sizes) // 1
-    if limit is not None:
-        total = limit if repeat else min(total, limit)
+    total = min(part.rows * whole / part.weight for part in parts) // 1
+    total = total if limit is None else min(total, limit)
     exact = [total * part.weight / whole for part in parts]
     counts = [int(share) for share in exact]
     by_remainder = sorted(range(len(parts)), key=lambda i: (counts[i] - exact[i], i))
@@ -144,7 +136,7 @@ class Mixture(PairSource):
             yield number
 
 
-def mixture(parts: Sequence[Ingredient], seed: int = 0, limit: int | None = None, *, repeat: bool = False) -> Mixture:
+def mixture(parts: Sequence[Ingredient], seed: int = 0, limit: int | None = None) -> Mixture:
     """Mix pairs: their columns, `source`, which names the part, and what all parts have beyond these."""
     import pyarrow as pa
 
@@ -154,13 +146,13 @@ def mixture(parts: Sequence[Ingredient], seed: int = 0, limit: int | None = None
     ]
     if any(NEGATIVE in schema.names for schema in schemas):  # a part without has nulls
         common.append(pa.field(NEGATIVE, pa.string()))
-    counts = shares(parts, limit, repeat=repeat)
+    counts = shares(parts, limit)
     drawn = zip(parts, counts, strict=True)
     return Mixture(
         policy="mixture",
         unit="drawn",
         inputs=[Input(name=part.name, sha256=part.sha256, rows=part.rows) for part in parts],
-        params={"mix": {part.name: str(part.weight) for part in parts}, "repeat": repeat},
+        params={"mix": {part.name: str(part.weight) for part in parts}},
         made_by={part.name: f"weight {part.weight}, {count:,} drawn of {part.rows:,}" for part, count in drawn},
         columns={SOURCE: pa.string()}
         | {field.name: field.type for field in common if field.name not in (*PAIR_COLUMNS, SOURCE)},
@@ -176,12 +168,9 @@ def _generator(seed: int | None, name: str) -> random.Random:
 
 
 def _drawn(part: Ingredient, count: int, schema: Any, draw: random.Random) -> Iterator[Any]:  # noqa: ANN401 - as above
-    """`count` pairs in their order: all of them as often as that goes, then a random part (Knuth's algorithm S)."""
+    """`count` pairs in their order, drawn at random (Knuth's algorithm S)."""
     import pyarrow as pa
 
-    while count >= part.rows:
-        yield from _tables(part, schema)
-        count -= part.rows
     unseen = part.rows
     for table in _tables(part, schema) if count else ():
         taken = []

@@ -60,7 +60,7 @@ def test_rows_without_a_view_are_rejects_too(twins: Twins, lines: Path) -> None:
 def test_filters_belong_to_the_plan_and_the_recipe(augment: Augment, lines: Path) -> None:
     augment("span-mask", lines)
     pairs = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
-    filters = ["--filter", "chrf:min=50,max=99", "--filter", "length_ratio", "--drop-identical"]
+    filters = ["--filter", "chrf:min=50,max=99", "--filter", "length_ratio"]
     assert augment(*pairs, *filters).code == 0
     assert "nothing done" in augment(*pairs, *filters).out
     refused = augment(*pairs, "--filter", "chrf:min=51,max=99")
@@ -68,7 +68,6 @@ def test_filters_belong_to_the_plan_and_the_recipe(augment: Augment, lines: Path
     assert "filter is " in refused.err
     recipe = json.loads(Path("data/pairs.recipe.json").read_text())
     assert recipe["filter"] == ["chrf:max=99.0,min=50.0", "length-ratio:max=3.0,unit=word"]
-    assert recipe["drop_identical"] is True
     again = augment("build-pairs", "--config", "data/pairs.recipe.json", "--out", "again.arrow")
     assert again.code == 0
     assert Path("again.arrow").read_bytes() == Path("data/pairs.arrow").read_bytes()
