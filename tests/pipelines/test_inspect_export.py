@@ -260,13 +260,6 @@ def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: p
     assert pq.read_table("data/sentences.parquet").to_pylist() == datasets.load_from_disk("data/sentences").to_list()
 
 
-def test_an_exported_dataset_can_be_ingested_again(made: Augment) -> None:
-    made("export", "data/sentences", "--to", "parquet")
-    assert made("ingest", "data/sentences.parquet", "--out", "again").code == 0
-    again, first = (datasets.load_from_disk(path).to_list() for path in ("again", "data/sentences"))
-    assert again == first
-
-
 @pytest.mark.parametrize("command", ["inspect", "report"])
 @pytest.mark.parametrize("path", ["data/pairs.arrow", "data/views/span-mask"])
 def test_a_look_hashes_every_file_once(made: Augment, monkeypatch: pytest.MonkeyPatch, command: str, path: str) -> None:
