@@ -36,16 +36,15 @@ def push(path: Path, to: str, *, public: bool = False, license: str = "unknown",
 
     opened = open_path(path)
     rows = opened.rows if limit is None else min(limit, opened.rows)
-    with TemporaryDirectory() as folder, _told(to):
+    api, kind = HfApi(), "dataset"
+    with TemporaryDirectory() as folder:
         with Path(folder, "train.parquet").open("wb") as stream:
             write_rows(stream, opened, rows, "parquet")
         Path(folder, "README.md").write_text(hub_card(opened, rows, license), encoding="utf-8")
-        api = HfApi()
-        name = to.removeprefix(HUB)
-        repository = api.create_repo(name, repo_type="dataset", private=not public, exist_ok=True)
-        api.upload_folder(
-            repo_id=repository.repo_id, repo_type="dataset", folder_path=folder, commit_message=f"Add {rows:,} rows"
-        )
+        with _told(to):
+            repository = api.create_repo(to.removeprefix(HUB), repo_type=kind, private=not public, exist_ok=True)
+            said = f"Add {rows:,} rows"
+            api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=said)
     return str(repository)
 
 
@@ -79,9 +78,10 @@ def _told(to: str) -> Iterator[None]:
         raise InputError(f"--to {to}: {str(error).splitlines()[0]}: write hf:OWNER/NAME") from None
     except OfflineModeIsEnabled:
         raise InputError(f"--to {to}: HF_HUB_OFFLINE is set: unset it to reach the Hub") from None
-    except (transport, OSError) as error:
+    except (transport, OSError, RuntimeError, ValueError) as error:
         status = getattr(getattr(error, "response", None), "status_code", None)
+        said = " ".join(str(error).split())[:200] or type(error).__name__
         if status in (401, 403):
             how = "has no right to write there" if get_token() else "is missing: `hf auth login`, or set HF_TOKEN"
             raise InputError(f"--to {to}: the token {how} (status {status})") from None
-        raise TwinviewsError(f"--to {to}: the Hub did not take it ({str(error).splitlines()[0]})") from None
+        raise TwinviewsError(f"--to {to}: the Hub did not take it ({said})") from None

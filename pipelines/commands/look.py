@@ -6,7 +6,6 @@ from typing import Annotated, cast, get_args
 import typer
 
 from augment.errors import InputError
-from augment.view import Status
 from pipelines.commands.view import MOST, DryRunOption, JsonOption, OverwriteOption
 from pipelines.console import ConfigOption, show, show_json, table
 from pipelines.export import ExportFormat
@@ -30,13 +29,6 @@ def add_look_commands(app: typer.Typer) -> None:
 def _inspect(
     path: PathArgument,
     rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows to show, spread evenly.")] = 5,
-    status: Annotated[Status | None, typer.Option(help="Only rows with this status.", show_default=False)] = None,
-    reason: Annotated[
-        str | None, typer.Option(help="Only rows with this in their reason, such as repetition.", show_default=False)
-    ] = None,
-    search: Annotated[
-        str | None, typer.Option(help="Only rows with this in one of their texts.", show_default=False)
-    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -50,14 +42,10 @@ def _inspect(
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Show what a dataset holds: counts, where it comes from, statistics, and rows with changes marked word by word.
-
-    The statistics are of a sample of the whole dataset, whichever rows are shown.
-    """
+    """Show what a dataset holds: counts, where it comes from, statistics, and rows with changes marked word by word."""
     from pipelines.look.inspect import inspect
-    from pipelines.look.rows import Wanted
 
-    inspect(path, Wanted(rows, status, reason, search, seed), sample, as_json=json)
+    inspect(path, rows, seed, sample, as_json=json)
 
 
 def _report(

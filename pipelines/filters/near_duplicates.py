@@ -160,13 +160,12 @@ class Index:
         rows, bands = np.nonzero((numbers > 0) & (numbers > self._added - self._window))
         old = (numbers[rows, bands] - 1) % self._window
         like_old = np.zeros(places.shape, dtype=np.bool_)
-        theirs = self._signatures[old], self._origins[old]
-        like_old[rows, bands] = _alike((short[rows], origins[rows]), theirs, threshold)
+        kept = self._signatures[old], self._origins[old]
+        like_old[rows, bands] = _alike((short[rows], origins[rows]), kept, threshold)
 
         @cache
-        def are_alike(one: int, two: int) -> bool:
-            ours, theirs = ((short[[row]], origins[[row]]) for row in (one, two))
-            return bool(_alike(ours, theirs, threshold)[0])
+        def are_alike(*rows: int) -> bool:
+            return bool(_alike(*((short[[row]], origins[[row]]) for row in rows), threshold)[0])
 
         def is_like(row: int, band: int) -> bool:
             """Whether a pair is like the last one that was taken in with the band's hash."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import xxhash
 
+from augment.errors import InputError
 from augment.view import Runtime
 from augment.weights import find_encoder
 from pipelines.console import note, progress
@@ -142,10 +143,19 @@ class Mined(PairSource):
 def mined(
     files: tuple[PairFile, ...], wanted: Mining, weights: Path, revision: str, device: str, batch_size: int
 ) -> Mined:
-    """The pairs of some files, to be given negatives by an encoder at a revision."""
+    """The pairs of some files, to be given negatives by an encoder at a revision.
+
+    Raises:
+        InputError: The files have columns of one name that hold different things.
+    """
     import pyarrow as pa
 
-    schema = pa.unify_schemas([read_table(file.path, file.sha256).schema for file in files])
+    try:
+        schema = pa.unify_schemas([read_table(file.path, file.sha256).schema for file in files])
+    except pa.ArrowException as error:
+        raise InputError(
+            f"{files[0].path.parent} holds files of different columns ({error}): give one of them"
+        ) from None
     more = {field.name: field.type for field in schema if field.name not in (*PAIR_COLUMNS, NEGATIVE)}
     inputs = [Input(name=str(each.path), sha256=each.sha256 or sha256_of(each.path), rows=each.rows) for each in files]
     how = f"rank {wanted.skip + 1} to {wanted.within} by {wanted.encoder}, {wanted.margin:g} below the positive"
