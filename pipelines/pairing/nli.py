@@ -140,13 +140,13 @@ class Entailment(PairSource):
         contradictions, turns = self._contradictions() if self.negatives else {}, Counter[str]()
         with TemporaryDirectory() as spool:
             seen = Seen(Path(spool))
-            for part, *columns in self._batches():
-                found = _candidates(*columns, part, seen)
+            for part, premises, hypotheses, labels in self._batches():
+                found = _candidates(premises, hypotheses, labels, part, seen)
                 if not self.negatives:
                     yield found
                     continue
                 negatives: list[str | None] = []
-                for premise, hypothesis, reason in zip(*columns[:2], found.reasons.to_pylist(), strict=True):
+                for premise, hypothesis, reason in zip(premises, hypotheses, found.reasons.to_pylist(), strict=True):
                     others = [each for each in contradictions.get(premise, ()) if each != hypothesis]
                     negatives.append(others[turns[premise] % len(others)] if others and reason is None else None)
                     turns[premise] += reason is None
@@ -155,8 +155,8 @@ class Entailment(PairSource):
     def _contradictions(self) -> dict[str, list[str]]:
         """What contradicts each premise, in order and each once."""
         found: defaultdict[str, dict[str, None]] = defaultdict(dict)
-        for _, *columns in self._batches():
-            for premise, hypothesis, label in zip(*columns, strict=True):
+        for _, premises, hypotheses, labels in self._batches():
+            for premise, hypothesis, label in zip(premises, hypotheses, labels, strict=True):
                 if label in CONTRADICTED and hypothesis:
                     found[premise][hypothesis] = None
         return {premise: list(hypotheses) for premise, hypotheses in found.items()}
