@@ -11,7 +11,7 @@ from augment.plugins import blamed
 from augment.view import ENTRY_POINT_GROUP, view_names
 from pipelines import console
 from pipelines.commands.look import add_look_commands
-from pipelines.commands.pairs import add_pairs_command
+from pipelines.commands.pairs import add_pairs_commands
 from pipelines.commands.view import (
     MOST,
     DryRunOption,
@@ -45,7 +45,7 @@ def build_app() -> typer.Typer:
                 add_view_command(app, name)
         except TwinviewsError as error:  # another package's view must not take the other commands with it
             console.note(f"{error}; it is left out")
-    add_pairs_command(app)
+    add_pairs_commands(app)
     add_look_commands(app)
     app.command("views", epilog="Example: augment views --json")(_views)
     app.command("wordnet", epilog="Example: augment wordnet --provide")(show_wordnet)

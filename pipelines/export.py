@@ -15,7 +15,6 @@ from pipelines.recipe import is_recipe_of, recipe_text
 from pipelines.shards import BATCH_ROWS
 
 ExportFormat: TypeAlias = Literal["parquet", "jsonl", "csv"]
-CHUNK_ROWS = 65_536
 GROUP_BYTES = 100_000_000
 """About the size of a row group, as it is in memory."""
 
@@ -38,30 +37,36 @@ def export(path: Path, to: ExportFormat, out: Path, *, limit: int | None = None,
         raise InputError(f"{out} exists: {hint}")
     if recipe.exists() and not is_ours:
         raise InputError(f"{recipe} is in the way and not ours: move it away, or choose another --out")
-    write = {"parquet": _write_parquet, "jsonl": _write_jsonl, "csv": _write_csv}[to]
     with locked_file(out):
         remove_temporaries(out, recipe)
         with whole_file(out) as stream:
-            write(stream, _chunks(opened, rows))
-            stream.flush()
+            write_rows(stream, opened, rows, to)
             made = {"sha256": sha256_of(Path(stream.name))}
             write_whole(recipe, recipe_text("export", {"path": str(path), "to": to, "limit": limit}, made=made))
     return rows
 
 
-def _chunks(opened: Opened, rows: int) -> Iterator[Any]:
+def write_rows(stream: BinaryIO, opened: Opened, rows: int, to: ExportFormat) -> None:
+    """Write the first rows of a dataset, of one file after the other.
+
+    Raises:
+        InputError: Its files have different columns.
+    """
+    {"parquet": _write_parquet, "jsonl": _write_jsonl, "csv": _write_csv}[to](stream, _tables(opened, rows))
+    stream.flush()
+
+
+def _tables(opened: Opened, rows: int) -> Iterator[Any]:
     """Tables of its first rows; one without rows where there are none, as it has the columns."""
     schema = None
     for table in opened.tables():
         schema = table.schema if schema is None else schema
         if not table.schema.equals(schema):
             raise InputError(f"{opened.path} holds files of different columns: export one of them")
-        for start in range(0, max(1, table.num_rows), CHUNK_ROWS):
-            part = table.slice(start, min(CHUNK_ROWS, rows))
-            yield part
-            rows -= part.num_rows
-            if rows <= 0:
-                return
+        yield table.slice(0, rows)
+        rows -= min(rows, table.num_rows)
+        if not rows:
+            return
 
 
 def _write_parquet(stream: BinaryIO, tables: Iterator[Any]) -> None:
@@ -70,20 +75,23 @@ def _write_parquet(stream: BinaryIO, tables: Iterator[Any]) -> None:
 
     waiting = next(tables)
     with pq.ParquetWriter(stream, waiting.schema) as writer:
-        for part in tables:
-            if waiting.nbytes + part.nbytes > GROUP_BYTES:
-                writer.write_table(waiting, row_group_size=max(1, waiting.num_rows))
-                waiting = part
-            else:
-                waiting = pa.concat_tables([waiting, part])
-        writer.write_table(waiting, row_group_size=max(1, waiting.num_rows))
+        while waiting is not None:
+            following = next(tables, None)
+            group = max(1, GROUP_BYTES * waiting.num_rows // max(1, waiting.nbytes))
+            end = waiting.num_rows - (waiting.num_rows % group if following is not None else 0)
+            writer.write_table(waiting.slice(0, end), row_group_size=group)
+            rest = waiting.slice(end)
+            waiting = pa.concat_tables([rest, following]) if following is not None else None
+
+
+def _batches(table: Any) -> Iterator[list[dict[str, Any]]]:  # noqa: ANN401 - a table
+    return (batch.to_pylist() for batch in table.to_batches(max_chunksize=BATCH_ROWS))
 
 
 def _write_jsonl(stream: BinaryIO, tables: Iterator[Any]) -> None:
     for table in tables:
-        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-            lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in batch.to_pylist())
-            stream.write("".join(lines).encode())
+        for rows in _batches(table):
+            stream.write("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode())
 
 
 def _write_csv(stream: BinaryIO, tables: Iterator[Any]) -> None:
@@ -92,8 +100,8 @@ def _write_csv(stream: BinaryIO, tables: Iterator[Any]) -> None:
     for number, table in enumerate(tables):
         if number == 0:
             writer.writerow(table.schema.names)
-        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-            for row in batch.to_pylist():
+        for rows in _batches(table):
+            for row in rows:
                 cells = row.values()
                 writer.writerow(json.dumps(x, ensure_ascii=False) if isinstance(x, list) else x for x in cells)
     text.flush()

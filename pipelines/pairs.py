@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import datasets
 
 PAIR_COLUMNS = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
+NEGATIVE = "negative"
+"""A column that pairs may have: a text that is no paraphrase of `view_a`, null where a pair has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,8 @@ def read_pairs(path: str | Path) -> "datasets.Dataset":
     """Open pairs, an IPC stream file or a folder of them, mapped into memory.
 
     Returns:
-        Rows of `id, text, view_a, view_b, view_a_name, view_b_name`, and a label, a source or filters' scores where
-        there are any.
+        Rows of `id, text, view_a, view_b, view_a_name, view_b_name`, and a negative, a label, a source or filters'
+        scores where there are any.
 
     Raises:
         InputError: No such file, no Arrow IPC stream, no rows, or columns missing; or it is unfinished, cut short, or
@@ -98,6 +100,7 @@ def _checked_rows(path: Path, sha256: str | None) -> int:
     for name in PAIR_COLUMNS:
         if name not in schema.names:
             raise InputError(f"{path} has no column {name!r}, only {', '.join(schema.names)}: it holds no pairs")
+    for name in (*PAIR_COLUMNS, *({NEGATIVE} & set(schema.names))):
         kind = schema.field(name).type
         if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
             raise InputError(f"{path}: column {name!r} holds {kind}, text is wanted: it holds no pairs of ours")

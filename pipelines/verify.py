@@ -22,6 +22,7 @@ from pipelines.plan import PLAN_FILE
 from pipelines.recipe import read_made
 from pipelines.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_name, shard_number
 
+PAIR_COMMANDS = ("build-pairs", "mine-negatives")
 Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
 Verified: TypeAlias = tuple[Path, Problem | None]
 """A file that was looked at, and what is wrong with it (None: nothing)."""
@@ -74,7 +75,7 @@ def _recorded_by(record: Path) -> Path | None:
     stream = plain.with_name(f"{plain.name}.arrow")
     command = _command(beside(plain, "recipe.json"))
     output = plain if (command == "export" or plain.is_file()) and not stream.is_file() else stream
-    return output if output.is_file() or command in ("build-pairs", "export") else None
+    return output if output.is_file() or command in (*PAIR_COMMANDS, "export") else None
 
 
 def _command(recipe: Path) -> object:
@@ -89,7 +90,7 @@ def _file(path: Path) -> Iterator[Verified]:
         yield from _rejects([path] if path.is_file() else [])
         return
     yield _by_seal(recipe)
-    if card.is_file() or _command(recipe) == "build-pairs":
+    if card.is_file() or _command(recipe) in PAIR_COMMANDS:
         yield _by_seal(card)
     yield from _report(beside(path, REPORT_FILE))
     recorded = read_made(recipe).get("sha256")

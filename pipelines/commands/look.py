@@ -1,11 +1,11 @@
 """`augment inspect`, `report`, `export` and `verify`: what a dataset holds, and whether it is whole."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, cast, get_args
 
 import typer
 
-from augment.view import Status
+from augment.errors import InputError
 from pipelines.commands.view import MOST, DryRunOption, JsonOption, OverwriteOption
 from pipelines.console import ConfigOption, show, show_json, table
 from pipelines.export import ExportFormat
@@ -29,13 +29,6 @@ def add_look_commands(app: typer.Typer) -> None:
 def _inspect(
     path: PathArgument,
     rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows to show, spread evenly.")] = 5,
-    status: Annotated[Status | None, typer.Option(help="Only rows with this status.", show_default=False)] = None,
-    reason: Annotated[
-        str | None, typer.Option(help="Only rows with this in their reason, such as repetition.", show_default=False)
-    ] = None,
-    search: Annotated[
-        str | None, typer.Option(help="Only rows with this in one of their texts.", show_default=False)
-    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
@@ -49,14 +42,10 @@ def _inspect(
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Show what a dataset holds: counts, where it comes from, statistics, and rows with changes marked word by word.
-
-    The statistics are of a sample of the whole dataset, whichever rows are shown.
-    """
+    """Show what a dataset holds: counts, where it comes from, statistics, and rows with changes marked word by word."""
     from pipelines.look.inspect import inspect
-    from pipelines.look.rows import Wanted
 
-    inspect(path, Wanted(rows, status, reason, search, seed), sample, as_json=json)
+    inspect(path, rows, seed, sample, as_json=json)
 
 
 def _report(
@@ -91,8 +80,15 @@ def _report(
 
 def _export(
     path: PathArgument,
-    to: Annotated[ExportFormat, typer.Option(help="Format to write.")] = "parquet",
+    to: Annotated[
+        str,
+        typer.Option(help="Format to write (parquet, jsonl or csv), or hf:NAME, a dataset on the Hub."),
+    ] = "parquet",
     out: Annotated[Path | None, typer.Option(help="File to write; PATH with the format's ending if not given.")] = None,
+    public: Annotated[bool, typer.Option("--public", help="For hf: let everybody see it.")] = False,
+    license: Annotated[
+        str, typer.Option(help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0.")
+    ] = "unknown",
     limit: Annotated[
         int | None, typer.Option(min=1, max=MOST, help="Only the first N rows.", show_default=False)
     ] = None,
@@ -101,20 +97,32 @@ def _export(
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Write a dataset as one Parquet, JSONL or CSV file."""
+    """Write a dataset as one Parquet, JSONL or CSV file, or put it on the Hugging Face Hub with its card."""
     from pipelines.export import export
     from pipelines.files import beside
+    from pipelines.hub import HUB, push
     from pipelines.look.opened import open_path
 
-    target = out or beside(path, to)
+    is_hub = to.startswith(HUB)
+    if not is_hub and to not in get_args(ExportFormat):
+        raise InputError(f"--to {to} is no format: give one of {', '.join(get_args(ExportFormat))}, or hf:NAME")
+    if is_hub and out is not None:
+        raise InputError(f"--out {out} is a file, and --to {to} writes none: leave it out")
+    target = to if is_hub else out or beside(path, to)
     if dry_run:
-        table(("", "would be"), [("out", target), ("shards to read", len(open_path(path).files))])
-        return
-    rows = export(path, to, target, limit=limit, overwrite=overwrite)
-    if json:
-        show_json({"out": str(target), "rows": rows})
+        opened = open_path(path)
+        preview = {
+            "out": str(target),
+            "rows": min(opened.rows, limit or opened.rows),
+            "files to read": len(opened.files),
+        }
+        show_json(preview) if json else table(("", "would be"), preview.items())
+    elif is_hub:
+        address = push(path, to, public=public, license=license, limit=limit)
+        show_json({"out": address, "public": public}) if json else show(address)
     else:
-        show(f"{rows:,} rows written to {target}")
+        rows = export(path, cast(ExportFormat, to), Path(target), limit=limit, overwrite=overwrite)
+        show_json({"out": str(target), "rows": rows}) if json else show(f"{rows:,} rows written to {target}")
 
 
 def _verify(

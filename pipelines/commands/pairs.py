@@ -1,4 +1,4 @@
-"""`augment build-pairs`."""
+"""`augment build-pairs` and `mine-negatives`."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
+from augment.errors import InputError
 from augment.view import Runtime
 from pipelines.commands.view import (
     MOST,
@@ -42,10 +43,12 @@ class _PairsCommand(TyperCommand):
         super().format_epilog(ctx, formatter)
 
 
-def add_pairs_command(app: typer.Typer) -> None:
-    """Add `build-pairs` to `app`."""
+def add_pairs_commands(app: typer.Typer) -> None:
+    """Add `build-pairs` and `mine-negatives` to `app`."""
     example = "augment build-pairs --pairs original --view synonym --filter chrf:max=95 --rejects data/rejects.arrow"
     app.command("build-pairs", cls=_PairsCommand, epilog=f"Example: {example}")(_build_pairs)
+    mining = "Example: augment mine-negatives data/pairs.arrow --within 20 --margin 0.1"
+    app.command("mine-negatives", epilog=mining)(_mine_negatives)
 
 
 def _build_pairs(
@@ -82,9 +85,6 @@ def _build_pairs(
             help="Drop back-translations that are no paraphrases of their sentence (--filter paraphrase).",
         ),
     ] = True,
-    drop_identical: Annotated[
-        bool, typer.Option("--drop-identical", help="Short for --filter identical:exact=true, before other filters.")
-    ] = False,
     rejects: Annotated[
         Path | None,
         typer.Option(help="Write what was dropped, with the reason, to this Arrow stream file.", show_default=False),
@@ -96,9 +96,9 @@ def _build_pairs(
             show_default=False,
         ),
     ] = None,
-    repeat: Annotated[
+    negatives: Annotated[
         bool,
-        typer.Option("--repeat", help="For mixture: use up every part, and repeat pairs of those that are too small."),
+        typer.Option("--negatives", help="For entailment: a column `negative`, a contradiction of the same premise."),
     ] = False,
     out: Annotated[
         Path | None,
@@ -143,9 +143,8 @@ def _build_pairs(
     from pipelines.views.run import Execution
 
     options = PairsOptions(
-        pairs, sources or [], view or [], filter or [], default_filters, drop_identical, mix or [], repeat, seed, limit,
-        shards,
-    )  # fmt: skip
+        pairs, sources or [], view or [], filter or [], default_filters, mix or [], negatives, seed, limit, shards
+    )
     running = Execution(Runtime(device, batch_tokens), workers)
     target = out or Path("data/pairs" if shards else "data/pairs.arrow")
     if dry_run:
@@ -155,3 +154,52 @@ def _build_pairs(
         return
     made = build_pairs(options, running, target, rejects=rejects, overwrite=overwrite)
     show_pairs(made, as_json=json)
+
+
+def _mine_negatives(
+    pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.", show_default=False)],
+    encoder: Annotated[
+        str,
+        typer.Option(help="starter, or the folder or Hub name of a sentence-transformers or plain transformers model."),
+    ] = "starter",
+    out: Annotated[
+        Path | None, typer.Option(help="File to write; PAIRS.negatives.arrow if not given.", show_default=False)
+    ] = None,
+    skip: Annotated[int, typer.Option(min=0, max=MOST, help="Pass over the N closest texts.")] = 0,
+    within: Annotated[int, typer.Option(min=1, max=MOST, help="Draw among the N closest texts.")] = 10,
+    margin: Annotated[
+        float, typer.Option(min=-2, max=2, help="How far below that of view_b the cosine to view_a must be.")
+    ] = 0.05,
+    seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of what is drawn.")] = 0,
+    limit: Annotated[
+        int | None, typer.Option(min=1, max=MOST, help="Only the first N pairs.", show_default=False)
+    ] = None,
+    batch_size: Annotated[int, typer.Option(min=1, max=MOST, help="Texts that are encoded together.")] = 64,
+    device: DeviceOption = "auto",
+    dry_run: DryRunOption = False,
+    overwrite: OverwriteOption = False,
+    json: JsonOption = False,
+    config: ConfigOption = None,
+) -> None:
+    """Give pairs a column `negative`: a text of another pair that an encoder finds close to view_a.
+
+    A negative that is there already stays. Texts of the same sentence are never drawn.
+    """
+    from augment.weights import find_encoder
+    from pipelines.files import beside
+    from pipelines.offline import offline
+    from pipelines.pairing.build import show_pairs
+    from pipelines.pairing.negatives import Mining, mine_negatives
+    from pipelines.pairs import pair_files
+
+    if skip >= within:
+        raise InputError(f"--skip {skip} leaves nothing --within {within}: give a larger --within")
+    target = out or beside(pairs, "negatives.arrow")
+    wanted = Mining(encoder, skip, within, margin, seed, limit)
+    if dry_run:
+        with offline():
+            revision = find_encoder(encoder).revision
+        preview = {"out": str(target), "pairs": sum(file.rows for file in pair_files(pairs)), "revision": revision}
+        show_json(preview) if json else table(("", "would be"), preview.items())
+        return
+    show_pairs(mine_negatives(pairs, wanted, target, Runtime(device), batch_size, overwrite=overwrite), as_json=json)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
+from itertools import chain
 from typing import TYPE_CHECKING
 
 import xxhash
@@ -69,21 +71,9 @@ class NearDuplicates:
         """Say which of successive pairs are dropped, by what was prepared of them."""
         import numpy as np
 
-        signatures = prepared[:, :HASHES]
         origins = np.ascontiguousarray(prepared[:, HASHES:]).view(np.uint64)
-        # Only those are looked at one by one that are like a pair before this batch, or may be like one in it.
-        like = self.index.most_similar(signatures, origins) >= self.threshold
-        suspects: list[int] = np.flatnonzero(like | self.index.meet(signatures)).tolist()
-        reasons: list[str | None] = [None] * len(signatures)
-        done = 0
-        for row in suspects:
-            self.index.add(signatures[done:row], origins[done:row])
-            done = row
-            if self.index.most_similar(signatures[row : row + 1], origins[row : row + 1])[0] >= self.threshold:
-                reasons[row] = REASON
-                done += 1
-        self.index.add(signatures[done:], origins[done:])
-        return Verdicts(reasons)
+        is_like = self.index.add(prepared[:, :HASHES], origins, self.threshold)
+        return Verdicts([REASON if each else None for each in is_like])
 
 
 def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
@@ -107,7 +97,8 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     sizes = [sum(len(text) - n + 1 for text in texts) for texts in folded]
     starts = np.array([0, *sizes], dtype=np.uint64).cumsum(dtype=np.uint64)
     digests = RMinHash.digest_matrix_from_flat_token_hashes(grams[whole], starts, HASHES, SEED)
-    return np.array(digests.to_rows(), dtype=np.uint32).reshape(-1, HASHES)
+    numbers = chain.from_iterable(digests.to_rows())
+    return np.fromiter(numbers, dtype=np.uint32, count=len(pairs) * HASHES).reshape(-1, HASHES)
 
 
 def _grams(text: str, n: int) -> NDArray[np.uint64]:
@@ -148,51 +139,56 @@ class Index:
         self._factors = np.array([_odd(f"band {i}") for i in range(rows)], dtype=np.uint64)
         self._added = 0
 
-    def most_similar(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> NDArray[np.float64]:
-        """The estimated Jaccard similarity, at most 1, of the most similar pair that shares a band; 0 without one.
+    def add(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64], threshold: float) -> list[bool]:
+        """Take in pairs one after the other, but for those that are like one that was taken in before.
 
-        Pairs of the same sentence by other views do not count.
+        Two pairs are compared where they share a band, unless they are of the same sentence by other views; a pair is
+        like another one when their estimated Jaccard similarity is at least the threshold.
 
         Args:
             signatures: (n, HASHES).
             origins: (n, 2).
+            threshold: The similarity.
 
         Returns:
-            (n,).
+            Which of the n pairs are like an earlier one.
         """
         import numpy as np
 
-        numbers = self._tables[self._places(signatures)].astype(np.int64)
+        short, places = signatures.astype(np.uint8), self._places(signatures)
+        before, numbers = _previous(places), self._tables[places].astype(np.int64)
         rows, bands = np.nonzero((numbers > 0) & (numbers > self._added - self._window))
-        places = (numbers[rows, bands] - 1) % self._window
-        theirs, ours = self._origins[places], origins[rows]
-        compared = (theirs[:, 0] != ours[:, 0]) | (theirs[:, 1] == ours[:, 1])
-        rows, places = rows[compared], places[compared]
-        equal = np.count_nonzero(self._signatures[places] == signatures[rows].astype(np.uint8), axis=1) / HASHES
-        chance = 1 / 256
-        best = np.zeros(len(signatures))
-        np.maximum.at(best, rows, (equal - chance) / (1 - chance))
-        return best
+        old = (numbers[rows, bands] - 1) % self._window
+        like_old = np.zeros(places.shape, dtype=np.bool_)
+        kept = self._signatures[old], self._origins[old]
+        like_old[rows, bands] = _alike((short[rows], origins[rows]), kept, threshold)
 
-    def meet(self, signatures: NDArray[np.uint32]) -> NDArray[np.bool_]:
-        """Which of the signatures share a band with one before them: (n, HASHES) to (n,)."""
-        import numpy as np
+        @cache
+        def are_alike(*rows: int) -> bool:
+            return bool(_alike(*((short[[row]], origins[[row]]) for row in rows), threshold)[0])
 
-        places = self._places(signatures)
-        first = np.unique(places, return_index=True)[1]
-        met = np.ones(places.size, dtype=bool)
-        met[first] = False
-        return np.asarray(met.reshape(places.shape).any(axis=1))
+        def is_like(row: int, band: int) -> bool:
+            """Whether a pair is like the last one that was taken in with the band's hash."""
+            last = before[row, band]
+            while last >= 0 and dropped[last]:
+                last = before[last, band]
+            number = numbers[row, band] if last < 0 else taken[last]
+            return number > added - self._window and bool(like_old[row, band] if last < 0 else are_alike(row, last))
 
-    def add(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> None:
-        """Remember pairs, in their order: (n, HASHES) and (n, 2)."""
-        import numpy as np
-
-        numbers = np.arange(self._added, self._added + len(signatures))
-        self._signatures[numbers % self._window] = signatures.astype(np.uint8)
-        self._origins[numbers % self._window] = origins
-        self._tables[self._places(signatures)] = numbers[:, None] + 1
-        self._added += len(signatures)
+        dropped = np.zeros(len(places), dtype=np.bool_)
+        taken = np.zeros(len(places), dtype=np.int64)  # the number of each pair, from 1
+        added, suspects = self._added, like_old | (before >= 0)
+        for row, is_suspect in enumerate(suspects.any(axis=1).tolist()):
+            if is_suspect and any(is_like(row, band) for band in np.flatnonzero(suspects[row]).tolist()):
+                dropped[row] = True
+                continue
+            added += 1
+            taken[row] = added
+        self._added, fresh = added, taken[~dropped]
+        self._signatures[(fresh - 1) % self._window] = short[~dropped]
+        self._origins[(fresh - 1) % self._window] = origins[~dropped]
+        self._tables[places[~dropped]] = fresh[:, None]
+        return dropped.tolist()
 
     def _places(self, signatures: NDArray[np.uint32]) -> NDArray[np.int64]:
         """The slot of each band: (n, HASHES) to (n, bands)."""
@@ -202,6 +198,32 @@ class Index:
         hashed = bands @ self._factors
         slots = ((hashed ^ (hashed >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
         return np.asarray(slots + np.arange(self._bands) * self._slots)
+
+
+def _previous(places: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The last row before each that has the same place in a band, -1 if there is none: (n, bands), as `places` is."""
+    import numpy as np
+
+    flat, bands = places.ravel(), places.shape[1]
+    order = np.argsort(flat, kind="stable")
+    again = flat[order[1:]] == flat[order[:-1]]
+    previous = np.full(len(flat), -1, dtype=np.int64)
+    previous[order[1:][again]] = order[:-1][again] // max(1, bands)
+    return previous.reshape(places.shape)
+
+
+def _alike(
+    ours: tuple[NDArray[np.uint8], NDArray[np.uint64]],
+    theirs: tuple[NDArray[np.uint8], NDArray[np.uint64]],
+    threshold: float,
+) -> NDArray[np.bool_]:
+    """Which pairs, by signatures to 8 bits and origins, are like the other ones: (n, HASHES) and (n, 2) to (n,)."""
+    import numpy as np
+
+    equal = np.count_nonzero(ours[0] == theirs[0], axis=1) / HASHES
+    chance = 1 / 256
+    compared = (theirs[1][:, 0] != ours[1][:, 0]) | (theirs[1][:, 1] == ours[1][:, 1])
+    return np.asarray(compared & ((equal - chance) / (1 - chance) >= threshold))
 
 
 def rows_per_band(threshold: float) -> int:

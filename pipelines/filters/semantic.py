@@ -48,7 +48,7 @@ def build(params: PARAMS, runtime: Runtime) -> RowFilter:
         """Score every pair to four decimals; each distinct text of the batch is encoded once."""
         sides = [pairs.strings(side) for side in SIDES]
         texts = list(dict.fromkeys(text for pair in zip(*sides, strict=True) for text in pair))
-        model = _model(weights.path, runtime.device)
+        model = sentence_encoder(weights.path, runtime.device)
         vectors = model.encode(texts, batch_size=BATCH_TEXTS, normalize_embeddings=True, show_progress_bar=False)
         rows = {text: row for row, text in enumerate(texts)}
         one, two = (vectors[[rows[text] for text in side]] for side in sides)
@@ -59,7 +59,12 @@ def build(params: PARAMS, runtime: Runtime) -> RowFilter:
 
 
 @cache
-def _model(path: Path, device: str) -> SentenceTransformer:
+def sentence_encoder(path: Path, device: str) -> SentenceTransformer:
+    """The encoder in a folder, in float32; a plain transformers model is pooled by the mean over its tokens.
+
+    Raises:
+        InputError: It cannot be loaded.
+    """
     from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
@@ -77,7 +82,7 @@ def _model(path: Path, device: str) -> SentenceTransformer:
             )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         why = " ".join(str(error).split())[:120]
-        raise InputError(f"--filter semantic: encoder {path} cannot be loaded ({why})") from None
+        raise InputError(f"encoder {path} cannot be loaded ({why})") from None
     finally:
         log.setLevel(level)
     return model.float().eval()

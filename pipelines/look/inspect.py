@@ -10,7 +10,7 @@ from typing import Any
 from pipelines.console import harmless, show, show_json, table
 from pipelines.look.figures import figure, flat, percent, sampling
 from pipelines.look.opened import Opened, open_path
-from pipelines.look.rows import Wanted, heading, lines, sample
+from pipelines.look.rows import heading, lines, sample
 from pipelines.look.statistics import QUANTILES, Statistics, statistics
 from pipelines.look.worddiff import wdiff
 
@@ -20,31 +20,28 @@ WIDE = 104
 BARS = " ▁▂▃▄▅▆▇█"
 
 
-def inspect(path: Path, wanted: Wanted, sampled: int, *, as_json: bool) -> None:
+def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: bool) -> None:
     """Look into sentences, a view dataset, pairs or rejects, and print what is there.
 
     Args:
         path: The folder or file.
-        wanted: Which rows to show; its seed also draws the sample of the statistics.
+        shown: Rows to show.
+        seed: Draw them by it, and the sample of the statistics; None spreads them evenly.
         sampled: Rows that the statistics are of; 0 for all.
         as_json: Print all of it as JSON instead.
 
     Raises:
-        InputError: Nothing of ours is there, it is damaged, or it has not the columns to choose rows by.
+        InputError: Nothing of ours is there, or it is damaged.
     """
     opened = open_path(path)
-    rows, matching = sample(opened, wanted)
-    found = statistics(opened, sampled, wanted.seed or 0)
+    rows, found = sample(opened, shown, seed), statistics(opened, sampled, seed or 0)
     if as_json:
         whole = {"counts": opened.counts, "statistics": asdict(found)}
-        more = {"matching": matching, "sample": rows}
-        show_json({"kind": opened.kind, "path": str(path), **opened.facts, **whole, **more})
+        show_json({"kind": opened.kind, "path": str(path), **opened.facts, **whole, "sample": rows})
         return
     _show_facts(opened)
     table(("counted", "rows"), flat(opened.counts))
     _show_statistics(found)
-    if wanted.is_narrowed:
-        show(f"\n{len(rows):,} of {matching:,} matching rows" if matching else "\nno row matches")
     for row in rows:
         _show_row(opened.kind, row)
 
@@ -70,13 +67,6 @@ def _show_statistics(found: Statistics) -> None:
         table(["measure", "mean", *QUANTILES, *["histogram"] * wide], cells, right=["mean", *QUANTILES])
     for name, counts in found.values.items():
         table((f"column {name}", "rows"), counts.items())
-    if found.parts:
-        columns = ("views", "rows", "% identical", "length, b / a", "chrF, b ~ a", "self-BLEU")
-        parts = [
-            (name, f"{rows:,}", percent(identical), *map(figure, more))
-            for name, (rows, identical, *more) in found.parts.items()
-        ]
-        table(columns, parts, right=columns[1:])
     if found.self_bleu:
         show(f"self-BLEU of view_a against view_b: {found.self_bleu[0]:.1f}")
     show(sampling(found))

@@ -12,7 +12,7 @@ from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
 from pipelines.look.figures import figure, flat, percent, sampling
 from pipelines.look.opened import Opened, open_path
-from pipelines.look.rows import Wanted, heading, lines, sample, spread
+from pipelines.look.rows import heading, lines, sample, spread
 from pipelines.look.statistics import IDENTICAL, QUANTILES, SAMPLE_ROWS, Statistics, statistics
 from pipelines.plan import read_plan
 
@@ -147,7 +147,7 @@ def _groups(opened: Opened, rows: int) -> Iterator[tuple[str, list[dict[str, Any
     import numpy as np
     import pyarrow.compute as pc
 
-    groups = {"Rows, spread evenly": sample(opened, Wanted(rows))[0]}
+    groups = {"Rows, spread evenly": sample(opened, rows)}
     reasons = opened.counts["reasons"] if opened.kind == "view" and rows else {}
     for reason, total in list(reasons.items())[:MOST_REASONS]:
         is_reason = lambda batch, reason=reason: np.asarray(pc.equal(batch["reason"], reason).fill_null(False))  # noqa: E731

@@ -2,14 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-from augment.edits import words
 from augment.words import special_tokens
 from pipelines.look.opened import Opened
-from pipelines.pairs import PAIR_COLUMNS
+from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
 from pipelines.plan import Kind
 from pipelines.similarity import chrf, chrf_signature, self_bleu
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 SAMPLE_ROWS = 2_000
-MOST_PARTS = 12
 MOST_VALUES = 20
 BINS = 20
 QUANTILES = {"min": 0.0, "5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
@@ -54,8 +52,6 @@ class Statistics:
         values: How often a text occurs in further columns of text, the most frequent first.
         self_bleu: Of pairs, the BLEU of `view_a` against `view_b`, and sacrebleu's signature of it.
         chrf_signature: What sacrebleu calls this chrF, where there is any.
-        parts: Of pairs, the most frequent combinations of views, where there are several: the rows, the share of
-            identical pairs, the means of length ratio and chrF, and self-BLEU.
     """
 
     rows: int
@@ -66,7 +62,6 @@ class Statistics:
     values: Mapping[str, Mapping[str, int]]
     self_bleu: tuple[float, str] | None = None
     chrf_signature: str | None = None
-    parts: Mapping[str, tuple[int, float, float, float, float]] = field(default_factory=dict)
 
 
 def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
@@ -86,7 +81,11 @@ def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Stat
     shares: dict[str, tuple[int, int]] = {}
     measures: dict[str, Distribution | None] = {}
     MEASURED[opened.kind](table, shares, measures)
-    further = {"sentences": ["label"], "view": [], "pairs": [n for n in table.schema.names if n not in PAIR_COLUMNS]}
+    further = {
+        "sentences": ["label"],
+        "view": [],
+        "pairs": [n for n in table.schema.names if n not in (*PAIR_COLUMNS, NEGATIVE)],
+    }
     values = dict(_values(table, further[opened.kind], measures))
     whole = table.filter(_both(table, "view_a", "view_b")) if opened.kind == "pairs" else None
     has_chrf = any(name.startswith("chrF") for name, each in measures.items() if each is not None)
@@ -97,9 +96,8 @@ def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Stat
         {name: share for name, share in shares.items() if share[1]},
         {name: each for name, each in measures.items() if each is not None},
         values,
-        _bleu(whole) if whole else None,
+        self_bleu(whole["view_a"].to_pylist(), whole["view_b"].to_pylist()) if whole else None,
         chrf_signature() if has_chrf else None,
-        dict(_parts(whole)) if whole else {},
     )
 
 
@@ -156,8 +154,6 @@ def _view(table: Any, shares: dict[str, Any], measures: dict[str, Any]) -> None:
     for name in ("edits", "alternatives"):
         counts = pc.list_value_length(rows[name]).fill_null(0)
         measures[name] = distribution(counts if _sum(counts) else [])
-    if measures["edits"] is not None:
-        shares["words in recorded edits"] = words_changed(texts, rows["edits"].to_pylist())
     measures["length, view / text"] = distribution(_ratios(view, text))
     measures["chrF, view ~ text"] = distribution(chrf(views, texts), 0, 100)
 
@@ -173,6 +169,11 @@ def _pairs(table: Any, shares: dict[str, Any], measures: dict[str, Any]) -> None
     ):
         same = pc.equal(table[one], table[two])
         shares[name] = (_sum(same), len(same) - same.null_count)
+    if NEGATIVE in table.schema.names:
+        shares["have a negative"] = (len(table) - table[NEGATIVE].null_count, len(table))
+        whole = table.filter(_both(table, "view_a", NEGATIVE))
+        scores = chrf(whole[NEGATIVE].to_pylist(), whole["view_a"].to_pylist())
+        measures["chrF, negative ~ a"] = distribution(scores, 0, 100)
     for one, two, hypothesis, reference in COMPARED:
         measures[f"length, {one} / {two}"] = distribution(_ratios(table[hypothesis], table[reference]))
     for one, two, hypothesis, reference in COMPARED:
@@ -197,48 +198,14 @@ def _values(table: Any, names: list[str], measures: dict[str, Any]) -> Iterator[
         if column is not None and pa.types.is_floating(column.type):
             measures[f"column {name}"] = distribution(column)
         elif column is not None and pa.types.is_string(column.type):
-            counts = Counter(column.to_pylist())
-            yield name, dict(_most_common(counts, MOST_VALUES))
-
-
-def _parts(table: Any) -> Iterator[tuple[str, tuple[int, float, float, float, float]]]:  # noqa: ANN401 - as above
-    """The most frequent combinations of views; none where there is only one."""
-    import numpy as np
-    import pyarrow.compute as pc
-
-    names = pc.binary_join_element_wise(table["view_a_name"], table["view_b_name"], " x ")
-    counts = Counter(names.drop_null().to_pylist())
-    for name, rows in _most_common(counts, MOST_PARTS) if len(counts) > 1 else []:
-        part = table.filter(pc.equal(names, name))
-        one, two = part["view_a"], part["view_b"]
-        ratios = _ratios(two, one)
-        similar = chrf(two.to_pylist(), one.to_pylist())
-        ratio = float(ratios[np.isfinite(ratios)].mean())
-        yield name, (rows, _sum(pc.equal(one, two)) / rows, ratio, float(similar.mean()), _bleu(part)[0])
-
-
-def _most_common(counts: Counter[str], most: int) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:most]
+            counts = Counter(sorted(column.to_pylist()))
+            yield name, dict(counts.most_common(MOST_VALUES))
 
 
 def _both(table: Any, one: str, two: str) -> Any:  # noqa: ANN401 - a pyarrow table, and flags
     import pyarrow.compute as pc
 
     return pc.and_(table[one].is_valid(), table[two].is_valid())
-
-
-def _bleu(table: Any) -> tuple[float, str]:  # noqa: ANN401 - a pyarrow table
-    return self_bleu(table["view_a"].to_pylist(), table["view_b"].to_pylist())
-
-
-def words_changed(texts: list[str], edits: list[list[dict[str, Any]]]) -> tuple[int, int]:
-    """Words of the sentences that a recorded edit touches, and all their words."""
-    touched = total = 0
-    for text, changes in zip(texts, edits, strict=True):
-        found = words(text)
-        total += len(found)
-        touched += sum(any(edit["start"] < word.end and edit["end"] > word.start for edit in changes) for word in found)
-    return touched, total
 
 
 def _ratios(hypothesis: Any, reference: Any) -> "NDArray[np.float64]":  # noqa: ANN401 - pyarrow columns

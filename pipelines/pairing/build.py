@@ -27,9 +27,8 @@ class PairsOptions:
     views: Sequence[str] = ()
     filters: Sequence[str] = ()
     default_filters: bool = True
-    drop_identical: bool = False
     mix: Sequence[str] = ()
-    repeat: bool = False
+    negatives: bool = False
     seed: int | None = None
     limit: int | None = None
     shards: int | None = None
@@ -42,7 +41,10 @@ def check_options(options: PairsOptions) -> None:
         InputError: Options that do not go together, or views that a policy does not pair.
     """
     policy = options.policy
-    for flag, given, owner in (("--mix", options.mix, "mixture"), ("--repeat", options.repeat, "mixture")):
+    for flag, given, owner in (
+        ("--mix", options.mix, "mixture"),
+        ("--negatives", options.negatives, "entailment"),
+    ):
         if given and policy != owner:
             raise InputError(f"{flag} belongs to --pairs {owner}, not {policy}: leave it out, or give --pairs {owner}")
     if policy in VIEW_POLICIES:
@@ -59,11 +61,10 @@ def make_filters(options: PairsOptions, running: Execution) -> tuple[Filter, ...
     Raises:
         InputError: An unknown filter, a wrong parameter, or weights or an extra that are not there.
     """
-    exact = ["identical:exact=true"] if options.drop_identical else []
     defaults: list[str] = []
     if options.default_filters and options.policy in VIEW_POLICIES:
         defaults = default_filters(cast(ViewPolicy, options.policy), options.views, options.filters)
-    filters = tuple(make_filter(written, running.runtime) for written in [*exact, *defaults, *options.filters])
+    filters = tuple(make_filter(written, running.runtime) for written in [*defaults, *options.filters])
     scores = [each.spec.score for each in filters if each.spec.score is not None]
     double = next((score for score in scores if scores.count(score) > 1), None)
     if double is not None:
@@ -107,27 +108,27 @@ def build_pairs(
 def _source(options: PairsOptions, running: Execution, held: ExitStack) -> PairSource:
     """Where the policy's candidates come from, open as long as `held` is."""
     if options.policy == "mixture":
-        return mixture(ingredients(options.mix), options.seed or 0, options.limit, repeat=options.repeat)
+        return mixture(ingredients(options.mix), options.seed or 0, options.limit)
     if options.policy == "entailment":
-        return entailment(held.enter_context(nli_sources(options.sources)), options.limit)
+        sources = held.enter_context(nli_sources(options.sources))
+        return entailment(sources, options.limit, negatives=options.negatives)
     sentences = sentences_for(options.sources)
     return pair_views(options.policy, options.views, sentences, options.seed, options.limit, running)
 
 
 def _recipe_options(options: PairsOptions, source: PairSource, filters: Sequence[Filter]) -> dict[str, Any]:
     """The options as `--config` takes them, filters resolved."""
-    written = [each.spec.text() for each in filters][int(options.drop_identical) :]
+    written = [each.spec.text() for each in filters]
     views = [*options.views] or (source.params.get("view") if options.policy in VIEW_POLICIES else None)
     return {
         "sources": list(options.sources) or None,
         "pairs": options.policy,
         "view": views or None,
         "mix": list(options.mix) or None,
-        "repeat": options.repeat or None,
+        "negatives": options.negatives or None,
         "seed": source.seed,
         "filter": written or None,
         "default_filters": None if options.default_filters else False,
-        "drop_identical": options.drop_identical,
     }
 
 
@@ -141,7 +142,7 @@ def preview_pairs(options: PairsOptions, running: Execution, out: Path, rejects:
     filters = [each.spec.text() for each in make_filters(options, running)]
     preview: dict[str, Any] = {"out": str(out), "pairs": options.policy}
     if options.policy == "mixture":
-        mixed = mixture(ingredients(options.mix), options.seed or 0, options.limit, repeat=options.repeat)
+        mixed = mixture(ingredients(options.mix), options.seed or 0, options.limit)
         preview["draw"] = {part.name: count for part, count in zip(mixed.parts, mixed.counts, strict=True)}
     elif options.policy == "entailment":
         with nli_sources(options.sources) as sources:

@@ -13,8 +13,8 @@ import xxhash
 from augment.errors import InputError
 from pipelines.files import sha256_of
 from pipelines.filter import About, about_name
-from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource
-from pipelines.pairs import PAIR_COLUMNS, PairFile, pair_files
+from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource, whole_reasons
+from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Input
 from pipelines.shards import BATCH_ROWS, read_table
 
@@ -67,22 +67,14 @@ def _ingredient(written: str) -> Ingredient:
     return Ingredient(name, weight, files, rows, digest)
 
 
-def shares(parts: Sequence[Ingredient], limit: int | None, *, repeat: bool) -> list[int]:
+def shares(parts: Sequence[Ingredient], limit: int | None) -> list[int]:
     """How many pairs each part gives: proportional to the weights, to within one pair, and as many as there can be.
 
-    Without `repeat` the part that is smallest for its weight is used up and none gives a pair twice. With it, the part
-    that is largest for its weight is used up and the others start again.
-
-    Args:
-        parts: The parts.
-        limit: The most pairs in all; with `repeat` as many as that, if given.
-        repeat: Whether pairs may stand in the mixture more than once.
+    The part that is smallest for its weight is used up, unless `limit`, the most pairs in all, is lower.
     """
     whole = sum((part.weight for part in parts), Fraction(0))
-    sizes = [part.rows * whole / part.weight for part in parts]
-    total = -(-max(sizes) // 1) if repeat else min(sizes) // 1
-    if limit is not None:
-        total = limit if repeat else min(total, limit)
+    total = min(part.rows * whole / part.weight for part in parts) // 1
+    total = total if limit is None else min(total, limit)
     exact = [total * part.weight / whole for part in parts]
     counts = [int(share) for share in exact]
     by_remainder = sorted(range(len(parts)), key=lambda i: (counts[i] - exact[i], i))
@@ -109,7 +101,6 @@ class Mixture(PairSource):
         """The pairs that are drawn; which part comes next is drawn by what is left of each."""
         import numpy as np
         import pyarrow as pa
-        import pyarrow.compute as pc
 
         more = [(name, kind) for name, kind in self.columns.items() if name != SOURCE]
         schema = pa.schema([*((name, pa.string()) for name in PAIR_COLUMNS), *more])
@@ -130,9 +121,7 @@ class Mixture(PairSource):
             places = np.argsort(np.argsort(numbers, kind="stable"))
             pairs = pa.concat_batches([pa.concat_tables(taken).take(places).combine_chunks().to_batches()[0]])
             source = pa.array([self.parts[number].name for number in numbers])
-            whole = pc.and_(pairs["view_a"].is_valid(), pairs["view_b"].is_valid())
-            reasons = pc.if_else(whole, pa.scalar(None, pa.string()), "a view is missing")
-            yield Candidates(pairs.append_column(SOURCE, source), reasons, source)
+            yield Candidates(pairs.append_column(SOURCE, source), whole_reasons(pairs), source)
 
     def _order(self) -> Iterator[int]:
         """The number of the part that each pair comes from."""
@@ -147,19 +136,23 @@ class Mixture(PairSource):
             yield number
 
 
-def mixture(parts: Sequence[Ingredient], seed: int = 0, limit: int | None = None, *, repeat: bool = False) -> Mixture:
+def mixture(parts: Sequence[Ingredient], seed: int = 0, limit: int | None = None) -> Mixture:
     """Mix pairs: their columns, `source`, which names the part, and what all parts have beyond these."""
     import pyarrow as pa
 
     schemas = [read_table(file.path, file.sha256).schema for part in parts for file in part.files]
-    common = [field for field in schemas[0] if all(_has(schema, field) for schema in schemas)]
-    counts = shares(parts, limit, repeat=repeat)
+    common = [
+        field for field in schemas[0] if all(_has(schema, field) for schema in schemas) and field.name != NEGATIVE
+    ]
+    if any(NEGATIVE in schema.names for schema in schemas):  # a part without has nulls
+        common.append(pa.field(NEGATIVE, pa.string()))
+    counts = shares(parts, limit)
     drawn = zip(parts, counts, strict=True)
     return Mixture(
         policy="mixture",
         unit="drawn",
         inputs=[Input(name=part.name, sha256=part.sha256, rows=part.rows) for part in parts],
-        params={"mix": {part.name: str(part.weight) for part in parts}, "repeat": repeat},
+        params={"mix": {part.name: str(part.weight) for part in parts}},
         made_by={part.name: f"weight {part.weight}, {count:,} drawn of {part.rows:,}" for part, count in drawn},
         columns={SOURCE: pa.string()}
         | {field.name: field.type for field in common if field.name not in (*PAIR_COLUMNS, SOURCE)},
@@ -175,12 +168,9 @@ def _generator(seed: int | None, name: str) -> random.Random:
 
 
 def _drawn(part: Ingredient, count: int, schema: Any, draw: random.Random) -> Iterator[Any]:  # noqa: ANN401 - as above
-    """`count` pairs in their order: all of them as often as that goes, then a random part (Knuth's algorithm S)."""
+    """`count` pairs in their order, drawn at random (Knuth's algorithm S)."""
     import pyarrow as pa
 
-    while count >= part.rows:
-        yield from _tables(part, schema)
-        count -= part.rows
     unseen = part.rows
     for table in _tables(part, schema) if count else ():
         taken = []
@@ -196,8 +186,13 @@ def _drawn(part: Ingredient, count: int, schema: Any, draw: random.Random) -> It
 
 
 def _tables(part: Ingredient, schema: Any) -> Iterator[Any]:  # noqa: ANN401 - a pyarrow schema, and tables
+    import pyarrow as pa
+
     for file in part.files:
-        table = read_table(file.path, file.sha256).select(schema.names)
+        table = read_table(file.path, file.sha256)
+        if NEGATIVE in schema.names and NEGATIVE not in table.schema.names:
+            table = table.append_column(NEGATIVE, pa.nulls(table.num_rows, pa.string()))
+        table = table.select(schema.names)
         for start in range(0, table.num_rows, BATCH_ROWS):
             yield table.slice(start, BATCH_ROWS).cast(schema)
 

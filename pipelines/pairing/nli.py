@@ -1,7 +1,8 @@
-"""NLI corpora as pairs: the premise and a hypothesis that it entails."""
+"""NLI corpora as pairs: the premise, a hypothesis that it entails and, if wanted, one that contradicts it."""
 
 import csv
 import json
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ import xxhash
 from augment.errors import InputError
 from pipelines.ingest import normalise
 from pipelines.pairing.source import Candidates, PairSource
-from pipelines.pairs import PAIR_COLUMNS
+from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
 from pipelines.plan import Input
 from pipelines.reading.lines import read_lines
 from pipelines.reading.rows import Columns, listed
@@ -24,7 +25,8 @@ PREMISES = ("sentence1", "premise", "ori_sentence")
 HYPOTHESES = ("sentence2", "hypothesis", "new_sentence")
 LABELS = ("gold_label", "label")
 ENTAILED = frozenset({"entailment", "entails", "entailed"})
-OTHERS = frozenset({"neutral", "contradiction", "not_entailment", "contradicts", "unknown"})
+CONTRADICTED = frozenset({"contradiction", "contradicts"})
+OTHERS = frozenset({"neutral", "not_entailment", "unknown"}) | CONTRADICTED
 UNLABELLED = frozenset({"", "-", "-1"})
 SIDES = ("premise", "hypothesis")
 EXAMPLE = "give e.g. snli_1.0_train.jsonl, multinli_1.0_train.txt or hf:snli"
@@ -112,33 +114,68 @@ def _columns_of(source: Source) -> tuple[list[str], Sequence[str] | None]:
 
 @dataclass(frozen=True)
 class Entailment(PairSource):
-    """The entailed pairs of NLI sources (of their first `limit` rows), each once."""
+    """The entailed pairs of NLI sources (of their first `limit` rows), each once, with or without `negatives`."""
 
     sources: Sequence[NliSource] = ()
+    negatives: bool = False
+
+    def _batches(self) -> Iterator[tuple[str | None, list[str], list[str], list[str | None]]]:
+        """The name of the source where there are several, and the columns of a batch."""
+        left = self.limit
+        for source in self.sources:
+            part = source.source.name if len(self.sources) > 1 else None
+            for premises, hypotheses, labels in source.batches():
+                if left == 0:
+                    return
+                yield part, premises[:left], hypotheses[:left], labels[:left]
+                left = None if left is None else max(0, left - len(premises))
 
     def tasks(self) -> Iterator[Candidates]:
-        """A candidate a row: those that are not entailed or were there already come with that reason."""
-        left = self.limit
+        """A candidate a row: those that are not entailed or were there already come with that reason.
+
+        Contradictions are handed out in turn: the second hypothesis that a premise entails gets the second one.
+        """
+        import pyarrow as pa
+
+        contradictions, turns = self._contradictions() if self.negatives else {}, Counter[str]()
         with TemporaryDirectory() as spool:
             seen = Seen(Path(spool))
-            for source in self.sources:
-                part = source.source.name if len(self.sources) > 1 else None
-                for premises, hypotheses, labels in source.batches():
-                    if left == 0:
-                        return
-                    yield _candidates(premises[:left], hypotheses[:left], labels[:left], part, seen)
-                    left = None if left is None else max(0, left - len(premises))
+            for part, premises, hypotheses, labels in self._batches():
+                found = _candidates(premises, hypotheses, labels, part, seen)
+                if not self.negatives:
+                    yield found
+                    continue
+                negatives: list[str | None] = []
+                for premise, hypothesis, reason in zip(premises, hypotheses, found.reasons.to_pylist(), strict=True):
+                    others = [each for each in contradictions.get(premise, ()) if each != hypothesis]
+                    negatives.append(others[turns[premise] % len(others)] if others and reason is None else None)
+                    turns[premise] += reason is None
+                yield found.with_negatives(pa.array(negatives, pa.string()))
+
+    def _contradictions(self) -> dict[str, list[str]]:
+        """What contradicts each premise, in order and each once."""
+        found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+        for _, premises, hypotheses, labels in self._batches():
+            for premise, hypothesis, label in zip(premises, hypotheses, labels, strict=True):
+                if label in CONTRADICTED and hypothesis:
+                    found[premise][hypothesis] = None
+        return {premise: list(hypotheses) for premise, hypotheses in found.items()}
 
 
-def entailment(sources: Sequence[NliSource], limit: int | None = None) -> Entailment:
+def entailment(sources: Sequence[NliSource], limit: int | None = None, *, negatives: bool = False) -> Entailment:
     """The pairs of NLI sources; the label of all of them is the same, so there is no column of it."""
+    import pyarrow as pa
+
     return Entailment(
         policy="entailment",
         unit="rows",
         inputs=[Input(name=each.source.name, sha256=each.source.sha256) for each in sources],
+        params={"negatives": True} if negatives else {},
         made_by={each.source.name: f"{each.columns.text} and {each.columns.pair}" for each in sources},
+        columns={NEGATIVE: pa.string()} if negatives else {},
         limit=limit,
         sources=sources,
+        negatives=negatives,
     )
 
 

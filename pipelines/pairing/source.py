@@ -6,10 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 from pipelines.filter import About
+from pipelines.pairs import NEGATIVE
 from pipelines.plan import Input
 
 ViewPolicy: TypeAlias = Literal["bsl", "original", "self", "multilingual"]
 Policy: TypeAlias = Literal["bsl", "original", "self", "multilingual", "entailment", "mixture"]
+Source: TypeAlias = Policy | Literal["mined"]
+NO_NEGATIVE = "it has no negative"
 VIEW_POLICIES: tuple[str, ...] = get_args(ViewPolicy)
 TASK_ROWS = 16_000
 """Rows that are read and judged together; a multiple of the rows in a batch of pairs."""
@@ -30,6 +33,14 @@ class Candidates(NamedTuple):
     parts: Any
     notes: Sequence[Any] = ()
 
+    def with_negatives(self, negatives: Any) -> "Candidates":  # noqa: ANN401 - Arrow strings
+        """The same with a column of negatives, in the place of one that is there, and a note where there is none."""
+        import pyarrow.compute as pc
+
+        others = [name for name in self.pairs.schema.names if name != NEGATIVE]
+        pairs = self.pairs.select(others).append_column(NEGATIVE, negatives)
+        return self._replace(pairs=pairs, notes=(*self.notes, pc.if_else(negatives.is_null(), NO_NEGATIVE, None)))
+
 
 @dataclass(frozen=True)
 class PairSource(ABC):
@@ -47,7 +58,7 @@ class PairSource(ABC):
         ways: How many candidates come of each that is read.
     """
 
-    policy: Policy
+    policy: Source
     unit: str
     inputs: Sequence[Input]
     params: Mapping[str, Any] = field(default_factory=dict)
@@ -69,3 +80,12 @@ class PairSource(ABC):
     def about(self, name: str) -> About:
         """What is known of the side that has this name."""
         return About(name)
+
+
+def whole_reasons(table: Any) -> Any:  # noqa: ANN401 - a table, and Arrow strings
+    """Why a row of other pairs is none: it may lack a view."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = pc.and_(table["view_a"].is_valid(), table["view_b"].is_valid())
+    return pc.if_else(whole, pa.scalar(None, pa.string()), "a view is missing")

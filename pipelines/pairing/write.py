@@ -27,8 +27,8 @@ REASON = "reason"
 REJECTS_SHA256 = "rejects_sha256"
 """Where the recipe of the pairs has the hash of the rejects: by it the next run knows that they are ours."""
 CARD_MARKS = (PAIRS_TITLE.encode(), b"<!-- checksum ")
-RECIPE_MARKS = (b'"command": "build-pairs"', b'"pairs": "')
-"""By either of these a damaged card or recipe is still known as ours."""
+RECIPE_MARKS = (b'"command": "build-pairs"', b'"command": "mine-negatives"', b'"pairs": "')
+"""By any of these a damaged card or recipe is still known as ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +54,7 @@ class PairsJob:
         overwrite: Replace pairs and rejects that we wrote before.
         runtime: What worker processes build their filters with.
         workers: How many there are.
+        command: What makes the pairs.
     """
 
     source: PairSource
@@ -65,6 +66,7 @@ class PairsJob:
     overwrite: bool = False
     runtime: Runtime = field(default_factory=Runtime)
     workers: int = 1
+    command: str = "build-pairs"
 
     def plan(self) -> Plan:
         """Everything that decides the pairs."""
@@ -86,7 +88,7 @@ class PairsJob:
     def recipe(self, made: Mapping[str, Any]) -> str:
         """The resolved recipe; what is under `made` is for the reader and for the next run."""
         options = {**self.options, "limit": self.source.limit, "shards": self.shards}
-        return recipe_text("build-pairs", options, **({"made": made} if made else {}))
+        return recipe_text(self.command, options, **({"made": made} if made else {}))
 
     def card(self, plan: Plan, counts: Mapping[str, Any]) -> str:
         """The card."""

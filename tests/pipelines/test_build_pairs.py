@@ -42,7 +42,7 @@ def test_dropped_rows_are_counted_by_reason(start: Start, lines: Path, folder: P
     assert (counts["sentences"], counts["pairs"]) == (60, 58)
     assert counts["dropped"] == {"slow failed: asked-to": 2}
     assert counts["kept"] == {"slow left it unchanged": 10, "the two views are identical": 10}
-    strict = ["build-pairs", "--pairs", "original", "--view", "slow", "--drop-identical", "--json"]
+    strict = ["build-pairs", "--pairs", "original", "--view", "slow", "--filter", "identical:exact=true", "--json"]
     counts = json.loads(finish(start(*strict, "--out", "strict.arrow")))
     assert counts["pairs"] == 48
     assert counts["dropped"] == {"identical pair": 10, "slow failed: asked-to": 2}
@@ -161,7 +161,7 @@ def test_a_view_of_other_sentences_is_refused(augment: Augment, lines: Path, fol
 
 def test_no_pair_left_fails_and_writes_nothing(augment: Augment, lines: Path) -> None:
     augment("ingest", lines)
-    done = augment("build-pairs", "--pairs", "self", "--drop-identical")
+    done = augment("build-pairs", "--pairs", "self", "--filter", "identical:exact=true")
     assert done.code == 1
     assert done.err.count("\n") == 1
     assert "identical pair: 60" in done.err

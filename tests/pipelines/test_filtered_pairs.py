@@ -60,7 +60,7 @@ def test_rows_without_a_view_are_rejects_too(twins: Twins, lines: Path) -> None:
 def test_filters_belong_to_the_plan_and_the_recipe(augment: Augment, lines: Path) -> None:
     augment("span-mask", lines)
     pairs = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
-    filters = ["--filter", "chrf:min=50,max=99", "--filter", "length_ratio", "--drop-identical"]
+    filters = ["--filter", "chrf:min=50,max=99", "--filter", "length_ratio"]
     assert augment(*pairs, *filters).code == 0
     assert "nothing done" in augment(*pairs, *filters).out
     refused = augment(*pairs, "--filter", "chrf:min=51,max=99")
@@ -68,7 +68,6 @@ def test_filters_belong_to_the_plan_and_the_recipe(augment: Augment, lines: Path
     assert "filter is " in refused.err
     recipe = json.loads(Path("data/pairs.recipe.json").read_text())
     assert recipe["filter"] == ["chrf:max=99.0,min=50.0", "length-ratio:max=3.0,unit=word"]
-    assert recipe["drop_identical"] is True
     again = augment("build-pairs", "--config", "data/pairs.recipe.json", "--out", "again.arrow")
     assert again.code == 0
     assert Path("again.arrow").read_bytes() == Path("data/pairs.arrow").read_bytes()
@@ -185,24 +184,13 @@ def test_a_full_disk_leaves_no_pairs(augment: Augment, lines: Path, monkeypatch:
         ("chrf:min=high", "min='high'"),
         ("picky:column=text", "--filter picky writes 'text', a column of the pairs"),
         ("picky:column=reason", "--filter picky writes 'reason'"),
+        ("picky:column=chrf", "two --filter write the column 'chrf'"),
     ],
 )
 def test_a_wrong_filter_writes_nothing(twins: Twins, lines: Path, written: str, expected: str) -> None:
     done(twins("ingest", lines))
-    assert expected in done(twins("build-pairs", "--pairs", "self", "--filter", written), code=2)
+    assert expected in done(twins("build-pairs", "--pairs", "self", "--filter", "chrf", "--filter", written), code=2)
     assert [path.name for path in Path("data").iterdir()] == ["sentences"]
-
-
-def test_two_filters_do_not_write_one_column(augment: Augment) -> None:
-    refused = augment("build-pairs", "--pairs", "self", "--filter", "chrf:min=1", "--filter", "chrf:max=9")
-    assert refused.code == 2
-    assert "two --filter write the column 'chrf'" in refused.err
-    assert not Path("data").exists()
-
-
-def test_help_lists_the_filters(augment: Augment) -> None:
-    said = " ".join(augment("build-pairs", "--help").out.split())
-    assert "near-duplicates:threshold=,n=,window= Drop pairs that are nearly the same as an earlier one" in said
 
 
 def test_a_dry_run_shows_policy_and_filters_and_writes_nothing(augment: Augment, lines: Path) -> None:

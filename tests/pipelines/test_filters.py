@@ -297,8 +297,8 @@ def test_similar_pairs_meet_in_a_band() -> None:
         index = Index(10, rows_per_band(0.8))
         one = generator.integers(0, 2**32, (1, HASHES), dtype=np.uint32)
         two = np.where(generator.random(HASHES) < 0.8, one, generator.integers(0, 2**32, HASHES, dtype=np.uint32))
-        index.add(one, np.array([[1, 1]], dtype=np.uint64))
-        found += index.most_similar(two.astype(np.uint32), np.array([[2, 1]], dtype=np.uint64))[0] > 0
+        index.add(one, np.array([[1, 1]], dtype=np.uint64), 0.1)
+        found += index.add(two.astype(np.uint32), np.array([[2, 1]], dtype=np.uint64), 0.1)[0]
     assert found >= 190
 
 

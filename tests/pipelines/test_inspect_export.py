@@ -79,27 +79,6 @@ def test_inspect_has_statistics(made: Augment) -> None:
     assert "statistics over 10 of 60 rows, drawn with seed 0; chrF nrefs:1|" in shown
 
 
-@pytest.mark.parametrize("seed", [None, 3])
-def test_rows_can_be_chosen_by_status_reason_and_text(made: Augment, seed: int | None) -> None:
-    def rows(*options: object) -> list[dict[str, Any]]:
-        drawn = [] if seed is None else ["--seed", seed]
-        return json.loads(made("inspect", "data/views/span-mask", "--rows", 99, "--json", *options, *drawn).out)[
-            "sample"
-        ]
-
-    everything = rows()
-    assert len(everything) == 60
-    short = [row for row in everything if row["status"] == "unchanged"]
-    assert 0 < len(short) < 60
-    assert rows("--status", "unchanged") == short
-    assert rows("--reason", "SHORT") == short
-    assert rows("--status", "failed") == []
-    assert rows("--search", "EPSILON") == [row for row in everything if "epsilon" in row["text"] + row["view"]]
-    assert rows("--search", "fail", "--status", "ok", "--reason", "x") == []
-    assert "no row matches" in made("inspect", "data/views/span-mask", "--status", "failed").out
-    assert f"5 of {len(short)} matching rows" in made("inspect", "data/views/span-mask", "--reason", "short").out
-
-
 def test_rows_are_spread_evenly_or_drawn_by_a_seed(made: Augment) -> None:
     def ids(*options: object) -> list[str]:
         return [row["id"] for row in json.loads(made("inspect", "data/pairs.arrow", "--json", *options).out)["sample"]]
@@ -111,14 +90,6 @@ def test_rows_are_spread_evenly_or_drawn_by_a_seed(made: Augment) -> None:
     assert sorted(drawn, key=everything.index) == drawn
 
 
-@pytest.mark.parametrize(("option", "value"), [("--status", "failed"), ("--reason", "repetition")])
-def test_a_column_that_is_not_there_is_named(made: Augment, option: str, value: str) -> None:
-    done = made("inspect", "data/pairs.arrow", option, value)
-    assert done.code == 2
-    assert f"{option} {value}: data/pairs.arrow has no column '{option[2:]}'" in done.err
-    assert done.err.count("\n") == 1
-
-
 def test_rejects_and_further_columns_are_shown(augment: Augment) -> None:
     path = write_pairs(
         [("a dog", "one dog"), ("a cat", None)], reason=["too alike", "other failed"], chrf=[51.234, None]
@@ -128,8 +99,6 @@ def test_rejects_and_further_columns_are_shown(augment: Augment) -> None:
     assert "0000000000000000  reason too alike  chrf 51.2" in done.out
     assert "0000000000000001  reason other failed\n" in done.out
     assert "column chrf" in done.out
-    seen = json.loads(augment("inspect", path, "--reason", "fail", "--json").out)
-    assert [row["id"] for row in seen["sample"]] == ["0000000000000001"]
 
 
 @pytest.mark.parametrize("command", ["inspect", "report", "export"])
@@ -251,7 +220,6 @@ def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
 
 def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "GROUP_BYTES", 2_000)
-    monkeypatch.setattr(export, "CHUNK_ROWS", 5)
     assert made("export", "data/sentences", "--to", "parquet").out.startswith("60 rows")
     metadata = pq.read_metadata("data/sentences.parquet")
     sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
@@ -259,13 +227,6 @@ def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: p
     assert min(sizes[:-1]) > 5
     assert sum(sizes) == 60
     assert pq.read_table("data/sentences.parquet").to_pylist() == datasets.load_from_disk("data/sentences").to_list()
-
-
-def test_an_exported_dataset_can_be_ingested_again(made: Augment) -> None:
-    made("export", "data/sentences", "--to", "parquet")
-    assert made("ingest", "data/sentences.parquet", "--out", "again").code == 0
-    again, first = (datasets.load_from_disk(path).to_list() for path in ("again", "data/sentences"))
-    assert again == first
 
 
 @pytest.mark.parametrize("command", ["inspect", "report"])
@@ -278,6 +239,6 @@ def test_a_look_hashes_every_file_once(made: Augment, monkeypatch: pytest.Monkey
     monkeypatch.setattr(
         hashlib, "file_digest", lambda stream, name: hashed.append(str(stream.name)) or digest(stream, name)
     )
-    more = ["--out", "look.html"] if command == "report" else ["--search", "a"]
+    more = ["--out", "look.html"] if command == "report" else []
     assert made(command, path, *more, "--sample", 3).code == 0
     assert len(set(hashed)) == len(hashed) > 0

@@ -73,18 +73,6 @@ def test_a_mixture_follows_from_its_seed(augment: Augment, folder: Path) -> None
     assert "mix is " in refused.err
 
 
-def test_repeating_uses_up_the_larger_part(augment: Augment, folder: Path) -> None:
-    make_pairs("a.arrow", 100)
-    make_pairs("b.arrow", 30)
-    counts = json.loads(augment(*MIX, "a.arrow", "--mix", "b.arrow", "--repeat").out)
-    assert counts["parts"] == {"a.arrow": 100, "b.arrow": 100}
-    often = Counter(row["text"] for row in rows_of("data/pairs.arrow"))
-    assert sorted(Counter(often[f"b {number}"] for number in range(30)).items()) == [(3, 20), (4, 10)]
-    assert {often[f"a {number}"] for number in range(100)} == {1}
-    limited = json.loads(augment(*MIX, "a.arrow", "--mix", "b.arrow", "--limit", 31, "--out", "few.arrow").out)
-    assert sorted(limited["parts"].values()) == [15, 16]
-
-
 def test_columns_that_all_parts_have_are_kept(augment: Augment, folder: Path) -> None:
     make_pairs("a.arrow", 5, label=["x"] * 5, chrf=[1.0] * 5, semantic=[0.5] * 5)
     make_pairs("b.arrow", 5, chrf=[2.0] * 5, label=["y"] * 5, semantic=["high"] * 5)
@@ -124,7 +112,6 @@ def test_a_mixture_is_filtered_and_may_hold_folders(augment: Augment, lines: Pat
         (["--mix", "a.arrow", "--out", "a.arrow", "--overwrite"], "--out a.arrow is what the pairs are made from"),
         (["text.txt", "--mix", "a.arrow"], "--pairs mixture takes no SOURCE"),
         (["--pairs", "self", "--mix", "a.arrow"], "--mix belongs to --pairs mixture, not self"),
-        (["--pairs", "self", "--repeat"], "--repeat belongs to --pairs mixture"),
         (["--pairs", "entailment", "text.txt", "--view", "x"], "--pairs entailment takes no --view"),
     ],
 )
@@ -142,22 +129,17 @@ def test_a_wrong_mixture_is_one_line(augment: Augment, folder: Path, arguments: 
 @given(
     st.lists(st.tuples(st.integers(1, 500), st.fractions("1/20", 20, max_denominator=20)), min_size=1, max_size=5),
     st.none() | st.integers(1, 400),
-    st.booleans(),
 )
 def test_shares_are_proportional_and_as_large_as_they_can_be(
-    sizes: list[tuple[int, Fraction]], limit: int | None, repeat: bool
+    sizes: list[tuple[int, Fraction]], limit: int | None
 ) -> None:
     parts = [Ingredient(str(number), weight, (), rows, "") for number, (rows, weight) in enumerate(sizes)]
-    counts = shares(parts, limit, repeat=repeat)
+    counts = shares(parts, limit)
     whole, total = sum(part.weight for part in parts), sum(counts)
     for part, count in zip(parts, counts, strict=True):
         assert abs(count - total * part.weight / whole) < 1
-        assert repeat or count <= part.rows
-    if limit is not None and repeat:
-        assert total == limit
-    elif repeat:
-        assert all(count >= part.rows for part, count in zip(parts, counts, strict=True))
-    elif limit is None or total < limit:
+        assert count <= part.rows
+    if limit is None or total < limit:
         assert any((total + 1) * part.weight / whole > part.rows for part in parts)
     else:
         assert total == limit

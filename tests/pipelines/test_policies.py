@@ -46,16 +46,6 @@ def test_multilingual_takes_translations_only(augment: Augment, lines: Path) -> 
         assert expected in refused.err
 
 
-def test_original_pairs_a_sentence_with_several_views(augment: Augment, lines: Path) -> None:
-    augment("ingest", lines)
-    augment("span-mask", "--out", "data/views/masked")
-    augment("span-mask", "--seed", 5, "--limit", 10, "--out", "data/views/other")
-    made = augment("build-pairs", "--pairs", "original", "--view", "masked", "--view", "other", "--json")
-    counts = json.loads(made.out)
-    assert counts["dropped"] == {"other was not made for it": 50}
-    assert counts["parts"] == {"original x masked": 60, "original x other": 10}
-
-
 def test_several_views_of_a_sentence_are_no_near_duplicates(augment: Augment, folder: Path) -> None:
     texts = [" ".join(f"{letter}{number}" for number in range(100, 120)) for letter in "abcd"]
     (folder / "long.txt").write_text("\n".join(texts) + "\n")

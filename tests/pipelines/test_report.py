@@ -135,16 +135,6 @@ def test_rows_of_one_reason_are_not_those_of_another(augment: Augment, folder: P
     }
 
 
-def test_bars_are_as_high_as_their_counts(made: Augment) -> None:
-    found = statistics(open_path(Path("data/pairs.arrow"))).measures["chrF, b ~ a"]
-    made("report", "data/pairs.arrow")
-    html = Path("data/pairs.report.html").read_text(encoding="utf-8")
-    drawn = html.split('aria-label="Histogram of chrF, b ~ a,')[1].split("</svg>")[0]
-    heights = [float(height) for height in re.findall(r' height="([\d.]+)"/>', drawn)]
-    counts = [count for count in found.counts if count]
-    assert heights == pytest.approx([max(34 * count / max(counts), 1) for count in counts], abs=0.01)
-
-
 HOSTILE = {
     "id": ["</code><script>alert(1)</script>"] * 2,
     "text": ["<img src=x onerror=alert(1)> a & b \x1b[31m", "\u202eevil"],
@@ -196,14 +186,6 @@ def test_a_report_replaces_only_reports_of_ours(made: Augment) -> None:
     assert made("report", "data/pairs.arrow", "--out", "data").code == 2
     assert out.read_text() == "<html>precious</html>"
     assert made("report", "data/pairs.arrow", "--out", "new/page.html").code == 0
-
-
-def test_a_report_beside_a_dataset_is_in_nobody_s_way(made: Augment) -> None:
-    made("report", "data/views/span-mask")
-    made("report", "data/sentences")
-    assert made("span-mask", "--shard-size", 16).code == 0
-    assert made("span-mask", "--limit", 5, "--overwrite").code == 0
-    assert made("build-pairs", "--pairs", "original", "--view", "span-mask", "--overwrite").code == 0
 
 
 def test_pairs_get_their_report_beside_them(made: Augment) -> None:

@@ -14,7 +14,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from augment.errors import InputError
 from pipelines.folder import view_schema
 from pipelines.look.opened import Opened, open_path
-from pipelines.look.statistics import QUANTILES, Distribution, distribution, statistics, words_changed
+from pipelines.look.statistics import QUANTILES, Distribution, distribution, statistics
 from pipelines.pairs import PAIR_COLUMNS, PairFile
 from pipelines.plan import Kind
 from pipelines.similarity import chrf, chrf_signature, self_bleu
@@ -73,7 +73,6 @@ def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
         "view equals the sentence": (1, 3),
         "view has a special token that the sentence has not": (1, 3),
         "pivot equals the sentence": (1, 2),
-        "words in recorded edits": (3, 3 + 4 + 2),
     }
     assert (found.rows, found.sampled) == (4, 4)
     measures = {name: (each.n, round(each.mean, 6)) for name, each in found.measures.items()}
@@ -112,7 +111,6 @@ def test_pairs_are_scored_as_by_sacrebleu(tmp_path: Path) -> None:
     assert list(found.shares.values()) == [(1, 4), (1, 4), (0, 4)]
     ratios = [len(b) / len(a) for a, b in zip(one, two, strict=True)]
     assert found.measures["length, b / a"].mean == pytest.approx(np.mean(ratios))
-    assert found.parts == {}
 
 
 @given(st.lists(st.tuples(st.text(max_size=20), st.text("ab 狗", max_size=20)), max_size=8))
@@ -137,21 +135,6 @@ def test_chrf_of_many_pairs_is_that_of_each() -> None:
 )
 def test_bleu_counts_characters_where_there_are_no_spaces(text: str, tokenizer: str) -> None:
     assert f"tok:{tokenizer}|" in self_bleu([text], [text])[1]
-
-
-def test_several_combinations_of_views_are_told_apart(tmp_path: Path) -> None:
-    found = statistics(pairs(tmp_path, view_b_name=["two", "three", "three", "two"]))
-    for name, rows in (("one x three", PAIRS[1:3]), ("one x two", [PAIRS[0], PAIRS[3]])):
-        _, one, two = (list(side) for side in zip(*rows, strict=True))
-        number, identical, _, similar, bleu = found.parts[name]
-        assert (number, identical) == (2, 0.5 if name == "one x three" else 0)
-        assert bleu == pytest.approx(BLEU().corpus_score(one, [two]).score)
-        assert similar == pytest.approx(np.mean(chrf(two, one)))
-
-
-def test_hundreds_of_combinations_do_not_grow_the_tables(tmp_path: Path) -> None:
-    names = [f"v{number}" for number in range(300)]
-    assert len(statistics(pairs(tmp_path, [("a b", "a b c", "a c")] * 300, view_b_name=names)).parts) == 12
 
 
 def test_columns_of_scores_and_labels_are_summed_up(tmp_path: Path) -> None:
@@ -234,7 +217,3 @@ def test_sentences_have_lengths(tmp_path: Path) -> None:
     assert (found.measures["words"].mean, found.measures["characters"].mean) == (2.5, 9)
     assert found.values == {"label": {"x": 2}}
     assert found.shares == {"have a pair": (1, 2)}
-
-
-def test_an_edit_beside_a_word_does_not_touch_it() -> None:
-    assert words_changed(["a big dog"], [[edit(1, " ", "-"), edit(5, " d", "d")]]) == (1, 3)

@@ -1,0 +1,88 @@
+"""Datasets on the Hub, against a stand-in on localhost."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+import yaml
+
+from tests.standin_hub import StandinHub, standin_hub
+
+Augment = Callable[..., Any]
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def hub() -> Iterator[StandinHub]:
+    with standin_hub() as hub:
+        yield hub
+
+
+@pytest.fixture
+def pairs(augment: Augment, lines: Path) -> Augment:
+    assert augment("build-pairs", lines, "--pairs", "self").code == 0
+    return augment
+
+
+def export(hub: StandinHub, *arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    """`augment export` as a process: the Hub's client reads its settings when it is imported."""
+    command = [sys.executable, "-c", "from pipelines.cli import main; main()", "export", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **hub.environment(), **more}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_pairs_become_a_private_dataset_with_parquet_and_a_card(pairs: Augment, hub: StandinHub) -> None:
+    done = export(hub, "data/pairs.arrow", "--to", "hf:twins", "--license", "cc-by-4.0", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"out": f"{hub.endpoint}/datasets/somebody/twins", "public": False}
+    repository = hub.repositories["dataset/somebody/twins"]
+    assert repository.settings["visibility"] == "private"
+    assert set(repository.files) == {"README.md", "train.parquet"}
+    assert pq.read_table(io.BytesIO(repository.files["train.parquet"])).num_rows == 60
+    _, front, card = repository.files["README.md"].decode().split("---\n", 2)
+    settings = yaml.safe_load(front)
+    assert (settings["license"], settings["size_categories"]) == ("cc-by-4.0", ["n<1K"])
+    assert settings["configs"][0]["data_files"][0]["path"] in repository.files
+    assert card.strip() == Path("data/pairs.card.md").read_text().strip()
+    assert sum("/commit/" in request for request in hub.requests) == 1
+
+
+def test_a_dataset_may_be_public_and_an_organisation_s(pairs: Augment, hub: StandinHub) -> None:
+    done = export(hub, "data/sentences", "--to", "hf:group/lines", "--public", "--limit", "7")
+    assert done.returncode == 0, done.stderr
+    repository = hub.repositories["dataset/group/lines"]
+    assert repository.settings["visibility"] == "public"
+    assert pq.read_table(io.BytesIO(repository.files["train.parquet"])).num_rows == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "offline", "expected"),
+    [
+        ("hf:no/such/name", 0, "0", "write hf:OWNER/NAME"),
+        ("hf:twins", 403, "0", "the token has no right to write there (status 403)"),
+        ("hf:twins", 0, "1", "HF_HUB_OFFLINE is set"),
+    ],
+)
+def test_what_the_hub_refuses_is_one_line(
+    pairs: Augment, hub: StandinHub, name: str, status: int, offline: str, expected: str
+) -> None:
+    hub.refusing = status
+    done = export(hub, "data/pairs.arrow", "--to", name, HF_HUB_OFFLINE=offline)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert expected in done.stderr
+    assert not any(repository.files for repository in hub.repositories.values())
+
+
+def test_options_that_do_not_go_together_and_a_dry_run(pairs: Augment) -> None:
+    assert "--to xml is no format" in pairs("export", "data/pairs.arrow", "--to", "xml").err
+    refused = pairs("export", "data/pairs.arrow", "--to", "hf:a", "--out", "b")
+    assert (refused.code, "--out b is a file" in refused.err) == (2, True)
+    preview = pairs("export", "data/pairs.arrow", "--to", "hf:a", "--limit", 5, "--dry-run", "--json")
+    assert json.loads(preview.out) == {"out": "hf:a", "rows": 5, "files to read": 1}

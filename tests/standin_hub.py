@@ -1,0 +1,121 @@
+"""A small stand-in for the Hugging Face Hub on localhost: it creates repositories and takes files into them."""
+
+import base64
+import hashlib
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+USER = "somebody"
+LARGE = (".parquet", ".safetensors", ".bin", ".arrow")
+"""Endings of files that the Hub takes through Git LFS."""
+
+
+@dataclass
+class Repository:
+    """A repository: its settings as `create_repo` sent them, and its files."""
+
+    settings: dict[str, Any]
+    files: dict[str, bytes] = field(default_factory=dict)
+
+
+@dataclass
+class StandinHub:
+    """The repositories by `model/OWNER/NAME` or `dataset/OWNER/NAME`, and every request as `POST /api/...`.
+
+    With `refusing` a status, such as 403, every request is answered with that.
+    """
+
+    endpoint: str = ""
+    repositories: dict[str, Repository] = field(default_factory=dict)
+    requests: list[str] = field(default_factory=list)
+    uploads: dict[str, bytes] = field(default_factory=dict)
+    refusing: int = 0
+
+    def environment(self) -> dict[str, str]:
+        """What a process needs in its environment to take this for the Hub."""
+        return {"HF_ENDPOINT": self.endpoint, "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_TOKEN": "hf_test"}
+
+    def answer(self, method: str, path: str, body: bytes) -> dict[str, Any]:
+        """What the Hub says to a request; raises KeyError for what it does not know."""
+        parts = path.partition("?")[0].strip("/").split("/")
+        if method == "PUT" and parts[0] == "objects":
+            assert hashlib.sha256(body).hexdigest() == parts[1]
+            self.uploads[parts[1]] = body
+            return {}
+        if parts == ["api", "validate-yaml"]:
+            return {"errors": [], "warnings": []}
+        if parts == ["api", "whoami-v2"]:
+            return {"name": USER, "type": "user", "orgs": []}
+        if parts == ["api", "repos", "create"]:
+            return self._create(json.loads(body))
+        if parts[-3:] == ["lfs", "objects", "batch"]:
+            objects = json.loads(body)["objects"]
+            upload = [{"upload": {"href": f"{self.endpoint}/objects/{each['oid']}"}} for each in objects]
+            return {"transfer": "basic", "objects": [{**a, "actions": b} for a, b in zip(objects, upload, strict=True)]}
+        repository = self.repositories[f"{parts[1].removesuffix('s')}/{parts[2]}/{parts[3]}"]
+        if parts[4] == "preupload":
+            files = [each["path"] for each in json.loads(body)["files"]]
+            modes = {True: "lfs", False: "regular"}
+            return {
+                "files": [{"path": f, "uploadMode": modes[f.endswith(LARGE)], "shouldIgnore": False} for f in files]
+            }
+        if parts[4] == "commit":
+            self._commit(repository, [json.loads(line) for line in body.splitlines()])
+        url = f"{self.endpoint}/{parts[2]}/{parts[3]}/commit/{'0' * 40}"
+        return {"id": f"{parts[2]}/{parts[3]}", "sha": "0" * 40, "commitUrl": url, "commitOid": "0" * 40}
+
+    def _create(self, settings: dict[str, Any]) -> dict[str, Any]:
+        kind, owner = settings.get("type", "model"), settings.get("organization") or USER
+        self.repositories.setdefault(f"{kind}/{owner}/{settings['name']}", Repository(settings))
+        folder = "" if kind == "model" else f"{kind}s/"
+        return {"url": f"{self.endpoint}/{folder}{owner}/{settings['name']}"}
+
+    def _commit(self, repository: Repository, lines: list[dict[str, Any]]) -> None:
+        for line in lines:
+            value = line["value"]
+            if line["key"] == "file":
+                repository.files[value["path"]] = base64.b64decode(value["content"])
+            elif line["key"] == "lfsFile":
+                repository.files[value["path"]] = self.uploads[value["oid"]]
+
+
+@contextmanager
+def standin_hub() -> Iterator[StandinHub]:
+    """The stand-in, as long as the block runs."""
+    hub = StandinHub()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _handle(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            hub.requests.append(f"{self.command} {self.path}")
+            try:
+                status, answer = hub.refusing or 200, {} if hub.refusing else hub.answer(self.command, self.path, body)
+            except KeyError as missing:
+                status, answer = 404, {"error": f"nothing at {self.path} ({missing})"}
+            data = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        do_GET = do_POST = do_PUT = _handle
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            """Nothing on stderr."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    hub.endpoint = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield hub
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
