@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from trainers.evaluation.suite import Scores, Suite
 
 DATA_VARIABLE = "TWINVIEWS_DATA"
+DECIDING = ("pooling", "max_tokens", "precision", "whiten", "flow_epochs", "fit", "seed")
+"""Options that distinguish scores, by the names that they have in the results."""
 
 Model = Annotated[
     str,
@@ -94,7 +96,6 @@ Out = Annotated[
         metavar="DIR",
     ),
 ]
-Mteb = Annotated[bool, typer.Option("--mteb", help="Write MTEB's result files too, into mteb/ in the results' folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="List what is found and missing; encode and write nothing.")]
 
@@ -117,7 +118,6 @@ def evaluate(
     cache: Cache = None,
     no_cache: NoCache = False,
     out: Out = None,
-    mteb: Mteb = False,
     json: Json = False,
     dry_run: DryRun = False,
     config: ConfigOption = None,
@@ -139,49 +139,42 @@ def evaluate(
 
 
 def run(given: dict[str, Any]) -> None:
-    """Evaluate as `evaluate` was asked to, by the names of its options.
-
-    Raises:
-        InputError: A mistake in one of them.
-    """
+    """Evaluate as `evaluate` was asked to, by the names of its options. Raises InputError: a mistake in one of them."""
     from trainers.embedding.cache import cache_folder, cached
     from trainers.evaluation.models import Encoding, open_encoder, open_fit
     from trainers.evaluation.record import results_folder
     from trainers.evaluation.suite import evaluate_suites
 
-    model, seed, fit = given["model"], given["seed"], given["fit"]
+    model, fit, cache = given["model"], given["fit"], given["cache"]
     if given["flow_epochs"] and not given["flow"]:
         raise InputError(f"--flow-epochs {given['flow_epochs']} without --flow: add it, or leave this out")
     epochs = (given["flow_epochs"] or 1) if given["flow"] else None
-    text, adaptation = open_fit(model, given["whiten"], epochs, fit, seed)
+    text, adaptation = open_fit(model, given["whiten"], epochs, fit, given["seed"])
     suites = _find(given["suite"], given["data"])
     if given["dry_run"]:
         _show_found(suites, model)
         return
-    if given["cache"] is not None and (given["no_cache"] or given["cache"].expanduser().is_file()):
-        raise InputError(f"--cache {given['cache']}: give a folder, or --no-cache alone")
+    if cache is not None and (given["no_cache"] or cache.expanduser().is_file()):
+        raise InputError(f"--cache {cache}: give a folder, or --no-cache alone")
     encoder = open_encoder(model, Encoding(**{name: given[name] for name in Encoding.__slots__}), text)
     trained = getattr(encoder, "directory", None)
-    deciding = {name: given[name] for name in ("pooling", "max_tokens", "precision", "whiten")}
-    deciding |= {"flow_epochs": epochs, "fit": str(fit) if fit else None, "seed": seed}
-    settings = deciding | {
-        "batch_size": given["batch_size"],
+    given = given | {
+        "flow_epochs": epochs, "fit": str(fit) if fit else None, "device": str(getattr(encoder, "device", "cpu")),
         "batch_tokens": getattr(encoder, "batch_tokens", None),
-        "data": given["data"],
-        "device": str(getattr(encoder, "device", "cpu")),
-    }
+    }  # fmt: skip
+    deciding = {name: given[name] for name in DECIDING}
+    settings = deciding | {name: given[name] for name in ("batch_size", "batch_tokens", "data", "device")}
     parts = [given["pooling"], adaptation.key if adaptation else None, f"fit-{fit.name}" if fit else None]
     named = [part for part in parts if part]
     directory = results_folder(model, trained, given["out"], named, [suite.name for suite in suites], deciding)
-    folder = given["cache"].expanduser() if given["cache"] else cache_folder()
-    kept = encoder if given["no_cache"] else cached(encoder, folder)
+    kept = encoder if given["no_cache"] else cached(encoder, cache.expanduser() if cache else cache_folder())
     if adaptation is not None and text is not None:
         with progress("encoding the text to fit on", len(set(text.texts)), unit="texts") as advance:
             adaptation = adaptation.prepare(kept, advance)
     evaluation = evaluate_suites(
-        kept, suites, seed=seed, adaptation=adaptation, fit=text, trained=trained, settings=settings
+        kept, suites, seed=given["seed"], adaptation=adaptation, fit=text, trained=trained, settings=settings
     )
-    _report(evaluation, directory, json=given["json"], mteb=given["mteb"])
+    _report(evaluation, directory, json=given["json"])
 
 
 def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
@@ -210,30 +203,25 @@ def _show_found(suites: Sequence[Suite], model: str) -> None:
     note(f"dry run: {len(texts)} distinct texts would be encoded with {model}")
 
 
-def _report(evaluation: Sequence[Scores], directory: Path, *, json: bool, mteb: bool) -> None:
-    from trainers.evaluation import record
+def _report(evaluation: Sequence[Scores], directory: Path, *, json: bool) -> None:
+    from trainers.evaluation.record import notes, results_table, write
     from trainers.evaluation.signature import suite_signature
 
-    single = len(evaluation) == 1
+    first, single = evaluation[0].values, len(evaluation) == 1
     if json:
-        show_json(evaluation[0].values if single else {"suites": {each.suite.name: each.values for each in evaluation}})
+        show_json(first if single else {"suites": {each.suite.name: each.values for each in evaluation}})
     for scores in evaluation:
         if scores.suite.tasks and not json:
-            show(("" if scores is evaluation[0] else "\n") + record.title(scores))
-            names = record.columns(scores)
-            table(names, record.rows(scores), right=names[1:])
-        for line in record.notes(scores):
+            made = results_table(scores)
+            show(("" if scores is evaluation[0] else "\n") + made.title)
+            table(made.columns, made.rows, right=made.right)
+        for line in notes(scores):
             note(line if single else f"{scores.suite.name}: {line}")
         if scores.suite.tasks:
             note(f"signature: {suite_signature(scores.values)}")
-    first = evaluation[0].values
     for line in first["remarks"]:
         note(line)
     if first["seconds"]["cached_texts"]:
         note(f"{first['seconds']['cached_texts']:,} texts were in the cache (--no-cache)")
-    written = record.write(directory, evaluation)
-    if mteb:
-        from trainers.evaluation.mteb import write_results
-
-        written += write_results(directory / "mteb", evaluation)
+    written = write(directory, evaluation)
     note(f"written: {', '.join(map(str, written)) if single else f'{len(written)} files in {directory}'}")

@@ -1,7 +1,5 @@
 """Which suites there are: the files of `trainers/evaluation/suites/`, known by name without importing any of them."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Sequence
@@ -38,8 +36,7 @@ def decimals(name: str) -> int:
 def expanded(names: Sequence[str]) -> list[str]:
     """Return the suites that are meant, each once, with `all` replaced by all but the smoke test.
 
-    Raises:
-        InputError: There is no suite of one of the names.
+    Raises InputError: there is no suite of one of the names.
     """
     known = suite_names()
     benchmarks = [name for name in known if name != SMOKE_TEST]

@@ -1,18 +1,13 @@
 """Find what a user names: a model, an untrained baseline or a function, and a map that is fitted on its vectors."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pipelines.console import InputError
-
-if TYPE_CHECKING:
-    from trainers.baselines.fitting import Adaptation, FitText
-    from trainers.embedding.model import Precision
-    from trainers.embedding.vectors import TextEncoder
-    from trainers.encoders.modules import Pooling
+from trainers.baselines.fitting import Adaptation, FitText
+from trainers.embedding.model import Precision
+from trainers.embedding.vectors import TextEncoder
+from trainers.encoders.modules import Pooling
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +26,15 @@ def open_encoder(name: str, encoding: Encoding, fit: FitText | None = None) -> T
     """Return the encoder called `name`.
 
     A folder of that name comes first, then `tfidf`, `glove:FILE`, `fasttext:FILE`, `package.module:function`; all else
-    is `starter` or a model on the Hub.
-
-    Raises:
-        InputError: There is none, it cannot be loaded, or an option is not for it.
+    is `starter` or a model on the Hub. Raises InputError: there is none, it cannot be loaded, or an option is not for
+    it.
     """
     from trainers.baselines.function import DOTTED, load_function
     from trainers.baselines.static import KINDS, StaticEncoder
     from trainers.baselines.tfidf import NAME, Tfidf
 
-    kind, _, file = name.partition(":")
-    static = name != kind and kind in KINDS
+    kind, colon, file = name.partition(":")
+    static = bool(colon) and kind in KINDS
     if Path(name).expanduser().is_dir() or not (name == NAME or static or DOTTED.fullmatch(name)):
         from trainers.embedding.model import load_model
 
@@ -60,14 +53,11 @@ def open_fit(
 ) -> tuple[FitText | None, Adaptation | None]:
     """Return the text to fit on, and the map that `--whiten` (a dimension or `all`) or `--flow` (epochs) asks for.
 
-    Raises:
-        InputError: Both maps at once, a dimension that is none, or a text without anything to fit on it.
+    Raises InputError: both maps at once, a dimension that is none, or a text without anything to fit on it.
     """
     from trainers.baselines.fitting import read_fit_text
-    from trainers.baselines.tfidf import NAME
-    from trainers.baselines.whitening import whitening
 
-    if fit is not None and whiten is None and epochs is None and (model != NAME or Path(model).is_dir()):
+    if fit is not None and whiten is None and epochs is None and (model != "tfidf" or Path(model).is_dir()):
         raise InputError(f"--fit {fit}: nothing of {model} is fitted: leave it out, or add --whiten or --flow")
     if whiten is not None and epochs is not None:
         raise InputError("--whiten and --flow both: give one of them")
@@ -75,6 +65,8 @@ def open_fit(
         raise InputError(f"--whiten {whiten}: give the number of dimensions to keep, or all")
     text = read_fit_text(fit) if fit is not None else None
     if whiten is not None:
+        from trainers.baselines.fitting import whitening
+
         return text, whitening(None if whiten == "all" else int(whiten), text)
     if epochs is None:
         return text, None

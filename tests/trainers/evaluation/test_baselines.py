@@ -12,13 +12,11 @@ import pytest
 import torch
 
 from pipelines.console import InputError, TwinviewsError
-from trainers.baselines.fitting import FitText, read_fit_text
+from trainers.baselines.fitting import FitText, fit_whitening, whitening
 from trainers.baselines.flow import BATCH, Flow, train
 from trainers.baselines.flow import fit as fit_flow
 from trainers.baselines.function import FunctionEncoder, as_encoder, load_function
 from trainers.baselines.tfidf import Tfidf
-from trainers.baselines.whitening import fit as fit_whitening
-from trainers.baselines.whitening import whitening
 from trainers.embedding.vectors import Vectors
 
 TEXTS = ["the cat sat on the mat", "the dog sat", "a dog ate the cat", "Dog dog"]
@@ -120,11 +118,6 @@ def test_a_function_that_cannot_be_used_is_told_in_one_line(
     (tmp_path / f"{name}.py").write_text(code)
     with pytest.raises(TwinviewsError, match=message):
         load_function(f"{name}:f").encode(TEXTS)
-
-
-def test_a_module_that_is_not_there_is_said() -> None:
-    with pytest.raises(InputError, match=r"cannot import no_such.module: ModuleNotFoundError: "):
-        load_function("no_such.module:f")
 
 
 def test_vectors_of_changing_length_are_refused() -> None:
@@ -252,17 +245,3 @@ def test_with_a_text_of_its_own_a_map_sees_nothing_of_the_sets() -> None:
     mapped = adaptation.apply(vectors, list("abc"), "mine")
     np.testing.assert_allclose(mapped.of(list("abc")), fit_whitening(own, 2)(vectors.of(list("abc"))), atol=1e-6)  # type: ignore[arg-type]
     assert adaptation.card()["fit"]["sentences"] == 50
-
-
-def test_sparse_vectors_are_not_whitened() -> None:
-    with pytest.raises(InputError, match="tfidf has sparse vectors"):
-        whitening(None).apply(Vectors.encode(Tfidf(), TEXTS), TEXTS, "tfidf")
-
-
-def test_fit_text_counts_what_it_shares_with_the_evaluation(tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text("one\n\ntwo\n")
-    text = read_fit_text(tmp_path / "text.txt")
-    assert text.texts == ["one", "two"]
-    assert text.shared(["two", "three", "four"]) == 1
-    with pytest.raises(InputError, match="no text to fit on"):
-        read_fit_text(tmp_path / "absent.txt")

@@ -22,7 +22,6 @@ from trainers.evaluation.pairs import (
     TOKENISED,
     Benchmark,
     HubCopy,
-    Layout,
     Pair,
     Pairs,
     Subsets,
@@ -30,8 +29,7 @@ from trainers.evaluation.pairs import (
     score_binary,
     score_pairs,
 )
-from trainers.evaluation.suites import afs, lexical, lexical_crosslingual, qnli, sample, sts, sts_multilingual
-from trainers.evaluation.suites.sts_multilingual import read_scored_lines
+from trainers.evaluation.suites import afs, lexical, lexical_crosslingual, qnli, sts, sts_multilingual
 from trainers.evaluation.task import Missing
 
 SUITES = (sts, sts_multilingual, lexical, lexical_crosslingual, afs)
@@ -266,16 +264,6 @@ def test_which_copy_of_the_text_was_read_is_noted(tmp_path: Path) -> None:
     assert found(YEAR, tmp_path).note == TOKENISED
 
 
-def test_another_distribution_is_read_where_the_first_is_absent(tmp_path: Path) -> None:
-    layouts = (YEAR.layouts[0]._replace(folders=("two-files",)), Layout(("one-file",), ("x.txt",), read_scored_lines))
-    either = replace(YEAR, sizes={"x": 2}, layouts=layouts)
-    write(tmp_path, {"one-file/x.txt": "a\tb\t1.5\nc\td\t2\n"})
-    read = found(either, tmp_path)
-    assert (read.subsets["x"], read.title) == ((Pair("a", "b", 1.5), Pair("c", "d", 2.0)), "STS12")
-    write(tmp_path, {"two-files/STS.input.x.txt": "e\tf\ng\th\n", "two-files/STS.gs.x.txt": "1\n2\n"})
-    assert found(either, tmp_path).subsets["x"][0] == Pair("e", "f", 1.0)
-
-
 def test_of_a_rounded_size_another_number_is_remarked_and_not_averaged(tmp_path: Path) -> None:
     write(tmp_path, {TOPIC: AFS + "3.5,1,2,3,4,,,,9,a,b\n1,1,2,3,4,,,,9,c,d\n"})
     few = found(afs.AFS[0], tmp_path)
@@ -316,12 +304,6 @@ def test_the_average_is_over_the_columns_of_the_papers_tables(suite: object) -> 
     assert len({item.name for item in benchmarks}) == len(benchmarks)
     if name == "sts":
         assert {benchmark.name: benchmark.pairs for benchmark in benchmarks} == PUBLISHED
-
-
-def test_the_bundled_sample_reads_and_is_not_called_a_benchmark() -> None:
-    ((bundled,), _) = sample.find("")
-    assert (bundled.size, bundled.source, bundled.counted) == (300, "bundled", False)
-    assert "no benchmark" in str(bundled.note)
 
 
 @pytest.mark.parametrize("suite", [*SUITES, qnli], ids=lambda suite: suite.__name__.rpartition(".")[2])
@@ -392,21 +374,6 @@ def test_a_copy_on_the_hub_is_read_whole_by_its_split_and_says_what_it_is(hub: P
     extent = found(replace(HUB, sizes={"test": 2}, hub=COPY._replace(pairs=3)), f"hf:{hub}")
     assert not extent.counted
     assert extent.note == "all 3 pairs, not the 2 of the test: not averaged"
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([("a", "b", 2.0), ("a", "b", None)], "row 1: expected two sentences and a grade, got .'a', 'b', None"),
-        ([("a", "b", 2.0), (" ", "b", 1.0)], "row 1: expected two sentences and a grade"),
-        ([("a", "b", 1.0)], "1 graded pairs, expected 3"),
-    ],
-)
-def test_a_row_that_is_not_there_is_named(hub: Path, rows: object, message: str) -> None:
-    (hub / "sts12-sts" / "validation.jsonl").unlink()
-    write_rows(hub / "sts12-sts" / "test.jsonl", rows)
-    with pytest.raises(InputError, match=message):
-        read_pairs(HUB, f"hf:{hub}")
 
 
 def test_a_configuration_is_read_and_its_grades_may_be_called_otherwise(hub: Path) -> None:
@@ -492,24 +459,6 @@ def test_the_metrics_are_those_of_scipy_and_the_predictions_give_the_first_again
     assert result.predictions.statistic == "spearman"
     again = spearmanr(result.predictions.gold, result.predictions.predicted.round(12)).statistic
     assert 100 * again == pytest.approx(result.metrics["all"], abs=1e-9)
-
-
-def test_a_set_without_subsets_has_one_figure_and_no_parts() -> None:
-    subsets = drawn()
-    result = score_pairs({"test": tuple(pair for pairs in subsets.values() for pair in pairs)}, True, VECTORS)
-    assert (list(result.metrics), result.parts) == (["all", "pearson"], {})
-    assert result.metrics["all"] == score_pairs(subsets, False, VECTORS).metrics["all"]
-
-
-def test_a_shift_between_subsets_moves_all_but_not_the_means() -> None:
-    angles = {"o": 0, **{f"{name}{i}": shift - 10 * i for name, shift in (("a", 80), ("b", 40)) for i in range(3)}}
-    radians = np.radians(list(angles.values()))
-    vectors = Vectors({text: row for row, text in enumerate(angles)}, np.stack([np.cos(radians), np.sin(radians)], 1))
-    subsets = {name: tuple(Pair("o", f"{name}{i}", float(i)) for i in range(3)) for name in "ab"}
-    metrics = score_pairs(subsets, False, vectors).metrics
-    assert metrics["mean"] == metrics["weighted"] == pytest.approx(100.0)
-    assert metrics["all"] is not None
-    assert metrics["all"] < 60
 
 
 def test_binary_grades_give_the_area_under_the_curve() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -125,29 +124,6 @@ def test_a_damaged_shard_is_left_out_and_its_texts_are_encoded_again(
     assert np.array_equal(cached(encoder, tmp_path).encode(TEXTS), Counting().encode(TEXTS))
     assert len(encoder.asked) == len(TEXTS)
     assert f"{shard} is damaged and left out" in capsys.readouterr().err
-
-
-def test_no_bit_of_a_shard_can_flip_to_a_traceback_or_to_other_vectors(tmp_path: Path) -> None:
-    cached(Counting(), tmp_path).encode(TEXTS)
-    (shard,) = (tmp_path / NAME).glob("*.npz")
-    whole, expected = shard.read_bytes(), Counting().encode(TEXTS)
-    for place in range(len(whole)):
-        shard.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
-        encoder = CachedEncoder(Counting(), tmp_path / NAME, _writable=False)
-        assert np.array_equal(encoder.encode(TEXTS), expected)
-
-
-def test_what_a_killed_evaluation_left_is_cleared_and_nothing_of_another_process(tmp_path: Path) -> None:
-    cached(Counting(), tmp_path).encode(TEXTS)
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    host, folder = platform.node(), tmp_path / NAME
-    ours = [f".{NAME}.npz.{dead.pid}@{host}.tmp", f".{NAME}.npz.{dead.pid}.tmp"]
-    others = [f".{NAME}.npz.{dead.pid}@{host}x.tmp", f".{NAME}.npz.{os.getppid()}@{host}.tmp", "thesis.tmp"]
-    for name in (*ours, *others):
-        (folder / name).write_text("")
-    cached(Counting(), tmp_path).encode(TEXTS)
-    assert sorted(path.name for path in folder.glob("*.tmp")) == sorted(others)
 
 
 def test_an_interrupted_evaluation_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

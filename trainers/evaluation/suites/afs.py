@@ -1,7 +1,5 @@
 """Argument Facet Similarity (three topics, averaged) and UKP ASPECT: Spearman and Pearson of the cosine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

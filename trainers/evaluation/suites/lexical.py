@@ -1,7 +1,5 @@
 """Multi-SimLex in thirteen languages and SimLex-999: Spearman of the cosine of two words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -21,13 +19,8 @@ MIRROR_LANGUAGES = LANGUAGES[:8]
 def read_multi_simlex(language: str, scores: Path, words: Path) -> Iterator[Pair]:
     """Yield one language's pairs of Multi-SimLex, graded from 0 to 6: `scores.csv` and `translation.csv` by their ID.
 
-    Args:
-        language: As in the files: ENG, FRA, ...
-        scores: Mean grades, one column per language.
-        words: The words, two columns per language.
-
-    Raises:
-        InputError: A column is missing, a line is broken, or an ID stands in one file alone.
+    `language` is one of `LANGUAGES`; `scores` holds the mean grades, `words` two columns of words for each. Raises
+    InputError: a column is missing, a line is broken, or an ID stands in one file alone.
     """
     names = ("ID", f"{language} 1", f"{language} 2")
     pairs = {key.strip(): (number, pair) for number, (key, *pair) in columns(words, csv_rows(words), names)}

@@ -1,7 +1,5 @@
 """Multi-SimLex across two languages, the six pairs of Mirror-BERT: Spearman of the cosine of two words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -22,14 +20,7 @@ def read_crossed(languages: str, scores: Path, words: Path) -> Iterator[Pair]:
     Of each aligned pair both crossings are taken, the first word in one language with the second in the other; the
     grade is the mean of both languages', and pairs on which these are more than `AGREE` apart are left out (Vulic et
     al. 2020). A crossing that recurs is taken once.
-
-    Args:
-        languages: Two codes with a hyphen between them: ENG-FRA.
-        scores: As in `read_multi_simlex`.
-        words: As in `read_multi_simlex`.
-
-    Raises:
-        InputError: As in `read_multi_simlex`.
+    `languages` is two codes with a hyphen between them, ENG-FRA; all else is as in `read_multi_simlex`.
     """
     one, two = (read_multi_simlex(language, scores, words) for language in languages.split("-"))
     seen: set[tuple[str, str]] = set()

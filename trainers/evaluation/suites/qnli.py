@@ -1,7 +1,5 @@
 """QNLI dev: the area under the ROC curve of the cosine between a question and a sentence."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, column_reader, read_all

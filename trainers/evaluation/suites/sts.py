@@ -1,7 +1,5 @@
 """STS12-16, STS-B, SICK-R: Spearman and Pearson of the cosine, subsets joined in three ways."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path

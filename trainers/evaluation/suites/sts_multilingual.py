@@ -1,7 +1,5 @@
 """STS17 in eight language pairs; Spanish and Russian STS, translated STS-B: Spearman and Pearson of the cosine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
