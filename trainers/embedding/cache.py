@@ -3,7 +3,6 @@
 import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -17,12 +16,8 @@ from pipelines.console import note
 from trainers.embedding.vectors import Advance, Matrix, TextEncoder, check, still
 from trainers.files import clear_drafts, read_arrays, whole_file
 
-LIMIT = 8 * 1024**3
-"""Most bytes that all models' vectors take; those not used for the longest time go first."""
 CHUNK = 4096
 """Texts in a shard: what an interrupted evaluation loses at most."""
-MARKER = "twinviews-vectors.txt"
-"""Lies in every folder of a model's vectors: what has none is not ours, wherever --cache points."""
 _KEY = 16
 _SHARD = re.compile(r"[0-9a-f]{32}\.npz")
 
@@ -32,13 +27,13 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
 
 
-def cached(encoder: TextEncoder, folder: Path, limit: int = LIMIT) -> TextEncoder:
+def cached(encoder: TextEncoder, folder: Path) -> TextEncoder:
     """Return the encoder with its vectors kept in `folder`; as it is if it has no `fingerprint` of what decides them.
 
     A function can do anything, and TF-IDF's vectors depend on the texts beside: neither is kept.
     """
     identity = getattr(encoder, "fingerprint", lambda: None)()
-    return encoder if identity is None else cast("TextEncoder", CachedEncoder(encoder, folder / identity, limit))
+    return encoder if identity is None else cast("TextEncoder", CachedEncoder(encoder, folder / identity))
 
 
 @dataclass(slots=True)
@@ -51,7 +46,6 @@ class CachedEncoder:
 
     encoder: TextEncoder
     folder: Path
-    limit: int = LIMIT
     found: int = 0
     _writable: bool = True
 
@@ -87,13 +81,11 @@ class CachedEncoder:
         """Fill in what the shards have and take it out of `places`; None if that is nothing."""
         matrix: NDArray[np.float32] | None = None
         clear_drafts(self.folder)
-        for path in _shards(self.folder):
+        for path in sorted(path for path in self.folder.glob("*.npz") if _SHARD.fullmatch(path.name)):
             try:
                 stored = read_arrays(path)
                 known, vectors = stored["keys"].tobytes(), stored["vectors"]
-            except FileNotFoundError:  # cleared away by another process
-                continue
-            except (ValueError, KeyError):
+            except (OSError, ValueError, KeyError):
                 note(f"{path} is damaged and left out, its texts are encoded again: delete it")
                 continue
             for number, vector in enumerate(vectors):
@@ -101,9 +93,6 @@ class CachedEncoder:
                 if rows is not None:
                     matrix = np.empty((texts, vectors.shape[1]), np.float32) if matrix is None else matrix
                     matrix[rows] = vector
-        # What is used is not cleared away; the mark may fail where the folder is another user's.
-        with suppress(OSError):
-            os.utime(self.folder)
         return matrix
 
     def _write(self, keys: Sequence[bytes], vectors: Matrix) -> None:
@@ -111,27 +100,8 @@ class CachedEncoder:
             return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / MARKER).write_text("Vectors that `train evaluate` keeps, and may delete.\n")
             with whole_file(self.folder / f"{uuid4().hex}.npz") as stream:
                 np.savez(stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False)
-            self._make_room()
         except OSError as error:
             note(f"vectors are not kept in {self.folder} ({error.strerror}): --cache DIR or --no-cache")
             self._writable = False
-
-    def _make_room(self) -> None:
-        """Delete other models' vectors, those not used for the longest time first, until all are within the limit."""
-        models = sorted(self.folder.parent.glob(f"*/{MARKER}"), key=lambda path: path.parent.stat().st_mtime)
-        sizes = {path.parent: sum(shard.stat().st_size for shard in _shards(path.parent)) for path in models}
-        for folder in [folder for folder in sizes if folder != self.folder]:
-            if sum(sizes.values()) <= self.limit:
-                break
-            del sizes[folder]
-            with suppress(OSError):  # another process uses it, or something else was put into it
-                for path in (*_shards(folder), folder / MARKER):
-                    path.unlink(missing_ok=True)
-                folder.rmdir()
-
-
-def _shards(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*.npz") if _SHARD.fullmatch(path.name))

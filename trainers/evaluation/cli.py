@@ -141,7 +141,7 @@ def evaluate(
 def run(given: dict[str, Any]) -> None:
     """Evaluate as `evaluate` was asked to, by the names of its options. Raises InputError: a mistake in one of them."""
     from trainers.embedding.cache import cache_folder, cached
-    from trainers.evaluation.models import Encoding, open_encoder, open_fit
+    from trainers.evaluation.models import USUAL, open_encoder, open_fit
     from trainers.evaluation.record import results_folder
     from trainers.evaluation.suite import evaluate_suites
 
@@ -156,7 +156,7 @@ def run(given: dict[str, Any]) -> None:
         return
     if cache is not None and (given["no_cache"] or cache.expanduser().is_file()):
         raise InputError(f"--cache {cache}: give a folder, or --no-cache alone")
-    encoder = open_encoder(model, Encoding(**{name: given[name] for name in Encoding.__slots__}), text)
+    encoder = open_encoder(model, text, **{name: given[name] for name in (*USUAL, "batch_size", "batch_tokens")})
     trained = getattr(encoder, "directory", None)
     given = given | {
         "flow_epochs": epochs, "fit": str(fit) if fit else None, "device": str(getattr(encoder, "device", "cpu")),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pipelines.console import InputError, progress
 from trainers.baselines.fitting import Adaptation, FitText
-from trainers.baselines.function import Function
+from trainers.baselines.function import Function, as_encoder
 from trainers.embedding.vectors import TextEncoder, Vectors
 from trainers.evaluation.discovery import SMOKE_TEST, decimals, expanded, load_suite
 from trainers.evaluation.leakage import Leakage, find_leaks
@@ -81,8 +81,6 @@ def evaluate_suites(
 
     Raises InputError: the encoder gives no row per text. Raises TwinviewsError: it gives NaN or infinity.
     """
-    from trainers.baselines.function import as_encoder
-
     encoder = as_encoder(encoder)
     texts = distinct_texts(task for suite in suites for task in suite.tasks)
     start = time.perf_counter()

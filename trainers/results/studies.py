@@ -16,9 +16,12 @@ from typing import Any, Literal, NamedTuple
 from pipelines.console import InputError, TwinviewsError, note, table
 from trainers.catalogue import ObjectiveModule
 from trainers.data.kinds import DataOptions, read_examples
+from trainers.embedding.model import load_model as load_encoder
 from trainers.encoders.location import STARTER, locate
 from trainers.encoders.modules import Pooling
-from trainers.evaluation.suite import Suite
+from trainers.evaluation.cli import DATA_VARIABLE
+from trainers.evaluation.record import write
+from trainers.evaluation.suite import Suite, evaluate_suites, find_suites
 from trainers.evaluation.table import markdown, show
 from trainers.files import whole_file
 from trainers.processes import is_first, join_processes, of_first, processes
@@ -61,9 +64,6 @@ def find_scoring(data: str | None, precision: Precision | None, *, baseline: boo
 
     Raises InputError: none of them is there, a file cannot be read, or a baseline would have none.
     """
-    from trainers.evaluation.cli import DATA_VARIABLE
-    from trainers.evaluation.suite import find_suites
-
     data = data or os.environ.get(DATA_VARIABLE)
     if baseline and not data:
         raise InputError(f"--baseline needs benchmarks to score on: give --data DIR, or set {DATA_VARIABLE}")
@@ -76,10 +76,6 @@ def score(model: str, directory: Path, scoring: Scoring, pooling: Pooling | None
     Scores that are there are kept, unless `anew`, for the same vectors (weights, configuration, settings, versions)
     and the same items. `pooling` is taken instead of what the model says.
     """
-    from trainers.embedding.model import load_model as load_encoder
-    from trainers.evaluation.record import write
-    from trainers.evaluation.suite import evaluate_suites
-
     encoder = load_encoder(model, pooling=pooling, precision=scoring.precision)
     path = directory / f"{SUITE}.json"
     if path.exists() and not anew:
