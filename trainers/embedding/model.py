@@ -195,14 +195,11 @@ def load_model(
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
     commit = getattr(getattr(model[0], "config", None), "_commit_hash", None)
     revision = {"revision": str(commit)} if commit else {}
-    weights = revision if source.folder is None else _weights(source.folder)
-    return EmbeddingModel(model, name, pooling_of(model), precision, source.folder, weights, batch_size, tokens)
-
-
-def _weights(directory: Path) -> dict[str, str]:
-    """Return the sha256 of each weights file of a model."""
-    pickle = [directory / PICKLE] if pickled(directory) else []
-    return _checksums(directory, [*sorted(directory.rglob("*.safetensors")), *pickle])
+    folder, weights = source.folder, revision
+    if folder is not None:
+        pickle = [folder / PICKLE] if pickled(folder) else []
+        weights = _checksums(folder, [*sorted(folder.rglob("*.safetensors")), *pickle])
+    return EmbeddingModel(model, name, pooling_of(model), precision, folder, weights, batch_size, tokens)
 
 
 def _beside_weights(directory: Path) -> dict[str, str]:

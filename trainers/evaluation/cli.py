@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pipelines.console import ConfigOption, InputError, note, progress, show, show_json, table
-from trainers.evaluation.discovery import ALL, SMOKE_TEST, expanded, suite_names
+from trainers.evaluation.discovery import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import SEED
 
 if TYPE_CHECKING:
@@ -185,10 +185,7 @@ def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
         raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
     if not names and not data:
         note(f"no benchmark data given (--data DIR, --data hf:mteb or {DATA_VARIABLE}): the bundled smoke test it is")
-    names = names or (["sts"] if data else [SMOKE_TEST])
-    if data and expanded(names) == [SMOKE_TEST]:
-        note(f"the suite {SMOKE_TEST} is bundled: nothing is read from {data}")
-    return find_suites(names, data)
+    return find_suites(names or (["sts"] if data else [SMOKE_TEST]), data)
 
 
 def _show_found(suites: Sequence[Suite], model: str) -> None:

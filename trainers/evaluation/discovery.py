@@ -22,8 +22,9 @@ def load_suite(name: str) -> Any:  # noqa: ANN401 - a module
     """Import the module of a suite, `trainers/evaluation/suites/<name>.py`.
 
     It has `METRICS`, the names of its metrics in the order of the table's columns, `COUNTED`, how many sets its average
-    is over when none is missing (0 where no paper averages them), and `find(data)`, which reads them from a folder or
-    from `hf:ORGANISATION` and returns the tasks and what is missing; perhaps `DECIMALS`, how many are printed.
+    is over when none is missing (0 where no paper averages them), and `BENCHMARKS`, of graded pairs, or
+    `find(data)`, which reads its sets from a folder or `hf:ORGANISATION` and returns the tasks and what is missing;
+    perhaps `DECIMALS`, how many are printed.
     """
     return importlib.import_module(f"{suites.__name__}.{name.replace('-', '_')}")
 

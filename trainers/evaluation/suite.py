@@ -4,7 +4,8 @@ import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from trainers.embedding.vectors import TextEncoder, Vectors
 from trainers.evaluation.discovery import SMOKE_TEST, decimals, expanded, load_suite
 from trainers.evaluation.leakage import Leakage, find_leaks
 from trainers.evaluation.metrics import average
+from trainers.evaluation.pairs import read_all
 from trainers.evaluation.task import HUB, SEED, Missing, Predictions, Result, Task
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
@@ -59,7 +61,8 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     suites = []
     for name in chosen:
         module = load_suite(name)
-        tasks, missing = module.find(data or "")
+        find = getattr(module, "find", None) or partial(read_all, module.BENCHMARKS)
+        tasks, missing = find(data or "")
         title, metrics, counted = module.__doc__.splitlines()[0], tuple(module.METRICS), module.COUNTED
         suites.append(Suite(name, title, metrics, counted, tuple(tasks), tuple(missing), decimals(name)))
     if not any(suite.tasks for suite in suites):
@@ -117,7 +120,7 @@ def _provenance(encoder: TextEncoder, adaptation: Adaptation | None) -> dict[str
         "model": encoder.card(),
         "adaptation": adaptation.card() if adaptation else None,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()} | {name: package_version(name) for name in PACKAGES},
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
         "machine": platform.platform(),
     }
 
@@ -154,11 +157,3 @@ def _suite(suite: Suite, results: Mapping[str, Result], leaks: Leakage | None) -
 def distinct_texts(tasks: Iterable[Task]) -> list[str]:
     """Return the distinct texts of all sets in order of first appearance."""
     return list(dict.fromkeys(text for task in tasks for text in task.texts))
-
-
-def package_version(name: str) -> str:
-    """Return a package's version, or that it is not installed."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"

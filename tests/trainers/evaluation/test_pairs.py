@@ -25,6 +25,7 @@ from trainers.evaluation.pairs import (
     Pair,
     Pairs,
     Subsets,
+    read_all,
     read_pairs,
     score_binary,
     score_pairs,
@@ -309,7 +310,7 @@ def test_the_average_is_over_the_columns_of_the_papers_tables(suite: object) -> 
 @pytest.mark.parametrize("suite", [*SUITES, qnli], ids=lambda suite: suite.__name__.rpartition(".")[2])
 def test_the_real_files_hold_the_published_counts(suite: object, research_data: Path) -> None:
     known = {item.name: item for item in getattr(suite, "BENCHMARKS", (qnli.QNLI,))}
-    read, missing = suite.find(str(research_data))  # type: ignore[attr-defined]
+    read, missing = read_all(suite.BENCHMARKS, str(research_data))  # type: ignore[attr-defined]
     assert {item.name: item.size for item in read if item.counted or known[item.name].exact} == {
         item.name: known[item.name].pairs for item in read
     }

@@ -1,12 +1,11 @@
 """Multi-SimLex in thirteen languages and SimLex-999: Spearman of the cosine of two words."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from pipelines.console import InputError
 from trainers.evaluation.pairs import METRICS as METRICS
-from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, column_reader, read_all
+from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, column_reader
 from trainers.evaluation.reading import columns, csv_rows
 
 LOST = "null"
@@ -49,6 +48,3 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
 )  # fmt: skip
 COUNTED = len(MIRROR_LANGUAGES)
-
-find = partial(read_all, BENCHMARKS)
-"""Reads the sets from a folder or the Hub; raises as `read_all`."""

@@ -1,11 +1,10 @@
 """Multi-SimLex across two languages, the six pairs of Mirror-BERT: Spearman of the cosine of two words."""
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from trainers.evaluation.pairs import METRICS as METRICS
-from trainers.evaluation.pairs import Benchmark, Pair, read_all
+from trainers.evaluation.pairs import Benchmark, Pair
 from trainers.evaluation.suites.lexical import MULTI_SIMLEX, read_multi_simlex
 
 AGREE = 1.2
@@ -41,6 +40,3 @@ BENCHMARKS = tuple(
     for languages, pairs in SIZES.items()
 )  # fmt: skip
 COUNTED = len(BENCHMARKS)
-
-find = partial(read_all, BENCHMARKS)
-"""Reads the sets from a folder or the Hub; raises as `read_all`."""
