@@ -78,7 +78,7 @@ def as_encoder(thing: TextEncoder | Function) -> TextEncoder:
     if hasattr(thing, "encode") and hasattr(thing, "card"):
         return cast("TextEncoder", thing)
     function: Any = getattr(thing, "encode", thing)
-    return FunctionEncoder(function, f"{function.__module__}:{function.__qualname__}")
+    return FunctionEncoder(function, f"{function.__module__}:{getattr(function, '__qualname__', type(thing).__name__)}")
 
 
 def load_function(name: str, batch_size: int = 256) -> FunctionEncoder:

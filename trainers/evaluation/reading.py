@@ -141,7 +141,7 @@ def hub_rows(
     if not set(names) <= set(data.column_names):
         raise ValueError(f"its columns are {', '.join(data.column_names)}")
     # A Hub address ends in the commit: hf://datasets/<name>@<commit>/<file>.
-    addresses = [address.partition("@")[2] for address in data.info.download_checksums or {}]
-    commits = {address.partition("/")[0] for address in addresses if address}
+    addresses = [address for address in data.info.download_checksums or {} if address.startswith("hf://")]
+    commits = {address.split("@", 1)[1].split("/", 1)[0] for address in addresses if "@" in address}
     rows = list(zip(*(data[name][:] for name in names), strict=True))
     return rows, {"revision": ",".join(sorted(commits))} if commits else {}

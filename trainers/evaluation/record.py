@@ -152,12 +152,13 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
         with _drafted(page) as stream:
             stream.write(markdown(scores).encode())
         written += [made, page]
-        # Those of an earlier evaluation would be taken for this one's.
-        items.unlink(missing_ok=True)
         if arrays:
             with _drafted(items) as stream:
                 np.savez(stream, allow_pickle=False, **arrays)
             written.append(items)
+        else:
+            # Those of an earlier evaluation would be taken for this one's.
+            items.unlink(missing_ok=True)
     return written
 
 
