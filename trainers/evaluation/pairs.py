@@ -84,6 +84,11 @@ class Benchmark:
     binary: bool = False
     note: str | None = None
 
+    @property
+    def pairs(self) -> int:
+        """The published number of graded pairs."""
+        return sum(self.sizes.values())
+
 
 Subsets: TypeAlias = Mapping[str, tuple[Pair, ...]]
 

@@ -96,16 +96,13 @@ def test_an_encoder_stays_itself_and_an_object_with_encode_becomes_one() -> None
     ("code", "message"),
     [
         ("def f(texts): return [[1.0]]", r"bad_module_\d+:f gave an array of shape \(1, 1\) for 4 texts"),
-        ("def f(texts): return [1.0 for _ in texts]", r"gave an array of shape \(4,\) for 4 texts"),
         ("def f(texts): return None", r"gave an array of shape \(\) for 4 texts"),
         ("def f(texts): return [[1.0], [1.0, 2.0]] * 2", "failed on 4 texts: ValueError"),
         ("def f(texts):\n    return texts[99]", r"failed on 4 texts: IndexError: .* \(bad_module_\d+.py line 2\)"),
         ("def f(texts): return [[float('nan')] for _ in texts]", "gives NaN or infinity, for one: 'the cat sat"),
         ("import no_such_package\nf = len", r"cannot import .*: No module named 'no_such_package' \(.* line 1\)"),
         ("f = 1 / 0", r"cannot import .*: ZeroDivisionError: .* \(bad_module_\d+.py line 1\)"),
-        ("f = (", "cannot import .*: SyntaxError"),
         ("import sys\nsys.exit(3)", "cannot import .*: SystemExit: 3"),
-        ("g = 1", "has no 'f' to call"),
         ("f = 1", "has no 'f' to call"),
     ],
 )

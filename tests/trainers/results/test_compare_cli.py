@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from file_limits import no_file_above
 from made_items import NAMES, WriteRun, cells, compare, figures, figures_of, lines, similar, tables, write_study
 
 from pipelines.console import call
@@ -284,15 +283,6 @@ def test_what_is_no_place_for_a_page_is_left_alone(
     assert out in line
     assert sorted(path.name for path in tmp_path.iterdir()) == before
     assert (tmp_path / "file").read_text() == "kept"
-
-
-def test_a_disk_without_room_is_no_mistake_of_the_user(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "page.md").write_text("old")
-    with no_file_above(100):
-        assert compare(*PAPER, "--out", "page.md") == 1
-    assert capsys.readouterr().err == "error: page.md: File too large\n"
-    assert [path.name for path in tmp_path.iterdir()] == ["page.md"]
-    assert (tmp_path / "page.md").read_text() == "old"
 
 
 def test_two_evaluations_of_the_program_itself_can_be_compared(

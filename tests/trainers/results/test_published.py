@@ -88,24 +88,16 @@ def test_printed_averages_are_the_means_of_their_rows_but_for_the_known_misprint
     ("paper", "table", "model", "sets", "measure", "value"),
     [
         ("bsl", "Table 1", "BSL-BERT", ("stsb",), SPEARMAN, 73.74),
-        ("bsl", "Table 1", "BSL-SRoBERTa", ("sts14",), SPEARMAN, 76.14),
-        ("bsl", "Table 2", "BSL-RoBERTa", ("trec",), "accuracy", 88.40),
         ("bsl", "Table 3", "BSL-uns", ("sts17-en-tr",), SPEARMAN, 72.7),
         ("bsl", "Table 6", "BSL, momentum 0.99", ("stsb",), SPEARMAN, 72.51),
-        ("bsl", "Table 9", "BSL-SBERT", ("stsb-dev",), SPEARMAN, 81.67),
         ("isbert", "Table 3", "IS-BERT-task", ("mrpc",), "accuracy", 74.24),
         ("mirror", "Table 2", "PubMedBERT + Mirror", ("cometa",), "acc@5", 71.3),
-        ("mirror", "Table 6", "BERT + Mirror", ("bli-ru-fr",), "acc@1", 34.5),
         ("mirror", "Table 14", "BERT-mp", ("phrase",), "mean-norm", 6.82),
         ("mirror", "Table 16", "mBERT + Mirror", ("multisimlex-cmn",), SPEARMAN, 50.1),
         ("mirror", "section 4.2", "RoBERTa + Mirror", ("qnli",), "auc", 70.9),
         ("sct", "average", "SCT-BERT-small", SEVEN, SPEARMAN, 72.56),
-        ("sct", "average", "SCT-BERT-tiny, distilled", SEVEN, SPEARMAN, 76.43),
         ("congen", "average", "ConGen-BERT-base", SEVEN, SPEARMAN, 80.06),
         ("simcse", "average", "SimCSE-BERT-base", SEVEN, SPEARMAN, 76.25),
-        ("esimcse", "average", "ESimCSE-BERT-base", SEVEN, SPEARMAN, 78.27),
-        ("diffcse", "average", "DiffCSE-BERT-base", SEVEN, SPEARMAN, 78.49),
-        ("rankcse", "average", "RankCSE-BERT-base", SEVEN, SPEARMAN, 80.36),
     ],
 )
 def test_single_cells(
@@ -134,10 +126,7 @@ def test_cells_are_shown_x_100_with_the_decimals_that_were_printed(
         ("bsl", "Table 1", "IS-BERT", "Zhang et al. 2020"),
         ("bsl", "Table 1", "BERT-mlm", None),
         ("bsl", "Table 3", "mUSE", "Reimers and Gurevych 2020"),
-        ("bsl", "Table 3", "BSL-uns", None),
-        ("bsl", "Table 10", "IS-BERT", "Zhang et al. 2020"),
         ("isbert", "Table 2", "SBERT-NLI", "Reimers and Gurevych 2019; Reimers et al. 2019"),
-        ("isbert", "Table 2", "IS-BERT-AFS", None),
     ],
 )
 def test_rows_say_where_their_paper_took_them_from(paper: str, table: str, model: str, origin: str | None) -> None:
