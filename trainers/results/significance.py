@@ -106,7 +106,7 @@ def _scores(statistic: str, gold: Floats, predicted: Floats) -> Floats:
     else:
         x, y = (side - (side.shape[1] + 1) / 2 for side in (rankdata(gold, axis=1), ranks))
         part, whole = (x * y).sum(axis=1), np.sqrt((x * x).sum(axis=1) * (y * y).sum(axis=1))
-    return 100 * np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)
+    return np.asarray(100 * np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0))
 
 
 ROUNDING = 0.01
