@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 
 from trainers.embedding.vectors import Vectors
 from trainers.encoders.modules import Pooling
-from trainers.evaluation.models import Encoding, open_encoder
+from trainers.evaluation.models import open_encoder
 from trainers.evaluation.pairs import Pairs
 from trainers.evaluation.suites import sts
 
@@ -29,8 +29,10 @@ Figures = Mapping[str, float | None]
 
 def encoded(model: str, sets: Sequence[Pairs], pooling: Pooling, options: argparse.Namespace) -> Vectors:
     """Vectors of every distinct text of the sets."""
-    chosen = Encoding(pooling, options.precision, options.device, options.batch_size, options.batch_tokens)
-    return Vectors.encode(open_encoder(model, chosen), (text for item in sets for text in item.texts))
+    chosen = {name: getattr(options, name) for name in ("precision", "device", "batch_size", "batch_tokens")}
+    return Vectors.encode(
+        open_encoder(model, pooling=pooling, **chosen), (text for item in sets for text in item.texts)
+    )
 
 
 def scores(sets: Sequence[Pairs], vectors: Vectors) -> dict[str, Figures]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation.metrics import spearman
-from trainers.evaluation.models import Encoding, open_encoder
+from trainers.evaluation.models import open_encoder
 from trainers.evaluation.pairs import Pair, Pairs
 from trainers.evaluation.suites import sts
 
@@ -37,7 +37,7 @@ def overlap(pair: Pair) -> float:
 def mean_cosines(models: Sequence[Path], sets: Sequence[Pairs]) -> dict[tuple[str, str], NDArray[np.float64]]:
     """Return the cosines of each subset's pairs, averaged over the models."""
     texts = [text for graded in sets for text in graded.texts]
-    encoded = [Vectors.encode(open_encoder(str(model), Encoding(precision="bf16")), texts) for model in models]
+    encoded = [Vectors.encode(open_encoder(str(model), precision="bf16"), texts) for model in models]
     return {
         (graded.title, name): np.mean(
             [vectors.cosines([pair.first for pair in pairs], [pair.second for pair in pairs]) for vectors in encoded],

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
 from pipelines.console import InputError
 from trainers.data.examples import from_text
 from trainers.embedding.vectors import Advance, TextEncoder, Vectors, check, still
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 Map: TypeAlias = "Callable[[NDArray[np.float32]], NDArray[np.float32]]"
 """From vectors (texts, d) to vectors (texts, k)."""
@@ -50,8 +49,7 @@ class FitText:
 def read_fit_text(path: Path) -> FitText:
     """Read the text of `--fit`: one sentence a line (.gz too), or a dataset folder with a `text` column.
 
-    Raises:
-        InputError: There is none, it is no text, or it is empty.
+    Raises InputError: there is none, it is no text, or it is empty.
     """
     if not path.exists():
         raise InputError(f"no text to fit on at {str(path)!r}: give --fit a file with one sentence a line")
@@ -90,8 +88,7 @@ class Adaptation:
     def prepare(self, encoder: TextEncoder, advance: Advance = still) -> Adaptation:
         """Return it fitted on its text as `encoder` encodes that; without a text, as it is.
 
-        Raises:
-            InputError: The vectors are sparse, or there are too few of them.
+        Raises InputError: the vectors are sparse, or there are too few of them.
         """
         if self.text is None:
             return self
@@ -100,12 +97,9 @@ class Adaptation:
         return replace(self, fit=lambda _: fitted)
 
     def apply(self, vectors: Vectors, texts: Sequence[str], name: str) -> Vectors:
-        """Return the mapped vectors of `texts`, the sentences of one set; a sentence that recurs weighs as often.
+        """Return the mapped vectors of `texts`, both sides of every pair of a set; each weighs as often as it recurs.
 
-        Args:
-            vectors: The encoder's own, of these texts and perhaps others.
-            texts: Both sides of every pair.
-            name: The encoder's, for messages.
+        `name` is the encoder's, for messages.
         """
         fitted = self.fit(_dense(vectors, texts, name))
         distinct = list(dict.fromkeys(texts))
@@ -119,3 +113,40 @@ def _dense(vectors: Vectors, texts: Sequence[str], name: str) -> NDArray[np.floa
     if not isinstance(matrix, np.ndarray):
         raise InputError(f"{name} has sparse vectors: --whiten and --flow need dense ones, so leave them out")
     return matrix
+
+
+SMALLEST = 1e-6
+"""Variance, as a part of the largest, below which a direction is rounding noise that whitening would blow up."""
+
+
+def whitening(dimension: int | None, text: FitText | None = None) -> Adaptation:
+    """Return the whitening to `dimension` directions of largest variance (Whitening-k in the paper); None keeps all."""
+    title = "whitened" + (f" to {dimension} dimensions" if dimension else "")
+    settings = {"method": "whitening", "dimension": dimension}
+    return Adaptation(
+        title, f"whitened-{dimension or 'all'}", settings, partial(fit_whitening, dimension=dimension), text
+    )
+
+
+def fit_whitening(vectors: NDArray[np.float32], dimension: int | None = None) -> Map:
+    """Return the whitening of vectors (texts, d): x -> (x - mean) W, W = U S^(-1/2) of their covariance U S U'.
+
+    The columns stand by falling variance, so that the first k are the reduced whitening of the paper's Alg. 1. Raises
+    InputError: there are fewer than two vectors, or they vary in fewer directions than `dimension`.
+    """
+    from sklearn.decomposition import PCA
+
+    if len(vectors) < 2:
+        raise InputError(f"whitening needs two texts or more to fit on, got {len(vectors)}")
+    with np.errstate(invalid="ignore"):  # of its ratios, where nothing varies
+        found = PCA(svd_solver="covariance_eigh").fit(vectors.astype(np.float64))
+    variances = found.explained_variance_
+    rank = int((variances > max(variances[0], 0) * SMALLEST).sum())
+    if rank < (dimension or 1):
+        raise InputError(
+            f"cannot whiten to {dimension or 1} dimensions: the {len(vectors):,} vectors of "
+            f"{vectors.shape[1]} numbers vary in {rank} directions: ask for fewer, or fit on more text"
+        )
+    kept = dimension or rank
+    kernel = found.components_[:kept].T / np.sqrt(variances[:kept])
+    return lambda vectors: np.asarray((vectors - found.mean_) @ kernel, np.float32)

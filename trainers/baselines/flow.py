@@ -1,21 +1,17 @@
 """BERT-flow: a small invertible network that maps a text's vectors to a Gaussian (Li et al. 2020)."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
 from pipelines.console import InputError
 from trainers.baselines.fitting import Adaptation, FitText, Map
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 LEVELS, DEPTH, WIDTH = 3, 3, 32
 """As in the authors' `config_l3_d3_w32`: levels, steps in each, units of a coupling's hidden layers."""
@@ -123,10 +119,8 @@ def flow(epochs: int, seed: int, text: FitText | None = None) -> Adaptation:
 def fit(vectors: NDArray[np.float32], epochs: int = 1, seed: int = 1) -> Map:
     """Train a flow on vectors (texts, d) by maximum likelihood; return its latent vectors' map.
 
-    AdamW at a constant rate, gradients clipped at norm 1, as the authors train it.
-
-    Raises:
-        InputError: There are fewer than two vectors, or they have fewer than two dimensions.
+    AdamW at a constant rate, gradients clipped at norm 1, as the authors train it. Raises InputError: there are fewer
+    than two vectors, or they have fewer than two dimensions.
     """
     if len(vectors) < 2 or vectors.shape[1] < 2:
         raise InputError(f"a flow needs two vectors of two numbers or more to fit on, got an array of {vectors.shape}")

@@ -1,7 +1,5 @@
 """Anyone's Python function as an encoder: texts in, one vector per text out."""
 
-from __future__ import annotations
-
 import re
 import sys
 import traceback
@@ -19,7 +17,6 @@ from trainers.files import file_sha256
 
 Function = Callable[[list[str]], Any]
 
-BATCH_SIZE = 256
 DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -33,7 +30,7 @@ class FunctionEncoder:
     function: Function
     name: str
     source: Path | None = None
-    batch_size: int = BATCH_SIZE
+    batch_size: int = 256
     _dimension: int | None = field(default=None, init=False)
 
     @property
@@ -44,15 +41,22 @@ class FunctionEncoder:
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return the texts' vectors (texts, d), float32.
 
-        Raises:
-            InputError: The function fails, or gives no array with a row per text and as many columns as before.
-            TwinviewsError: It gives NaN or infinity.
+        Raises InputError: the function fails, or gives no array with a row per text and as many columns as before.
+        Raises TwinviewsError: it gives NaN or infinity.
         """
         order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
         batches = []
         for start in range(0, len(order), self.batch_size):
             batch = [texts[row] for row in order[start : start + self.batch_size]]
-            batches.append(self._call(batch))
+            try:
+                output = self.function(list(batch))
+                # A tensor may need a gradient, or be on a GPU: NumPy takes neither.
+                output = output.detach().cpu().float() if hasattr(output, "detach") else output
+                rows = np.asarray(output, dtype=np.float32)
+            except Exception as error:  # the user's code can raise anything, and the user is to hear of it
+                raise InputError(f"{self.name} failed on {len(batch)} texts: {_told(error)}") from error
+            check(rows, batch, self.name)
+            batches.append(rows)
             advance(len(batch))
         lengths = {rows.shape[1] for rows in batches}
         if len(lengths) > 1:
@@ -63,17 +67,6 @@ class FunctionEncoder:
             vectors[order] = np.concatenate(batches)
         return vectors
 
-    def _call(self, batch: list[str]) -> np.ndarray[Any, np.dtype[np.float32]]:
-        try:
-            output = self.function(list(batch))
-            # A tensor may need a gradient, or be on a GPU: NumPy takes neither.
-            output = output.detach().cpu().float() if hasattr(output, "detach") else output
-            rows = np.asarray(output, dtype=np.float32)
-        except Exception as error:  # the user's code can raise anything, and the user is to hear of it
-            raise InputError(f"{self.name} failed on {len(batch)} texts: {_told(error)}") from error
-        check(rows, batch, self.name)
-        return rows
-
     def card(self) -> dict[str, Any]:
         """Return the function's name, the dimension of its vectors and its file's hash as JSON values."""
         origin = {"file": str(self.source), "sha256": file_sha256(self.source)} if self.source else {}
@@ -82,25 +75,21 @@ class FunctionEncoder:
 
 def as_encoder(thing: TextEncoder | Function) -> TextEncoder:
     """Return an encoder as it is, and a function (or an object with a method `encode`) as an encoder."""
-    if all(hasattr(thing, part) for part in ("encode", "card", "title")):
+    if hasattr(thing, "encode") and hasattr(thing, "card"):
         return cast("TextEncoder", thing)
     function: Any = getattr(thing, "encode", thing)
-    module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", type(thing).__name__)
-    return FunctionEncoder(function, f"{module}:{name}" if module else name)
+    return FunctionEncoder(function, f"{function.__module__}:{getattr(function, '__qualname__', type(thing).__name__)}")
 
 
-def load_function(name: str, batch_size: int = BATCH_SIZE) -> FunctionEncoder:
+def load_function(name: str, batch_size: int = 256) -> FunctionEncoder:
     """Import `package.module:function`, from the working directory too, as `python -m` would.
 
-    What is named may also be an object with a method `encode`, such as a SentenceTransformer.
-
-    Raises:
-        InputError: The module cannot be imported, or has nothing of that name that can be called.
+    What is named may also be an object with a method `encode`, such as a SentenceTransformer. Raises InputError: the
+    module cannot be imported, or has nothing of that name that can be called.
     """
     module, _, path = name.partition(":")
-    here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
-        sys.path.insert(0, here)
+    if not {str(Path.cwd()), ""} & set(sys.path):
+        sys.path.insert(0, str(Path.cwd()))
     try:
         found: Any = import_module(module)
     except (Exception, SystemExit) as error:  # a module's code can raise anything, or leave

@@ -1,7 +1,5 @@
 """Averaged static word vectors, the baseline that papers call avg. GloVe embeddings, and their files."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import re
@@ -9,15 +7,13 @@ import zlib
 from collections.abc import Container, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Advance, Matrix, still
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 KINDS = ("glove", "fasttext")
 EDGES = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
@@ -48,8 +44,7 @@ class StaticEncoder:
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return the means (texts, d), float32; zero for a text of which no word is known. Reads the file once.
 
-        Raises:
-            InputError: The file cannot be read.
+        Raises InputError: the file cannot be read.
         """
         words = [text.split() for text in texts]
         distinct = {word for line in words for word in line}
@@ -103,15 +98,8 @@ def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[n
     A line is a word and its numbers, separated by single spaces; a first line of two whole numbers (words, dimension)
     may stand before. A word may hold spaces, as in GloVe's 840B file: the last `dimension` fields are the numbers.
 
-    Args:
-        path: The text as GloVe, fastText and word2vec write it, also .gz.
-        needed: Words, as they are written in the file.
-
-    Returns:
-        The vectors by word, their dimension, and the sha256 of the file's text.
-
-    Raises:
-        InputError: No such file, or a line of another number of fields, or with something else than numbers in it.
+    Returns the vectors by word, their dimension, and the sha256 of the file's text, which may be gzipped. Raises
+    InputError: no such file, a line of another number of fields, or something else than numbers in it.
     """
     if not path.is_file():
         raise InputError(f"no file of word vectors {str(path)!r}: give glove:FILE or fasttext:FILE one that exists")

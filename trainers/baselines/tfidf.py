@@ -1,7 +1,5 @@
 """TF-IDF: a text as the weighted counts of its words, the baseline that IS-BERT and BSL call unigram-TFIDF."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,8 +35,7 @@ class Tfidf:
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return the texts' vectors (texts, words of the vocabulary), sparse, of length 1; 0 where no word is known.
 
-        Raises:
-            InputError: No text has a word.
+        Raises InputError: no text has a word.
         """
         from sklearn.feature_extraction.text import TfidfVectorizer
 

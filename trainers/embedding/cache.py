@@ -1,32 +1,23 @@
 """Vectors kept on disk by model and text, so that suites and later evaluations do not encode a text again."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, cast
 from uuid import uuid4
 
 import numpy as np
 import xxhash
+from numpy.typing import NDArray
 
 from pipelines.console import note
 from trainers.embedding.vectors import Advance, Matrix, TextEncoder, check, still
 from trainers.files import clear_drafts, read_arrays, whole_file
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-LIMIT = 8 * 1024**3
-"""Most bytes that all models' vectors take; those not used for the longest time go first."""
 CHUNK = 4096
 """Texts in a shard: what an interrupted evaluation loses at most."""
-MARKER = "twinviews-vectors.txt"
-"""Lies in every folder of a model's vectors: what has none is not ours, wherever --cache points."""
 _KEY = 16
 _SHARD = re.compile(r"[0-9a-f]{32}\.npz")
 
@@ -36,13 +27,13 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
 
 
-def cached(encoder: TextEncoder, folder: Path, limit: int = LIMIT) -> TextEncoder:
+def cached(encoder: TextEncoder, folder: Path) -> TextEncoder:
     """Return the encoder with its vectors kept in `folder`; as it is if it has no `fingerprint` of what decides them.
 
     A function can do anything, and TF-IDF's vectors depend on the texts beside: neither is kept.
     """
     identity = getattr(encoder, "fingerprint", lambda: None)()
-    return encoder if identity is None else CachedEncoder(encoder, folder / identity, limit)
+    return encoder if identity is None else cast("TextEncoder", CachedEncoder(encoder, folder / identity))
 
 
 @dataclass(slots=True)
@@ -55,30 +46,16 @@ class CachedEncoder:
 
     encoder: TextEncoder
     folder: Path
-    limit: int = LIMIT
     found: int = 0
     _writable: bool = True
 
-    @property
-    def name(self) -> str:
-        """The encoder's."""
-        return self.encoder.name
-
-    @property
-    def title(self) -> str:
-        """The encoder's."""
-        return self.encoder.title
-
-    def card(self) -> dict[str, Any]:
-        """Return the encoder's card; a vector is the same from the disk."""
-        return self.encoder.card()
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - name, title, card and whatever else the encoder has
+        return getattr(self.encoder, name)
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return the texts' vectors (texts, d), float32; `advance` hears of those on disk at once.
 
-        Raises:
-            InputError: The encoder gives no row per text.
-            TwinviewsError: It gives NaN or infinity.
+        Raises InputError: the encoder gives no row per text. Raises TwinviewsError: it gives NaN or infinity.
         """
         keys = [xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass")) for text in texts]
         places: dict[bytes, list[int]] = {}
@@ -104,23 +81,18 @@ class CachedEncoder:
         """Fill in what the shards have and take it out of `places`; None if that is nothing."""
         matrix: NDArray[np.float32] | None = None
         clear_drafts(self.folder)
-        for path in _shards(self.folder):
+        for path in sorted(path for path in self.folder.glob("*.npz") if _SHARD.fullmatch(path.name)):
             try:
                 stored = read_arrays(path)
                 known, vectors = stored["keys"].tobytes(), stored["vectors"]
-            except FileNotFoundError:  # cleared away by another process
-                continue
-            except (ValueError, KeyError):
+            except (OSError, ValueError, KeyError):
                 note(f"{path} is damaged and left out, its texts are encoded again: delete it")
                 continue
-            for number in range(len(vectors)):
+            for number, vector in enumerate(vectors):
                 rows = places.pop(known[_KEY * number : _KEY * (number + 1)], None)
                 if rows is not None:
                     matrix = np.empty((texts, vectors.shape[1]), np.float32) if matrix is None else matrix
-                    matrix[rows] = vectors[number]
-        # What is used is not cleared away; the mark may fail where the folder is another user's.
-        with suppress(OSError):
-            os.utime(self.folder)
+                    matrix[rows] = vector
         return matrix
 
     def _write(self, keys: Sequence[bytes], vectors: Matrix) -> None:
@@ -128,33 +100,8 @@ class CachedEncoder:
             return
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            (self.folder / MARKER).write_text("Vectors that `train evaluate` keeps, and may delete.\n")
             with whole_file(self.folder / f"{uuid4().hex}.npz") as stream:
                 np.savez(stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False)
-            _make_room(self.folder, self.limit)
         except OSError as error:
             note(f"vectors are not kept in {self.folder} ({error.strerror}): --cache DIR or --no-cache")
             self._writable = False
-
-
-def _shards(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*.npz") if _SHARD.fullmatch(path.name))
-
-
-def _make_room(folder: Path, limit: int) -> None:
-    """Delete other models' vectors, those not used for the longest time first, until all take at most `limit` bytes."""
-    models = [path for path in folder.parent.iterdir() if os.path.isfile(path / MARKER)]
-    models.sort(key=lambda path: path.stat().st_mtime)
-    sizes = {path: sum(shard.stat().st_size for shard in _shards(path)) for path in models}
-    for path in models:
-        if path == folder or sum(sizes.values()) <= limit:
-            continue
-        del sizes[path]
-        with suppress(OSError):  # another process uses it, or clears it too
-            for shard in _shards(path):
-                shard.unlink(missing_ok=True)
-            clear_drafts(path)
-            # Something else may have been put into it.
-            if [found.name for found in path.iterdir()] == [MARKER]:
-                (path / MARKER).unlink()
-                path.rmdir()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.console import InputError, note
 from trainers.embedding.vectors import Advance, check, still
@@ -21,7 +22,6 @@ from trainers.encoders.modules import POOLINGS, Pooling, is_padded, pooling_of
 from trainers.files import file_sha256
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sentence_transformers import SentenceTransformer
 
 Precision = Literal["fp32", "bf16"]
@@ -56,11 +56,8 @@ class EmbeddingModel:
     @property
     def title(self) -> str:
         """The model, how its vectors are made, and the number format."""
-        own = [
-            kind
-            for kind, module in zip(self.modules, self.model, strict=True)
-            if kind not in _POOLING and getattr(module, "module_output_name", None) != "attention_mask"
-        ]
+        others = [each for each in self.model if getattr(each, "module_output_name", None) != "attention_mask"]
+        own = [type(each).__name__ for each in others if type(each).__name__ not in _POOLING]
         return f"{self.name}, pooling {self.pooling}{', with ' if own else ''}{', '.join(own)}, {self.precision}"
 
     @property
@@ -68,18 +65,13 @@ class EmbeddingModel:
         """Where the model runs."""
         return str(self.model.device)
 
-    @property
-    def modules(self) -> list[str]:
-        """Kinds of the model's modules, in the order in which every text goes through all of them."""
-        return [type(module).__name__ for module in self.model]
-
     def card(self) -> dict[str, Any]:
         """Return the model's name, parts and weights as JSON values."""
         return {
             "name": self.name,
             "kind": "transformer",
             "pooling": self.pooling,
-            "modules": self.modules,
+            "modules": [type(module).__name__ for module in self.model],
             "dimension": self.model.get_embedding_dimension(),
             "max_tokens": self._width or self.model.max_seq_length,
             "weights": dict(self.weights),
@@ -89,8 +81,7 @@ class EmbeddingModel:
     def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
         """Return the texts' vectors (texts, d), float32, not normalised; `advance` hears of every batch.
 
-        Raises:
-            TwinviewsError: The model gives vectors that are not finite.
+        Raises TwinviewsError: the model gives vectors that are not finite.
         """
         import torch
 
@@ -135,14 +126,12 @@ class EmbeddingModel:
     def _prompt(self) -> str | None:
         return self.model.prompts[self.model.default_prompt_name] if self.model.default_prompt_name else None
 
-    def _features(self, batch: list[str]) -> dict[str, Any]:
+    def _features(self, batch: list[str]) -> Any:  # noqa: ANN401 - what the modules take
         from sentence_transformers.util import batch_to_device
 
         sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
         more: dict[str, Any] = {"processing_kwargs": {"text": sizes}} if self._width else {}
-        features = self.model.preprocess(batch, prompt=self._prompt, **more)
-        moved: dict[str, Any] = batch_to_device(features, self.model.device)
-        return moved
+        return batch_to_device(self.model.preprocess(batch, prompt=self._prompt, **more), self.model.device)
 
     @property
     def _width(self) -> int | None:
@@ -185,19 +174,12 @@ def load_model(
     name: str, *, pooling: Pooling | None = None, precision: Precision = "fp32", device: str = "auto",
     batch_size: int = BATCH_SIZE, batch_tokens: int | None = None, max_tokens: int | None = None,
 ) -> EmbeddingModel:  # fmt: skip
-    """Load a model as `load_encoder` does, to embed with it; `starter` is the bundled one unless it is a folder here.
+    """Load a model to embed with it; `starter` is the bundled one unless it is a folder here.
 
-    Args:
-        name: As `load_encoder` has it.
-        pooling: As `load_encoder` has it.
-        max_tokens: As `load_encoder` has it.
-        precision: `bf16` runs the forward passes under bfloat16 autocast.
-        device: `auto`, `cpu`, `cuda`, `cuda:1`, `mps`.
-        batch_size: Most texts in a batch.
-        batch_tokens: Most tokens in a batch, padding included; by the device if not given.
-
-    Raises:
-        InputError: No such model or device, or it cannot be loaded.
+    `name`, `pooling` and `max_tokens` are as `load_encoder` has them; `bf16` runs the forward passes under bfloat16
+    autocast; `device` is `auto`, `cpu`, `cuda`, `cuda:1`, `mps`; a batch has at most `batch_size` texts and
+    `batch_tokens` tokens, padding included (by the device if not given). Raises InputError: no such model or device, or
+    it cannot be loaded.
     """
     import torch
 
@@ -213,21 +195,22 @@ def load_model(
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
     commit = getattr(getattr(model[0], "config", None), "_commit_hash", None)
     revision = {"revision": str(commit)} if commit else {}
-    weights = revision if source.folder is None else _weights(source.folder)
-    return EmbeddingModel(model, name, pooling_of(model), precision, source.folder, weights, batch_size, tokens)
-
-
-def _weights(directory: Path) -> dict[str, str]:
-    """Return the sha256 of each weights file of a model; a run's intermediate checkpoints are not the model."""
-    names = [path.relative_to(directory) for path in sorted(directory.rglob("*.safetensors"))]
-    if pickled(directory):
-        names.append(Path(PICKLE))
-    return {str(name): file_sha256(directory / name) for name in names if "checkpoint" not in str(name)}
+    folder, weights = source.folder, revision
+    if folder is not None:
+        pickle = [folder / PICKLE] if pickled(folder) else []
+        weights = _checksums(folder, [*sorted(folder.rglob("*.safetensors")), *pickle])
+    return EmbeddingModel(model, name, pooling_of(model), precision, folder, weights, batch_size, tokens)
 
 
 def _beside_weights(directory: Path) -> dict[str, str]:
     """Return the sha256 of a model's vocabulary and configuration."""
     # A module's configuration is called config.json, or, of a CNN, cnn_config.json.
     folders = [directory, *sorted({path.parent for path in directory.glob("*/*config.json")})]
-    paths = [path for folder in folders if "checkpoint" not in folder.name for path in sorted(folder.iterdir())]
-    return {str(path.relative_to(directory)): file_sha256(path) for path in paths if path.suffix in _BESIDE_WEIGHTS}
+    paths = [path for folder in folders for path in sorted(folder.iterdir())]
+    return _checksums(directory, [path for path in paths if path.suffix in _BESIDE_WEIGHTS])
+
+
+def _checksums(directory: Path, paths: Sequence[Path]) -> dict[str, str]:
+    """Return the sha256 of files by name; a run's intermediate checkpoints are not the model."""
+    names = [str(path.relative_to(directory)) for path in paths]
+    return {name: file_sha256(directory / name) for name in names if "checkpoint" not in name}

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.console import InputError, TwinviewsError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from scipy.sparse import csr_matrix
 
 Matrix: TypeAlias = "NDArray[np.float32] | csr_matrix"
@@ -86,9 +86,7 @@ def checked(encoder: TextEncoder, texts: Sequence[str], advance: Advance = still
 def check(matrix: Matrix, texts: Sequence[str], name: str) -> None:
     """Raise unless `matrix` has a row per text and finite numbers.
 
-    Raises:
-        InputError: Another shape.
-        TwinviewsError: NaN or infinity.
+    Raises InputError: another shape. Raises TwinviewsError: NaN or infinity.
     """
     if matrix.ndim != 2 or matrix.shape[0] != len(texts) or matrix.shape[1] == 0:
         raise InputError(f"{name} gave an array of shape {matrix.shape} for {len(texts)} texts: one row each is needed")

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pipelines.console import ConfigOption, InputError, note, progress, show, show_json, table
-from trainers.evaluation.discovery import ALL, SMOKE_TEST, expanded, suite_names
+from trainers.evaluation.discovery import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import SEED
 
 if TYPE_CHECKING:
     from trainers.evaluation.suite import Scores, Suite
 
 DATA_VARIABLE = "TWINVIEWS_DATA"
+DECIDING = ("pooling", "max_tokens", "precision", "whiten", "flow_epochs", "fit", "seed")
+"""Options that distinguish scores, by the names that they have in the results."""
 
 Model = Annotated[
     str,
@@ -41,60 +43,39 @@ Data = Annotated[
 PoolingChoice = Annotated[
     Literal["mean", "cls", "first-last", "padded-mean"] | None,
     typer.Option(
-        help="Pool like this instead of what the model says. first-last: mean of the first and the last layer's "
-        "means. padded-mean: padding included, at 64 tokens, as in Mirror-BERT's code."
+        help="Pool like this, not as the model says. padded-mean: with the padding, at 64 tokens (Mirror-BERT)."
     ),
 ]
 MaxTokens = Annotated[
-    int | None,
-    typer.Option(
-        min=3, help="Cut texts at so many tokens; of padded-mean, pad them too. [as the model says; padded-mean 64]"
-    ),
+    int | None, typer.Option(min=3, help="Cut (of padded-mean, pad) texts at so many tokens. [as the model says; 64]")
 ]
 Whiten = Annotated[
     str | None,
     typer.Option(help="Whiten the vectors (Su et al. 2021) to so many dimensions, or all.", metavar="DIM|all"),
 ]
-Flow = Annotated[
-    bool, typer.Option("--flow", help="Map the vectors by a flow trained on them (BERT-flow, Li et al. 2020).")
-]
+Flow = Annotated[bool, typer.Option("--flow", help="Map the vectors by a flow trained on them (Li et al. 2020).")]
 FlowEpochs = Annotated[int | None, typer.Option(min=1, help="Passes over the flow's text. [1]")]
 Fit = Annotated[
     Path | None,
-    typer.Option(
-        help="Text that tfidf, --whiten or --flow is fitted on, one sentence a line. Without it whitening and flow "
-        "are fitted on each set's own sentences, tfidf on all of them.",
-        metavar="FILE",
-    ),
+    typer.Option(help="Text to fit tfidf, --whiten or --flow on, a sentence a line. [the sets' own]", metavar="FILE"),
 ]
 Seed = Annotated[int, typer.Option(help="Decides folds (1111 is SentEval's) and draws, and the flow's training.")]
 BatchSize = Annotated[int, typer.Option(min=1, help="Most texts in a batch.")]
 BatchTokens = Annotated[
-    int | None,
-    typer.Option(min=1, help="Most tokens in a batch, padding included. [2048 on a CPU, 16384 elsewhere]"),
+    int | None, typer.Option(min=1, help="Most tokens in a batch, padding included. [2048 on a CPU, 16384 elsewhere]")
 ]
 PrecisionChoice = Annotated[
-    Literal["fp32", "bf16"],
-    typer.Option(help="bf16 is faster where the machine has it; figures can move by some hundredths."),
+    Literal["fp32", "bf16"], typer.Option(help="bf16 is faster on some machines; figures can move by some hundredths.")
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
 Cache = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder where a model's vectors are kept for later evaluations. [~/.cache/twinviews/vectors]",
-        metavar="DIR",
-    ),
+    Path | None, typer.Option(help="Folder where vectors are kept. [~/.cache/twinviews/vectors]", metavar="DIR")
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Encode everything anew and keep no vectors.")]
 Out = Annotated[
     Path | None,
-    typer.Option(
-        help="Folder for the results; evaluation/ beside the model if not given. Where results of other settings are, "
-        "these get a folder of their own in it.",
-        metavar="DIR",
-    ),
+    typer.Option(help="Folder for the results. [evaluation/ beside the model]", metavar="DIR"),
 ]
-Mteb = Annotated[bool, typer.Option("--mteb", help="Write MTEB's result files too, into mteb/ in the results' folder.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="List what is found and missing; encode and write nothing.")]
 
@@ -117,7 +98,6 @@ def evaluate(
     cache: Cache = None,
     no_cache: NoCache = False,
     out: Out = None,
-    mteb: Mteb = False,
     json: Json = False,
     dry_run: DryRun = False,
     config: ConfigOption = None,
@@ -139,49 +119,42 @@ def evaluate(
 
 
 def run(given: dict[str, Any]) -> None:
-    """Evaluate as `evaluate` was asked to, by the names of its options.
-
-    Raises:
-        InputError: A mistake in one of them.
-    """
+    """Evaluate as `evaluate` was asked to, by the names of its options. Raises InputError: a mistake in one of them."""
     from trainers.embedding.cache import cache_folder, cached
-    from trainers.evaluation.models import Encoding, open_encoder, open_fit
+    from trainers.evaluation.models import USUAL, open_encoder, open_fit
     from trainers.evaluation.record import results_folder
     from trainers.evaluation.suite import evaluate_suites
 
-    model, seed, fit = given["model"], given["seed"], given["fit"]
+    model, fit, cache = given["model"], given["fit"], given["cache"]
     if given["flow_epochs"] and not given["flow"]:
         raise InputError(f"--flow-epochs {given['flow_epochs']} without --flow: add it, or leave this out")
     epochs = (given["flow_epochs"] or 1) if given["flow"] else None
-    text, adaptation = open_fit(model, given["whiten"], epochs, fit, seed)
+    text, adaptation = open_fit(model, given["whiten"], epochs, fit, given["seed"])
     suites = _find(given["suite"], given["data"])
     if given["dry_run"]:
         _show_found(suites, model)
         return
-    if given["cache"] is not None and (given["no_cache"] or given["cache"].expanduser().is_file()):
-        raise InputError(f"--cache {given['cache']}: give a folder, or --no-cache alone")
-    encoder = open_encoder(model, Encoding(**{name: given[name] for name in Encoding.__slots__}), text)
+    if cache is not None and (given["no_cache"] or cache.expanduser().is_file()):
+        raise InputError(f"--cache {cache}: give a folder, or --no-cache alone")
+    encoder = open_encoder(model, text, **{name: given[name] for name in (*USUAL, "batch_size", "batch_tokens")})
     trained = getattr(encoder, "directory", None)
-    deciding = {name: given[name] for name in ("pooling", "max_tokens", "precision", "whiten")}
-    deciding |= {"flow_epochs": epochs, "fit": str(fit) if fit else None, "seed": seed}
-    settings = deciding | {
-        "batch_size": given["batch_size"],
+    given = given | {
+        "flow_epochs": epochs, "fit": str(fit) if fit else None, "device": str(getattr(encoder, "device", "cpu")),
         "batch_tokens": getattr(encoder, "batch_tokens", None),
-        "data": given["data"],
-        "device": str(getattr(encoder, "device", "cpu")),
-    }
+    }  # fmt: skip
+    deciding = {name: given[name] for name in DECIDING}
+    settings = deciding | {name: given[name] for name in ("batch_size", "batch_tokens", "data", "device")}
     parts = [given["pooling"], adaptation.key if adaptation else None, f"fit-{fit.name}" if fit else None]
     named = [part for part in parts if part]
     directory = results_folder(model, trained, given["out"], named, [suite.name for suite in suites], deciding)
-    folder = given["cache"].expanduser() if given["cache"] else cache_folder()
-    kept = encoder if given["no_cache"] else cached(encoder, folder)
+    kept = encoder if given["no_cache"] else cached(encoder, cache.expanduser() if cache else cache_folder())
     if adaptation is not None and text is not None:
         with progress("encoding the text to fit on", len(set(text.texts)), unit="texts") as advance:
             adaptation = adaptation.prepare(kept, advance)
     evaluation = evaluate_suites(
-        kept, suites, seed=seed, adaptation=adaptation, fit=text, trained=trained, settings=settings
+        kept, suites, seed=given["seed"], adaptation=adaptation, fit=text, trained=trained, settings=settings
     )
-    _report(evaluation, directory, json=given["json"], mteb=given["mteb"])
+    _report(evaluation, directory, json=given["json"])
 
 
 def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
@@ -192,10 +165,7 @@ def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
         raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
     if not names and not data:
         note(f"no benchmark data given (--data DIR, --data hf:mteb or {DATA_VARIABLE}): the bundled smoke test it is")
-    names = names or (["sts"] if data else [SMOKE_TEST])
-    if data and expanded(names) == [SMOKE_TEST]:
-        note(f"the suite {SMOKE_TEST} is bundled: nothing is read from {data}")
-    return find_suites(names, data)
+    return find_suites(names or (["sts"] if data else [SMOKE_TEST]), data)
 
 
 def _show_found(suites: Sequence[Suite], model: str) -> None:
@@ -210,30 +180,25 @@ def _show_found(suites: Sequence[Suite], model: str) -> None:
     note(f"dry run: {len(texts)} distinct texts would be encoded with {model}")
 
 
-def _report(evaluation: Sequence[Scores], directory: Path, *, json: bool, mteb: bool) -> None:
-    from trainers.evaluation import record
+def _report(evaluation: Sequence[Scores], directory: Path, *, json: bool) -> None:
+    from trainers.evaluation.record import notes, results_table, write
     from trainers.evaluation.signature import suite_signature
 
-    single = len(evaluation) == 1
+    first, single = evaluation[0].values, len(evaluation) == 1
     if json:
-        show_json(evaluation[0].values if single else {"suites": {each.suite.name: each.values for each in evaluation}})
+        show_json(first if single else {"suites": {each.suite.name: each.values for each in evaluation}})
     for scores in evaluation:
         if scores.suite.tasks and not json:
-            show(("" if scores is evaluation[0] else "\n") + record.title(scores))
-            names = record.columns(scores)
-            table(names, record.rows(scores), right=names[1:])
-        for line in record.notes(scores):
+            made = results_table(scores)
+            show(("" if scores is evaluation[0] else "\n") + made.title)
+            table(made.columns, made.rows, right=made.right)
+        for line in notes(scores):
             note(line if single else f"{scores.suite.name}: {line}")
         if scores.suite.tasks:
             note(f"signature: {suite_signature(scores.values)}")
-    first = evaluation[0].values
     for line in first["remarks"]:
         note(line)
     if first["seconds"]["cached_texts"]:
         note(f"{first['seconds']['cached_texts']:,} texts were in the cache (--no-cache)")
-    written = record.write(directory, evaluation)
-    if mteb:
-        from trainers.evaluation.mteb import write_results
-
-        written += write_results(directory / "mteb", evaluation)
+    written = write(directory, evaluation)
     note(f"written: {', '.join(map(str, written)) if single else f'{len(written)} files in {directory}'}")

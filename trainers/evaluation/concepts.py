@@ -74,8 +74,7 @@ def lower(text: str) -> str:
 def read_names(path: Path, fold: Fold = lower, *, synonyms: bool = True) -> Iterator[Entry]:
     """Yield folded names and ids of lines `id||name` or, as in MEDIC, `id|id||name|synonym`.
 
-    Raises:
-        InputError: A line is of another form.
+    Raises InputError: a line is of another form.
     """
     for number, line in filled_lines(path):
         # In MEDIC a concept's further ids stand before the double bar, after a single one.
@@ -90,9 +89,7 @@ def read_concepts(path: Path) -> Iterator[Mention]:
     """Yield the mentions of one of BioSyn's `.concept` files, lines `pmid||span||type||mention||id`.
 
     A composite mention is `part|part`, as in `breast cancer|ovarian cancer`. Mentions without a concept are left out.
-
-    Raises:
-        InputError: A line has other than five fields.
+    Raises InputError: a line has other than five fields.
     """
     for number, line in filled_lines(path):
         fields = line.split("||")
@@ -104,11 +101,7 @@ def read_concepts(path: Path) -> Iterator[Mention]:
 
 
 def read_cells(path: Path, name: int, ids: int) -> Iterator[Entry]:
-    """Yield names and ids, as they are, of two columns of a tab-separated file without a header.
-
-    Raises:
-        InputError: A line has too few columns.
-    """
+    """Yield names and ids of two columns of a tab-separated file without header; raises InputError for a short line."""
     for number, fields in tsv_rows(path):
         if len(fields) <= max(name, ids):
             raise bad_line(path, number, f"{max(name, ids) + 1} columns", fields)
@@ -116,11 +109,7 @@ def read_cells(path: Path, name: int, ids: int) -> Iterator[Entry]:
 
 
 def read_cometa(path: Path) -> Iterator[Entry]:
-    """Yield names and ids of COMETA's tab-separated table: columns `Term` and `General SNOMED ID`.
-
-    Raises:
-        InputError: A column is missing, or a quote is not closed.
-    """
+    """Yield names and ids of COMETA's tab-separated table, `Term` and `General SNOMED ID`; raises as `columns`."""
     for _, (term, ids) in columns(path, csv_rows(path, delimiter="\t"), ("Term", "General SNOMED ID")):
         yield lower(term), concepts(ids)
 
@@ -131,7 +120,7 @@ class Annotation(NamedTuple):
     text: str
     kind: str
     ids: str
-    parts: str | None = None
+    parts: str = ""
 
 
 class Document(NamedTuple):
@@ -144,8 +133,7 @@ class Document(NamedTuple):
 def read_pubtator(path: Path) -> list[Document]:
     """Return the documents of a corpus: `id|t|title`, `id|a|abstract`, tab-separated annotations.
 
-    Raises:
-        InputError: A line is none of these.
+    Raises InputError: a line is none of these.
     """
     texts: dict[str, list[str]] = {}
     annotations: dict[str, list[Annotation]] = {}
@@ -179,8 +167,11 @@ def resolved(document: Document, kinds: Collection[str], spelling: Mapping[str, 
         text = written_out(annotation.text, long_forms)
         parts, count = [text], annotation.ids.count("|") + 1
         if count > 1:
-            own = [written_out(part, long_forms) for part in (annotation.parts or "").split("|")]
-            parts = next((found for found in (own, _coordinated(text)) if len(found) == count), parts)
+            own = [written_out(part, long_forms) for part in annotation.parts.split("|")]
+            listed = _LIST.fullmatch(text)
+            heads = [head.strip() for head in f"{listed['heads']},{listed['last']}".split(",")] if listed else []
+            coordinated = [f"{head} {listed['stem']}" for head in heads if head and listed]
+            parts = next((found for found in (own, coordinated) if len(found) == count), parts)
         spelled = [" ".join(spelling.get(word, word) for word in part.lower().split()) for part in parts]
         mentions.append(Mention(tuple(filter(None, map(bare, spelled))) or (text.lower(),), ids))
     return mentions
@@ -217,14 +208,6 @@ def written_out(mention: str, long_forms: Mapping[str, str]) -> str:
     for _ in range(5):
         mention = " ".join(re.sub(r"[^/]+?(?=/|,?$)", word, each) for each in mention.split())
     return mention
-
-
-def _coordinated(text: str) -> list[str]:
-    match = _LIST.fullmatch(text)
-    if match is None:
-        return []
-    heads = [head.strip() for head in match["heads"].split(",")]
-    return [f"{head} {match['stem']}" for head in [*heads, match["last"]] if head]
 
 
 def _long_form(short: str, before: str) -> str | None:

@@ -1,7 +1,5 @@
 """Which suites there are: the files of `trainers/evaluation/suites/`, known by name without importing any of them."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Sequence
@@ -24,8 +22,9 @@ def load_suite(name: str) -> Any:  # noqa: ANN401 - a module
     """Import the module of a suite, `trainers/evaluation/suites/<name>.py`.
 
     It has `METRICS`, the names of its metrics in the order of the table's columns, `COUNTED`, how many sets its average
-    is over when none is missing (0 where no paper averages them), and `find(data)`, which reads them from a folder or
-    from `hf:ORGANISATION` and returns the tasks and what is missing; perhaps `DECIMALS`, how many are printed.
+    is over when none is missing (0 where no paper averages them), and `BENCHMARKS`, of graded pairs, or
+    `find(data)`, which reads its sets from a folder or `hf:ORGANISATION` and returns the tasks and what is missing;
+    perhaps `DECIMALS`, how many are printed.
     """
     return importlib.import_module(f"{suites.__name__}.{name.replace('-', '_')}")
 
@@ -38,8 +37,7 @@ def decimals(name: str) -> int:
 def expanded(names: Sequence[str]) -> list[str]:
     """Return the suites that are meant, each once, with `all` replaced by all but the smoke test.
 
-    Raises:
-        InputError: There is no suite of one of the names.
+    Raises InputError: there is no suite of one of the names.
     """
     known = suite_names()
     benchmarks = [name for name in known if name != SMOKE_TEST]

@@ -1,21 +1,17 @@
 """Texts that an evaluation set shares with the text that a model was trained on."""
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import regex
 
 from pipelines.console import InputError, MissingExtraError
-
-if TYPE_CHECKING:
-    from trainers.data.examples import Examples
-    from trainers.evaluation.task import Task
+from trainers.data.examples import Examples
+from trainers.evaluation.task import Task
 
 RECIPE = "recipe.json"
 # Marks stay: in many scripts they are vowels. Joiners and other invisible characters go with the spaces.
@@ -50,24 +46,22 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> L
     if not recipes:
         return None
     read = [_training_text(directory, recipe) for directory, recipe in recipes.items()]
-    notes = tuple(item for item in read if isinstance(item, str))
     # For sentences alone the three columns are one.
     sides = [(item.texts, item.left, item.right) for item in read if not isinstance(item, str)]
     columns = {id(column): column for side in sides for column in side}.values()
     counts = leaks_of((text for column in columns for text in column), suites) if columns else {}
-    return Leakage(counts, notes)
+    return Leakage(counts, tuple(item for item in read if isinstance(item, str)))
 
 
 def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> dict[tuple[str, str], tuple[int, int]]:
     """Count, as `Leakage` has them, which texts of each set stand in `texts`, a training text; it is read once."""
     keys = {
-        (suite, task.name): {normalised(text) for text in dict.fromkeys(task.texts)}
+        (suite, task.name): set(map(normalised, dict.fromkeys(task.texts)))
         for suite, tasks in suites.items()
         for task in tasks
     }
-    wanted = set().union(*keys.values())
     # Only what is looked for is kept: the training text may be larger than memory.
-    seen = {key for key in map(normalised, texts) if key in wanted}
+    seen = set().union(*keys.values()).intersection(map(normalised, texts))
     return {name: (len(each & seen), len(each)) for name, each in keys.items()}
 
 
@@ -77,12 +71,12 @@ def _recipes(directory: Path) -> dict[Path, dict[str, Any]]:
     while directory.resolve() not in found:
         try:
             recipe = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
-            start = recipe["twinviews"] and recipe.get("encoder")
+            start = str(recipe["twinviews"] and recipe.get("encoder"))
         except (OSError, ValueError, LookupError, TypeError):
             break
         found[directory.resolve()] = recipe
-        starts = (place / str(start) for place in _places(directory))
-        directory = next((path for path in starts if (path / RECIPE).is_file()), Path(str(start)))
+        starts = (place / start for place in _places(directory))
+        directory = next((path for path in starts if (path / RECIPE).is_file()), Path(start))
     return found
 
 

@@ -1,21 +1,15 @@
 """Rank and linear correlation, the area under the ROC curve, and averages of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
     """Return the linear correlation in [-1, 1] of two lists of the same length, or None if either is constant.
 
-    Raises:
-        ValueError: The lengths differ, or there are fewer than two values.
+    Raises ValueError: the lengths differ, or there are fewer than two values.
     """
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if x.shape != y.shape or x.ndim != 1 or len(x) < 2:
@@ -35,15 +29,7 @@ def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
 
 
 def auc(gold: ArrayLike, predicted: ArrayLike) -> float | None:
-    """Return the area under the ROC curve in [0, 1]: how often a positive is ranked above a negative, ties half.
-
-    Args:
-        gold: 1 for a positive, 0 for a negative.
-        predicted: A number for each, higher for a likelier positive.
-
-    Returns:
-        The area, or None without positives or without negatives.
-    """
+    """Return the area under the ROC curve in [0, 1] of grades of 1 and 0; None unless there are both."""
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(gold, predicted)) if len(np.unique(np.asarray(gold))) == 2 else None

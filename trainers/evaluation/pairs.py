@@ -1,26 +1,21 @@
 """Graded pairs of texts: what is known of a benchmark before it is read, its pairs, and how cosines agree with them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.console import InputError
+from trainers.embedding.vectors import Vectors
 from trainers.evaluation.metrics import auc, average, pearson, percent, spearman
 from trainers.evaluation.reading import check_count, columns, find_files, hub_rows, tsv_rows
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
 from trainers.files import file_sha256
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from trainers.embedding.vectors import Vectors
 
 METRICS = ("all", "mean", "weighted", "pearson")
 """Spearman x 100 under each aggregation, and Pearson x 100 over all pairs."""
@@ -44,7 +39,7 @@ Reader: TypeAlias = Callable[..., Iterator[Pair]]
 class Layout(NamedTuple):
     """A distribution of a benchmark: usual folders, the files of each subset (`{}` is its name) and their reader.
 
-    `beside` are other folders, relative to the benchmark's, where some of the files may be.
+    `beside`: other folders, relative to the benchmark's, where some of the files may be.
     """
 
     folders: tuple[str, ...]
@@ -114,16 +109,15 @@ def score_pairs(subsets: Subsets, whole: bool, vectors: Vectors, seed: int = 0) 
     """
     compared = {name: _compared(pairs, vectors) for name, pairs in subsets.items()}
     gold, predicted = (np.concatenate(side) for side in zip(*compared.values(), strict=True))
-    measures = {"spearman": spearman, "pearson": pearson}
-    parts = {
-        name: {kind: percent(measure(*part)) for kind, measure in measures.items()} for name, part in compared.items()
-    }
-    metrics: dict[str, float | None] = {}
     sizes = [len(pairs) for pairs in subsets.values()]
-    for kind, prefix in (("spearman", ""), ("pearson", "pearson-")):
-        singles = [part[kind] for part in parts.values()]
-        metrics[prefix.removesuffix("-") or "all"] = percent(measures[kind](gold, predicted))
+    metrics: dict[str, float | None] = {}
+    parts: dict[str, dict[str, float | None]] = {name: {} for name in compared}
+    for kind, measure, prefix in (("spearman", spearman, ""), ("pearson", pearson, "pearson-")):
+        for name, part in compared.items():
+            parts[name][kind] = percent(measure(*part))
+        metrics[prefix.removesuffix("-") or "all"] = percent(measure(gold, predicted))
         if not whole:
+            singles = [part[kind] for part in parts.values()]
             metrics |= {f"{prefix}mean": average(singles), f"{prefix}weighted": average(singles, sizes)}
     return Result(metrics, Predictions("spearman", gold, predicted), parts if len(parts) > 1 else {})
 
@@ -168,8 +162,7 @@ def column_reader(*names: str, labels: Mapping[str, float] | None = None) -> Rea
 def read_all(benchmarks: Sequence[Benchmark], data: str) -> tuple[list[Pairs], list[Missing]]:
     """Return the benchmarks that are in a folder, or on the Hub where `data` is `hf:ORGANISATION`, and the others.
 
-    Raises:
-        InputError: A file is malformed, or a count is not the published one.
+    Raises InputError: a file is malformed, or a count is not the published one.
     """
     read = [read_pairs(benchmark, data) for benchmark in benchmarks]
     return [item for item in read if isinstance(item, Pairs)], [item for item in read if isinstance(item, Missing)]

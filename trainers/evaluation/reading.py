@@ -1,7 +1,5 @@
 """Files of benchmarks: found below a data folder or on the Hub, and read as lines, rows or columns."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import zlib
@@ -32,13 +30,9 @@ def find_file(name: str, places: Iterable[Path]) -> Path | None:
 def find_files(
     names: Sequence[str], folders: Sequence[str], data: Path, beside: Sequence[str] = ()
 ) -> list[Path] | str:
-    """Return the files of the first usual folder that has them all, or a line that says what is missing.
+    """Return the files `names` of the first usual folder below `data` that has them all, or a line on what is missing.
 
-    Args:
-        names: As `find_file` has them.
-        folders: The usual names of the folder.
-        data: Below which.
-        beside: Other folders, relative to that one, where a file may be.
+    `beside`: other folders, relative to that one, where a file may be.
     """
     places = [place for place in usual_places(folders, data) if place.is_dir()]
     absent: list[str] = []
@@ -68,10 +62,9 @@ def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
     """
     try:
         raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        text = raw.decode("utf-8-sig")
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise InputError(f"{path} is damaged ({error}): get the original file again") from None
-    try:
-        text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         if not bytewise:
             raise InputError(f"{path} is not UTF-8 (byte {error.start}): get the original file again") from None
@@ -96,10 +89,8 @@ def csv_rows(
 ) -> list[tuple[int, list[str]]]:
     """Return the rows of a file with quoted cells, each with the line that it begins in.
 
-    With `repairs`, texts to replace, the file may be of one byte a character instead of UTF-8.
-
-    Raises:
-        InputError: A quote is not closed, or something follows a closing one, or the file cannot be read.
+    With `repairs`, texts to replace, the file may be of one byte a character instead of UTF-8. Raises InputError: A
+    quote is not closed, or something follows a closing one, or the file cannot be read.
     """
     text = "\n".join(file_lines(path, bytewise=repairs is not None))
     for wrong, right in (repairs or {}).items():
@@ -119,8 +110,7 @@ def csv_rows(
 def columns(path: Path, rows: Sequence[tuple[int, list[str]]], names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the cells of the columns `names` of a table, rows as `tsv_rows` gives them, the header first.
 
-    Raises:
-        InputError: A column is missing, or a row has another number of cells than the header.
+    Raises InputError: a column is missing, or a row has another number of cells than the header.
     """
     (_, header), *body = rows or [(1, [])]
     if not set(names) <= set(header):
@@ -137,9 +127,7 @@ def hub_rows(
 ) -> tuple[list[tuple[object, ...]], dict[str, str]]:
     """Return the rows of some columns of a data set on the Hub, or in a folder, and its `{"revision": commit}`.
 
-    Raises:
-        ValueError: There is no such data set, configuration, split or column.
-        OSError: It cannot be reached.
+    Raises ValueError: there is no such data set, configuration, split or column. Raises OSError: it cannot be reached.
     """
     from datasets import load_dataset
     from datasets.exceptions import DatasetsError
@@ -152,8 +140,8 @@ def hub_rows(
     names = [name if name in data.column_names else f"similarity_{name}" for name in names]
     if not set(names) <= set(data.column_names):
         raise ValueError(f"its columns are {', '.join(data.column_names)}")
-    rows = list(zip(*(data[name][:] for name in names), strict=True))
     # A Hub address ends in the commit: hf://datasets/<name>@<commit>/<file>.
     addresses = [address for address in data.info.download_checksums or {} if address.startswith("hf://")]
     commits = {address.split("@", 1)[1].split("/", 1)[0] for address in addresses if "@" in address}
+    rows = list(zip(*(data[name][:] for name in names), strict=True))
     return rows, {"revision": ",".join(sorted(commits))} if commits else {}

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
+
+from trainers.embedding.vectors import Matrix
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from sklearn.linear_model import LogisticRegression
-
-    from trainers.embedding.vectors import Matrix
 
 Rows: TypeAlias = "NDArray[np.int64]"
 Split: TypeAlias = tuple[Rows, Rows]
@@ -65,14 +65,8 @@ def judge(
     The accuracy of a strength is the mean over the splits, rounded to two decimals as SentEval does it; of equals the
     smallest strength is taken. BLAS has one thread, so that the figures do not depend on the number of cores; the
     splits are shared out over as many threads as it had.
-
-    Args:
-        inputs: (n, d), as `centred` returns them.
-        classes: (n,), numbers of classes.
-        train: Rows to train on.
-        test: Rows to classify.
-        inner: Training and held-out rows.
-        strengths: Values of scikit-learn's C, in the order in which each begins where the last one ended.
+    `inputs` (n, d) are as `centred` returns them, `classes` (n,) numbers, `strengths` values of scikit-learn's C, in
+    the order in which each begins where the last one ended.
     """
     from concurrent.futures import ThreadPoolExecutor
 

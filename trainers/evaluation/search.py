@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     import torch
-    from numpy.typing import NDArray
 
 Similarity = Literal["cosine", "dot"]
 
@@ -27,16 +27,8 @@ def nearest(
 
     Float32 products choose candidates, float64 ones order them, so that two equal rows tie exactly, wherever a matrix
     product would have rounded them apart.
-
-    Args:
-        queries: Vectors (n, d).
-        keys: Vectors (m, d).
-        k: How many.
-        similarity: "cosine", or "dot" for the product with the key as it is; a zero vector has similarity 0.
-        scores: How many similarities to hold at once, at least m; beside them there is a scaled copy of `keys`.
-
-    Returns:
-        Row numbers, shape (n, min(k, m)).
+    From `queries` (n, d) and `keys` (m, d) to row numbers (n, min(k, m)). "dot" is the product with the key as it is; a
+    zero vector has similarity 0. At most `scores` similarities are held at once, beside a scaled copy of `keys`.
     """
     import torch
 

@@ -1,7 +1,5 @@
 """The signature of a score: every setting that decides it, in one line that a paper can quote."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -16,11 +14,8 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], met
 
     Example: `sts|sets:stsb|metric:all|pooling:mean|tokens:128|precision:fp32|seed:1111|items:0f3c92a1...|...`
 
-    Args:
-        evaluations: The suite's results as `train evaluate` stores them, one for each training seed; what is not the
-            same in all of them is joined by "+".
-        sets: Names of the sets that the figures are of; their checksums make one, in that order.
-        metrics: Names of the figures: for correlations, how subsets were joined, as in `all`.
+    `evaluations` are the suite's results as `train evaluate` stores them, one for each training seed; what is not the
+    same in all of them is joined by "+", as are `sets` and `metrics` (for correlations, how subsets were joined).
     """
     parts = [_settings(stored, [name for name in sets if name in stored["sets"]]) for stored in evaluations]
     line = {"sets": "+".join(sets), "metric": "+".join(metrics)}

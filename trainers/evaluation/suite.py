@@ -1,32 +1,28 @@
 """Run suites: find their sets, encode every distinct text of all of them once, score every set."""
 
-from __future__ import annotations
-
 import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from functools import partial
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from pipelines.console import InputError, progress
+from trainers.baselines.fitting import Adaptation, FitText
+from trainers.baselines.function import Function, as_encoder
 from trainers.embedding.vectors import TextEncoder, Vectors
 from trainers.evaluation.discovery import SMOKE_TEST, decimals, expanded, load_suite
-from trainers.evaluation.leakage import find_leaks
+from trainers.evaluation.leakage import Leakage, find_leaks
 from trainers.evaluation.metrics import average
+from trainers.evaluation.pairs import read_all
 from trainers.evaluation.task import HUB, SEED, Missing, Predictions, Result, Task
-
-if TYPE_CHECKING:
-    from trainers.baselines.fitting import Adaptation, FitText
-    from trainers.baselines.function import Function
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
+class Suite(NamedTuple):
     """A suite's sets as they were found, and what is missing of it.
 
     `metrics` are the columns of its table; `expected` is how many sets its average is over, 0 where it has none;
@@ -42,8 +38,7 @@ class Suite:
     decimals: int = 2
 
 
-@dataclass(frozen=True, slots=True)
-class Scores:
+class Scores(NamedTuple):
     """A suite's results: all that is to be known of them as JSON values, and each set's predictions for its items."""
 
     suite: Suite
@@ -54,10 +49,8 @@ class Scores:
 def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     """Find suites in a folder, or on the Hub where `data` is `hf:ORGANISATION`; `all` names all but the smoke test.
 
-    A suite of which nothing is there has no tasks, and says in `missing` what it looked for.
-
-    Raises:
-        InputError: Nothing at all is there, a count is wrong, a file is malformed, or there is no such suite or folder.
+    A suite of which nothing is there has no tasks, and says in `missing` what it looked for. Raises InputError: nothing
+    at all is there, a count is wrong, a file is malformed, or there is no such suite or folder.
     """
     chosen = expanded(names)
     if chosen != [SMOKE_TEST]:
@@ -68,7 +61,8 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     suites = []
     for name in chosen:
         module = load_suite(name)
-        tasks, missing = module.find(data or "")
+        find = getattr(module, "find", None) or partial(read_all, module.BENCHMARKS)
+        tasks, missing = find(data or "")
         title, metrics, counted = module.__doc__.splitlines()[0], tuple(module.METRICS), module.COUNTED
         suites.append(Suite(name, title, metrics, counted, tuple(tasks), tuple(missing), decimals(name)))
     if not any(suite.tasks for suite in suites):
@@ -84,24 +78,19 @@ def evaluate_suites(
 ) -> list[Scores]:  # fmt: skip
     """Encode the distinct texts of all suites once and score every set.
 
-    Args:
-        encoder: An encoder, or any function from a list of texts to an array with a row for each.
-        suites: What to score.
-        seed: Decides folds and draws where a set's protocol has any.
-        adaptation: A map of the vectors before they are scored, fitted if it has a text of its own.
-        fit: The text that the encoder or the adaptation was fitted on, for the record.
-        trained: The model's directory, for the texts that it was trained on.
-        settings: How it was asked for, for the record.
+    `encoder` may be any function from a list of texts to an array with a row for each; `seed` decides folds and draws;
+    `adaptation` maps the vectors, fitted if it has a text of its own; `fit` is the text that either was fitted on;
+    `trained` is the model's directory, for the texts that it was trained on; `settings` are for the record.
 
-    Raises:
-        InputError: The encoder gives no row per text.
-        TwinviewsError: It gives NaN or infinity.
+    Raises InputError: the encoder gives no row per text. Raises TwinviewsError: it gives NaN or infinity.
     """
-    from trainers.baselines.function import as_encoder
-
     encoder = as_encoder(encoder)
     texts = distinct_texts(task for suite in suites for task in suite.tasks)
-    vectors, spent = _encode(encoder, texts)
+    start = time.perf_counter()
+    with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
+        vectors = Vectors.encode(encoder, texts, advance)
+    spent, known = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
+    seconds = {"encode": spent, "encoded_texts": len(texts) - known, "cached_texts": known}
     leaks = find_leaks(trained, {suite.name: suite.tasks for suite in suites}) if trained is not None else None
     common = _provenance(encoder, adaptation) | {
         "texts_in_fit": fit.shared(texts) if fit else None,
@@ -113,29 +102,16 @@ def evaluate_suites(
     with progress("scoring", sum(len(suite.tasks) for suite in suites), unit="sets") as advance:
         for suite in suites:
             start = time.perf_counter()
-            sets: dict[str, Any] = {}
-            predictions: dict[str, Predictions] = {}
+            results: dict[str, Result] = {}
             for task in suite.tasks:
                 own = adaptation.apply(vectors, list(task.texts), encoder.name) if adaptation else vectors
                 undefined = task.dense and own.sparse
-                result = Result(dict.fromkeys(suite.metrics)) if undefined else task.score(own, seed)
-                seen = leaks.counts.get((suite.name, task.name)) if leaks else None
-                sets[task.name] = _set(task, result, seen)
-                if result.predictions is not None:
-                    predictions[task.name] = result.predictions
+                results[task.name] = Result(dict.fromkeys(suite.metrics)) if undefined else task.score(own, seed)
                 advance(1)
-            times = {"seconds": spent | {"score": round(time.perf_counter() - start, 2)}}
-            scores.append(Scores(suite, _suite(suite, sets) | common | times, predictions))
+            times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}
+            predictions = {name: each.predictions for name, each in results.items() if each.predictions}
+            scores.append(Scores(suite, _suite(suite, results, leaks) | common | times, predictions))
     return scores
-
-
-def _encode(encoder: TextEncoder, texts: Sequence[str]) -> tuple[Vectors, dict[str, float]]:
-    """Return the vectors, and how many texts of all suites were encoded in how many seconds."""
-    start = time.perf_counter()
-    with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
-        vectors = Vectors.encode(encoder, texts, advance)
-    seconds, known = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
-    return vectors, {"encode": seconds, "encoded_texts": len(texts) - known, "cached_texts": known}
 
 
 def _provenance(encoder: TextEncoder, adaptation: Adaptation | None) -> dict[str, Any]:
@@ -144,29 +120,27 @@ def _provenance(encoder: TextEncoder, adaptation: Adaptation | None) -> dict[str
         "model": encoder.card(),
         "adaptation": adaptation.card() if adaptation else None,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()} | {name: package_version(name) for name in PACKAGES},
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
         "machine": platform.platform(),
     }
 
 
-def _set(task: Task, result: Result, seen: tuple[int, int] | None) -> dict[str, Any]:
-    return {
-        "title": task.title,
-        "size": task.size,
-        "source": task.source,
-        "files": dict(task.files),
-        "sha256": task.sha256(),
-        "note": task.note,
-        "counted": task.counted,
-        "figures": dict(result.metrics),
-        "parts": {name: dict(part) for name, part in result.parts.items()},
-        "seen_in_training": dict(zip(("texts", "of"), seen, strict=True)) if seen else None,
-    }
-
-
-def _suite(suite: Suite, sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _suite(suite: Suite, results: Mapping[str, Result], leaks: Leakage | None) -> dict[str, Any]:
     """Return what is to be said of a suite; its average is of each metric that all counted sets have."""
-    counted = [item["figures"] for item in sets.values() if item["counted"]] if suite.expected else []
+    sets = {}
+    for task in suite.tasks:
+        seen = leaks.counts.get((suite.name, task.name)) if leaks else None
+        sets[task.name] = {
+            **{name: getattr(task, name) for name in ("title", "size", "source")},
+            "files": dict(task.files),
+            "sha256": task.sha256(),
+            "note": task.note,
+            "counted": task.counted,
+            "figures": dict(results[task.name].metrics),
+            "parts": {name: dict(part) for name, part in results[task.name].parts.items()},
+            "seen_in_training": dict(zip(("texts", "of"), seen, strict=True)) if seen else None,
+        }
+    counted = [results[task.name].metrics for task in suite.tasks if task.counted and suite.expected]
     shared = [name for name in (counted[0] if counted else ()) if all(name in figures for figures in counted)]
     averages = {name: average([figures[name] for figures in counted]) for name in shared}
     return {
@@ -176,21 +150,10 @@ def _suite(suite: Suite, sets: Mapping[str, Mapping[str, Any]]) -> dict[str, Any
         "distinct_texts": len(distinct_texts(suite.tasks)),
         "average": {"sets": len(counted), "of": suite.expected, "figures": averages},
         "sets": sets,
-        "missing": [
-            {"set": item.name, "title": item.title, "reason": item.reason, "where": item.where}
-            for item in suite.missing
-        ],
+        "missing": [dict(zip(("set", "title", "reason", "where"), item, strict=True)) for item in suite.missing],
     }
 
 
 def distinct_texts(tasks: Iterable[Task]) -> list[str]:
     """Return the distinct texts of all sets in order of first appearance."""
     return list(dict.fromkeys(text for task in tasks for text in task.texts))
-
-
-def package_version(name: str) -> str:
-    """Return a package's version, or that it is not installed."""
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return "not installed"

@@ -5,15 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from trainers.embedding.vectors import Vectors
-
-Statistic = Literal["spearman", "auc", "mean"]
 
 HUB = "hf:"
 """What stands before an organisation where sets are read from the Hub."""
@@ -25,8 +23,7 @@ SEED = 1111
 """What an evaluation draws with unless told otherwise: SentEval's own, with which `transfer` has its folds."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Predictions:
+class Predictions(NamedTuple):
     """What was predicted for each item of a set, so that a metric can be resampled: intervals, and paired tests.
 
     `statistic` is what makes the set's first metric of them: "spearman" of gold grades and predicted similarities,
@@ -34,13 +31,12 @@ class Predictions:
     Both arrays have one entry per item, in an order that depends on the set alone.
     """
 
-    statistic: Statistic
+    statistic: Literal["spearman", "auc", "mean"]
     gold: NDArray[np.float64]
     predicted: NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """A set's metrics for one encoder: rates and correlations x 100, None where undefined.
 
     `metrics` are in the order in which they are printed; the first is the one that is averaged, resampled and
@@ -49,7 +45,7 @@ class Result:
 
     metrics: Mapping[str, float | None]
     predictions: Predictions | None = None
-    parts: Mapping[str, Mapping[str, float | None]] = field(default_factory=dict)
+    parts: Mapping[str, Mapping[str, float | None]] = {}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +83,7 @@ class Task:
         return hashlib.sha256("".join(self.lines).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Missing:
+class Missing(NamedTuple):
     """A set that could not be found: what was looked for, and where it can be had."""
 
     name: str

@@ -1,13 +1,10 @@
 """What a sweep goes over: `KEY=V1,V2,...` checked against an objective's options, and the settings of the product."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import xxhash
 
@@ -17,19 +14,12 @@ from trainers.flags import Flag
 LONGEST = 80
 """Characters of a value in a folder's name."""
 
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """An option, by its name without dashes and by its key, and its values by how they are written."""
-
-    name: str
-    key: str
-    values: Mapping[str, Any]
+Axes: TypeAlias = Mapping[str, Mapping[str, Any]]
+"""The values of options by key, each by how it is written."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Setting:
-    """One setting of a study: its label on every axis, and the values of the options by key."""
+class Setting(NamedTuple):
+    """One setting of a study: its label on every axis, by option, and the values of the options by key."""
 
     labels: Mapping[str, str]
     values: Mapping[str, Any]
@@ -42,83 +32,70 @@ class Setting:
     @property
     def folder(self) -> str:
         """The name of its folder: the same setting has the same name in every study."""
-        return ",".join(f"{name}={_in_a_name(label)}" for name, label in self.labels.items())
+        return ",".join(f"{name}={folder_part(label)}" for name, label in self.labels.items())
 
 
-def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], written: Collection[str] = ()) -> tuple[Axis, ...]:
+def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], written: Collection[str] = ()) -> Axes:
     """Read `KEY=V1,V2,...` of every `--over`.
 
-    Args:
-        over: What was written.
-        flags: The options that can be swept, by key.
-        written: Keys of the options that stand on the command line.
-
-    Raises:
-        InputError: Nothing to sweep over, no such option, no value or one of another type, or something twice.
+    `flags` are the options that can be swept, by key; `written` the keys of those that stand on the command line.
+    Raises InputError: nothing to sweep over, no such option, no value or one of another type, or something twice.
     """
     if not over:
         raise InputError("nothing to sweep over: give --over KEY=V1,V2, such as --over batch-size=16,32,64")
-    axes = {axis.key: axis for axis in (_axis(text, flags) for text in over)}
-    if len(axes) < len(over):
-        raise InputError("--over has an option twice: give all its values at once, --over KEY=V1,V2")
-    for axis in axes.values():
-        if axis.key in written:
-            raise InputError(f"--over {axis.name} sweeps over it: leave --{axis.name} out")
-    return tuple(axes.values())
+    axes: dict[str, Mapping[str, Any]] = {}
+    for text in over:
+        name, _, listed = text.partition("=")
+        option = name.strip().removeprefix("--").replace("_", "-")
+        key = option.replace("-", "_")
+        if key not in flags:
+            known = ", ".join(sorted(flag.replace("_", "-") for flag in flags))
+            raise InputError(f"--over {name!r}: no option of that name to sweep over; there are {known}")
+        if key in axes:
+            raise InputError("--over has an option twice: give all its values at once, --over KEY=V1,V2")
+        if key in written:
+            raise InputError(f"--over {option} sweeps over it: leave --{option} out")
+        labels = [label.strip() for label in listed.split(",")]
+        if not all(labels):
+            raise InputError(f"--over {text!r}: a value is empty: write it as KEY=V1,V2")
+        axes[key] = dict(_labelled(f"--over {option}={label}", label, flags[key]) for label in labels)
+        if len({folder_part(label) for label in axes[key]}) < len(labels):
+            raise InputError(f"--over {text!r}: two values give folders of one name: each value once")
+    return axes
 
 
-def settings(axes: Sequence[Axis]) -> list[Setting]:
+def settings(axes: Axes) -> list[Setting]:
     """Return all combinations of the axes' values, the last axis running fastest; without axes, one that is empty."""
     made = []
-    for chosen in product(*(axis.values.items() for axis in axes)):
-        pairs = list(zip(axes, chosen, strict=True))
-        labels = {axis.name: label for axis, (label, _) in pairs}
-        made.append(Setting(labels, {axis.key: value for axis, (_, value) in pairs}))
+    for labels in product(*axes.values()):
+        chosen = dict(zip(axes, labels, strict=True))
+        values = {key: axes[key][label] for key, label in chosen.items()}
+        made.append(Setting({key.replace("_", "-"): label for key, label in chosen.items()}, values))
     return made
 
 
-def _axis(text: str, flags: Mapping[str, Flag]) -> Axis:
-    name, _, listed = text.partition("=")
-    key = name.strip().removeprefix("--").replace("-", "_")
-    if key not in flags:
-        known = ", ".join(sorted(flag.replace("_", "-") for flag in flags))
-        raise InputError(f"--over {name!r}: no option of that name to sweep over; there are {known}")
-    labels = [label.strip() for label in listed.split(",")]
-    if not all(labels):
-        raise InputError(f"--over {text!r}: a value is empty: write it as KEY=V1,V2")
-    values: dict[str, Any] = {}
-    for label in labels:
-        value = _value(key, label, flags[key])
-        # 1e-4 and 0.0001 are written the same way, so that they are one folder.
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        values[repr(value).removesuffix(".0") if number else label] = value
-    if len({_in_a_name(label) for label in values}) < len(labels):
-        raise InputError(f"--over {text!r}: two values give folders of one name: each value once")
-    return Axis(key.replace("_", "-"), key, values)
-
-
-def _value(key: str, label: str, flag: Flag) -> Any:  # noqa: ANN401 - whatever the option takes
-    from pydantic import TypeAdapter, ValidationError
-
-    taken: TypeAdapter[Any] = TypeAdapter(flag.type)
-    option = f"--over {key.replace('_', '-')}={label}"
-    # A file whose name has a plus in it is one value; otherwise a plus joins several.
-    several = [label] if Path(label).exists() else label.split("+")
-    try:
-        value = taken.validate_python(label)
-    except ValidationError as error:
-        try:
-            return taken.validate_python(several)
-        except ValidationError:
-            raise InputError(f"{option}: {error.errors()[0]['msg'].lower()}") from None
-    if flag.least is not None and value < flag.least:
-        raise InputError(f"{option}: input should be at least {flag.least}")
-    return value
-
-
-def _in_a_name(label: str) -> str:
-    """Make a label safe in a file name: paths become dashes, and long ones keep their end behind a hash."""
+def folder_part(label: str) -> str:
+    """Return a label as a part of a file's name: paths become dashes, and long ones keep their end behind a hash."""
     safe = re.sub(r"[^\w.+-]+", "-", label)
     if len(safe) <= LONGEST:
         return safe
     return f"{xxhash.xxh64_hexdigest(label.encode())[:8]}~{safe[-LONGEST + 9 :]}"
+
+
+def _labelled(option: str, label: str, flag: Flag) -> tuple[str, Any]:
+    """Return a value with its label; 1e-4 and 0.0001 are written the same way, so that they are one folder."""
+    from pydantic import TypeAdapter, ValidationError
+
+    taken: TypeAdapter[Any] = TypeAdapter(flag.type)
+    try:
+        value = taken.validate_python(label)
+    except ValidationError as error:
+        try:
+            # A plus joins the values of an option that takes several, unless it is in a file's name.
+            return label, taken.validate_python([label] if Path(label).exists() else label.split("+"))
+        except ValidationError:
+            raise InputError(f"{option}: {error.errors()[0]['msg'].lower()}") from None
+    if flag.least is not None and value < flag.least:
+        raise InputError(f"{option}: input should be at least {flag.least}")
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return repr(value).removesuffix(".0") if number else label, value

@@ -1,7 +1,5 @@
 """`train compare`: runs beside each other and beside the papers' rows, with intervals and tests."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys
@@ -13,12 +11,12 @@ from typing import Annotated
 import typer
 
 from pipelines.console import ConfigOption, InputError, note, show_json
+from trainers.evaluation.table import Table, markdown, show
 from trainers.files import whole_file
 from trainers.results.comparison import compare_suite
 from trainers.results.papers import PAPERS, load_paper, published_tables
 from trainers.results.records import Run, read_runs, shorten
 from trainers.results.significance import assess
-from trainers.results.table import Table, markdown, show
 
 MOST = 100_000
 """Resamples: p-values to five decimals, and minutes on the greatest sets."""

@@ -1,15 +1,13 @@
 """The results that the papers print, table by table, as data: `published/<paper>.yaml`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from trainers.results.table import Figure
+from trainers.evaluation.table import Figure
 
 PAPERS = ("bsl", "mirror", "isbert", "simcse", "esimcse", "diffcse", "rankcse", "congen", "sct")
 PUBLISHED = Path(__file__).parent / "published"
@@ -20,17 +18,11 @@ AVERAGE = "average"
 EMPTY = "-"
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(NamedTuple):
     """What one column of a table holds: a measure of a set, or its plain mean over several."""
 
     sets: tuple[str, ...]
     measure: str
-
-    @property
-    def averaged(self) -> bool:
-        """Whether it is a mean over sets."""
-        return len(self.sets) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,32 +86,28 @@ def _table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> PublishedTabl
         for name, (written, head) in zip(named, values["columns"].items(), strict=True)
     }
     source = f"{paper['title']} {values.get('printed', 'Table ' + values['table'])}"
-    rows = tuple(_rows(paper, values, tuple(heads)))
+    marks = {**paper.get("marks", {}), **values.get("marks", {})}
+    # A line in brackets is a heading.
+    lines = (line for line in values["rows"].splitlines() if not line.startswith("["))
+    rows = tuple(_row(line, paper, values, marks, list(heads)) for line in lines)
     return PublishedTable(source, paper["cited"], values["suite"], values.get("main", False), heads, rows)
 
 
-def _rows(paper: Mapping[str, Any], values: Mapping[str, Any], columns: Sequence[Column]) -> list[PublishedRow]:
-    marks = {**paper.get("marks", {}), **values.get("marks", {})}
-    rows = []
-    # A line in brackets is a heading.
-    for line in (line for line in values["rows"].splitlines() if not line.startswith("[")):
-        model, *printed = (part.strip() for part in line.split("|"))
-        mark = model[-1] if model[-1] in marks else None
-        model = model[:-1].rstrip() if mark else model
-        pairs = zip(columns, printed, strict=True)
-        cells = {column: _cell(text, values.get("times", 1)) for column, text in pairs if text != EMPTY}
-        own = model in values.get("own", ())
-        origin = marks[mark] if mark else None if own else values.get("origin")
-        aggregation = paper.get("aggregations", {}).get(mark, values.get("aggregation"))
-        note = values.get("notes", {}).get(model, values.get("note"))
-        rows.append(PublishedRow(model, cells, origin, aggregation, note))
-    return rows
+def _row(
+    line: str, paper: Mapping[str, Any], values: Mapping[str, Any], marks: Mapping[str, str], columns: Sequence[Column]
+) -> PublishedRow:
+    model, *printed = (part.strip() for part in line.split("|"))
+    mark = model[-1] if model[-1] in marks else None
+    model = model[:-1].rstrip() if mark else model
+    pairs = zip(columns, printed, strict=True)
+    cells = {column: _cell(text, values.get("times", 1)) for column, text in pairs if text != EMPTY}
+    origin = marks[mark] if mark else None if model in values.get("own", ()) else values.get("origin")
+    aggregation = paper.get("aggregations", {}).get(mark, values.get("aggregation"))
+    return PublishedRow(model, cells, origin, aggregation, values.get("notes", {}).get(model, values.get("note")))
 
 
 def _cell(printed: str, times: int) -> Figure:
     value, _, deviation = (part.strip() for part in printed.partition("±"))
     # As decimals, so that .556 becomes 55.6 and nothing near it.
-    decimals = len(value.partition(".")[2]) - len(str(times)) + 1
-    return Figure(
-        float(Decimal(value) * times), max(0, decimals), float(Decimal(deviation) * times) if deviation else None
-    )
+    digits = max(0, len(value.partition(".")[2]) - len(str(times)) + 1)
+    return Figure(float(Decimal(value) * times), digits, float(Decimal(deviation) * times) if deviation else None)

@@ -1,7 +1,5 @@
 """Stored scores in long form: a record for each figure of each run, read from what evaluations and studies left."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,8 +27,7 @@ class _Stored(BaseModel):
 class StoredSet(_Stored):
     """One set of an evaluation: its figures, the first the set's own, and the sha256 of its items.
 
-    `note`: on this copy or its protocol; `seen_in_training`: how many of its `texts` stand in the training data, `of`
-    how many.
+    `seen_in_training`: how many of its `texts` stand in the training data, `of` how many.
     """
 
     title: str
@@ -93,18 +90,10 @@ class Record:
 
     def json(self, run: str) -> dict[str, Any]:
         """Return the row of the long form as JSON values; `run` is what the tables call it."""
-        return {
-            "run": run,
-            "file": str(self.file),
-            "weights": self.stored.model.get("weights"),
-            "items": self.of.sha256,
-            "settings": {**self.stored.settings, "adaptation": self.stored.adaptation},
-            "seed": self.seed,
-            "suite": self.stored.suite,
-            "set": self.set,
-            "metric": self.metric,
-            "value": self.value,
-        }
+        settings = {**self.stored.settings, "adaptation": self.stored.adaptation}
+        about = {"weights": self.stored.model.get("weights"), "items": self.of.sha256, "settings": settings}
+        figure = {"suite": self.stored.suite, "set": self.set, "metric": self.metric, "value": self.value}
+        return {"run": run, "file": str(self.file), **about, "seed": self.seed, **figure}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +120,8 @@ def group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
 def read_runs(path: Path) -> list[Run]:
     """Read what a user named: a run's directory, a folder of results, a JSON file of them, or a study.
 
-    A study (`train OBJECTIVE --seeds`, `train sweep`) gives a run for every setting, all its seeds in one, and one for
-    each untrained encoder that was scored with it. A model without results of its own pooling gives one for every
-    pooling or map that it was evaluated with.
-
-    Raises:
-        InputError: Nothing is there, or what is there cannot be read.
+    A model without results of its own pooling gives a run for every pooling or map that it was evaluated with. Raises
+    InputError: nothing is there, or what is there cannot be read.
     """
     if path.is_file():
         if path.name in STUDIES:
@@ -145,12 +130,12 @@ def read_runs(path: Path) -> list[Run]:
     if not path.is_dir():
         raise InputError(f"no run at {str(path)!r}: give a run's directory, or a JSON file of results")
     found = [run for name in STUDIES if (path / name).is_file() for run in read_study(path / name)]
-    # Evaluations with another pooling or map than the model's own stand in folders below its own.
-    for folder in [] if found else [path, *sorted((path / FOLDER).glob("*/"))]:
-        run = Run(str(folder), read_results(folder, str(folder)))
-        found += [run] if run.records else []
-        if folder == path and found:
-            break
+    if not found:
+        own = Run(str(path), read_results(path, str(path)))
+        # Evaluations with another pooling or map than the model's own stand in folders below its own.
+        others = [] if own.records else sorted((path / FOLDER).glob("*/"))
+        read = [own, *(Run(str(folder), read_results(folder, str(folder))) for folder in others)]
+        found = [run for run in read if run.records]
     if not any(run.records for run in found):
         raise InputError(f"no results in {str(path)!r}: run `train evaluate` first, or name folders in it")
     return found
@@ -159,8 +144,7 @@ def read_runs(path: Path) -> list[Run]:
 def read_results(directory: Path, seed: str) -> list[Record]:
     """Return the records of the evaluations in a run's `evaluation/`, or in the directory itself.
 
-    Raises:
-        InputError: A file of results is broken.
+    Raises InputError: a file of results is broken.
     """
     folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory
     files = [path for name in suite_names() if (path := folder / f"{name}.json").is_file()]
@@ -170,12 +154,8 @@ def read_results(directory: Path, seed: str) -> list[Record]:
 def read_study(file: Path, read: Callable[[Path, str], list[Record]] = read_results) -> list[Run]:
     """Return a run for each setting of a study, and for each untrained encoder that was scored with it.
 
-    Args:
-        file: The study's `seeds.json` or `sweep.json`.
-        read: Gives the records of a run's folder and its seed.
-
-    Raises:
-        InputError: The file, or one of results, is broken.
+    `file` is its `seeds.json` or `sweep.json`; `read` gives the records of a run's folder and its seed. Raises
+    InputError: the file, or one of results, is broken.
     """
     runs = []
     for cell in load(StoredStudy, file).cells:
@@ -200,11 +180,7 @@ def records_of(stored: StoredSuite, file: Path, seed: str) -> list[Record]:
 
 
 def load(model: type[Model], path: Path) -> Model:
-    """Read a file of results.
-
-    Raises:
-        InputError: It cannot be read, or holds something else.
-    """
+    """Read a file of results. Raises InputError: it cannot be read, or holds something else."""
     try:
         return model.model_validate_json(path.read_bytes())
     except (OSError, ValueError):

@@ -3,32 +3,117 @@
 What is finished is not done again: the same command goes on where it was interrupted.
 """
 
-from __future__ import annotations
-
 import gc
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, NamedTuple
 
 from pipelines.console import InputError, TwinviewsError, note, table
+from trainers.catalogue import ObjectiveModule
 from trainers.data.kinds import DataOptions, read_examples
+from trainers.embedding.model import load_model as load_encoder
+from trainers.encoders.location import STARTER, locate
+from trainers.encoders.modules import Pooling
+from trainers.evaluation.cli import DATA_VARIABLE
+from trainers.evaluation.record import write
+from trainers.evaluation.suite import Suite, evaluate_suites, find_suites
+from trainers.evaluation.table import markdown, show
 from trainers.files import whole_file
 from trainers.processes import is_first, join_processes, of_first, processes
-from trainers.results.axes import Axis, Setting, settings
+from trainers.results.axes import Axes, Setting, folder_part, settings
 from trainers.results.comparison import compare_suite
-from trainers.results.records import StoredStudy, StudyRun, group, load, read_results, read_study, shorten
-from trainers.results.scoring import SUITE, TRAINING, Precision, Scoring, find_scoring, score, training_records
-from trainers.results.table import markdown, show
+from trainers.results.records import (
+    Record,
+    StoredSet,
+    StoredStudy,
+    StoredSuite,
+    StudyRun,
+    load,
+    read_results,
+    read_study,
+    records_of,
+    shorten,
+)
 from trainers.settings import Training, resolve
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import request_of, run_training, settings_of
 
-if TYPE_CHECKING:
-    from trainers.catalogue import ObjectiveModule
+SUITE = "sts"
+TRAINING = "training"
+LOG = "log.jsonl"
+
+Precision = Literal["fp32", "bf16"]
+"""The number format of the forward passes of an evaluation."""
+
+
+class Scoring(NamedTuple):
+    """The benchmarks that every run is scored on, read once."""
+
+    data: str
+    precision: Precision
+    suite: Suite
+
+
+def find_scoring(data: str | None, precision: Precision | None, *, baseline: bool) -> Scoring | None:
+    """Read the benchmarks in `data` (a folder, or `hf:ORGANISATION`), or in the environment's; None without data.
+
+    Raises InputError: none of them is there, a file cannot be read, or a baseline would have none.
+    """
+    data = data or os.environ.get(DATA_VARIABLE)
+    if baseline and not data:
+        raise InputError(f"--baseline needs benchmarks to score on: give --data DIR, or set {DATA_VARIABLE}")
+    return Scoring(data, precision or "fp32", find_suites([SUITE], data)[0]) if data else None
+
+
+def score(model: str, directory: Path, scoring: Scoring, pooling: Pooling | None = None, *, anew: bool = False) -> None:
+    """Write the scores of a model (a directory, a Hub name or `starter`) into `directory`, as `train evaluate` does.
+
+    Scores that are there are kept, unless `anew`, for the same vectors (weights, configuration, settings, versions)
+    and the same items. `pooling` is taken instead of what the model says.
+    """
+    encoder = load_encoder(model, pooling=pooling, precision=scoring.precision)
+    path = directory / f"{SUITE}.json"
+    if path.exists() and not anew:
+        if _is_of(path, encoder.fingerprint(), scoring.suite):
+            return
+        note(f"{path} is damaged, or of other weights, settings or items: evaluated anew")
+    settings = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision, "device": encoder.device}
+    evaluation = evaluate_suites(encoder, [scoring.suite], trained=encoder.directory, settings=settings)
+    directory.mkdir(parents=True, exist_ok=True)
+    write(directory, evaluation)
+
+
+def _is_of(path: Path, fingerprint: str | None, suite: Suite) -> bool:
+    """Whether a file has the scores of this encoder on these items."""
+    try:
+        stored = load(StoredSuite, path)
+    except InputError:
+        return False
+    items = {name: each.sha256 for name, each in stored.sets.items()}
+    same = fingerprint is not None and stored.model.get("fingerprint") == fingerprint and not stored.adaptation
+    return same and items == {task.name: task.sha256() for task in suite.tasks}
+
+
+def training_records(run: Path, seed: str) -> list[Record]:
+    """Return what a finished run's log says last of its loss and spread, and the dev score of the weights it kept."""
+    try:
+        lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").splitlines()]
+        keep = json.loads((run / RECIPE).read_text(encoding="utf-8")).get("keep")
+    except (FileNotFoundError, ValueError):
+        return []
+    figures = {key: entry[key] for entry in lines for key in ("loss", "spread") if key in entry}
+    # At step 0 it is the untrained encoder's.
+    dev = [entry["dev"] for entry in lines if "dev" in entry and entry.get("step") != 0]
+    if dev:
+        figures["dev"] = max(dev) if keep == "best" else dev[-1]
+    sets = {key: StoredSet(title="", size=0, counted=False, sha256="", figures={key: figures[key]}) for key in figures}
+    return records_of(StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets), run, seed)
+
 
 # What may differ between a study and its continuation; its data are told by their names here, not by their content.
 NAMED = {*DataOptions.model_fields, "dev"}
@@ -51,14 +136,12 @@ class Study:
 
     def training(self, options: Mapping[str, Any]) -> Training:
         """Return the training settings of one run, its preset's beneath what was given."""
-        from trainers.encoders.location import locate
-
         given, own = settings_of(self.module, options), locate(options["encoder"]).pooling()
         return resolve(self.module.PRESETS, self.module.PARAMS, options["preset"], given, own_pooling=own)[1]
 
 
 def train_study(
-    name: str, module: ObjectiveModule, values: Mapping[str, Any], axes: Sequence[Axis] = (), *, seeds: int | None,
+    name: str, module: ObjectiveModule, values: Mapping[str, Any], axes: Axes | None = None, *, seeds: int | None,
     data: str | None, baseline: bool, eval_precision: Precision | None,
 ) -> None:  # fmt: skip
     """Train every combination of the axes' values under several seeds, score the runs, and print their comparison.
@@ -67,39 +150,32 @@ def train_study(
     Where several processes were started together, all of them call this and train every run together; the first one
     scores and saves.
 
-    Args:
-        name: The objective.
-        module: Its module.
-        values: All options by key, as they hold where they are not swept over.
-        axes: What is swept over, from `read_axes`.
-        seeds: How many from `values["seed"]` on; None is one.
-        data: The benchmarks; None takes the environment's, if any.
-        baseline: Score the encoder before training too.
-        eval_precision: Number format of the scoring; None is fp32.
-
-    Raises:
-        InputError: Options or data that cannot be used.
-        TwinviewsError: A run failed; the others are done.
+    `values` are all options by key, as they hold where they are not swept over; `seeds` (None: one) count from
+    `values["seed"]` on; `data` are the benchmarks, or the environment's; `baseline` scores the encoder untrained too.
+    Raises InputError: options or data that cannot be used. Raises TwinviewsError: a run failed; the others are done.
     """
     if values.get("resume"):
         raise InputError("--resume is for a single run: several seeds are resumed anyway, leave it out")
-    values = {**values, **{axis.key: None for axis in axes}}
+    values = {**values, **dict.fromkeys(axes or ())}
     out = values["out"] or Path("runs", f"sweep-{name}" if axes else name)
     runs = [
         (setting, seed, {**values, **setting.values, "seed": seed, "out": out / setting.folder / f"seed-{seed}"})
-        for setting in settings(axes)
+        for setting in settings(axes or {})
         for seed in range(values["seed"], values["seed"] + (seeds or 1))
     ]
     file = out / ("sweep.json" if axes else "seeds.json")
     study = Study(name, module, values, runs, file, find_scoring(data, eval_precision, baseline=baseline))
     planned = _planned(study)
     if values["dry_run"]:
-        columns = [*(axis.name for axis in axes), "seed", "rows", "steps", "directory", "state"]
+        columns = [*runs[0][0].labels, "seed", "rows", "steps", "directory", "state"]
         table(columns, planned, title=f"train {name}, {len(runs)} runs: a dry run, nothing is written")
         return
     join_processes()
-    if baseline and is_first():
-        _score_untrained(study)
+    if study.scoring is not None and baseline and is_first():
+        starts = [(options["encoder"] or STARTER, study.training(options).pooling) for _, _, options in runs]
+        for encoder, pooling in dict.fromkeys(starts):
+            folder = out / f"untrained={folder_part(f'{encoder}-{pooling}')}"
+            score(encoder, folder, study.scoring, pooling, anew=values["overwrite"])
     done = _train(study)
     if is_first():
         _report(study, done)
@@ -108,12 +184,13 @@ def train_study(
 def _planned(study: Study) -> list[list[object]]:
     """Check every run's options and data; return labels, seed, rows, steps, directory and state of each.
 
-    Raises:
-        InputError: A setting or data that cannot be used, or a folder that belongs to something else.
+    Raises InputError: a setting or data that cannot be used, or a folder that belongs to something else.
     """
-    from trainers.encoders.location import locate
-
-    _check_folder(study)
+    out = study.file.parent
+    if (out / RECIPE).is_file():
+        raise InputError(f"{out} holds a single run: give another --out, the runs of a study get folders in it")
+    if study.file.is_file() and not study.values["overwrite"]:
+        check_same(out, load(StoredStudy, study.file).options, _shared_options(study), what="other options")
     for name in dict.fromkeys(options["encoder"] for _, _, options in study.runs):
         locate(name)
     counted: dict[str, int] = {}
@@ -127,15 +204,6 @@ def _planned(study: Study) -> list[list[object]]:
         steps = training.model_copy(update={"batch_size": min(training.batch_size, rows)}).steps(rows)
         planned.append([*setting.labels.values(), seed, rows, steps, str(options["out"]), _state(options["out"])])
     return planned
-
-
-def _check_folder(study: Study) -> None:
-    out = study.file.parent
-    if (out / RECIPE).is_file():
-        raise InputError(f"{out} holds a single run: give another --out, the runs of a study get folders in it")
-    if study.values["overwrite"] or not study.file.is_file():
-        return
-    check_same(out, load(StoredStudy, study.file).options, _shared_options(study), what="other options")
 
 
 def _shared_options(study: Study) -> dict[str, Any]:
@@ -197,36 +265,20 @@ def _run(study: Study, options: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _score_untrained(study: Study) -> None:
-    """Score the encoders that the runs start from, each under every pooling that they are trained with."""
-    from trainers.encoders.location import STARTER
-
-    starts = [(options["encoder"] or STARTER, study.training(options).pooling) for _, _, options in study.runs]
-    for encoder, pooling in dict.fromkeys(starts):
-        folder = study.file.parent / Setting({"untrained": f"{encoder}-{pooling}"}, {}).folder
-        if study.scoring is not None:
-            score(encoder, folder, study.scoring, pooling, anew=study.values["overwrite"])
-
-
 def _save(study: Study, done: Sequence[StudyRun]) -> None:
     """List what has been done in the study's folder."""
-    pairs = zip(study.runs, done, strict=False)
-    cells = [
-        {"settings": dict(setting.labels), "runs": [run.model_dump() for run in runs]}
-        for setting, runs in group((setting, run) for (setting, _, _), run in pairs).items()
-    ]
-    values = {"objective": study.objective, "options": _shared_options(study), "cells": cells}
+    cells: dict[str, dict[str, Any]] = {}
+    for (setting, _, _), run in zip(study.runs, done, strict=False):
+        cell = cells.setdefault(setting.title, {"settings": setting.labels, "runs": []})
+        cell["runs"].append(run.model_dump())
+    values = {"objective": study.objective, "options": _shared_options(study), "cells": list(cells.values())}
     study.file.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(study.file) as stream:
         stream.write((json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
 
 
 def _report(study: Study, done: Sequence[StudyRun]) -> None:
-    """Print how the settings compare, and leave the same as a page.
-
-    Raises:
-        TwinviewsError: A run failed.
-    """
+    """Print how the settings compare, and leave the same as a page. Raises TwinviewsError: a run failed."""
     scored = study.scoring is not None
     runs = shorten(read_study(study.file, read_results if scored else training_records), [study.file.parent])
     tables = compare_suite(SUITE if scored else TRAINING, runs)

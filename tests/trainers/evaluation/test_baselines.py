@@ -12,13 +12,11 @@ import pytest
 import torch
 
 from pipelines.console import InputError, TwinviewsError
-from trainers.baselines.fitting import FitText, read_fit_text
+from trainers.baselines.fitting import FitText, fit_whitening, whitening
 from trainers.baselines.flow import BATCH, Flow, train
 from trainers.baselines.flow import fit as fit_flow
 from trainers.baselines.function import FunctionEncoder, as_encoder, load_function
 from trainers.baselines.tfidf import Tfidf
-from trainers.baselines.whitening import fit as fit_whitening
-from trainers.baselines.whitening import whitening
 from trainers.embedding.vectors import Vectors
 
 TEXTS = ["the cat sat on the mat", "the dog sat", "a dog ate the cat", "Dog dog"]
@@ -98,16 +96,13 @@ def test_an_encoder_stays_itself_and_an_object_with_encode_becomes_one() -> None
     ("code", "message"),
     [
         ("def f(texts): return [[1.0]]", r"bad_module_\d+:f gave an array of shape \(1, 1\) for 4 texts"),
-        ("def f(texts): return [1.0 for _ in texts]", r"gave an array of shape \(4,\) for 4 texts"),
         ("def f(texts): return None", r"gave an array of shape \(\) for 4 texts"),
         ("def f(texts): return [[1.0], [1.0, 2.0]] * 2", "failed on 4 texts: ValueError"),
         ("def f(texts):\n    return texts[99]", r"failed on 4 texts: IndexError: .* \(bad_module_\d+.py line 2\)"),
         ("def f(texts): return [[float('nan')] for _ in texts]", "gives NaN or infinity, for one: 'the cat sat"),
         ("import no_such_package\nf = len", r"cannot import .*: No module named 'no_such_package' \(.* line 1\)"),
         ("f = 1 / 0", r"cannot import .*: ZeroDivisionError: .* \(bad_module_\d+.py line 1\)"),
-        ("f = (", "cannot import .*: SyntaxError"),
         ("import sys\nsys.exit(3)", "cannot import .*: SystemExit: 3"),
-        ("g = 1", "has no 'f' to call"),
         ("f = 1", "has no 'f' to call"),
     ],
 )
@@ -120,11 +115,6 @@ def test_a_function_that_cannot_be_used_is_told_in_one_line(
     (tmp_path / f"{name}.py").write_text(code)
     with pytest.raises(TwinviewsError, match=message):
         load_function(f"{name}:f").encode(TEXTS)
-
-
-def test_a_module_that_is_not_there_is_said() -> None:
-    with pytest.raises(InputError, match=r"cannot import no_such.module: ModuleNotFoundError: "):
-        load_function("no_such.module:f")
 
 
 def test_vectors_of_changing_length_are_refused() -> None:
@@ -252,17 +242,3 @@ def test_with_a_text_of_its_own_a_map_sees_nothing_of_the_sets() -> None:
     mapped = adaptation.apply(vectors, list("abc"), "mine")
     np.testing.assert_allclose(mapped.of(list("abc")), fit_whitening(own, 2)(vectors.of(list("abc"))), atol=1e-6)  # type: ignore[arg-type]
     assert adaptation.card()["fit"]["sentences"] == 50
-
-
-def test_sparse_vectors_are_not_whitened() -> None:
-    with pytest.raises(InputError, match="tfidf has sparse vectors"):
-        whitening(None).apply(Vectors.encode(Tfidf(), TEXTS), TEXTS, "tfidf")
-
-
-def test_fit_text_counts_what_it_shares_with_the_evaluation(tmp_path: Path) -> None:
-    (tmp_path / "text.txt").write_text("one\n\ntwo\n")
-    text = read_fit_text(tmp_path / "text.txt")
-    assert text.texts == ["one", "two"]
-    assert text.shared(["two", "three", "four"]) == 1
-    with pytest.raises(InputError, match="no text to fit on"):
-        read_fit_text(tmp_path / "absent.txt")

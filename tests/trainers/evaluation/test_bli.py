@@ -16,10 +16,8 @@ from trainers.evaluation.suite import Suite, evaluate_suites
 from trainers.evaluation.suites import bli
 from trainers.evaluation.suites.bli import (
     METRICS,
-    PAIRS,
     REPORTED,
     Lexicon,
-    centred,
     neighbourhood,
     procrustes,
     ranks,
@@ -40,14 +38,6 @@ def test_a_rotation_is_found_again() -> None:
     found = procrustes(source, (source @ rotation).astype(np.float32))
     np.testing.assert_allclose(found, rotation, atol=1e-5)
     np.testing.assert_allclose(found @ found.T, np.eye(8), atol=1e-10)
-
-
-def test_centred_vectors_are_unit_vectors_less_their_mean_made_unit() -> None:
-    vectors = normal(30, 5) + 3
-    by_hand = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    by_hand -= by_hand.mean(axis=0)
-    by_hand /= np.linalg.norm(by_hand, axis=1, keepdims=True)
-    np.testing.assert_allclose(centred(vectors), by_hand, atol=1e-5)
 
 
 def cosine(one: NDArray[np.float32], two: NDArray[np.float32]) -> float:
@@ -143,7 +133,7 @@ def test_figures_among_the_dictionaries_words_are_marked_wherever_they_are_print
     (scores,) = evaluate_suites(
         lambda texts: [[len(text), 1.0] for text in texts], [Suite("bli", "BLI", bli.METRICS, 1, tuple(found))]
     )
-    assert [row[0] for row in record.rows(scores)] == ["BLI en-fr *", "average of 1 *"]
+    assert [row[0] for row in record.results_table(scores).rows] == ["BLI en-fr *", "average of 1 *"]
     assert record.notes(scores)[0].startswith("* BLI en-fr: candidates are the words")
 
 
@@ -174,14 +164,6 @@ def test_a_wrong_file_is_one_line(tmp_path: Path, test: str, message: str) -> No
     write_pair(tmp_path / "xling-eval", "en-fr", "a\tb\n" * 5000, test)
     with pytest.raises(InputError, match=message):
         bli.find(str(tmp_path))
-
-
-def test_without_data_the_reported_pairs_are_missing(tmp_path: Path) -> None:
-    for data in (str(tmp_path), "hf:mteb"):
-        found, missing = bli.find(data)
-        assert found == []
-        assert [item.name for item in missing] == [f"bli-{pair}" for pair in REPORTED]
-    assert (len(PAIRS), bli.COUNTED) == (28, 6)
 
 
 def test_the_card_has_the_sizes_that_the_code_checks() -> None:

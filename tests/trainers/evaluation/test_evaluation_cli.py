@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 import typer
 
@@ -67,22 +66,6 @@ def test_the_whole_suite_with_an_average_under_each_aggregation(
     page = (model / "evaluation" / "mean" / "sts.md").read_text()
     assert "| average of 7 | 18850 |" in page
     assert f"| STS13 | FNWN | {parts['FNWN']['spearman']:.2f} |" in page
-
-
-def test_what_every_item_gave_is_kept_in_the_order_of_the_set(
-    app: typer.Typer, model: Path, suite_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from scipy.stats import spearmanr
-
-    assert call(app, [str(model), "--data", str(suite_data), "--pooling", "mean", "--json"]) == 0
-    values = json.loads(capsys.readouterr().out)
-    with np.load(model / "evaluation" / "mean" / "sts.items.npz", allow_pickle=False) as items:
-        assert items["sts16/statistic"] == "spearman"
-        assert len(items.files) == 3 * len(values["sets"])
-        for name, item in values["sets"].items():
-            gold, predicted = items[f"{name}/gold"], items[f"{name}/predicted"]
-            assert len(gold) == item["size"]
-            assert 100 * spearmanr(gold, predicted).statistic == pytest.approx(item["figures"]["all"])
 
 
 def test_a_folder_with_some_sets_reports_them_and_marks_the_average(
@@ -228,31 +211,12 @@ def test_evaluation_text_in_the_text_to_fit_on_is_counted_and_told(
     assert f"{len(set(sentences[:10]))} evaluation texts stand in the text that was fitted on" in err
 
 
-def test_a_dry_run_lists_and_writes_nothing(
-    app: typer.Typer, suite_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(app, ["no/model", "--data", str(suite_data), "--dry-run"]) == 0
-    assert "4927" in capsys.readouterr().out
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_recipe_file_gives_the_options(
-    app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "recipe.yaml").write_text("pooling: cls\nprecision: bf16\n")
-    assert call(app, [str(model), "--config", "recipe.yaml", "--precision", "fp32", "--json"]) == 0
-    values = json.loads(capsys.readouterr().out)
-    assert values["model"]["pooling"] == "cls"
-    assert values["settings"]["precision"] == "fp32"
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["tiny", "--suite", "sts"], "sts needs data: give --data DIR"),
         (["tiny", "--suite", "stss"], "no suite 'stss': there are "),
         (["tiny", "--suite", "all", "--data", "."], "no set of afs, bli, "),
-        (["tiny", "--cache", "x", "--no-cache"], "--cache x: give a folder, or --no-cache alone"),
         (["tiny", "--cache", "tiny/config.json"], "--cache tiny/config.json: give a folder"),
         (["tiny", "--data", ""], "--data is empty"),
         (["tiny", "--data", "nowhere"], "no data folder 'nowhere'"),
@@ -271,10 +235,7 @@ def test_a_recipe_file_gives_the_options(
         (["tfidf", "--whiten", "4"], "tfidf has sparse vectors"),
         (["glove:", "--precision", "bf16"], "glove: is no model: --precision bf16 is not for it"),
         (["glove:"], "no file of word vectors"),
-        (["glove:absent.txt"], "no file of word vectors 'absent.txt'"),
         (["fasttext:tiny/config.json"], "tiny/config.json line 1: no numbers after '{'"),
-        (["no_such_module:encode"], "cannot import no_such_module"),
-        (["json:absent"], "json has no 'absent'"),
         (["json:dumps"], "json:dumps failed on 256 texts: ValueError: could not convert"),
     ],
 )

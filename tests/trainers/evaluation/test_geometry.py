@@ -61,33 +61,6 @@ def test_every_figure_is_that_of_its_definition(block: int, monkeypatch: pytest.
     assert found.predictions is None
 
 
-def test_opposite_directions_are_isotropic_and_one_direction_is_not() -> None:
-    cross = np.array([[1, 0], [0, 1], [-1, 0], [0, -1]], dtype=np.float32)
-    even = measured(cross, [(0, 1, 0.0), (2, 3, 5.0)]).metrics
-    assert even["isotropy"] == pytest.approx(1)
-    assert (even["mean-norm"], even["spread"]) == pytest.approx((0, 1), abs=1e-6)
-    # Of six pairs four are at a right angle (distance^2 2) and two opposite (4).
-    assert even["uniformity"] == pytest.approx(np.log((4 * np.exp(-4) + 2 * np.exp(-8)) / 6))
-    assert (even["random-cosine"], even["alignment"]) == pytest.approx((-1 / 3, 2))
-    one = np.outer([1.0, 2.0, 3.0, 4.0], [3.0, 4.0]).astype(np.float32)
-    same = measured(one, [(0, 1, 4.0), (2, 3, 0.0)]).metrics
-    assert same["isotropy"] == pytest.approx(np.exp(-2), abs=1e-6)
-    assert same["mean-norm"] == pytest.approx(2.5 * 5)
-    assert (same["uniformity"], same["alignment"], same["spread"]) == pytest.approx((0, 0, 0), abs=1e-3)
-    assert same["random-cosine"] == pytest.approx(1)
-
-
-def test_without_a_positive_pair_there_is_no_alignment() -> None:
-    figures = measured(np.eye(4, dtype=np.float32), [(0, 1, 3.9), (2, 3, 1.0)]).metrics
-    assert figures["alignment"] is None
-    assert figures["positive-cosine"] is None
-    assert figures["random-cosine"] == 0
-
-
-def test_a_zero_vector_is_at_a_right_angle_to_all() -> None:
-    assert all_pairs(np.array([[0, 0], [3, 4]], dtype=np.float32))["random-cosine"] == 0
-
-
 def test_the_suite_reads_test_and_train_and_averages_nothing(research_data: Path) -> None:
     found, missing = geometry.find(str(research_data))
     assert missing == []

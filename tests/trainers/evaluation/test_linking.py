@@ -66,12 +66,6 @@ def test_a_composite_mention_is_right_if_each_part_is() -> None:
     assert linked(vectors, Mention(("a", "c"), frozenset({"N0"}))).metrics["acc@5"] == 0
 
 
-def test_the_first_of_two_equally_near_names_counts() -> None:
-    vectors = on_circle({**NAMES, "m": 5})
-    assert linked(vectors, Mention(("m",), frozenset({"N0"}))).metrics["acc@1"] == 100
-    assert linked(vectors, Mention(("m",), frozenset({"N1"}))).metrics["acc@1"] == 0
-
-
 def test_parts_hold_the_dot_product_the_new_mentions_and_the_groups() -> None:
     vectors = on_circle({**NAMES, "m": 14}, {"n4": 3.0})
     result = linked(
@@ -127,13 +121,6 @@ def test_a_wrong_count_names_both_numbers(tmp_path: Path, name: str, files: int,
     write_biosyn(tmp_path / name, files, mentions)
     with pytest.raises(InputError, match=message):
         linking.find(str(tmp_path))
-
-
-def test_a_few_mentions_less_of_bc5cdr_are_remarked(tmp_path: Path) -> None:
-    write_biosyn(tmp_path / "bc5cdr-disease", 500, 4357)
-    write_biosyn(tmp_path / "bc5cdr-chemical", 500, 5385)
-    found, _ = linking.find(str(tmp_path))
-    assert [item.note for item in found] == ["4357 of 4424 mentions", None]
 
 
 def write_own(folder: Path, mentions: str, dictionary: str = "P1||Oak\nP2||Lime\n") -> None:
@@ -245,12 +232,6 @@ def test_names_and_mentions_of_ones_own_are_a_set(tmp_path: Path) -> None:
     (folder / "mentions.txt").unlink()
     with pytest.raises(InputError, match=r"dictionary.txt \(id\|\|name\) and mentions.txt \(id\|\|mention\) are both"):
         linking.find(str(tmp_path))
-
-
-def test_nothing_of_it_is_on_the_hub() -> None:
-    found, missing = linking.find("hf:mteb")
-    assert found == []
-    assert {known.name for known in (*CORPORA, *NAMED_SETS)} == {item.name for item in missing}
 
 
 def test_the_cards_have_the_sizes_that_the_code_checks() -> None:

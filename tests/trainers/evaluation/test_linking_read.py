@@ -16,14 +16,12 @@ from trainers.evaluation.concepts import (
     abbreviations,
     bare,
     concepts,
-    lower,
     read_cells,
     read_cometa,
     read_concepts,
     read_names,
     read_pubtator,
     resolved,
-    written_out,
 )
 
 DISEASES = {"SpecificDisease", "CompositeMention"}
@@ -42,12 +40,6 @@ DISEASES = {"SpecificDisease", "CompositeMention"}
 )
 def test_ids_are_parted_and_freed_of_their_prefixes(field: str, ids: set[str]) -> None:
     assert concepts(field) == ids
-
-
-def test_folding_puts_a_space_for_any_run_of_punctuation() -> None:
-    assert bare("  Saethre-Chotzen (type I), 2") == "saethre chotzen type i 2"
-    assert bare("β-Thalassämie") == "β thalassämie"
-    assert lower(" A-T ") == "a-t"
 
 
 def test_a_dictionary_joins_the_ids_of_one_name_in_the_place_of_the_first() -> None:
@@ -93,14 +85,6 @@ def test_a_name_without_an_id_or_the_like_is_one_line(tmp_path: Path, line: str)
 )  # fmt: skip
 def test_short_forms_in_brackets_are_found_with_their_long_forms(text: str, found: dict[str, str]) -> None:
     assert abbreviations(text) == found
-
-
-def test_words_and_parts_between_slashes_are_written_out() -> None:
-    long_forms = {"WD": "Wilson disease", "A": "B x", "B": "big"}
-    assert written_out("WD, severe", long_forms) == "Wilson disease, severe"
-    assert written_out("WD/CT", long_forms) == "Wilson disease/CT"
-    assert written_out("A", long_forms) == "big x"
-    assert written_out("x A", {"A": "B", "B": "A"}) in ("x A", "x B")
 
 
 def document(*annotations: Annotation, text: str = "Wilson disease (WD)") -> Document:

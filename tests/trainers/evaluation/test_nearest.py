@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from trainers.evaluation.search import nearest, norms, score_blocks
+from trainers.evaluation.search import nearest, norms
 
 
 def by_hand(queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: str) -> list[list[int]]:
@@ -58,27 +57,3 @@ def test_a_zero_query_takes_the_first_keys_and_few_keys_are_all_found() -> None:
     assert nearest(keys[:1], keys[:2], 5).shape == (1, 2)
     assert nearest(keys[:0], keys, 5).shape == (0, 5)
     assert nearest(keys[:2], keys[:0], 5).shape == (2, 0)
-
-
-def test_a_block_holds_no_more_scores_than_asked_for_and_blocks_cover_all_queries() -> None:
-    rng = np.random.default_rng(3)
-    queries, keys = rng.normal(size=(100, 8)).astype(np.float32), rng.normal(size=(40, 8)).astype(np.float32)
-    blocks = list(score_blocks(queries, keys, scores=410))
-    assert {block.numel() for _, block in blocks} == {400}
-    assert [start for start, _ in blocks] == list(range(0, 100, 10))
-    assert all(len(block) == 1 for _, block in score_blocks(queries, keys, scores=1))
-    joined = np.concatenate([block.cpu().numpy() for _, block in blocks])
-    np.testing.assert_allclose(joined, queries @ keys.T, atol=1e-5)
-
-
-@pytest.mark.gpu
-def test_a_gpu_finds_what_the_cpu_finds(monkeypatch: pytest.MonkeyPatch) -> None:
-    import torch
-
-    if not torch.cuda.is_available():
-        pytest.skip("no GPU")
-    rng = np.random.default_rng(4)
-    queries, keys = rng.normal(size=(300, 64)).astype(np.float32), rng.normal(size=(9000, 64)).astype(np.float32)
-    there = nearest(queries, keys, 5)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert there.tolist() == nearest(queries, keys, 5).tolist()

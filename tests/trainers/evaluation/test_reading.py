@@ -7,12 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import typer
 
-from pipelines.console import InputError, call
-from trainers.evaluation.cli import evaluate
+from pipelines.console import InputError
 from trainers.evaluation.concepts import read_cometa
-from trainers.evaluation.reading import columns, csv_rows, file_lines
+from trainers.evaluation.reading import csv_rows, file_lines
 from trainers.evaluation.suites.afs import read_afs
 from trainers.evaluation.suites.lexical import read_multi_simlex
 from trainers.evaluation.suites.sts_multilingual import read_translated
@@ -34,16 +32,6 @@ def test_a_line_end_between_quotes_is_kept_and_rows_have_the_lines_they_begin_in
     ]  # fmt: skip
     with pytest.raises(InputError, match="line 1: expected two sentences and their grade"):
         list(read_translated("", path))
-
-
-def test_columns_are_picked_by_name_in_the_order_asked_for(tmp_path: Path) -> None:
-    path = write(tmp_path / "x.tsv", 'b\ta\tc\n1\t"x\ty"\t3\n')
-    rows = csv_rows(path, delimiter="\t")
-    assert list(columns(path, rows, ("a", "b"))) == [(2, ["x\ty", "1"])]
-    with pytest.raises(InputError, match="line 1: expected the columns a, d, got 'b,a,c'"):
-        list(columns(path, rows, ("a", "d")))
-    with pytest.raises(InputError, match="expected the columns a"):
-        list(columns(path, csv_rows(write(tmp_path / "empty.csv", "")), ("a",)))
 
 
 def read_words(path: Path) -> object:
@@ -82,12 +70,3 @@ def test_what_is_not_utf8_is_refused_or_read_byte_by_byte(tmp_path: Path) -> Non
     assert file_lines(tmp_path / "x.txt", bytewise=True) == ["caf\u00e9"]
     with pytest.raises(InputError, match=r"not UTF-8 \(byte 3\)"):
         file_lines(tmp_path / "x.txt")
-
-
-def test_a_user_sees_one_line_and_exit_code_2(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "afs").mkdir()
-    write(tmp_path / "afs" / "ArgPairs_GC.csv", AFS + '1,"a,b\n2,c,d\n')
-    app = typer.Typer()
-    app.command()(evaluate)
-    assert call(app, ["starter", "--suite", "afs", "--data", str(tmp_path)]) == 2
-    assert "line 2: broken quotes" in capsys.readouterr().err.splitlines()[-1]

@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +15,7 @@ from trainers.embedding.vectors import Vectors
 from trainers.evaluation import suites
 from trainers.evaluation.cli import evaluate
 from trainers.evaluation.discovery import expanded, suite_names
-from trainers.evaluation.record import rows, write
+from trainers.evaluation.record import results_table, write
 from trainers.evaluation.suite import Suite, evaluate_suites, find_suites
 from trainers.evaluation.task import SEED, Predictions, Result, Task
 
@@ -144,26 +140,6 @@ def test_sparse_vectors_leave_what_needs_dense_ones_undefined() -> None:
     assert list(scores.predictions) == []
 
 
-def test_of_several_suites_those_that_are_not_there_are_listed(
-    app: typer.Typer, model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data = tmp_path / "data"
-    data.mkdir()
-    (data / "two.txt").write_text("a cat\nthe dog")
-    (found,) = (item for item in find_suites(["all"], str(data)) if item.tasks)
-    assert (found.name, len(found.missing)) == (another, 1)
-    assert call(app, [str(model), "--suite", another, "--suite", "sts", "--data", "data", "--pooling", "cls"]) == 0
-    out, err = capsys.readouterr()
-    assert "average (INCOMPLETE: 1 of 2 sets)" in out
-    assert f"{another}: missing: one: no one.txt; to be had from nowhere" in err
-    assert err.count("sts: missing: ") == 8
-    folder = model / "evaluation" / "cls"
-    assert sorted(path.name for path in folder.iterdir()) == [
-        f"{another}.items.npz", f"{another}.json", f"{another}.md",
-    ]  # fmt: skip
-    assert "| average (INCOMPLETE: 1 of 2 sets) | 2 |" in (folder / f"{another}.md").read_text()
-
-
 def test_two_suites_print_two_tables_and_one_json_object(
     app: typer.Typer, model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -242,34 +218,8 @@ def test_a_second_evaluation_takes_the_vectors_of_the_first(
     assert len(list(Path("kept").iterdir())) == 2
 
 
-def test_the_bars_of_a_terminal_follow_each_other(tiny_mlm: Path, tmp_path: Path) -> None:
-    script = (
-        "import typer; from pipelines.console import run; from trainers.evaluation.cli import evaluate; "
-        "app = typer.Typer(); app.command()(evaluate); run(app)"
-    )
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3]), "TERM": "xterm"}
-    done = subprocess.Popen(
-        [sys.executable, "-c", script, str(tiny_mlm), "--pooling", "cls", "--out", "out"],
-        env=environment, cwd=tmp_path, stdout=subprocess.PIPE, stderr=theirs,
-    )  # fmt: skip
-    os.close(theirs)
-    shown = b""
-    while True:
-        try:
-            part = os.read(ours, 4096)
-        except OSError:  # the other side is closed
-            break
-        if not part:
-            break
-        shown += part
-    assert done.wait(timeout=120) == 0
-    assert b"encoding with" in shown
-    assert b"scoring" in shown
-
-
 @pytest.mark.parametrize(("decimals", "printed"), [(2, "33.33"), (3, "33.333")])
 def test_a_suite_says_how_many_decimals_its_figures_have(decimals: int, printed: str) -> None:
     (scores,) = evaluate_suites(encoded, [suite("x", lengths("one", "a", "bb", "ccc"), decimals=decimals)])
-    ((_, _, even, _),) = rows(scores)
+    ((_, _, even, _),) = results_table(scores).rows
     assert even == printed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -104,22 +103,6 @@ def test_development_items_choose_the_strength_and_are_not_trained_on() -> None:
     np.testing.assert_array_equal(judged.predicted, models[best].predict(inputs[test]))
 
 
-def test_long_vectors_far_from_the_origin_are_fitted_to_convergence() -> None:
-    from sklearn.linear_model import LogisticRegression
-
-    rng = np.random.default_rng(0)
-    features = rng.normal(size=(400, 64))
-    classes = (features @ rng.normal(size=64) + 4 * rng.normal(size=400) > 0).astype(np.int64)
-    inputs = (3 * features + 50).astype(np.float32)
-    train, test = np.split(np.arange(400), [300])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        judged = judge(centred(inputs, train), classes, train, test, folded(classes, train, 1, 4), BEFORE_TEST)
-    exact = LogisticRegression(C=judged.strength, tol=1e-9, max_iter=100_000, solver="newton-cholesky")
-    exact.fit(inputs[train].astype(np.float64), classes[train])
-    np.testing.assert_array_equal(judged.predicted, exact.predict(inputs[test].astype(np.float64)))
-
-
 def test_regressions_of_several_classes_that_are_only_tried_are_fitted_to_convergence_too() -> None:
     from sklearn.linear_model import LogisticRegression
 
@@ -208,15 +191,6 @@ def test_items_are_in_the_folds_of_senteval_though_some_have_no_words(
     assert [text for text, _, _ in expected[:5]] == [".", ".", "so", "!", "."]
 
 
-@pytest.mark.parametrize("name", ["mr", "cr", "subj", "mpqa"])
-def test_every_item_of_the_real_files_is_in_its_fold_of_senteval(
-    research_data: Path, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    about = BY_NAME[name]
-    expected = senteval_folds(research_data / "senteval" / about.folders[0], list(about.files))
-    assert our_folds(read(name, research_data), monkeypatch) == expected
-
-
 def test_every_item_is_held_out_once_and_outcomes_stand_in_the_order_of_the_files() -> None:
     texts = [f"{'w ' * (1 + number % 4)}{number}" for number in range(80)]
     items = [Labelled(text, number % 2) for number, text in enumerate(texts)]
@@ -300,17 +274,6 @@ def test_a_malformed_line_or_a_wrong_count_is_named(tmp_path: Path, lines: str, 
         read("sst2", tmp_path, 2, 0, 1)
     (folder / "sentiment-train").write_text("so good\t1\nbad\t0\n")
     assert read("sst2", tmp_path, 2, 0, 1)["train"] == [Labelled("so good", 1), Labelled("bad", 0)]
-
-
-def test_what_is_missing_says_what_was_looked_for_and_where_it_is_to_be_had(tmp_path: Path) -> None:
-    (tmp_path / "MR").mkdir()
-    found, missing = transfer.find(str(tmp_path))
-    assert found == []
-    assert [item.title for item in missing] == [about.title for about in CORPORA]
-    assert missing[0].reason == f"{tmp_path / 'MR'} lacks rt-polarity.pos, rt-polarity.neg"
-    assert missing[1].reason == f"no folder CR below {tmp_path}"
-    assert all("senteval.tar" in item.where for item in missing)
-    assert [item.name for item in transfer.find("hf:mteb")[1]] == list(BY_NAME)
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -18,7 +16,7 @@ import pytest
 from trainers.baselines.function import as_encoder
 from trainers.baselines.tfidf import Tfidf
 from trainers.embedding import cache
-from trainers.embedding.cache import CachedEncoder, cached
+from trainers.embedding.cache import cached
 from trainers.embedding.model import load_model
 from trainers.embedding.vectors import Advance, still
 
@@ -127,29 +125,6 @@ def test_a_damaged_shard_is_left_out_and_its_texts_are_encoded_again(
     assert f"{shard} is damaged and left out" in capsys.readouterr().err
 
 
-def test_no_bit_of_a_shard_can_flip_to_a_traceback_or_to_other_vectors(tmp_path: Path) -> None:
-    cached(Counting(), tmp_path).encode(TEXTS)
-    (shard,) = (tmp_path / NAME).glob("*.npz")
-    whole, expected = shard.read_bytes(), Counting().encode(TEXTS)
-    for place in range(len(whole)):
-        shard.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
-        encoder = CachedEncoder(Counting(), tmp_path / NAME, _writable=False)
-        assert np.array_equal(encoder.encode(TEXTS), expected)
-
-
-def test_what_a_killed_evaluation_left_is_cleared_and_nothing_of_another_process(tmp_path: Path) -> None:
-    cached(Counting(), tmp_path).encode(TEXTS)
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    host, folder = platform.node(), tmp_path / NAME
-    ours = [f".{NAME}.npz.{dead.pid}@{host}.tmp", f".{NAME}.npz.{dead.pid}.tmp"]
-    others = [f".{NAME}.npz.{dead.pid}@{host}x.tmp", f".{NAME}.npz.{os.getppid()}@{host}.tmp", "thesis.tmp"]
-    for name in (*ours, *others):
-        (folder / name).write_text("")
-    cached(Counting(), tmp_path).encode(TEXTS)
-    assert sorted(path.name for path in folder.glob("*.tmp")) == sorted(others)
-
-
 def test_an_interrupted_evaluation_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "CHUNK", 2)
 
@@ -191,22 +166,3 @@ def test_a_cache_that_cannot_be_written_costs_a_note_and_no_score(
     vectors = cached(Counting(), tmp_path / "file").encode(TEXTS)
     assert np.array_equal(vectors, Counting().encode(TEXTS))
     assert "vectors are not kept in" in capsys.readouterr().err
-
-
-def test_the_models_not_used_for_longest_make_room_and_nothing_else_is_counted_or_deleted(tmp_path: Path) -> None:
-    for name in ("mine", "f" * 32):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{NAME}.npz").write_bytes(b"0" * 10_000)
-        os.utime(tmp_path / name, (1, 1))
-    names = [letter * 32 for letter in "abc"]
-    for age, name in enumerate(names):
-        cached(Counting(name), tmp_path).encode(TEXTS)
-        if name == names[1]:
-            (tmp_path / name / "thesis.txt").write_text("")
-        os.utime(tmp_path / name, (1000 + age, 1000 + age))
-    cached(Counting(names[0]), tmp_path).encode(TEXTS[:1])
-    size = sum(path.stat().st_size for path in (tmp_path / names[0]).glob("*.npz"))
-    CachedEncoder(Counting("d" * 32), tmp_path / ("d" * 32), limit=2 * size).encode(TEXTS)
-    assert sorted(path.parent.name for path in tmp_path.glob("*/*.npz")) == [names[0], "d" * 32, "f" * 32, "mine"]
-    assert (tmp_path / names[1] / "thesis.txt").exists()
-    assert not (tmp_path / names[2]).exists()

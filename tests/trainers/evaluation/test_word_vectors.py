@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from pipelines.console import InputError
-from trainers.baselines.static import StaticEncoder, parts, read_word_vectors, resolve
+from trainers.baselines.static import StaticEncoder, read_word_vectors, resolve
 from trainers.embedding.vectors import Vectors
 
 GLOVE = """\
@@ -74,11 +74,6 @@ def test_text_that_is_not_tokenised_finds_its_words(word: str, found: list[str |
     assert resolve(word, {"the", "cat", "n't", "do", ".", "Paris"}) == found
 
 
-def test_a_word_that_is_known_as_a_whole_is_not_taken_apart() -> None:
-    assert parts("U.S.") == ("U.S", ".")
-    assert resolve("U.S.", {"U.S.", "U.S", "."}) == ["U.S."]
-
-
 def test_header_trailing_spaces_carriage_returns_and_compression_change_nothing(glove: Path, tmp_path: Path) -> None:
     needed = {"the", "cat", ".", ". ."}
     plain, dimension, _ = read_word_vectors(glove, needed)
@@ -109,11 +104,3 @@ def test_a_broken_file_is_named_with_its_line(tmp_path: Path, text: str, message
     (tmp_path / "bad.txt").write_text(text)
     with pytest.raises(InputError, match=message):
         read_word_vectors(tmp_path / "bad.txt", {"the", "cat", "a"})
-
-
-def test_files_that_cannot_be_read_are_said(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no file of word vectors"):
-        read_word_vectors(tmp_path / "absent.txt", {"cat"})
-    (tmp_path / "cut.gz").write_bytes(gzip.compress(GLOVE.encode())[:-9])
-    with pytest.raises(InputError, match=r"cut.gz cannot be read"):
-        read_word_vectors(tmp_path / "cut.gz", {"cat"})

@@ -32,14 +32,6 @@ def test_figures_of_another_task_than_the_papers_are_marked_and_so_is_their_aver
     assert shown.err.splitlines() == ["* ours, every set: few candidates"]
 
 
-def test_notes_on_sets_that_no_paper_prints_stand_below_their_table(
-    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = write_run("mine", {**figures(), "new": {"all": 77.0}}, sets={"new": {"note": "graded twice"}})
-    assert compare(run, "--with", "simcse") == 0
-    assert said(capsys)[-1] == "ours, NEW: graded twice"
-
-
 def test_other_copies_of_a_set_are_said(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
     runs = [
         write_run(name, figures(), sets={each: {"sha256": copy} for each in ("sts12", "sickr")})

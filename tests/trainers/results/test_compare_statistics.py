@@ -9,7 +9,7 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from trainers.evaluation.task import Predictions
-from trainers.results.bootstrap import Estimate, average, estimate, score_of, shuffled
+from trainers.results.significance import Estimate, average, estimate, score_of, shuffled
 
 
 def outcomes(seed: int, right: float, size: int = 300) -> Predictions:
@@ -71,13 +71,6 @@ def test_the_interval_is_scipys_percentile_bootstrap(items: Predictions) -> None
     assert found == pytest.approx(tuple(expected), abs=0.1 * (expected.high - expected.low))
 
 
-def test_the_same_seed_draws_the_same_and_another_does_not() -> None:
-    items = similar(1, 2.0)
-    one, two, other = (estimated(items, 300, seed).draws for seed in (5, 5, 6))
-    assert np.array_equal(one, two)
-    assert not np.array_equal(one, other)
-
-
 def test_intervals_hold_the_truth_about_as_often_as_they_say() -> None:
     held = 0
     for number in range(200):
@@ -122,20 +115,6 @@ def test_the_test_rejects_a_true_null_at_its_level_and_a_false_one_with_the_powe
     expected = stats.norm.sf(1.96 - (rho[0] - rho[1]) / error)
     assert 0.3 < expected < 0.7
     assert power == pytest.approx(expected, abs=0.12)
-
-
-def test_a_model_does_not_differ_from_itself() -> None:
-    items = similar(1, 2.0)
-    found = difference(items, items, 200)
-    assert (found.value, found.interval, found.p_value) == (0, (0, 0), 1)
-
-
-def test_swapping_the_models_turns_the_difference_round() -> None:
-    one, two = similar(1, 2.0), similar(2, 3.0)
-    there, back = difference(one, two, 500), difference(two, one, 500)
-    assert there.value == pytest.approx(-back.value)
-    assert there.interval == pytest.approx(tuple(-end for end in reversed(back.interval)))
-    assert there.p_value == back.p_value
 
 
 def test_the_averages_error_is_that_of_independent_sets() -> None:

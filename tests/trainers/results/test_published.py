@@ -10,13 +10,11 @@ import pytest
 import trainers.evaluation.suites
 from trainers.results.papers import (
     PAPERS,
-    PUBLISHED,
     SPEARMAN,
     Column,
     PublishedRow,
     PublishedTable,
     load_paper,
-    published_sizes,
     published_tables,
 )
 
@@ -60,7 +58,7 @@ def averages() -> list[tuple[PublishedTable, PublishedRow, Column]]:
         for table in TABLES
         for each in table.rows
         for column in each.cells
-        if column.averaged and mean_of_cells(each, column) is not None
+        if len(column.sets) > 1 and mean_of_cells(each, column) is not None
     ]
 
 
@@ -90,24 +88,16 @@ def test_printed_averages_are_the_means_of_their_rows_but_for_the_known_misprint
     ("paper", "table", "model", "sets", "measure", "value"),
     [
         ("bsl", "Table 1", "BSL-BERT", ("stsb",), SPEARMAN, 73.74),
-        ("bsl", "Table 1", "BSL-SRoBERTa", ("sts14",), SPEARMAN, 76.14),
-        ("bsl", "Table 2", "BSL-RoBERTa", ("trec",), "accuracy", 88.40),
         ("bsl", "Table 3", "BSL-uns", ("sts17-en-tr",), SPEARMAN, 72.7),
         ("bsl", "Table 6", "BSL, momentum 0.99", ("stsb",), SPEARMAN, 72.51),
-        ("bsl", "Table 9", "BSL-SBERT", ("stsb-dev",), SPEARMAN, 81.67),
         ("isbert", "Table 3", "IS-BERT-task", ("mrpc",), "accuracy", 74.24),
         ("mirror", "Table 2", "PubMedBERT + Mirror", ("cometa",), "acc@5", 71.3),
-        ("mirror", "Table 6", "BERT + Mirror", ("bli-ru-fr",), "acc@1", 34.5),
         ("mirror", "Table 14", "BERT-mp", ("phrase",), "mean-norm", 6.82),
         ("mirror", "Table 16", "mBERT + Mirror", ("multisimlex-cmn",), SPEARMAN, 50.1),
         ("mirror", "section 4.2", "RoBERTa + Mirror", ("qnli",), "auc", 70.9),
         ("sct", "average", "SCT-BERT-small", SEVEN, SPEARMAN, 72.56),
-        ("sct", "average", "SCT-BERT-tiny, distilled", SEVEN, SPEARMAN, 76.43),
         ("congen", "average", "ConGen-BERT-base", SEVEN, SPEARMAN, 80.06),
         ("simcse", "average", "SimCSE-BERT-base", SEVEN, SPEARMAN, 76.25),
-        ("esimcse", "average", "ESimCSE-BERT-base", SEVEN, SPEARMAN, 78.27),
-        ("diffcse", "average", "DiffCSE-BERT-base", SEVEN, SPEARMAN, 78.49),
-        ("rankcse", "average", "RankCSE-BERT-base", SEVEN, SPEARMAN, 80.36),
     ],
 )
 def test_single_cells(
@@ -136,24 +126,11 @@ def test_cells_are_shown_x_100_with_the_decimals_that_were_printed(
         ("bsl", "Table 1", "IS-BERT", "Zhang et al. 2020"),
         ("bsl", "Table 1", "BERT-mlm", None),
         ("bsl", "Table 3", "mUSE", "Reimers and Gurevych 2020"),
-        ("bsl", "Table 3", "BSL-uns", None),
-        ("bsl", "Table 10", "IS-BERT", "Zhang et al. 2020"),
         ("isbert", "Table 2", "SBERT-NLI", "Reimers and Gurevych 2019; Reimers et al. 2019"),
-        ("isbert", "Table 2", "IS-BERT-AFS", None),
     ],
 )
 def test_rows_say_where_their_paper_took_them_from(paper: str, table: str, model: str, origin: str | None) -> None:
     assert row(paper, table, model).origin == origin
-
-
-def test_only_the_rows_of_bert_flow_are_weighted_means() -> None:
-    weighted = {each.model for table in TABLES for each in table.rows if each.aggregation == "weighted"}
-    assert weighted == {"BERT-flow", "BERT-flow (supervised)"}
-
-
-def test_empty_cells_are_no_figures() -> None:
-    found = row("bsl", "Table 2", "SDAE")
-    assert {column.sets for column in found.cells} == {("mr",), ("cr",), ("subj",), ("mpqa",), ("trec",), ("mrpc",)}
 
 
 def test_figures_that_the_papers_print_are_figures_that_our_suites_give() -> None:
@@ -168,17 +145,6 @@ def test_figures_that_the_papers_print_are_figures_that_our_suites_give() -> Non
                 assert wanted in figures, (table.source, column)
 
 
-def test_notes_name_rows_that_are_there() -> None:
-    import yaml
-
-    for name in PAPERS:
-        for values in yaml.safe_load((PUBLISHED / f"{name}.yaml").read_text(encoding="utf-8"))["tables"]:
-            printed = values.get("printed", f"Table {values['table']}")
-            (table,) = [each for each in load_paper(name) if each.source.endswith(f" {printed}")]
-            models = {each.model for each in table.rows}
-            assert set(values.get("notes", {})) | set(values.get("own", ())) <= models
-
-
 def test_only_tables_of_results_are_taken_unless_all_are_asked_for() -> None:
     results = published_tables(PAPERS, "sts")
     assert [table.source for table in results] == [
@@ -186,17 +152,3 @@ def test_only_tables_of_results_are_taken_unless_all_are_asked_for() -> None:
         "SimCSE average", "ESimCSE average", "DiffCSE average", "RankCSE average", "ConGen average", "SCT average",
     ]  # fmt: skip
     assert len(published_tables(PAPERS, "sts", everything=True)) == 19
-
-
-def test_sizes_are_of_sets_that_a_paper_reports() -> None:
-    named = {name for table in TABLES for column in table.heads for name in column.sets}
-    # Sets of other papers than the three, whose sizes are known all the same.
-    assert set(published_sizes()) - named == {"xl-bel", "ncbi-disease-chen"}
-    assert {"afs-gun-control", "bli-ru-fr", "bc5cdr-chemical", "cometa"} <= set(published_sizes())
-
-
-def test_papers_are_cited_by_each_other_by_the_name_that_is_written_here() -> None:
-    cited = {name: load_paper(name)[0].cited for name in PAPERS[:3]}
-    assert cited == {"bsl": "Zhang et al. 2021", "mirror": "Liu et al. 2021", "isbert": "Zhang et al. 2020"}
-    # Rows that several papers print are ordered by the year at its end.
-    assert all(load_paper(name)[0].cited[-4:].isdecimal() for name in PAPERS)

@@ -169,13 +169,6 @@ def test_dry_run_lists_the_cells_and_writes_nothing(small: list[str], capsys: py
     assert not Path("runs").exists()
 
 
-def test_recipe_of_a_run_can_be_swept_from(small: list[str]) -> None:
-    assert train("mirror", *small, "--temperature", "0.5", "--lr", "0.001", "--out", "run") == 0
-    assert train("sweep", "mirror", "--config", "run/recipe.json", "--over", "temperature=0.04,0.5") == 0
-    assert weights(Path("runs/sweep-mirror/temperature=0.5/seed-1")) == weights(Path("run"))
-    assert weights(Path("runs/sweep-mirror/temperature=0.04/seed-1")) != weights(Path("run"))
-
-
 def test_study_with_other_options_is_refused_and_left_as_it_is(
     small: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

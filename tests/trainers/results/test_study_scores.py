@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from trainers.results.records import read_results
-from trainers.results.scoring import Scoring, find_scoring, score, training_records
+from trainers.results.studies import Scoring, find_scoring, score, training_records
 
 
 def write_run(folder: Path, log: list[dict[str, Any]], **recipe: str) -> Path:

@@ -1,12 +1,9 @@
 """Argument Facet Similarity (three topics, averaged) and UKP ASPECT: Spearman and Pearson of the cosine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
-from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, read_all
+from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair
 from trainers.evaluation.reading import columns, csv_rows, tsv_rows
 
 METRICS = ("all", "pearson", "mean", "pearson-mean")
@@ -61,6 +58,3 @@ ASPECT = Benchmark(
     note="labels as 0 (DTORCD, NS) and 1 (SS, HS), as Reimers et al. 2019 join them; `mean` is over 28 topics",
 )  # fmt: skip
 BENCHMARKS = (*AFS, ASPECT)
-
-find = partial(read_all, BENCHMARKS)
-"""Reads the sets from a folder or the Hub; raises as `read_all`."""

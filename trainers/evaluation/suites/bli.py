@@ -4,25 +4,20 @@ Glavas et al. 2019 and Mirror-BERT's Table 6. Mapped vectors are unit, centred, 
 orthogonal map of the training dictionary (Schoenemann 1966).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from trainers.embedding.vectors import Vectors
 from trainers.evaluation.reading import bad_line, check_count, file_lines, filled_lines, usual_places
 from trainers.evaluation.search import score_blocks, unit
 from trainers.evaluation.task import HUB, MARK, Missing, Predictions, Result, Task
 from trainers.files import file_sha256
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from trainers.embedding.vectors import Vectors
 
 METRICS = ("acc@1", "MRR", "cosine acc@1", "unmapped acc@1")
 REPORTED = ("en-fr", "en-it", "en-ru", "en-tr", "it-fr", "ru-fr")
@@ -66,19 +61,22 @@ def score_lexicon(lexicon: Lexicon, vectors: Vectors, seed: int = 0) -> Result:
     one, two = centred(source), centred(target)
     rows = np.array(lexicon.train)
     matrix = procrustes(one[rows[:, 0]], two[rows[:, 1]])
-    parts: dict[str, dict[str, float]] = {}
-    right: dict[str, NDArray[np.float64]] = {}
+    parts: dict[str, dict[str, float | None]] = {}
+    right: list[NDArray[np.float64]] = []
     for kind, (x, y) in {"mapped": (one @ matrix.astype(np.float32), two), "unmapped": (source, target)}.items():
         found = ranks(x[list(lexicon.test)], y, list(lexicon.test.values()), neighbourhood(y, x))
         for how, rank in zip(("CSLS", "cosine"), found, strict=True):
-            name = f"{kind}, {how}"
-            right[name] = (rank == 1).astype(np.float64)
-            accuracy, reciprocal = float(100 * right[name].mean()), float(100 * (1 / rank).mean())
-            parts[name] = {"acc@1": accuracy, "MRR": reciprocal, "candidates": len(lexicon.target)}
-    best = parts["mapped, CSLS"]
-    others = (parts["mapped, cosine"]["acc@1"], parts["unmapped, CSLS"]["acc@1"])
-    metrics = dict(zip(METRICS, (best["acc@1"], best["MRR"], *others), strict=True))
-    return Result(metrics, Predictions("mean", np.ones(len(rank)), right["mapped, CSLS"]), parts)
+            right.append((rank == 1).astype(np.float64))
+            figures = float(100 * right[-1].mean()), float(100 * (1 / rank).mean()), len(lexicon.target)
+            parts[f"{kind}, {how}"] = dict(zip(("acc@1", "MRR", "candidates"), figures, strict=True))
+    columns = [
+        ("mapped, CSLS", "acc@1"),
+        ("mapped, CSLS", "MRR"),
+        ("mapped, cosine", "acc@1"),
+        ("unmapped, CSLS", "acc@1"),
+    ]
+    metrics = {name: parts[part][figure] for name, (part, figure) in zip(METRICS, columns, strict=True)}
+    return Result(metrics, Predictions("mean", np.ones(len(right[0])), right[0]), parts)
 
 
 def procrustes(source: NDArray[np.floating], target: NDArray[np.floating]) -> NDArray[np.float64]:
@@ -112,12 +110,8 @@ def ranks(
     """Return the ranks, from 1, of each query's best translation among the candidates, by CSLS and by cosine.
 
     CSLS is 2 cos(q, c) - r(q) - r(c) (Lample et al. 2018, Eq. 4), of which r(q) moves no rank and is left out.
-
-    Args:
-        queries: Mapped vectors (n, d) of source words.
-        candidates: Vectors (m, d) of target words.
-        translations: The rows of candidates that are right, for each query; one at least.
-        penalties: r of each candidate: `neighbourhood(candidates, all mapped source words)`.
+    `queries` (n, d) are mapped vectors of source words, `candidates` (m, d) those of target words; `translations` has
+    the rows of candidates that are right for each query, one at least; `penalties` (m,) are r of each candidate.
     """
     by_csls, by_cosine = np.empty(len(queries), np.int64), np.empty(len(queries), np.int64)
     width = max(map(len, translations), default=1)
@@ -144,8 +138,7 @@ def _best_ranks(scores: NDArray[np.floating], right: NDArray[np.int64]) -> NDArr
 def find(data: str) -> tuple[list[Task], list[Missing]]:
     """Read every pair of languages that is in a folder, Mirror-BERT's first: only those are averaged.
 
-    Raises:
-        InputError: A file is malformed, or a count is not the published one.
+    Raises InputError: a file is malformed, or a count is not the published one.
     """
     places = [] if data.startswith(HUB) else usual_places(FOLDERS, Path(data).expanduser())
     found, missing = [], []
@@ -162,22 +155,22 @@ def find(data: str) -> tuple[list[Task], list[Missing]]:
 def _read(root: Path, pair: str, paths: Sequence[Path]) -> Task:
     train, test = (_entries(path, size) for path, size in zip(paths, SIZES.values(), strict=True))
     vocabularies = [root / "vocabulary" / f"{language}.txt" for language in pair.split("-")]
-    words: list[dict[str, None]] = []
+    rows: list[dict[str, int]] = []
     for side, path in enumerate(vocabularies):
         more = [line.strip().lower() for _, line in filled_lines(path)] if path.is_file() else []
-        words.append(dict.fromkeys([*(entry[side] for entry in [*train, *test]), *more]))
-    source, target = ({word: row for row, word in enumerate(side)} for side in words)
+        words = dict.fromkeys([*(entry[side] for entry in [*train, *test]), *more])
+        rows.append({word: row for row, word in enumerate(words)})
+    source, target = rows
     translations: dict[int, dict[int, None]] = {}
     for one, two in test:
         translations.setdefault(source[one], {})[target[two]] = None
+    note = f"{MARK}{DICTIONARIES}"
     if vocabularies[1].is_file():
         note = f"candidates are the words of {vocabularies[1].name} and of the dictionaries"
-    else:
-        note = f"{MARK}{DICTIONARIES}"
     read = [*paths, *(path for path in vocabularies if path.is_file())]
     lexicon = Lexicon(
         tuple(source), tuple(target), tuple((source[one], target[two]) for one, two in train),
-        {word: tuple(rows) for word, rows in translations.items()},
+        {word: tuple(right) for word, right in translations.items()},
     )  # fmt: skip
     return Task(
         name=f"bli-{pair}", title=f"BLI {pair}", source=str(root / pair), note=note, counted=pair in REPORTED,

@@ -4,26 +4,20 @@ Isotropy score and mean-vector norm: Eq. 2 and 3 of Liu et al. 2021 (Mirror-BERT
 train split, so that this is looked at beside the test. Alignment and uniformity: Wang & Isola 2020.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.console import InputError
+from trainers.embedding.vectors import Vectors
 from trainers.evaluation.pairs import Pairs, read_all
 from trainers.evaluation.reading import filled_lines
 from trainers.evaluation.suites.sts import STSB, STSB_TRAIN
 from trainers.evaluation.task import HUB, Missing, Result, Task
 from trainers.files import file_sha256
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from trainers.embedding.vectors import Vectors
 
 METRICS = (
     "isotropy", "mean-norm", "spread", "uniformity", "alignment",
@@ -58,12 +52,8 @@ def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vecto
 
     matrix = vectors.dense(list(dict.fromkeys(texts)))
     rows = torch.from_numpy(matrix)
-    found: dict[str, float | None] = {
-        "isotropy": float(isotropy(rows)),
-        "mean-norm": float(np.linalg.norm(matrix.mean(axis=0, dtype=np.float64))),
-        "spread": float(spread(rows)),
-        **all_pairs(matrix),
-    }
+    norm = float(np.linalg.norm(matrix.mean(axis=0, dtype=np.float64)))
+    found = {"isotropy": float(isotropy(rows)), "mean-norm": norm, "spread": float(spread(rows)), **all_pairs(matrix)}
     if positive:
         cosines = vectors.cosines(*([pair[side] for pair in positive] for side in (0, 1)))
         mean = float(cosines.mean())
@@ -72,11 +62,7 @@ def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vecto
 
 
 def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
-    """Return uniformity and the cosines of all n (n - 1) / 2 pairs of different rows.
-
-    Args:
-        vectors: (n, d), not normalised; n > 1.
-    """
+    """Return uniformity and the cosines of all n (n - 1) / 2 pairs of different rows of (n, d); n > 1."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
     total = squares = near = 0.0
@@ -97,10 +83,8 @@ def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
 def find(data: str) -> tuple[list[Task], list[Missing]]:
     """Read the sentences from a folder or the Hub, and texts of one's own from `geometry/<name>.txt`, one a line.
 
-    The names `word` and `phrase` stand in Mirror-BERT's columns.
-
-    Raises:
-        InputError: A file is malformed, or a count is wrong.
+    The names `word` and `phrase` stand in Mirror-BERT's columns. Raises InputError for a malformed file or a wrong
+    count.
     """
     found, missing = read_all((STSB, STSB_TRAIN), data)
     own = [] if data.startswith(HUB) else sorted((Path(data).expanduser() / "geometry").glob("*.txt"))
@@ -110,11 +94,9 @@ def find(data: str) -> tuple[list[Task], list[Missing]]:
 def of_pairs(pairs: Pairs) -> Task:
     """Return the sentences of graded pairs; those graded `POSITIVE` or more are the positive ones."""
     positive = [pair[:2] for subset in pairs.subsets.values() for pair in subset if pair.gold >= POSITIVE]
-    return Task(
-        name=pairs.name, title=pairs.title, source=pairs.source, files=pairs.files, note=UNITS, counted=False,
-        size=pairs.size, texts=pairs.texts, lines=pairs.lines, score=partial(score_texts, pairs.texts, positive),
-        dense=True,
-    )  # fmt: skip
+    score = partial(score_texts, pairs.texts, positive)
+    known = {name: getattr(pairs, name) for name in ("name", "title", "source", "files", "size", "texts", "lines")}
+    return Task(note=UNITS, counted=False, dense=True, score=score, **known)
 
 
 def _read(path: Path) -> Task:

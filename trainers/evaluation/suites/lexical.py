@@ -1,14 +1,11 @@
 """Multi-SimLex in thirteen languages and SimLex-999: Spearman of the cosine of two words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from pipelines.console import InputError
 from trainers.evaluation.pairs import METRICS as METRICS
-from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, column_reader, read_all
+from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, column_reader
 from trainers.evaluation.reading import columns, csv_rows
 
 LOST = "null"
@@ -21,13 +18,8 @@ MIRROR_LANGUAGES = LANGUAGES[:8]
 def read_multi_simlex(language: str, scores: Path, words: Path) -> Iterator[Pair]:
     """Yield one language's pairs of Multi-SimLex, graded from 0 to 6: `scores.csv` and `translation.csv` by their ID.
 
-    Args:
-        language: As in the files: ENG, FRA, ...
-        scores: Mean grades, one column per language.
-        words: The words, two columns per language.
-
-    Raises:
-        InputError: A column is missing, a line is broken, or an ID stands in one file alone.
+    `language` is one of `LANGUAGES`; `scores` holds the mean grades, `words` two columns of words for each. Raises
+    InputError: a column is missing, a line is broken, or an ID stands in one file alone.
     """
     names = ("ID", f"{language} 1", f"{language} 2")
     pairs = {key.strip(): (number, pair) for number, (key, *pair) in columns(words, csv_rows(words), names)}
@@ -56,6 +48,3 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ),
 )  # fmt: skip
 COUNTED = len(MIRROR_LANGUAGES)
-
-find = partial(read_all, BENCHMARKS)
-"""Reads the sets from a folder or the Hub; raises as `read_all`."""

@@ -1,13 +1,10 @@
 """Multi-SimLex across two languages, the six pairs of Mirror-BERT: Spearman of the cosine of two words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from trainers.evaluation.pairs import METRICS as METRICS
-from trainers.evaluation.pairs import Benchmark, Pair, read_all
+from trainers.evaluation.pairs import Benchmark, Pair
 from trainers.evaluation.suites.lexical import MULTI_SIMLEX, read_multi_simlex
 
 AGREE = 1.2
@@ -22,14 +19,7 @@ def read_crossed(languages: str, scores: Path, words: Path) -> Iterator[Pair]:
     Of each aligned pair both crossings are taken, the first word in one language with the second in the other; the
     grade is the mean of both languages', and pairs on which these are more than `AGREE` apart are left out (Vulic et
     al. 2020). A crossing that recurs is taken once.
-
-    Args:
-        languages: Two codes with a hyphen between them: ENG-FRA.
-        scores: As in `read_multi_simlex`.
-        words: As in `read_multi_simlex`.
-
-    Raises:
-        InputError: As in `read_multi_simlex`.
+    `languages` is two codes with a hyphen between them, ENG-FRA; all else is as in `read_multi_simlex`.
     """
     one, two = (read_multi_simlex(language, scores, words) for language in languages.split("-"))
     seen: set[tuple[str, str]] = set()
@@ -50,6 +40,3 @@ BENCHMARKS = tuple(
     for languages, pairs in SIZES.items()
 )  # fmt: skip
 COUNTED = len(BENCHMARKS)
-
-find = partial(read_all, BENCHMARKS)
-"""Reads the sets from a folder or the Hub; raises as `read_all`."""

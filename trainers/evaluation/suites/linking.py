@@ -1,16 +1,16 @@
 """NCBI-disease, BC5CDR, XL-BEL, COMETA, AskAPatient, names of your own: accuracy @1 and @5 by nearest name."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pipelines.console import InputError
+from trainers.embedding.vectors import Vectors
 from trainers.evaluation.concepts import (
     Dictionary,
     Entry,
@@ -27,11 +27,6 @@ from trainers.evaluation.reading import check_count, filled_lines, find_file, fi
 from trainers.evaluation.search import Similarity, nearest
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
 from trainers.files import file_sha256
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from trainers.embedding.vectors import Vectors
 
 RANKS = {"acc@1": 1, "acc@5": 5}
 METRICS = tuple(RANKS)
@@ -177,8 +172,7 @@ def _accuracy(right: NDArray[np.bool_]) -> dict[str, float | None]:
 def find(data: str) -> tuple[list[Task], list[Missing]]:
     """Read every linking set that is in a folder, and say what is missing of those that papers report.
 
-    Raises:
-        InputError: A file is malformed, or a count is not the published one.
+    Raises InputError: a file is malformed, or a count is not the published one.
     """
     if data.startswith(HUB):
         reason = "not on the Hub in the form that is read"

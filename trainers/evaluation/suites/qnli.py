@@ -1,10 +1,6 @@
 """QNLI dev: the area under the ROC curve of the cosine between a question and a sentence."""
 
-from __future__ import annotations
-
-from functools import partial
-
-from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, column_reader, read_all
+from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, column_reader
 
 METRICS = ("auc",)
 COUNTED = 0
@@ -17,6 +13,4 @@ QNLI = Benchmark(
     (Layout(("qnli", "QNLI", "glue/QNLI", "glue_data/QNLI"), ("dev.tsv",), column_reader(*COLUMNS, labels=LABELS)),),
     HubCopy("glue", "validation", "qnli", COLUMNS, {0: 1, 1: 0}), counted=False, binary=True,
 )  # fmt: skip
-
-find = partial(read_all, (QNLI,))
-"""Reads the sets from a folder or the Hub; raises as `read_all`."""
+BENCHMARKS = (QNLI,)

@@ -1,7 +1,5 @@
 """A bundled smoke test, no benchmark: 300 pairs that show whether a model loads, encodes and has not collapsed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib import resources
 

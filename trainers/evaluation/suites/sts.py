@@ -1,13 +1,10 @@
 """STS12-16, STS-B, SICK-R: Spearman and Pearson of the cosine, subsets joined in three ways."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 from trainers.evaluation.pairs import METRICS as METRICS
-from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair, column_reader, read_all
+from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair, column_reader
 from trainers.evaluation.reading import check_count, file_lines, tsv_rows
 
 SENTEVAL = "https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar"
@@ -84,6 +81,3 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     _stsb("stsb-dev", "STS-B dev", "dev", "validation", 1500, counted=False),
 )  # fmt: skip
 COUNTED = sum(benchmark.counted for benchmark in BENCHMARKS)
-
-find = partial(read_all, BENCHMARKS)
-"""Reads the sets from a folder or the Hub; raises as `read_all`."""

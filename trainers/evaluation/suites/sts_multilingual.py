@@ -1,14 +1,12 @@
 """STS17 in eight language pairs; Spanish and Russian STS, translated STS-B: Spearman and Pearson of the cosine."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from trainers.evaluation.pairs import METRICS as METRICS
-from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair, read_all
+from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair
 from trainers.evaluation.reading import bad_line, check_count, csv_rows, tsv_rows
 from trainers.evaluation.suites.sts import SEMEVAL, read_gold
 
@@ -119,6 +117,3 @@ STSB = (
 )
 BENCHMARKS = (*STS17, *MONOLINGUAL, *STSB)
 COUNTED = len(STS17)
-
-find = partial(read_all, BENCHMARKS)
-"""Reads the sets from a folder or the Hub; raises as `read_all`."""

@@ -3,26 +3,21 @@
 Conneau & Kiela 2018; the classification tables of Zhang et al. 2020 (IS-BERT) and Zhang et al. 2021 (BSL).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from trainers.embedding.vectors import Matrix, Vectors
 from trainers.evaluation import regression
 from trainers.evaluation.reading import bad_line, check_count, file_lines, find_files
 from trainers.evaluation.suites.sts import SENTEVAL
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
 from trainers.files import file_sha256
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from trainers.embedding.vectors import Matrix, Vectors
 
 METRICS = ("accuracy", "f1")
 """The share of the items that are classified right x 100, and F1 of class 1 x 100 where papers report it (MRPC)."""
@@ -145,20 +140,19 @@ def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
     train = [parts["train"][place] for place in senteval_places(parts["train"])]
     dev, test = parts.get("dev", ()), parts["test"]
     inputs, classes = _features([*train, *dev, *test], vectors)
-    learnt, chosen, asked = np.split(np.arange(len(classes)), [len(train), len(train) + len(dev)])
+    learnt, chosen, tested = np.split(np.arange(len(classes)), [len(train), len(train) + len(dev)])
     inputs = regression.centred(inputs, slice(len(train)))
     inner = [(learnt, chosen)] if dev else regression.folded(classes, learnt, seed)
     strengths = regression.WITHIN if dev else regression.BEFORE_TEST
-    judged = regression.judge(inputs, classes, learnt, asked, inner, strengths)
-    gold = classes[asked]
-    right = judged.predicted == gold
-    metrics = {"accuracy": _percent(right)}
+    judged = regression.judge(inputs, classes, learnt, tested, inner, strengths)
+    gold = classes[tested]
+    metrics = {"accuracy": _percent(judged.predicted == gold)}
     if train[0].second is not None:
         from sklearn.metrics import f1_score
 
         metrics["f1"] = 100 * float(f1_score(gold, judged.predicted, zero_division=0.0))
     choice = {"strength": judged.strength, "inner": judged.inner}
-    return Result(metrics, _predictions(gold, right), {"chosen": choice})
+    return Result(metrics, _predictions(gold, judged.predicted == gold), {"chosen": choice})
 
 
 def _held_out(items: Sequence[Labelled], vectors: Vectors, seed: int) -> Result:
@@ -182,12 +176,8 @@ def senteval_places(items: Sequence[Labelled]) -> list[int]:
 
     An empty line has no words there; only its batches put a full stop in its place.
     """
-
-    def key(place: int) -> tuple[int, int, int]:
-        item = items[place]
-        return len(item.first.split()), len((item.second or "").split()), item.label
-
-    return sorted(range(len(items)), key=key)
+    keys = [(len(item.first.split()), len((item.second or "").split()), item.label) for item in items]
+    return sorted(range(len(items)), key=keys.__getitem__)
 
 
 def _features(items: Sequence[Labelled], vectors: Vectors) -> tuple[Matrix, NDArray[np.int64]]:

@@ -1,7 +1,5 @@
 """A table on the screen and in Markdown, and a figure as it stands there: a value, or mean and deviation over seeds."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -41,20 +39,16 @@ class Table:
     notes: tuple[str, ...] = ()
 
     def markdown(self) -> list[str]:
-        """Return the lines of a section of a page."""
+        """Return the lines of the table itself."""
         marks = "|".join("--:" if name in self.right else "---" for name in self.columns)
-        notes = [f"- {line}" for line in self.notes]
-        rows = map(_line, self.rows)
-        return [f"## {self.title}", "", _line(self.columns), f"|{marks}|", *rows, "", *notes, *([""] if notes else [])]
+        return [_line(self.columns), f"|{marks}|", *map(_line, self.rows)]
 
 
-def show(tables: Sequence[Table]) -> None:
+def show(tables: Iterable[Table]) -> None:
     """Print the tables to stdout, and their notes to stderr, each once."""
     said: set[str] = set()
     for number, table in enumerate(tables):
-        if number:
-            console.show("")
-        console.show(table.title)
+        console.show(("\n" if number else "") + table.title)
         console.table(table.columns, table.rows, right=table.right)
         for line in table.notes:
             if line not in said:
@@ -62,11 +56,12 @@ def show(tables: Sequence[Table]) -> None:
         said.update(table.notes)
 
 
-def markdown(title: str, about: Sequence[str], tables: Sequence[Table]) -> str:
-    """Return a page: its title, the lines `about` it, and the tables."""
+def markdown(title: str, about: Sequence[str], tables: Iterable[Table]) -> str:
+    """Return a page: its title, the lines `about` it, and the tables, each with its notes."""
     lines = [f"# {title}", "", *about, *([""] if about else [])]
     for table in tables:
-        lines += table.markdown()
+        notes = [f"- {line}" for line in table.notes]
+        lines += [f"## {table.title}", "", *table.markdown(), "", *notes, *([""] if notes else [])]
     return "\n".join(lines).rstrip() + "\n"
 
 
