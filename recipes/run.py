@@ -1,0 +1,59 @@
+"""Run a recipe's steps in this folder: `python recipes/run.py recipes/first-run.yaml [--dry-run]`.
+
+A step that was interrupted goes on where it stopped. With --dry-run our programs read every one of their command
+lines, and do a dry run of those whose inputs are here; nothing is written.
+"""
+
+import shlex
+import subprocess
+import sys
+from itertools import groupby
+from os.path import expandvars
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import yaml
+from huggingface_hub import try_to_load_from_cache
+from typer.core import TyperCommand
+
+from pipelines.cli import build_app
+from pipelines.console import call
+from trainers.cli import app as train_app
+
+PROGRAMS = {"augment": build_app(), "train": train_app}
+
+
+def is_here(source: str) -> bool:
+    """Whether an input is here: files of that name or pattern, or (`hub:NAME`) a model in the Hub's cache."""
+    if source.startswith("hub:"):
+        return isinstance(try_to_load_from_cache(source.removeprefix("hub:"), "config.json"), str)
+    found = Path(expandvars(source))
+    return any(found.parent.glob(found.name))
+
+
+def rehearse(step: dict[str, Any]) -> str:
+    """Let our programs read a step, and do a dry run of it if its inputs are here; returns which of both it was."""
+    missing = [source for source in step.get("reads", []) if not is_here(source)]
+    parts = groupby(shlex.split(step["run"]), {"&&", "|", ">"}.__contains__)
+    for words in (list(part) for _, part in parts):
+        if words[0] == "torchrun":
+            words = ["train", *words[words.index("trainers") + 1 :]]
+        if words[0] in PROGRAMS:
+            arguments = [expandvars(word) for word in words[1:]]
+            with patch.object(TyperCommand, "invoke", lambda *_: None):
+                code = call(PROGRAMS[words[0]], arguments)
+            if not (code or missing or "compare" in arguments):
+                code = call(PROGRAMS[words[0]], [*arguments, "--dry-run"])
+            if code:
+                sys.exit(code)
+    return f"read; not here: {', '.join(missing)}" if missing else "dry run done"
+
+
+if __name__ == "__main__":
+    for step in yaml.safe_load(Path(sys.argv[1]).read_text(encoding="utf-8"))["steps"]:
+        print("$", step["run"], flush=True)
+        if sys.argv[2:] == ["--dry-run"]:
+            print("#", rehearse(step))
+        else:
+            subprocess.run(step["run"], shell=True, check=True)
