@@ -34,10 +34,12 @@ SMALL = "--limit 16 --batch-size 8 --epochs 1 --precision fp32"
 MORE = {
     "augment ingest": "--overwrite",
     "augment build-pairs": "--overwrite",
+    "train auto": SMALL,
     "train bsl": f"{SMALL} --predictor-warmup 1",
     "train contrastive": SMALL,
     "train mirror": SMALL,
     "train evaluate": "--no-cache",
+    "train report": "--sample 40",
 }
 """Options that make a command small, or let it do again what the page did in another way before."""
 

@@ -48,8 +48,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, sentences
     pairs = zip(sentences, [HOSTILE, *sentences[2:]], strict=False)
     graded.write_text("".join(f"{one}\t{two}\t{row % 5 / 4}\n" for row, (one, two) in enumerate(pairs)), "utf-8")
     for seed in (1, 2):
-        training = ["--text", text, "--encoder", tiny_bert, "--batch-size", 8, "--seed", seed, "--dev", graded]
-        assert call(app, ["mirror", *map(str, training), "--out", str(folder / f"run-{seed}")]) == 0
+        training: list[object] = ["--text", text, "--encoder", tiny_bert, "--max-tokens", 16, "--batch-size", 8]
+        training += ["--seed", seed, "--dev", graded, "--evaluations", 2, "--out", folder / f"run-{seed}"]
+        assert call(app, ["mirror", *map(str, training)]) == 0
     return folder
 
 

@@ -4,58 +4,32 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from pipelines.console import ConfigOption, InputError, harmless, note, show
 from trainers.files import whole_file
 
-if TYPE_CHECKING:
-    from trainers.results.table import Table
-
-RECIPE, LOG, PAGE = "recipe.json", "log.jsonl", "report.html"
+FILES, PAGE, MOST = ("recipe.json", "log.jsonl"), "report.html", 6
 MARK = '<meta name="generator" content="Twinviews report">'
-COLOURS = 6
-"""Runs of one page: more lines in a chart cannot be told apart."""
-
-Runs = Annotated[list[Path], typer.Argument(help="Directories of runs, or of results.", metavar="RUN...")]
-Out = Annotated[Path | None, typer.Option(help="File to write. [RUN/report.html; of several runs report.html]")]
-Pairs = Annotated[
-    Path | None,
-    typer.Option(
-        help="Pairs whose cosines are shown before and after: graded ones (TSV, CSV), or a pairs.arrow. [the run's "
-        "--dev, else what it was trained on]"
-    ),
-]
-Sample = Annotated[int, typer.Option(min=0, max=5000, help="How many pairs to draw; 0 loads no encoder.")]
-Seed = Annotated[int, typer.Option(min=0, help="Decides which.")]
-Papers = Annotated[str, typer.Option("--with", help="Papers whose rows stand beside the scores, or none.")]
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """A run on the page: its recipe and log, empty where there are none, and what it did to the vectors."""
-
-    name: str
-    recipe: Mapping[str, Any]
-    log: Sequence[Mapping[str, float]]
-    change: Mapping[str, Any] | None
-
-    def last(self, key: str) -> float | None:
-        """Return the value that was logged last."""
-        return next((line[key] for line in reversed(self.log) if key in line), None)
 
 
 def report(
-    runs: Runs,
-    out: Out = None,
-    pairs: Pairs = None,
-    sample: Sample = 1000,
-    seed: Seed = 0,
-    beside: Papers = "bsl,mirror,isbert",
+    runs: Annotated[list[Path], typer.Argument(help="Directories of runs, or of results.", metavar="RUN...")],
+    out: Annotated[
+        Path | None, typer.Option(help="File to write. [RUN/report.html; of several runs report.html]")
+    ] = None,
+    pairs: Annotated[
+        Path | None,
+        typer.Option(help="Pairs, graded or a pairs.arrow, to compare. [the run's --dev, else what it was trained on]"),
+    ] = None,
+    sample: Annotated[int, typer.Option(min=0, max=5000, help="Pairs to draw; 0 loads no encoder.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Decides which.")] = 0,
+    beside: Annotated[
+        str, typer.Option("--with", help="Papers whose rows stand beside the scores, or none.")
+    ] = "bsl,mirror,isbert",
     config: ConfigOption = None,
 ) -> None:
     """Write one HTML page about RUNs.
@@ -64,42 +38,41 @@ def report(
 
     Example: train report runs/bsl
     """
-    if len(runs) > COLOURS:
-        raise InputError(f"{len(runs)} runs: a page shows {COLOURS} at most")
+    if len(runs) > MOST:
+        raise InputError(f"{len(runs)} runs: lines of more than {MOST} cannot be told apart")
     target = out or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
     if target.exists() and not (target.is_file() and MARK.encode() in target.read_bytes()):
         raise InputError(f"{target} exists and is no page of ours: choose another --out")
-    shown = [_shown(run, pairs, sample, seed) for run in runs]
-    page = render(shown, scores(runs, shown, beside))
+    shown = [read_run(run, pairs, sample, seed) for run in runs]
+    page = render(shown, scores(runs, [bool(run["log"]) for run in shown], beside))
     with whole_file(target) as stream:
         stream.write(page.encode("utf-8"))
     show(f"{target} written")
 
 
-def _shown(run: Path, pairs: Path | None, sample: int, seed: int) -> Shown:
-    if not run.exists():
-        raise InputError(f"no run at {str(run)!r}: give the directory of a run, such as runs/bsl")
+def read_run(run: Path, pairs: Path | None, sample: int, seed: int) -> dict[str, Any]:
+    """Return a run's name, its recipe and log (empty where there is none), and its change from `change_of`, if any."""
     try:
-        recipe = json.loads((run / RECIPE).read_text(encoding="utf-8")) if (run / RECIPE).is_file() else {}
-        lines = (run / LOG).read_text(encoding="utf-8").splitlines() if (run / LOG).is_file() else []
-        log = [json.loads(line) for line in lines]
+        recipe, log = ((run / name).read_text("utf-8") if (run / name).is_file() else "" for name in FILES)
+        lines = [json.loads(line) for line in log.splitlines()]
+        read: dict[str, Any] = {"name": str(run), "recipe": json.loads(recipe or "{}"), "log": lines}
     except ValueError as error:
         raise InputError(f"the recipe or the log of {run} cannot be read ({error}): train it again") from None
-    change = None
-    if log and sample:
-        from trainers.pages.before import change_of
+    if not (read["log"] and sample):
+        return {**read, "change": None}
+    from trainers.pages.before import change_of
 
-        try:
-            change = change_of(run, recipe, pairs, sample, seed)
-        except InputError as error:
-            if pairs is not None:
-                raise
-            note(f"{run}: no cosines before and after ({error}); --pairs FILE takes others")
-    return Shown(str(run), recipe, log, change)
+    try:
+        return {**read, "change": change_of(run, read["recipe"], pairs, sample, seed)}
+    except InputError as error:
+        if pairs is not None:
+            raise
+        note(f"{run}: no cosines before and after ({error}); --pairs FILE takes others")
+        return {**read, "change": None}
 
 
-def scores(runs: Sequence[Path], shown: Sequence[Shown], beside: str) -> list[Table]:
-    """Return the runs' scores beside the papers', a table a suite; a run that was trained needs none.
+def scores(runs: Sequence[Path], trained: Sequence[bool], beside: str) -> list[Any]:
+    """Return the runs' scores beside the papers', as tables of `compare_suite`; a run that was trained needs none.
 
     Raises:
         InputError: A directory holds neither a log nor results, or no paper has such a name.
@@ -111,13 +84,13 @@ def scores(runs: Sequence[Path], shown: Sequence[Shown], beside: str) -> list[Ta
     papers = [] if beside == "none" else beside.split(",")
     if unknown := set(papers) - set(PAPERS):
         raise InputError(f"--with {beside}: no paper {min(unknown)!r}, there are {', '.join(PAPERS)}; or give none")
-    scored = [run for run, each in zip(runs, shown, strict=True) if not each.log or (run / FOLDER).is_dir()]
+    scored = [run for run, log in zip(runs, trained, strict=True) if not log or (run / FOLDER).is_dir()]
     found = shorten([each for run in scored for each in read_runs(run)], runs)
     suites = dict.fromkeys(record.stored.suite for each in found for record in each.records)
     return [table for name in suites for table in compare_suite(name, found, published_tables(papers, name))]
 
 
-def render(runs: Sequence[Shown], tables: Sequence[Table]) -> str:
+def render(runs: Sequence[Mapping[str, Any]], tables: Sequence[Any]) -> str:
     """Return the page; whatever is put in is made harmless and escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -132,6 +105,6 @@ def render(runs: Sequence[Shown], tables: Sequence[Table]) -> str:
         finalize=lambda value: harmless(value) if type(value) is str else value,
     )
     environment.filters["figure"] = lambda value: "–" if value is None else f"{value:.4g}"
-    settings = dict.fromkeys(key for run in runs for key in run.recipe if key not in ("twinviews", "command"))
-    template = environment.get_template(PAGE)
-    return template.render(runs=runs, tables=tables, charts=charts([run.log for run in runs]), settings=settings)
+    last = [{key: value for line in run["log"] for key, value in line.items()} for run in runs]
+    drawn = charts([run["log"] for run in runs])
+    return environment.get_template(PAGE).render(runs=runs, last=last, tables=tables, charts=drawn)
