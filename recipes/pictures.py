@@ -29,7 +29,7 @@ SHOTS = (
     ("report", PAIRS, 1200, 900, ""),
     ("report-dark", PAIRS, 1200, 900, "--force-dark-mode"),
     ("report-narrow", PAIRS, 400, 900, ""),
-    ("training", TRAINING, 1200, 1340, ""),
+    ("training", TRAINING, 1200, 1400, ""),
 )
 """Name, page, width, height and further option of each screenshot."""
 
