@@ -55,5 +55,5 @@ if __name__ == "__main__":
         print("$", step["run"], flush=True)
         if sys.argv[2:] == ["--dry-run"]:
             print("#", rehearse(step))
-        else:
-            subprocess.run(step["run"], shell=True, check=True)
+        elif code := subprocess.run(step["run"], shell=True).returncode:
+            sys.exit(code)
