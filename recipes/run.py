@@ -7,6 +7,7 @@ lines, and do a dry run of those whose inputs are here; nothing is written.
 import shlex
 import subprocess
 import sys
+from glob import glob
 from itertools import groupby
 from os.path import expandvars
 from pathlib import Path
@@ -28,8 +29,7 @@ def is_here(source: str) -> bool:
     """Whether an input is here: files of that name or pattern, or (`hub:NAME`) a model in the Hub's cache."""
     if source.startswith("hub:"):
         return isinstance(try_to_load_from_cache(source.removeprefix("hub:"), "config.json"), str)
-    found = Path(expandvars(source))
-    return any(found.parent.glob(found.name))
+    return bool(glob(expandvars(source)))
 
 
 def rehearse(step: dict[str, Any]) -> str:
@@ -40,7 +40,7 @@ def rehearse(step: dict[str, Any]) -> str:
         if words[0] == "torchrun":
             words = ["train", *words[words.index("trainers") + 1 :]]
         if words[0] in PROGRAMS:
-            arguments = [expandvars(word) for word in words[1:]]
+            arguments = [each for word in map(expandvars, words[1:]) for each in sorted(glob(word)) or [word]]
             with patch.object(TyperCommand, "invoke", lambda *_: None):
                 code = call(PROGRAMS[words[0]], arguments)
             if not (code or missing or "compare" in arguments):

@@ -46,7 +46,7 @@ def test_a_recipe_is_complete_and_says_what_was_measured(path: Path) -> None:
     assert set(recipe) - {"papers"} == KEYS
     assert all(set(step) <= {"run", "reads"} for step in recipe["steps"])
     if isinstance(recipe["measured"], str):
-        assert recipe["measured"].startswith("not run here: ")
+        assert recipe["measured"].startswith("not run here")
     else:
         assert set(recipe["measured"]) == {"machine", "date", "rows"}
         assert all(set(row) == COLUMNS for row in recipe["measured"]["rows"])
