@@ -1,7 +1,6 @@
 """Run a recipe's steps in this folder: `python recipes/run.py recipes/first-run.yaml [--dry-run]`.
 
-A step that was interrupted goes on where it stopped. With --dry-run our programs read every one of their command
-lines, and do a dry run of those whose inputs are here; nothing is written.
+With --dry-run nothing is written: our programs read their command lines, and rehearse those whose inputs are here.
 """
 
 import shlex
@@ -33,8 +32,8 @@ def is_here(source: str) -> bool:
 
 
 def rehearse(step: dict[str, Any]) -> str:
-    """Let our programs read a step, and do a dry run of it if its inputs are here; returns which of both it was."""
-    missing = [source for source in step.get("reads", []) if not is_here(source)]
+    """Let our programs read a step, and do a dry run of it if its inputs are here; returns what was done."""
+    missing, said = [source for source in step.get("reads", []) if not is_here(source)], "left to the shell"
     parts = groupby(shlex.split(step["run"]), {"&&", "|", ">"}.__contains__)
     for words in (list(part) for _, part in parts):
         if words[0] == "torchrun":
@@ -43,11 +42,12 @@ def rehearse(step: dict[str, Any]) -> str:
             arguments = [each for word in map(expandvars, words[1:]) for each in sorted(glob(word)) or [word]]
             with patch.object(TyperCommand, "invoke", lambda *_: None):
                 code = call(PROGRAMS[words[0]], arguments)
+            said = f"read; not here: {', '.join(missing)}" if missing else "dry run done"
             if not (code or missing or "compare" in arguments):
                 code = call(PROGRAMS[words[0]], [*arguments, "--dry-run"])
             if code:
                 sys.exit(code)
-    return f"read; not here: {', '.join(missing)}" if missing else "dry run done"
+    return said
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def test_all_that_is_logged_is_drawn_with_a_line_for_each_run(trained: Path, pag
     keys = {key for line in log for key in line} - {"step", "epoch"}
     assert {"loss", "dev", "learning_rate", "alignment", "uniformity"} <= keys
     assert page.count("<polyline") == len(keys)
-    both = trained / "both.html"
+    both = trained / "new" / "both.html"
     assert report(trained / "run-1", trained / "run-2", "--sample", 0, "--out", both) == 0
     assert both.read_text(encoding="utf-8").count("<polyline") == 2 * len(keys)
     assert "Neighbours" not in both.read_text(encoding="utf-8")
@@ -93,7 +93,8 @@ def test_equal_runs_have_equal_pages_that_are_replaced_and_nothing_else_is(
     assert mine.read_text() == "<html>precious</html>"
     assert report(trained / "nothing") == 2
     assert report(trained / "run-1", "--with", "nobody", "--sample", 0) == 2
-    assert capsys.readouterr().err.count("error:") == 3
+    assert report(trained / "run-1", "--pairs", trained / "nothing.tsv") == 2
+    assert capsys.readouterr().err.count("error:") == 4
 
 
 def test_sentences_whose_neighbours_left_come_first() -> None:

@@ -40,11 +40,14 @@ def report(
     """
     if len(runs) > MOST:
         raise InputError(f"{len(runs)} runs: lines of more than {MOST} cannot be told apart")
+    if pairs is not None and not pairs.exists():
+        raise InputError(f"no pairs at {str(pairs)!r}: give graded ones (TSV, CSV) or a pairs.arrow")
     target = out or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
     if target.exists() and not (target.is_file() and MARK.encode() in target.read_bytes()):
         raise InputError(f"{target} exists and is no page of ours: choose another --out")
     shown = [read_run(run, pairs, sample, seed) for run in runs]
     page = render(shown, scores(runs, [bool(run["log"]) for run in shown], beside))
+    target.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(target) as stream:
         stream.write(page.encode("utf-8"))
     show(f"{target} written")
@@ -58,7 +61,7 @@ def read_run(run: Path, pairs: Path | None, sample: int, seed: int) -> dict[str,
         read: dict[str, Any] = {"name": str(run), "recipe": json.loads(recipe or "{}"), "log": lines}
     except ValueError as error:
         raise InputError(f"the recipe or the log of {run} cannot be read ({error}): train it again") from None
-    if not (read["log"] and sample):
+    if not (read["log"] and sample and "pooling" in read["recipe"]):  # a translation model has no vectors
         return {**read, "change": None}
     from trainers.pages.before import change_of
 
