@@ -1,4 +1,9 @@
-"""Build the wheel and check what it holds: everything that runs offline, nothing that belongs to developers."""
+"""Check what a wheel holds: everything that runs offline, nothing that belongs to developers.
+
+    python .ci/check_wheel.py [WHEEL]
+
+Without a WHEEL one is built.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +26,15 @@ REQUIRED = (
     "augment/starter/translation/xx-en/model.safetensors",
     "pipelines/py.typed",
     "pipelines/sample/sentences.txt",
+    "pipelines/look/templates/report.html",
     "trainers/evaluation/sample/pairs.tsv",
+    "trainers/pages/templates/report.html",
     "trainers/py.typed",
 )
 ALLOWED_TOPS = {"augment", "data_cards", "pipelines", "trainers"}
 STARTER_LIMIT = 80_000_000
+WHEEL_LIMIT = 100_000_000
+"""PyPI takes no greater file without being asked."""
 SCRIPTS = {"augment = pipelines.__main__:main", "train = trainers.__main__:main"}
 
 
@@ -47,13 +56,18 @@ def problems(wheel: Path) -> list[str]:
 
 
 def main() -> int:
-    """Build, check, report."""
+    """Build the wheel if there is none, check, report."""
     with tempfile.TemporaryDirectory() as folder:
-        build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, "."]
-        subprocess.run(build, check=True)
-        wheel = next(Path(folder).glob("twinviews-*.whl"))
+        if sys.argv[1:]:
+            wheel = Path(sys.argv[1])
+        else:
+            build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, "."]
+            subprocess.run(build, check=True)
+            wheel = next(Path(folder).glob("twinviews-*.whl"))
         found = problems(wheel)
         size = wheel.stat().st_size
+    if size > WHEEL_LIMIT:
+        found.append(f"has {size:,} bytes, more than {WHEEL_LIMIT:,}")
     for problem in found:
         sys.stderr.write(f"the wheel {problem}\n")
     sys.stdout.write(f"wheel of {size / 1e6:.1f} MB: {'not ' if found else ''}complete\n")

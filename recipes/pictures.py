@@ -2,9 +2,9 @@
 
     python recipes/pictures.py --out docs/images
 
-Runs the first steps on the bundled sentences in a scratch folder: a terminal with views and their changes (SVG), and
-the page of `augment build-pairs` in a headless Chromium, light and dark, wide
-and 400 pixels narrow (PNG).
+Runs the first steps on the bundled sentences in a scratch folder: a terminal with views and their changes (SVG), and in
+a headless Chromium the page of `augment build-pairs`, light and dark, wide and 400 pixels narrow, and that of `train
+report` (PNG).
 """
 
 from __future__ import annotations
@@ -24,8 +24,14 @@ from rich.text import Text
 COLUMNS = 100
 COMMANDS = {"augment synonym --seed 6": None, "augment inspect data/views/synonym --rows 4": 16}
 """What the picture of a terminal shows, and how many of the last lines of it, where that is not all."""
-SHOTS = (("report", 1200, 900, ""), ("report-dark", 1200, 900, "--force-dark-mode"), ("report-narrow", 400, 900, ""))
-"""Name, width, height and further option of each screenshot."""
+PAIRS, TRAINING = "data/pairs.report.html", "runs/bsl/report.html"
+SHOTS = (
+    ("report", PAIRS, 1200, 900, ""),
+    ("report-dark", PAIRS, 1200, 900, "--force-dark-mode"),
+    ("report-narrow", PAIRS, 400, 900, ""),
+    ("training", TRAINING, 1200, 1400, ""),
+)
+"""Name, page, width, height and further option of each screenshot."""
 
 
 def run(command: str, folder: Path) -> list[str]:
@@ -46,15 +52,16 @@ def terminal(commands: Mapping[str, Sequence[str]], path: Path) -> None:
     console.save_svg(str(path), title="twinviews")
 
 
-def screenshots(page: Path, out: Path) -> None:
-    """Photograph a page in headless Chromium."""
+def screenshots(folder: Path, out: Path) -> None:
+    """Photograph the pages in headless Chromium."""
     browser = next((found for name in ("chromium", "google-chrome") if (found := shutil.which(name))), None)
     if browser is None:
         sys.exit("no Chromium: on Debian, apt-get install chromium")
-    for name, width, height, option in SHOTS:
+    for name, page, width, height, option in SHOTS:
         options = ["--headless", "--no-sandbox", "--hide-scrollbars", f"--window-size={width},{height}", option]
         shot = f"--screenshot={out / f'{name}.png'}"
-        subprocess.run([browser, *filter(None, options), shot, page.as_uri()], check=True, capture_output=True)
+        address = (folder / page).as_uri()
+        subprocess.run([browser, *filter(None, options), shot, address], check=True, capture_output=True)
 
 
 def main() -> None:
@@ -71,8 +78,9 @@ def main() -> None:
             for command, last in COMMANDS.items()
         }
         terminal(shown, out / "terminal.svg")
-        run("augment build-pairs", folder)
-        screenshots(folder / "data" / "pairs.report.html", out)
+        for command in ("augment build-pairs", "train bsl", "train report runs/bsl"):
+            run(command, folder)
+        screenshots(folder, out)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ MODULES = {
         "Score an encoder on suites of evaluation sets: STS, transfer, linking and more.",
     ),
     "compare": ("trainers.results.cli", "Print runs beside each other and beside the papers' rows; test differences."),
+    "report": ("trainers.pages.cli", "Write one HTML page about runs: loss, cosines before and after, scores."),
 }
 """Commands that are functions of the same name in a module of their own, which is imported when they are used."""
 

@@ -1,10 +1,11 @@
-"""Every command that README and docs show is one that the programs take: names, options and values."""
+"""Every command that README and docs show is one that the programs take, and those that can run here are run."""
 
 from __future__ import annotations
 
 import re
 import shlex
 from collections.abc import Iterator
+from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,16 +13,35 @@ import pytest
 import typer
 
 from pipelines.cli import build_app
+from pipelines.console import call
 from trainers.cli import app as train_app
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("data_cards/**/*.md")])
-PROGRAMS = {"augment": typer.main.get_command(build_app()), "train": typer.main.get_command(train_app)}
+APPS = {"augment": build_app(), "train": train_app}
+PROGRAMS = {name: typer.main.get_command(app) for name, app in APPS.items()}
 BLOCK = re.compile(r"^(?: {4}|\t)(?P<command>(?:augment|train|torchrun|python) .*)$", re.MULTILINE)
 FENCED = re.compile(r"^```(?:sh|bash|console)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(?P<command>(?:augment|train) [^`\n]+)`")
 OUTLINE = re.compile(r"^\w+ [A-Z]{4,}|[A-Z]{4,}\b.*--|\.\.\.|…|\[")
 """A form to fill in, as `train OBJECTIVE --seeds N`."""
+PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FOREIGN = re.compile(
+    r"\bDIR\b|\bMODEL\b|torchrun|bert-base|opus-mt|hf:|s3://|snli_|nli\.arrow|bt\.arrow|runs/(sct|mirror)"
+)
+"""What is not here: benchmarks, models of the Hub, several processors, and what another page makes."""
+SMALL = "--limit 16 --batch-size 8 --epochs 1 --precision fp32"
+MORE = {
+    "augment ingest": "--overwrite",
+    "augment build-pairs": "--overwrite",
+    "train auto": SMALL,
+    "train bsl": f"{SMALL} --predictor-warmup 1",
+    "train contrastive": SMALL,
+    "train mirror": SMALL,
+    "train evaluate": "--no-cache",
+    "train report": "--sample 40",
+}
+"""Options that make a command small, or let it do again what the page did in another way before."""
 
 
 class Shown(NamedTuple):
@@ -47,12 +67,18 @@ def shown_commands() -> Iterator[Shown]:
 
 
 COMMANDS = list(dict.fromkeys(shown_commands()))
+BLOCKS = [each for each in COMMANDS if each.whole and each.page not in ("docs/index.md", "docs/recipes.md")]
+"""The front page of the site repeats README's, and the recipes have a test of their own."""
+RUN = [each for each in BLOCKS if not FOREIGN.search(each.command)]
 
 
 def test_the_pages_show_commands() -> None:
     blocks = sum(each.whole for each in COMMANDS)
+    snippets = sum(len(PYTHON.findall((ROOT / page).read_text(encoding="utf-8"))) for page in {r.page for r in RUN})
     print(f"{len(COMMANDS)} commands on {len(PAGES)} pages, {blocks} of them in blocks")
+    print(f"{len(RUN)} of these are run, and {snippets} blocks of Python; {blocks - len(RUN)} are compared only")
     assert blocks > 25
+    assert len(RUN) > 15
 
 
 @pytest.mark.parametrize("shown", COMMANDS, ids=lambda shown: f"{shown.page}: {shown.command[:60]}")
@@ -83,3 +109,21 @@ def refusal(command: Any, words: list[str]) -> str | None:  # noqa: ANN401 - cli
             if type(error).__name__ == "Exit":
                 return None
             raise
+
+
+@pytest.mark.parametrize("page", sorted({each.page for each in RUN}))
+def test_the_blocks_of_a_page_run_one_after_the_other(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    sample = (ROOT / "pipelines/sample/sentences.txt").read_text(encoding="utf-8").splitlines()
+    Path("sentences.txt").write_text("\n".join(sample[:24]), encoding="utf-8")
+    Path("notes").mkdir()
+    Path("notes/page.md").write_text((ROOT / "docs/pairs.md").read_text(encoding="utf-8"), encoding="utf-8")
+    assert call(APPS["augment"], ["ingest", "sentences.txt"]) == 0
+    for command in (each.command for each in RUN if each.page == page):
+        words = [found for word in shlex.split(command, comments=True) for found in sorted(glob(word)) or [word]]
+        more = MORE.get(" ".join(words[:2]), "").split()
+        assert call(APPS[words[0]], [*words[1:], *more]) == 0, f"{command}: {capfd.readouterr().err}"
+    for snippet in PYTHON.findall((ROOT / page).read_text(encoding="utf-8")):
+        exec(compile(snippet, page, "exec"), {})

@@ -26,7 +26,7 @@ LEFTOVERS = (CHECKPOINTS, ".saving-*", DRAFT)
 """What a killed run leaves behind and a finished one does not need."""
 _MODULES = ("CNN", "Dense", "Dropout", "LayerNorm", "Normalize", "Pooling", "WeightedLayerPooling", "WordWeights")
 MADE = (
-    *LEFTOVERS, "log.jsonl", "tensorboard", "evaluation", "README.md", "config.json",
+    *LEFTOVERS, "log.jsonl", "tensorboard", "evaluation", "report.html", "README.md", "config.json",
     "config_sentence_transformers.json", "generation_config.json", "modules.json", "sentence_bert_config.json",
     "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json",
     "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json", "vocab.txt",

@@ -1,0 +1,59 @@
+"""Run a recipe's steps in this folder: `python recipes/run.py recipes/first-run.yaml [--dry-run]`.
+
+With --dry-run nothing is written: our programs read their command lines, and rehearse those whose inputs are here.
+"""
+
+import shlex
+import subprocess
+import sys
+from glob import glob
+from itertools import groupby
+from os.path import expandvars
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import yaml
+from huggingface_hub import try_to_load_from_cache
+from typer.core import TyperCommand
+
+from pipelines.cli import build_app
+from pipelines.console import call
+from trainers.cli import app as train_app
+
+PROGRAMS = {"augment": build_app(), "train": train_app}
+
+
+def is_here(source: str) -> bool:
+    """Whether an input is here: files of that name or pattern, or (`hub:NAME`) a model in the Hub's cache."""
+    if source.startswith("hub:"):
+        return isinstance(try_to_load_from_cache(source.removeprefix("hub:"), "config.json"), str)
+    return bool(glob(expandvars(source)))
+
+
+def rehearse(step: dict[str, Any]) -> str:
+    """Let our programs read a step, and do a dry run of it if its inputs are here; returns what was done."""
+    missing, said = [source for source in step.get("reads", []) if not is_here(source)], "left to the shell"
+    parts = groupby(shlex.split(step["run"]), {"&&", "|", ">"}.__contains__)
+    for words in (list(part) for _, part in parts):
+        if words[0] == "torchrun":
+            words = ["train", *words[words.index("trainers") + 1 :]]
+        if words[0] in PROGRAMS:
+            arguments = [each for word in map(expandvars, words[1:]) for each in sorted(glob(word)) or [word]]
+            with patch.object(TyperCommand, "invoke", lambda *_: None):
+                code = call(PROGRAMS[words[0]], arguments)
+            said = f"read; not here: {', '.join(missing)}" if missing else "dry run done"
+            if not (code or missing or "compare" in arguments):
+                code = call(PROGRAMS[words[0]], [*arguments, "--dry-run"])
+            if code:
+                sys.exit(code)
+    return said
+
+
+if __name__ == "__main__":
+    for step in yaml.safe_load(Path(sys.argv[1]).read_text(encoding="utf-8"))["steps"]:
+        print("$", step["run"], flush=True)
+        if sys.argv[2:] == ["--dry-run"]:
+            print("#", rehearse(step))
+        elif code := subprocess.run(step["run"], shell=True).returncode:
+            sys.exit(code)

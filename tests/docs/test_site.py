@@ -1,0 +1,49 @@
+"""The site has every page, links lead somewhere, and the release workflow checks and publishes what is built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(ROOT.glob("docs/*.md"))]
+
+
+def leaves(entry: Any) -> Iterator[str]:  # noqa: ANN401 - YAML
+    for value in entry.values() if isinstance(entry, dict) else entry:
+        if isinstance(value, str):
+            yield value
+        else:
+            yield from leaves(value)
+
+
+def test_the_site_shows_every_page() -> None:
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    assert sorted(leaves(nav)) == sorted(path.name for path in ROOT.glob("docs/*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_and_pictures_are_there(page: Path) -> None:
+    for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_a_release_is_checked_and_published_without_a_token() -> None:
+    text = (ROOT / ".github/workflows/release.yml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+    used = [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]
+    assert all(re.fullmatch(r"(actions|pypa)/[\w-]+@\S+", each) for each in used)
+    assert "secrets." not in text
+    assert jobs["pypi"]["permissions"] == {"id-token": "write"}
+    assert {job["needs"] for name, job in jobs.items() if name != "build"} == {"build"}
+    for script in re.findall(r"(?:\./|python )(\.ci/\w+(?:\.py)?)", text):
+        assert (ROOT / script).is_file()
+
+
+def test_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120

@@ -1,0 +1,167 @@
+"""`train report`: the page of a training, and what it draws."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from pipelines.console import call
+from trainers.cli import app
+from trainers.pages.before import moved
+from trainers.pages.charts import charts, histograms
+
+Report = Callable[..., int]
+HOSTILE = "</script><img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 * 7 }}"
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+class Parsed(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def report(*arguments: object) -> int:
+    return call(app, ["report", *map(str, arguments)])
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, sentences: list[str]) -> Path:
+    """Two runs on sentences of which one is hostile, and graded pairs of them."""
+    folder = tmp_path_factory.mktemp("pages")
+    text, graded = folder / "text.txt", folder / "graded.tsv"
+    text.write_text("\n".join([*sentences, HOSTILE]) + "\n", encoding="utf-8")
+    pairs = zip([HOSTILE, *sentences[:6]], sentences[7:14], strict=True)  # few enough for all to be on the page
+    graded.write_text("".join(f"{one}\t{two}\t{row % 5 / 4}\n" for row, (one, two) in enumerate(pairs)), "utf-8")
+    for seed in (1, 2):
+        training: list[object] = ["--text", text, "--encoder", tiny_bert, "--max-tokens", 16, "--batch-size", 8]
+        training += ["--seed", seed, "--dev", graded, "--evaluations", 2, "--out", folder / f"run-{seed}"]
+        assert call(app, ["mirror", *map(str, training)]) == 0
+    return folder
+
+
+@pytest.fixture(scope="module")
+def page(trained: Path) -> str:
+    assert report(trained / "run-1", "--with", "mirror") == 0
+    return (trained / "run-1" / "report.html").read_text(encoding="utf-8")
+
+
+def test_a_page_needs_nothing_else_and_corpus_text_is_no_markup(page: str) -> None:
+    parsed = Parsed(page)
+    tags = [tag for tag, _ in parsed.elements]
+    assert {"script", "link", "img", "iframe"}.isdisjoint(tags)
+    named = {name for _, attributes in parsed.elements for name in attributes}
+    assert {"src", "href", "style", "onerror"}.isdisjoint(named)
+    assert not re.search(r"url\(|@import|https?:|[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", page)
+    assert all(attributes.get("aria-label") for tag, attributes in parsed.elements if tag == "svg")
+    assert "</script><img src=x onerror=alert(1)> a & b \\x1b[31m \\u202eevil {{ 7 * 7 }}" in parsed.text
+
+
+def test_all_that_is_logged_is_drawn_with_a_line_for_each_run(trained: Path, page: str) -> None:
+    log = [json.loads(line) for line in (trained / "run-1/log.jsonl").read_text().splitlines()]
+    keys = {key for line in log for key in line} - {"step", "epoch"}
+    assert {"loss", "dev", "learning_rate", "alignment", "uniformity"} <= keys
+    assert page.count("<polyline") == len(keys)
+    both = trained / "new" / "both.html"
+    assert report(trained / "run-1", trained / "run-2", "--sample", 0, "--out", both) == 0
+    assert both.read_text(encoding="utf-8").count("<polyline") == 2 * len(keys)
+    assert "Neighbours" not in both.read_text(encoding="utf-8")
+
+
+def test_equal_runs_have_equal_pages_that_are_replaced_and_nothing_else_is(
+    trained: Path, page: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert report(trained / "run-1", "--with", "mirror") == 0
+    assert (trained / "run-1/report.html").read_text(encoding="utf-8") == page
+    mine = trained / "mine.html"
+    mine.write_text("<html>precious</html>")
+    assert report(trained / "run-1", "--out", mine) == 2
+    assert mine.read_text() == "<html>precious</html>"
+    assert report(trained / "nothing") == 2
+    assert report(trained / "run-1", "--with", "nobody", "--sample", 0) == 2
+    assert report(trained / "run-1", "--pairs", trained / "nothing.tsv") == 2
+    assert capsys.readouterr().err.count("error:") == 4
+
+
+def test_sentences_whose_neighbours_left_come_first() -> None:
+    angles = np.radians([0, 1, 2, 3, 4, 5, 90, 91, 92, 93, 94, 95])
+    before = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    after = before.copy()
+    after[0] = -before[0]
+    found = moved([f"text {row}" for row in range(12)], [before, after])
+    assert found[0]["text"] == "text 0"
+    assert {text for text, _ in found[0]["before"]} == {f"text {row}" for row in range(1, 6)}
+    assert {text for text, _ in found[0]["after"]} == {f"text {row}" for row in range(7, 12)}
+    assert found[0]["rank"] == np.mean([7, 8, 9, 10, 11])
+    assert found[0]["before"][0] == ("text 1", pytest.approx(np.cos(np.radians(1)), abs=1e-6))
+
+
+def test_histograms_of_both_sides_share_one_scale_and_groups_one_area() -> None:
+    draw = np.random.default_rng(0)
+    sides = [
+        {"near": draw.uniform(0.5, 1, 900), "far": draw.uniform(-0.35, 0.2, 100)},
+        {"near": draw.uniform(0, 1, 50)},
+    ]
+    low, outlines = histograms(sides)
+    assert low == -0.4
+
+    def area(points: str) -> float:
+        corners = np.array([list(map(float, point.split(","))) for point in points.split()])
+        return float(np.sum(np.diff(corners[:, 0]) * (40 - corners[:-1, 1])))
+
+    areas = [area(points) for side in outlines for points in side.values()]
+    assert areas == pytest.approx([areas[0]] * 3, rel=0.01)
+
+
+def test_values_that_are_no_numbers_are_left_out_of_a_chart() -> None:
+    (chart,) = charts([[{"step": 1, "loss": float("nan")}, {"step": 2, "loss": 3.0}, {"step": 4, "loss": 1.0}]])
+    assert chart["lines"] == {0: "0.00,1.00 100.00,39.00"}
+
+
+def test_colours_have_the_contrast_of_wcag_aa(page: str) -> None:
+    def luminance(colour: str) -> float:
+        parts = np.array([int(colour[at : at + 2], 16) for at in (1, 3, 5)]) / 255
+        return float(
+            np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+        )
+
+    def contrast(one: str, two: str) -> float:
+        dark, light = sorted([luminance(one), luminance(two)])
+        return (light + 0.05) / (dark + 0.05)
+
+    schemes = [dict(re.findall(r"--([\w-]+): (#\w{6})", block)) for block in re.findall(r":root \{(.*?)\}", page, re.S)]
+    assert len(schemes) == 2
+    for colours in schemes:
+        texts = [("ink", "paper"), ("quiet", "paper"), ("ink", "ours")]
+        texts += [("gone", "gone-ground"), ("come", "come-ground")]
+        assert min(contrast(colours[one], colours[two]) for one, two in texts) >= 4.5
+        assert min(contrast(colours[f"c{line}"], colours["paper"]) for line in range(6)) >= 3
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
+def test_no_page_scrolls_sideways_on_a_phone(trained: Path, page: str, tmp_path: Path) -> None:
+    """In a frame of 400 pixels: the window of a headless Chromium may not be that narrow."""
+    (tmp_path / "page.html").write_text(page, encoding="utf-8")
+    script = "onload = () => document.title = frames[0].document.documentElement.scrollWidth"
+    frame = f"<iframe src=page.html width=400 height=900 style='border:0'></iframe><script>{script}</script>"
+    (tmp_path / "frame.html").write_text(frame, encoding="utf-8")
+    options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--allow-file-access-from-files", "--dump-dom"]
+    done = subprocess.run(
+        [str(CHROMIUM), *options, (tmp_path / "frame.html").as_uri()], capture_output=True, text=True, check=True
+    )
+    assert re.search(r"<title>(\d+)</title>", done.stdout)[1] == "400"  # type: ignore[index]

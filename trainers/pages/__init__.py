@@ -1,0 +1,1 @@
+"""Trainings and their scores as one HTML page: `train report`."""

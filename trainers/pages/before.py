@@ -1,0 +1,101 @@
+"""What a training did to the vectors: cosines of sampled pairs, and sentences' neighbours, before and after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from trainers.data.kinds import KINDS, DataOptions, read_examples
+from trainers.data.pairs import from_pairs, read_parts
+from trainers.embedding.model import load_model
+from trainers.embedding.vectors import Vectors
+from trainers.encoders.location import STARTER
+from trainers.evaluation.metrics import spearman
+from trainers.pages.charts import histograms
+from trainers.training.dev import read_dev
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NEAREST, SHOWN = 5, 8
+Row = tuple[str, str, float | None]
+
+
+def change_of(run: Path, recipe: Mapping[str, Any], pairs: Path | None, count: int, seed: int) -> dict[str, Any]:
+    """Compare a run's encoder with the one that it started from, on `count` pairs; see `sample_pairs` for which.
+
+    Returns, for the page, the numbers of the groups, their histograms (`low`, `outlines`) and mean cosines, the rank
+    correlation with the grades if there are any, and the sentences whose neighbours changed most.
+
+    Raises:
+        InputError: The data or one of the encoders is not there.
+    """
+    groups = sample_pairs(recipe, pairs, count, seed)
+    texts = dict.fromkeys(text for rows in groups.values() for row in rows for text in row[:2])
+    start = load_model(recipe["encoder"] or STARTER, pooling=recipe["pooling"], max_tokens=recipe["max_tokens"])
+    sides = [Vectors.encode(model, texts) for model in (start, load_model(str(run)))]
+    cosines = [
+        {name: side.cosines([row[0] for row in rows], [row[1] for row in rows]) for name, rows in groups.items()}
+        for side in sides
+    ]
+    low, outlines = histograms(cosines)
+    grades = [row[2] for rows in groups.values() for row in rows if row[2] is not None]
+    first = list(dict.fromkeys(row[0] for rows in groups.values() for row in rows))
+    return {
+        "numbers": {name: len(rows) for name, rows in groups.items()},
+        "low": low,
+        "outlines": outlines,
+        "means": {name: [float(side[name].mean()) for side in cosines] for name in groups},
+        "spearman": [spearman(grades, np.concatenate(list(side.values()))) for side in cosines] if grades else None,
+        "neighbours": moved(first, [side.dense(first) for side in sides]),
+    }
+
+
+def sample_pairs(recipe: Mapping[str, Any], pairs: Path | None, count: int, seed: int) -> dict[str, list[Row]]:
+    """Draw pairs of texts, by groups that should lie apart.
+
+    `pairs` are graded ones, or a pairs.arrow; without them it is the run's development set, or what it was trained on.
+    Graded pairs are those above and those below the middle of the scale; other pairs the two views of a sentence, where
+    they differ, and one sentence beside another. Raises InputError where there are none.
+    """
+    draw = Random(seed)
+    arrow = pairs is not None and (pairs.suffix == ".arrow" or pairs.is_dir())
+    if not arrow and (pairs or recipe.get("dev")):
+        dev = read_dev(str(pairs or recipe["dev"]), recipe.get("dev_data"))
+        rows: list[Row] = list(zip(dev.first, dev.second, dev.grades, strict=True))
+        middle = (min(dev.grades) + max(dev.grades)) / 2
+        named: dict[str, list[Row]] = {"graded alike": [], "graded unlike": []}
+        for row in draw.sample(rows, min(count, len(rows))):
+            named["graded alike" if (row[2] or 0) > middle else "graded unlike"].append(row)
+    else:
+        options = {key: recipe[key] for key in DataOptions.model_fields if recipe.get(key) is not None}
+        read = from_pairs(read_parts([str(pairs)])) if pairs else read_examples(DataOptions(**options), tuple(KINDS))[0]
+        drawn = read.take(draw.sample(range(len(read)), min(count, len(read))))
+        views = list(zip(drawn.left, drawn.right, strict=True))
+        named = {"two views of a sentence": [(one, two, None) for one, two in views if one != two]}
+        named["two sentences"] = [(one, views[number - 1][1], None) for number, (one, _) in enumerate(views)]
+    return {name: found for name, found in named.items() if found}
+
+
+def moved(texts: Sequence[str], sides: Sequence[NDArray[np.float32]]) -> list[dict[str, Any]]:
+    """Return the texts whose former neighbours are furthest behind now, with their neighbours and cosines on each side.
+
+    `sides`: the texts' vectors (texts, d) before and after.
+    """
+    near = min(NEAREST, len(texts) - 1)
+    cosines = [side / np.maximum(np.linalg.norm(side, axis=1, keepdims=True), 1e-12) for side in sides]
+    cosines = [side @ side.T - 9 * np.eye(len(texts), dtype=np.float32) for side in cosines]  # itself comes last
+    orders = [np.argsort(-side, axis=1, kind="stable") for side in cosines]
+    now = 1 + np.take_along_axis(np.argsort(orders[1], axis=1), orders[0][:, :near], axis=1).mean(axis=1)
+    found = []
+    for row in np.argsort(-now, kind="stable")[: SHOWN if near else 0]:
+        lists = [
+            [(texts[other], float(side[row, other])) for other in order[row, :near]]
+            for side, order in zip(cosines, orders, strict=True)
+        ]
+        found.append({"text": texts[row], "rank": float(now[row]), "before": lists[0], "after": lists[1]})
+    return found
