@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from trainers.embedding.vectors import Vectors
 from trainers.encoders.modules import Pooling
 from trainers.evaluation.models import open_encoder
-from trainers.evaluation.pairs import Pairs
+from trainers.evaluation.pairs import Pairs, read_all
 from trainers.evaluation.suites import sts
 
 REFERENCE = "all"
@@ -79,7 +79,7 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     options = parser.parse_args()
-    sets = [item for item in sts.find(options.data)[0] if item.counted]
+    sets = [item for item in read_all(sts.BENCHMARKS, options.data)[0] if item.counted]
     masked = scores(sets, encoded(options.model, sets, "mean", options))
     print(f"{options.model}, Spearman x 100\n")
     show(sets, [{how: masked[item.name].get(how) for how in AGGREGATIONS} for item in sets])

@@ -21,7 +21,7 @@ import numpy as np
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation.metrics import spearman
 from trainers.evaluation.models import open_encoder
-from trainers.evaluation.pairs import Pair, Pairs
+from trainers.evaluation.pairs import Pair, Pairs, read_all
 from trainers.evaluation.suites import sts
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--first", type=Path, nargs="+", required=True)
     parser.add_argument("--second", type=Path, nargs="+", required=True)
     options = parser.parse_args()
-    sets = sts.find(str(options.data))[0]
+    sets = read_all(sts.BENCHMARKS, str(options.data))[0]
     first, second = (mean_cosines(models, sets) for models in (options.first, options.second))
     print("| subset | pairs | overlap | first | second | first - second | first ~ overlap | second ~ overlap |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")
