@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import torch
+import typer
 from transformers import MarianConfig, MarianMTModel
 
 from augment.weights import starter_translation
@@ -46,4 +46,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    typer.run(main)

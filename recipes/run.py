@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import typer
 import yaml
 from huggingface_hub import try_to_load_from_cache
 from typer.core import TyperCommand
@@ -50,10 +51,15 @@ def rehearse(step: dict[str, Any]) -> str:
     return said
 
 
-if __name__ == "__main__":
-    for step in yaml.safe_load(Path(sys.argv[1]).read_text(encoding="utf-8"))["steps"]:
+def main(recipe: Path, dry_run: bool = False) -> None:
+    """Run or rehearse the steps of a recipe in this folder."""
+    for step in yaml.safe_load(recipe.read_text(encoding="utf-8"))["steps"]:
         print("$", step["run"], flush=True)
-        if sys.argv[2:] == ["--dry-run"]:
+        if dry_run:
             print("#", rehearse(step))
         elif code := subprocess.run(step["run"], shell=True).returncode:
             sys.exit(code)
+
+
+if __name__ == "__main__":
+    typer.run(main)
