@@ -10,13 +10,15 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from trainers.data.examples import Examples, string_numbers
+from trainers.data.examples import Examples, number_texts
 from trainers.encoders import batches
 from trainers.encoders.loading import save_encoder
 from trainers.encoders.modules import is_padded
 from trainers.settings import Training
 
 Row = Mapping[str, Any]
+SIDES = ("left", "right", "negative")
+"""Columns of ids that are embedded, in the order in which a batch has them."""
 
 
 class Objective(nn.Module):
@@ -56,7 +58,10 @@ class Objective(nn.Module):
         """
         left = self.tokenize(examples.left)
         right = left if examples.right is examples.left else self.tokenize(examples.right)
-        return {"left": left, "right": right, **({"keys": string_numbers(examples)} if self.keyed else {})}
+        columns: dict[str, Sequence[Any]] = {"left": left, "right": right}
+        if self.keyed:
+            columns["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]  # type: ignore[assignment]
+        return columns
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Turn rows (the columns, and `seed`: the row's seed in this epoch) into the arguments of `forward`.
@@ -64,7 +69,7 @@ class Objective(nn.Module):
         Here these are `input_ids` (2n, tokens), row i and row n + i being the two views of one sentence, and
         `attention_mask` of the same shape, 0 at padding; and the `keys`, where the objective is `keyed`.
         """
-        batch = self.pad([row["left"] for row in rows] + [row["right"] for row in rows])
+        batch = self.pad([row[side] for side in SIDES if side in rows[0] for row in rows])
         return {**batch, "keys": torch.from_numpy(np.stack([row["keys"] for row in rows]))} if self.keyed else batch
 
     def tokenize(self, texts: Sequence[str], *, literal_mask: bool = False) -> Sequence[list[int]]:

@@ -64,6 +64,22 @@ def test_one_file_of_pairs_is_read_in_its_order_and_gaps_are_counted(tmp_path: P
     assert (taken.left[1], taken.left[-1], taken.left[:1]) == ("f 0 a", "f 0 a", ["f 3 a"])
 
 
+def test_hard_negatives_are_read_where_there_are_any(tmp_path: Path, big: Path) -> None:
+    path = pairs_file(tmp_path / "hard.arrow", 3)
+    with pa.memory_map(str(path)) as source:
+        table = pa.ipc.open_stream(source).read_all()
+    table = table.append_column("negative", pa.array(["x", None, " "], pa.string()))
+    with (tmp_path / "with.arrow").open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    examples = read(views=[str(tmp_path / "with.arrow")])
+    assert list(examples.negatives) == ["x", "", ""]
+    assert list(examples.take([2, 0]).negatives) == ["", "x"]
+    assert examples.digest() != read(views=[str(path)]).digest()
+    assert read(views=[str(path)]).negatives is None
+    mixed = read(views=[str(big), str(tmp_path / "with.arrow")])
+    assert list(mixed.negatives) == [""] * 40 + ["x", "", ""]
+
+
 def test_pairs_stay_in_their_file(big: Path, small: Path) -> None:
     for files in ([str(big)], [f"{big}=1", f"{small}=1"]):
         examples = read(views=files)

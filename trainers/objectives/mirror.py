@@ -13,7 +13,7 @@ from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from trainers.data.examples import Examples, row_seed, string_numbers
+from trainers.data.examples import Examples, number_texts, row_seed
 from trainers.encoders.batches import MASK
 from trainers.encoders.dropout import same_masks, set_drophead, set_dropout
 from trainers.encoders.loading import PADDED, load_for_training, position_limit
@@ -100,7 +100,7 @@ class Mirror(Objective):
         A right side that only repeats the left one gets a span mask. Where that is drawn in each epoch, `right` holds
         texts instead of ids, and `mirrored` says which are to be masked.
         """
-        keys = string_numbers(examples)
+        keys: Any = number_texts([examples.texts, examples.left, examples.right])[1]
         left = self.tokenize(examples.left)
         mirrored = [one == other for one, other in zip(examples.left, examples.right, strict=True)]
         if self.params.span == 0 and all(mirrored):

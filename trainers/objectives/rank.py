@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
-from trainers.data.examples import Examples
+from trainers.data.examples import Examples, number_texts
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Pooling
@@ -83,10 +83,8 @@ class Rank(Objective):
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both views, the `keys`, and the number of the sentence among the distinct ones."""
-        numbers: dict[str, int] = {}
-        rows = [numbers.setdefault(text, len(numbers)) for text in examples.texts]
-        self.texts = list(numbers)
-        return {**super().columns(examples), "number": rows}
+        self.texts, numbers = number_texts([examples.texts])
+        return {**super().columns(examples), "number": numbers[:, 0]}  # type: ignore[dict-item]
 
     def before_training(self, folder: Path) -> None:
         """Have each teacher's vectors; raises InputError where `folder` holds another teacher's."""
