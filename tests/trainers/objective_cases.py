@@ -19,6 +19,7 @@ EXTRA: dict[str, dict[str, object]] = {
     "bsl": {"width": 2, "momentum": 0.9, "predictor_warmup": 3},
     "sct": {"width": 2, "queue": 20, "projector_lr": 1.0},
     "distil": {"queue": 60},
+    "diffcse": {"detection": 1.0},
     "isbert": {"filters": 8, "discriminator": "learned", "relu": True},
 }
 # An epsilon that large makes Adam's step the gradient itself: where the true gradient is zero, rounding stays rounding.

@@ -18,14 +18,17 @@ from trainers.objective import Objective
 from trainers.settings import resolve
 
 PROCESSES = 2
-OWN = {"bsl": {"width": 2}, "isbert": {"filters": 4}, "sct": {"width": 2, "queue": 20}, "distil": {"queue": 20}}
+OWN = {
+    "bsl": {"width": 2}, "isbert": {"filters": 4}, "sct": {"width": 2, "queue": 20}, "distil": {"queue": 20},
+    "diffcse": {"detection": 1.0},
+}  # fmt: skip
 CASES = [
     ("bsl", "paper"), ("bsl", "code"), ("contrastive", "bsl"), ("contrastive", "simcse"),
     ("contrastive", "supervised-simcse"), ("mirror", "sentence"), ("mirror", "ms"), ("regression", "sbert"),
     ("isbert", "paper"), ("isbert", "code"), ("mlm", "adapt"), ("sct", "paper"), ("sct", "code"),
-    ("distil", "congen"), ("distil", "sct"), ("rank", "listmle"), ("rank", "listnet"),
+    ("distil", "congen"), ("distil", "sct"), ("rank", "listmle"), ("rank", "listnet"), ("diffcse", "paper"),
 ]  # fmt: skip
-PARTIAL = ("isbert", "mlm")
+PARTIAL = ("isbert", "mlm", "diffcse")
 """Of these each process computes a part of the loss; of the others, all of it."""
 
 pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch without torch.distributed")

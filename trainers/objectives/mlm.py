@@ -1,6 +1,6 @@
 """Masked language modelling (Devlin et al. 2019), to adapt an encoder to a domain or to give it a masked-LM head."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -83,11 +83,9 @@ class MaskedLm(Objective):
 
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
         random = np.random.default_rng(seed)
-        ordinary = np.array([place for place, token in enumerate(ids) if token not in self.special], dtype=np.int64)
-        count = min(len(ordinary), max(1, round(self.params.masked * len(ordinary))))
-        chosen = random.choice(ordinary, size=count, replace=False) if count else ordinary
-        fate = random.random(count)
-        replacement = random.integers(len(self.encoder.tokenizer), size=count)
+        chosen = masked_places(ids, self.special, self.params.masked, random)
+        fate = random.random(len(chosen))
+        replacement = random.integers(len(self.encoder.tokenizer), size=len(chosen))
         masked, labels = np.array(ids), np.full(len(ids), IGNORED)
         labels[chosen] = masked[chosen]
         masked[chosen] = self._fates(fate, masked[chosen], replacement)
@@ -136,6 +134,15 @@ class MaskedLm(Objective):
     def save(self, path: Path, card: str) -> None:
         """Write the whole masked LM; as a sentence-transformers directory it is the encoder with its pooling."""
         save_encoder(self.encoder, path, card, masked_lm=self.masked_lm)
+
+
+def masked_places(
+    ids: Sequence[int], special: Collection[int], share: float, random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw the places of a share of a text's tokens, special ones aside: at least one, where there are any."""
+    ordinary = np.array([place for place, token in enumerate(ids) if token not in special], dtype=np.int64)
+    count = min(len(ordinary), max(1, round(share * len(ordinary))))
+    return random.choice(ordinary, size=count, replace=False) if count else ordinary
 
 
 def masked_lm_head(model: PreTrainedModel) -> Callable[[Tensor], Tensor]:
