@@ -1,11 +1,12 @@
 """An objective: the encoder, whatever helps to train it, and the loss, in one module that Trainer can train."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -17,6 +18,7 @@ from trainers.encoders.modules import is_padded
 from trainers.settings import Training
 
 Row = Mapping[str, Any]
+Teaches = Callable[[Sequence[str], Path], NDArray[np.float32]]
 SIDES = ("left", "right", "negative")
 """Columns of ids that are embedded, in the order in which a batch has them."""
 
@@ -43,6 +45,11 @@ class Objective(nn.Module):
         self.params = params
         self.cached: int | None = None
         """Texts that are embedded at a time; None for the whole batch."""
+        self.teachers: list[Teaches] = []
+        """What gives the unit vectors of `texts`, distinct ones, and keeps them in a folder; see `before_training`."""
+        self.texts: list[str] = []
+        self.taught: list[NDArray[np.float32]] = []
+        """The teachers' vectors, a row for each of `texts`: numbers on the disk."""
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
@@ -103,10 +110,14 @@ class Objective(nn.Module):
         )
 
     def before_training(self, folder: Path) -> None:
-        """Do what takes long and is done once, before anything else of a training: nothing, here.
+        """Do what takes long and is done once, before anything else of a training: have the teachers' vectors.
 
-        What is kept in `folder`, which may not be there yet, is found again when the run is resumed.
+        What is kept in `folder`, which may not be there yet, is found again when the run is resumed. Raises InputError
+        where it holds another teacher's vectors.
         """
+        for number, vectors_of in enumerate(self.teachers, 1):
+            self.taught.append(vectors_of(self.texts, folder / f"teacher-{number}"))
+        self.teachers, self.texts = [], []
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
         """Prepare what is trained beside the encoder, once in a run and alike in all processes: nothing, here."""

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.console import InputError
@@ -25,7 +25,7 @@ def pairs_file(path: Path, count: int, missing: tuple[int, ...] = ()) -> Path:
     return path
 
 
-def read(seed: int = 1, reads: tuple[str, ...] = tuple(KINDS), **wanted: object) -> Examples:
+def read(seed: int = 1, reads: tuple[str, ...] = KINDS, **wanted: object) -> Examples:
     return read_examples(DataOptions(**wanted), reads, seed)[0]
 
 
@@ -49,7 +49,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_flags_are_fields_of_what_is_wanted() -> None:
-    assert set(data_flags(tuple(KINDS))) == set(DataOptions.model_fields)
+    assert set(data_flags(KINDS)) == set(DataOptions.model_fields)
     assert set(data_flags(("views",))) == {"views", "limit"}
     assert set(data_flags(("graded",))) == {"graded", "scale", "limit"}
 
@@ -128,6 +128,7 @@ def test_a_mixture_is_drawn_by_the_seed_and_is_part_of_the_digest(big: Path, sma
     assert len(digests) == 4
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.tuples(st.integers(1, 500), st.fractions(Fraction(1, 50), 50)), min_size=2, max_size=4),
     st.none() | st.integers(1, 800),
@@ -211,7 +212,7 @@ def test_broken_pairs_are_one_line_that_names_the_file(tmp_path: Path, big: Path
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", ["views", "text", "words", "random", "graded"])
+@pytest.mark.parametrize("kind", ["views", "text", "words", "graded"])
 def test_the_options_that_come_back_name_the_same_data_again(kind: str, big: Path, small: Path, tmp_path: Path) -> None:
     text = tmp_path / "text.txt"
     text.write_text("one\ntwo\nthree\n")
@@ -221,7 +222,6 @@ def test_the_options_that_come_back_name_the_same_data_again(kind: str, big: Pat
         "views": DataOptions(views=[f"{big}=2", f"{small}=1/2"], limit=7),
         "text": DataOptions(text=text, limit=2),
         "words": DataOptions(words=f"{text}:2-3"),
-        "random": DataOptions(random_strings=5),
         "graded": DataOptions(graded=graded, scale="0:5"),
     }[kind]
     examples, where = read_examples(wanted, (kind,), seed=9)
@@ -244,12 +244,11 @@ def test_nothing_named_takes_what_augment_writes(tmp_path: Path, monkeypatch: py
     ("wanted", "reads", "message"),
     [
         ({"views": ["a"], "text": Path("b")}, ("views", "text"), "^--views and --text: give one of them$"),
-        ({"words": "en", "random_strings": 3}, ("text", "words", "random"), "^--words and --random-strings: give one"),
         ({"text": Path("b")}, ("views",), "^--text does not go with this objective, which reads --views$"),
         ({"text": Path("b"), "scale": "0:5"}, ("text", "graded"), "^--scale 0:5 is for --graded"),
         ({"text": Path("missing.txt")}, ("text",), "^no sentences at 'missing.txt'"),
         ({}, ("graded",), "^no data: give --graded"),
-        ({}, ("random",), "^no data: give --random-strings"),
+        ({}, ("words",), "^no data: give --words"),
     ],
 )
 def test_data_that_cannot_be_asked_for_is_one_line(

@@ -5,25 +5,24 @@ Where the pairs have hard negatives (a column `negative`), those of the whole ba
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
 from torch import Tensor, nn
+from torch.nn import functional
 
-from pipelines.console import note
+from pipelines.console import InputError, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
 from trainers.losses.contrast import closer_than_positive, equal_strings, nt_xent, one_sided
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather, gather_pairs, is_first
-from trainers.settings import DropoutOptions, Training
+from trainers.settings import OWN, DropoutOptions, Training
 from trainers.training.teacher import Teacher, load_teacher
 
 READS = ("views", "text")
@@ -48,6 +47,12 @@ class PARAMS(DropoutOptions):
         None,
         description="Take out as a negative what this encoder, a directory or a Hub name, finds more like a sentence "
         "than its own positive (GISTEmbed).",
+    )
+    retain: float = Field(
+        0.0,
+        ge=0,
+        description="Weight of the cosine distance of each vector to that of the encoder as it was, which is then the "
+        "guide too.",
     )
 
 
@@ -90,6 +95,18 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "head": True,
         "keep_head": True,
     },
+    # Ours: a good encoder goes on to pairs of one's own domain and stays what it was elsewhere.
+    "adapt": {
+        "lr": 2e-5,
+        "warmup": 0.1,
+        "clip": 1.0,
+        "batch_size": 64,
+        "max_tokens": 64,
+        "pooling": OWN,
+        "temperature": 0.05,
+        "negatives": "both",
+        "retain": 1.0,
+    },
 }
 
 
@@ -103,9 +120,7 @@ class Contrastive(Objective):
     ) -> None:
         super().__init__(encoder, max_tokens, params)
         self.head = train_only_head(encoder) if params.head and not params.keep_head else nn.Identity()
-        self.guide = guide
-        self.texts: list[str] = []
-        self.vectors: NDArray[np.float32]
+        self.teachers = [] if guide is None else [guide.vectors]
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both views and of the negatives, the `keys`, and the numbers of the guide's texts."""
@@ -121,15 +136,9 @@ class Contrastive(Objective):
             columns["negative"] = self.tokenize(compared[-1])
             columns["keys"] = number_texts([examples.texts, *compared])[1]
             columns["keys"][missing, -1] = -1
-        if self.guide is not None:
+        if self.teachers:
             self.texts, columns["guide"] = number_texts(compared)
         return columns
-
-    def before_training(self, folder: Path) -> None:
-        """Have the guide's vectors, if there is one; raises InputError where `folder` holds another guide's."""
-        if self.guide is not None:
-            self.vectors = self.guide.vectors(self.texts, folder / "guide")
-            self.guide, self.texts = None, []
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n or 3n, tokens), first views, second views, negatives; the `keys` (n, 3 or 4).
@@ -139,7 +148,7 @@ class Contrastive(Objective):
         batch = super().collate(rows)
         if "guide" not in rows[0]:
             return batch
-        return {**batch, "guide": torch.from_numpy(self.vectors[np.stack([row["guide"] for row in rows])])}
+        return {**batch, "guide": torch.from_numpy(self.taught[0][np.stack([row["guide"] for row in rows])])}
 
     def forward(
         self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, guide: Tensor | None = None
@@ -154,13 +163,18 @@ class Contrastive(Objective):
         pairs = 2 * len(keys)
         excluded = equal_strings(keys)
         with float32(vectors.device):
+            compared = self.head(vectors)
+            contrast = nt_xent if self.params.negatives == "both" else one_sided
+            parts = {}
             if guide is not None:
                 guided = gather(guide).transpose(0, 1).flatten(0, 1)
                 excluded |= closer_than_positive(guided[:pairs], guided[pairs:])
-            compared = self.head(vectors)
-            contrast = nt_xent if self.params.negatives == "both" else one_sided
             loss = contrast(compared[:pairs], self.params.temperature, excluded, compared[pairs:])
-        return {"loss": loss, "vectors": vectors[:pairs].detach()}
+            if guide is not None and self.params.retain:
+                moved = (1 - functional.cosine_similarity(vectors, guided, dim=-1)).mean()
+                parts = {"contrast": loss.detach(), "moved": moved.detach()}
+                loss = loss + self.params.retain * moved
+        return {"loss": loss, **parts, "vectors": vectors[:pairs].detach()}
 
 
 def train_only_head(encoder: SentenceTransformer) -> nn.Sequential:
@@ -179,5 +193,10 @@ def build(options: PARAMS, training: Training, source: Source) -> Contrastive:
         linear = train_only_head(encoder)[0]
         width = linear.out_features
         encoder.append(Dense(width, width, True, nn.Tanh(), linear.weight.detach(), linear.bias.detach()))
+    if options.guide is not None and options.retain:
+        raise InputError(f"--retain {options.retain:g} makes the encoder itself the guide: leave --guide out")
     guide = None if options.guide is None else load_teacher(options.guide, role="guide")
+    if options.retain:
+        own = "modules" if training.pooling == source.pooling() else None
+        guide = load_teacher(source.name, None if own else training.pooling, role="guide")
     return Contrastive(encoder, training.max_tokens, options, guide)

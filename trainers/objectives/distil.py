@@ -112,10 +112,8 @@ class Distil(Objective):
         # Rows fill them once the teacher's vectors are there.
         size = params.queue if params.fill == "random" else 0
         self.queues = nn.ModuleList(Queue(size, teacher.dimension) for _ in range(sides))
-        self.teacher: Teacher | None = teacher
-        self.texts: list[str] = []
+        self.teachers = [teacher.vectors]
         self.reserved: list[NDArray[np.int64]] = []
-        self.vectors: NDArray[np.float32]
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both views of the rows that are trained on, and the numbers of the texts that teach."""
@@ -142,12 +140,9 @@ class Distil(Objective):
 
     def before_training(self, folder: Path) -> None:
         """Have the teacher's vectors, and fill the queues; raises InputError if `folder` holds another teacher's."""
-        if self.teacher is None:
-            return
-        self.vectors = self.teacher.vectors(self.texts, folder)
+        super().before_training(folder)
         for queue, numbers in zip(self._queues(), self.reserved, strict=False):
-            queue.fill(torch.from_numpy(self.vectors[numbers]))
-        self.teacher, self.texts = None, []
+            queue.fill(torch.from_numpy(self.taught[0][numbers]))
 
     def _queues(self) -> list[Queue]:
         return cast("list[Queue]", list(self.queues))
@@ -158,7 +153,7 @@ class Distil(Objective):
         For ConGen these are the vectors of the first views, (n, d), for SCT those of both, (2n, d).
         """
         teaching = np.stack([row["teaching"] for row in rows]).T.flatten()
-        return {**super().collate(rows), "references": torch.from_numpy(self.vectors[teaching])}
+        return {**super().collate(rows), "references": torch.from_numpy(self.taught[0][teaching])}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, references: Tensor) -> dict[str, Tensor]:
         """Return the loss and the student's vectors (2n, d); in training, move the queues on.
