@@ -10,6 +10,7 @@ from objective_cases import batch_of
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import CachedGISTEmbedLoss
 
+from pipelines.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.location import locate
 from trainers.losses.contrast import closer_than_positive, equal_strings, one_sided
@@ -125,6 +126,30 @@ def test_supervised_simcse_saves_its_head(tiny_bert: Path, tmp_path: Path) -> No
     saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
     assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling", "Dense"]
     torch.testing.assert_close(torch.as_tensor(saved.encode(NEGATIVES)), objective.encode(NEGATIVES), atol=1e-5, rtol=0)
+
+
+def test_retained_vectors_are_held_where_the_encoder_had_them(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    objective = objective_of(tiny_bert, "adapt", retain=2.0, dropout=0.0)
+    columns = objective.columns(views_of(sentences))
+    objective.before_training(tmp_path)
+    batch = objective.collate([{name: column[row] for name, column in columns.items()} for row in range(8)])
+    plain = objective_of(tiny_bert, "adapt", retain=0.0, guide=str(tiny_bert), pooling="cls", dropout=0.0)
+    assert objective(**batch)["moved"].item() == pytest.approx(0, abs=1e-6)
+    start = objective.embed(batch["input_ids"], batch["attention_mask"]).detach()
+    with torch.no_grad():
+        for value in objective.encoder.parameters():
+            value.mul_(1.1)
+    outputs = objective(**batch)
+    vectors = objective.embed(batch["input_ids"], batch["attention_mask"]).detach()
+    moved = np.mean(1 - (reference.unit(vectors.numpy()) * reference.unit(start.numpy())).sum(axis=1))
+    assert outputs["moved"].item() == pytest.approx(moved, rel=1e-4)
+    assert outputs["loss"].item() == pytest.approx(outputs["contrast"].item() + 2 * moved, rel=1e-5)
+    plain.load_state_dict(objective.state_dict())
+    assert plain(**batch)["loss"].item() == pytest.approx(outputs["contrast"].item(), rel=1e-6)
+    with pytest.raises(InputError, match="makes the encoder itself the guide"):
+        objective_of(tiny_bert, "adapt", guide=str(tiny_bert))
 
 
 def test_loss_is_the_same_for_permuted_rows_and_two_sided_for_swapped_views(

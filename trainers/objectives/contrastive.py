@@ -197,6 +197,9 @@ def build(options: PARAMS, training: Training, source: Source) -> Contrastive:
         raise InputError(f"--retain {options.retain:g} makes the encoder itself the guide: leave --guide out")
     guide = None if options.guide is None else load_teacher(options.guide, role="guide")
     if options.retain:
-        own = "modules" if training.pooling == source.pooling() else None
-        guide = load_teacher(source.name, None if own else training.pooling, role="guide")
+        # All layers of a sentence-transformers directory have their part in what its vectors were.
+        whole = source.modules() and training.pooling == source.pooling()
+        guide = load_teacher(source.name, None if whole else training.pooling, role="guide")
+        if guide.dimension != encoder.get_embedding_dimension():
+            raise InputError(f"--retain {options.retain:g}: --pooling {training.pooling} is not that of {source.name}")
     return Contrastive(encoder, training.max_tokens, options, guide)
