@@ -15,13 +15,10 @@ from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.objectives.bsl import (
     PARAMS,
-    PRESETS,
     Bsl,
     ViewNorm,
-    build,
     make_predictor,
 )
-from trainers.settings import resolve
 
 
 class Linear(nn.Module):
@@ -154,25 +151,6 @@ def test_predictors_have_the_published_sizes(predictor: str, width: int, million
     with torch.device("meta"):
         count = sum(parameter.numel() for parameter in make_predictor(predictor, 768, width).parameters())
     assert round(count / 1e6, 1) == millions
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_builds_and_gives_a_loss_that_reaches_the_encoder(
-    preset: str, tiny_bert: Path, sentences: list[str]
-) -> None:
-    given = {"max_tokens": 24, "width": 2, "dropout": 0.3, "predictor_lr": 10.0}
-    _, training, params = resolve(PRESETS, PARAMS, preset, given)
-    objective = build(params, training, locate(str(tiny_bert))).train()
-    rates = {module.p for module in objective.modules() if isinstance(module, nn.Dropout)}
-    assert rates == {0.3}
-    outputs = objective(**batch_of(objective, pairs(sentences)))
-    outputs["loss"].backward()
-    assert outputs["vectors"].shape == (16, 16)
-    assert objective.encoder[0].model.embeddings.word_embeddings.weight.grad.abs().sum() > 0
-    ((prefix, factor),) = objective.parameter_rates().items()
-    named = [name for name, value in objective.named_parameters() if value.requires_grad and name.startswith(prefix)]
-    assert len(named) == len(list(objective.predictor.parameters()))
-    assert factor == 10.0
 
 
 def test_warm_up_fits_the_predictor_to_the_untouched_encoder(

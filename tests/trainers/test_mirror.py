@@ -15,7 +15,7 @@ from trainers.embedding.model import load_model as load_for_scores
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.losses.contrast import multi_similarity, nt_xent
-from trainers.objectives.mirror import PARAMS, PRESETS, Mirror, build, mask_span, mask_span_compat
+from trainers.objectives.mirror import PARAMS, Mirror, build, mask_span, mask_span_compat
 from trainers.settings import Training
 
 
@@ -150,22 +150,6 @@ def test_dropout_and_drophead_reach_the_encoder(tiny_bert: Path, sentences: list
     assert not differs(controlled=True, dropout=0.0, drophead=0.3)
     objective = mirror(tiny_bert, dropout=0.3)
     assert {module.p for module in objective.modules() if isinstance(module, nn.Dropout)} == {0.3}
-
-
-@pytest.mark.parametrize(
-    ("preset", "differs"),
-    [
-        ("drophead", {"dropout": 0.0, "drophead": 0.2}),
-        ("no-dropout", {"dropout": 0.0}),
-        ("no-mask", {"span": 0}),
-        ("neither", {"dropout": 0.0, "span": 0}),
-        ("controlled", {"span": 0, "controlled": True}),
-        ("ms", {"loss": "ms"}),
-        ("code", {"compat": True, "pooling": "padded-mean"}),
-    ],
-)
-def test_ablations_differ_from_the_sentence_preset_in_one_thing(preset: str, differs: dict[str, object]) -> None:
-    assert {key: value for key, value in PRESETS[preset].items() if PRESETS["sentence"].get(key) != value} == differs
 
 
 def test_preset_code_is_trained_at_its_own_length_and_saved_to_pad_as_the_authors_evaluation_does(

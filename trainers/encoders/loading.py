@@ -145,7 +145,7 @@ def _check_tokenizer(encoder: SentenceTransformer, name: str) -> None:
         return
     known = int(getattr(encoder[0].model.config, "vocab_size", 0) or len(tokenizer))
     # A tokenizer whose files were not found comes with its special tokens alone.
-    if len(tokenizer) > known or len(tokenizer) <= len(tokenizer.all_special_tokens):
+    if not len(tokenizer.all_special_tokens) < len(tokenizer) <= known:
         raise InputError(
             f"the tokenizer of the encoder {name!r} has {len(tokenizer)} tokens, its model {known}: they do not belong "
             "together"

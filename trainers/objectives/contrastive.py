@@ -19,6 +19,7 @@ from pipelines.console import InputError, note
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
+from trainers.encoders.modules import pooling_at
 from trainers.losses.contrast import closer_than_positive, equal_strings, nt_xent, one_sided
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather, gather_pairs, is_first
@@ -42,7 +43,7 @@ class PARAMS(DropoutOptions):
         False, description="Pair each sentence with itself and let dropout make the views, whatever the data's views."
     )
     head: bool = Field(False, description="Train through a linear layer with tanh that the saved encoder lacks.")
-    keep_head: bool = Field(False, description="Save that layer with the encoder.")
+    keep_head: bool = Field(False, description="Put such a layer on an encoder without a Dense layer, and save it too.")
     guide: str | None = Field(
         None,
         description="Take out as a negative what this encoder, a directory or a Hub name, finds more like a sentence "
@@ -51,62 +52,32 @@ class PARAMS(DropoutOptions):
     retain: float = Field(
         0.0,
         ge=0,
-        description="Weight of the cosine distance of each vector to that of the encoder as it was, which is then the "
-        "guide too.",
+        description="Weight of the cosine distance of each view's vector to that of the encoder as it was, which is "
+        "then the guide too.",
     )
 
 
+# The print gives the number of negatives alone: the temperature is that of the loss in the authors' repository, the
+# rest is what their script trains BSL with.
+_BSL: Mapping[str, Any] = {
+    "lr": 1e-4,
+    "warmup": 0.1,
+    "clip": 1.0,
+    "eps": 1e-6,
+    "batch_size": 64,
+    "max_tokens": 64,
+    "pooling": "mean",
+    "negatives": "both",
+}
+# On BERT-base; what the authors' scripts leave open is as transformers' trainer has it.
+_SIMCSE = {"clip": 1.0, "max_tokens": 32, "pooling": "cls", "negatives": "right"}
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    # The print gives the number of negatives alone: the temperature is that of the loss in the authors' repository,
-    # the rest is what their script trains BSL with.
-    "bsl": {
-        "lr": 1e-4,
-        "warmup": 0.1,
-        "clip": 1.0,
-        "eps": 1e-6,
-        "batch_size": 64,
-        "max_tokens": 64,
-        "pooling": "mean",
-        "temperature": 0.05,
-        "negatives": "both",
-    },
-    # Unsupervised SimCSE on BERT-base; what their scripts leave open is as transformers' trainer has it.
-    "simcse": {
-        "lr": 3e-5,
-        "clip": 1.0,
-        "batch_size": 64,
-        "max_tokens": 32,
-        "pooling": "cls",
-        "temperature": 0.05,
-        "negatives": "right",
-        "twice": True,
-        "head": True,
-    },
-    # Supervised SimCSE on BERT-base: entailment pairs of NLI and their contradictions.
-    "supervised-simcse": {
-        "lr": 5e-5,
-        "epochs": 3,
-        "clip": 1.0,
-        "batch_size": 512,
-        "max_tokens": 32,
-        "pooling": "cls",
-        "temperature": 0.05,
-        "negatives": "right",
-        "head": True,
-        "keep_head": True,
-    },
+    "bsl": _BSL,
+    "simcse": {**_SIMCSE, "lr": 3e-5, "batch_size": 64, "twice": True, "head": True},
+    # Entailment pairs of NLI and their contradictions.
+    "supervised-simcse": {**_SIMCSE, "lr": 5e-5, "batch_size": 512, "epochs": 3, "keep_head": True},
     # Ours: a good encoder goes on to pairs of one's own domain and stays what it was elsewhere.
-    "adapt": {
-        "lr": 2e-5,
-        "warmup": 0.1,
-        "clip": 1.0,
-        "batch_size": 64,
-        "max_tokens": 64,
-        "pooling": OWN,
-        "temperature": 0.05,
-        "negatives": "both",
-        "retain": 1.0,
-    },
+    "adapt": {**_BSL, "lr": 2e-5, "pooling": OWN, "retain": 1.0},
 }
 
 
@@ -119,7 +90,7 @@ class Contrastive(Objective):
         self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS, guide: Teacher | None = None
     ) -> None:
         super().__init__(encoder, max_tokens, params)
-        self.head = train_only_head(encoder) if params.head and not params.keep_head else nn.Identity()
+        self.head = train_only_head(encoder) if params.head else nn.Identity()
         self.teachers = [] if guide is None else [guide.vectors]
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
@@ -156,7 +127,8 @@ class Contrastive(Objective):
         """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
 
         With several processes n is the pairs of all of them. Strings that equal an anchor's source or positive are
-        never its negatives, nor is what the guide finds more like the anchor than its positive.
+        never its negatives, nor is what the guide finds more like the anchor than its positive. With `retain` the
+        loss is `contrast + retain * moved`, moved being the mean of `1 - cos(v, v as it was)` over both views.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
         keys = gather(keys)
@@ -171,7 +143,7 @@ class Contrastive(Objective):
                 excluded |= closer_than_positive(guided[:pairs], guided[pairs:])
             loss = contrast(compared[:pairs], self.params.temperature, excluded, compared[pairs:])
             if guide is not None and self.params.retain:
-                moved = (1 - functional.cosine_similarity(vectors, guided, dim=-1)).mean()
+                moved = (1 - functional.cosine_similarity(vectors[:pairs], guided[:pairs], dim=-1)).mean()
                 parts = {"contrast": loss.detach(), "moved": moved.detach()}
                 loss = loss + self.params.retain * moved
         return {"loss": loss, **parts, "vectors": vectors[:pairs].detach()}
@@ -189,7 +161,7 @@ def train_only_head(encoder: SentenceTransformer) -> nn.Sequential:
 def build(options: PARAMS, training: Training, source: Source) -> Contrastive:
     """Load the encoder, and the guide if there is one."""
     encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
-    if options.head and options.keep_head:
+    if options.keep_head and not any(isinstance(module, Dense) for module in list(encoder)[pooling_at(encoder) :]):
         linear = train_only_head(encoder)[0]
         width = linear.out_features
         encoder.append(Dense(width, width, True, nn.Tanh(), linear.weight.detach(), linear.bias.detach()))

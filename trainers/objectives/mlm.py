@@ -82,22 +82,16 @@ class MaskedLm(Objective):
         return {**batch, "labels": labels, "asked": (labels.flatten() != IGNORED).nonzero().squeeze(1)}
 
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
-        random = np.random.default_rng(seed)
-        chosen = masked_places(ids, self.special, self.params.masked, random)
-        fate = random.random(len(chosen))
-        replacement = random.integers(len(self.encoder.tokenizer), size=len(chosen))
+        draw = np.random.default_rng(seed)
+        chosen = masked_places(ids, self.special, self.params.masked, draw)
+        fate = draw.random(len(chosen))
+        replacement = draw.integers(len(self.encoder.tokenizer), size=len(chosen))
         masked, labels = np.array(ids), np.full(len(ids), IGNORED)
         labels[chosen] = masked[chosen]
-        masked[chosen] = self._fates(fate, masked[chosen], replacement)
+        kept, random = self.params.kept, self.params.random
+        changed = np.where(fate < kept + random, replacement, self.encoder.tokenizer.mask_token_id)
+        masked[chosen] = np.where(fate < kept, masked[chosen], changed)
         return masked.tolist(), labels.tolist()
-
-    def _fates(
-        self, fate: NDArray[np.float64], old: NDArray[np.int64], replacement: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        changed = np.where(
-            fate < self.params.kept + self.params.random, replacement, self.encoder.tokenizer.mask_token_id
-        )
-        return np.where(fate < self.params.kept, old, changed)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, asked: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per asked token, the share that was right, and the [CLS] vectors.
@@ -110,7 +104,8 @@ class MaskedLm(Objective):
         hidden, first = [], []
         start = 0
         for rows, width in by_length(attention_mask):
-            tokens = self._tokens(input_ids[rows, :width], attention_mask[rows, :width])
+            features = {"input_ids": input_ids[rows, :width], "attention_mask": attention_mask[rows, :width]}
+            tokens = self.encoder[0](features)["token_embeddings"].float()
             own = torch.arange(start, start + len(rows) * width, device=places.device)
             places[rows, :width] = own.view(len(rows), width)
             hidden.append(tokens.flatten(0, 1))
@@ -124,12 +119,6 @@ class MaskedLm(Objective):
         loss = functional.cross_entropy(logits, answers, reduction="sum") / count
         right = (logits.detach().argmax(dim=-1) == answers).float().sum() / count
         return {"loss": loss, "accuracy": right, "vectors": torch.cat(first).detach()}
-
-    def _tokens(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return the last layer's token vectors (sentences, tokens, d), float32."""
-        features = self.encoder[0]({"input_ids": input_ids, "attention_mask": attention_mask})
-        tokens: Tensor = features["token_embeddings"]
-        return tokens.float()
 
     def save(self, path: Path, card: str) -> None:
         """Write the whole masked LM; as a sentence-transformers directory it is the encoder with its pooling."""
