@@ -85,8 +85,9 @@ class Examples:
     def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in that order; `dropped` stays."""
         labels = None if self.labels is None else [self.labels[row] for row in rows]
-        taken = [_taken(column, rows) for column in self.columns()]
-        return replace(self, **dict(zip(("texts", "left", "right", "negatives"), taken, strict=False)), labels=labels)
+        texts, left, right, *more = (_taken(column, rows) for column in self.columns())
+        negatives = more[0] if more else None
+        return replace(self, texts=texts, left=left, right=right, labels=labels, negatives=negatives)
 
 
 def _taken(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:

@@ -83,9 +83,8 @@ def equal_strings(keys: Tensor) -> Tensor:
     partner = torch.cat([keys[:, 2], keys[:, 1]])
     same = (string[:, None] == string[None]) | (partner[:, None] == string[None])
     negative = keys[:, 3:].flatten()
-    anchors = torch.stack([source, string, partner], dim=1)
-    known = (anchors[:, :, None] == negative).any(dim=1) | (negative < 0)
-    return torch.cat([same | (source[:, None] == source[None]), known], dim=1)
+    hard = (source[:, None] == negative) | (string[:, None] == negative) | (partner[:, None] == negative)
+    return torch.cat([same | (source[:, None] == source[None]), hard | (negative < 0)], dim=1)
 
 
 def closer_than_positive(guide: Tensor, negatives: Tensor) -> Tensor:
