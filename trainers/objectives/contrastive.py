@@ -5,7 +5,7 @@ Where the pairs have hard negatives (a column `negative`), those of the whole ba
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import torch
@@ -162,7 +162,7 @@ def build(options: PARAMS, training: Training, source: Source) -> Contrastive:
     """Load the encoder, and the guide if there is one."""
     encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
     if options.keep_head and not any(isinstance(module, Dense) for module in list(encoder)[pooling_at(encoder) :]):
-        linear = train_only_head(encoder)[0]
+        linear = cast(nn.Linear, train_only_head(encoder)[0])
         width = linear.out_features
         encoder.append(Dense(width, width, True, nn.Tanh(), linear.weight.detach(), linear.bias.detach()))
     if options.guide is not None and options.retain:
