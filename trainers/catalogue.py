@@ -27,7 +27,7 @@ class ObjectiveModule(Protocol):
 
     __doc__: str | None
     READS: tuple[str, ...]
-    """What it trains on, the usual one first: keys of `trainers.data.kinds.KINDS`, such as "views" and "text"."""
+    """What it trains on, the usual one first: some of `trainers.data.kinds.KINDS`, such as "views" and "text"."""
     PRESETS: Mapping[str, Mapping[str, Any]]
     """Values of `Training` and `PARAMS` by preset; the first is the default."""
     PARAMS: type[BaseModel]

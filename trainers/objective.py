@@ -1,22 +1,26 @@
 """An objective: the encoder, whatever helps to train it, and the loss, in one module that Trainer can train."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from trainers.data.examples import Examples, string_numbers
+from trainers.data.examples import Examples, number_texts
 from trainers.encoders import batches
 from trainers.encoders.loading import save_encoder
 from trainers.encoders.modules import is_padded
 from trainers.settings import Training
 
 Row = Mapping[str, Any]
+Teaches = Callable[[Sequence[str], Path], NDArray[np.float32]]
+SIDES = ("left", "right", "negative")
+"""Columns of ids that are embedded, in the order in which a batch has them."""
 
 
 class Objective(nn.Module):
@@ -41,6 +45,11 @@ class Objective(nn.Module):
         self.params = params
         self.cached: int | None = None
         """Texts that are embedded at a time; None for the whole batch."""
+        self.teachers: list[Teaches] = []
+        """What gives the unit vectors of `texts`, distinct ones, and keeps them in a folder; see `before_training`."""
+        self.texts: list[str] = []
+        self.taught: list[NDArray[np.float32]] = []
+        """The teachers' vectors, a row for each of `texts`: numbers on the disk."""
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
@@ -56,7 +65,10 @@ class Objective(nn.Module):
         """
         left = self.tokenize(examples.left)
         right = left if examples.right is examples.left else self.tokenize(examples.right)
-        return {"left": left, "right": right, **({"keys": string_numbers(examples)} if self.keyed else {})}
+        columns: dict[str, Sequence[Any]] = {"left": left, "right": right}
+        if self.keyed:
+            columns["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]  # type: ignore[assignment]
+        return columns
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Turn rows (the columns, and `seed`: the row's seed in this epoch) into the arguments of `forward`.
@@ -64,7 +76,7 @@ class Objective(nn.Module):
         Here these are `input_ids` (2n, tokens), row i and row n + i being the two views of one sentence, and
         `attention_mask` of the same shape, 0 at padding; and the `keys`, where the objective is `keyed`.
         """
-        batch = self.pad([row["left"] for row in rows] + [row["right"] for row in rows])
+        batch = self.pad([row[side] for side in SIDES if side in rows[0] for row in rows])
         return {**batch, "keys": torch.from_numpy(np.stack([row["keys"] for row in rows]))} if self.keyed else batch
 
     def tokenize(self, texts: Sequence[str], *, literal_mask: bool = False) -> Sequence[list[int]]:
@@ -98,10 +110,14 @@ class Objective(nn.Module):
         )
 
     def before_training(self, folder: Path) -> None:
-        """Do what takes long and is done once, before anything else of a training: nothing, here.
+        """Do what takes long and is done once, before anything else of a training: have the teachers' vectors.
 
-        What is kept in `folder`, which may not be there yet, is found again when the run is resumed.
+        What is kept in `folder`, which may not be there yet, is found again when the run is resumed. Raises InputError
+        where it holds another teacher's vectors.
         """
+        for number, vectors_of in enumerate(self.teachers, 1):
+            self.taught.append(vectors_of(self.texts, folder / f"teacher-{number}"))
+        self.teachers, self.texts = [], []
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
         """Prepare what is trained beside the encoder, once in a run and alike in all processes: nothing, here."""

@@ -100,9 +100,8 @@ def gather(rows: Tensor) -> Tensor:
     return torch.cat(all_gather(rows))  # type: ignore[no-untyped-call]
 
 
-def gather_pairs(vectors: Tensor) -> Tensor:
-    """Gather (2n, d) vectors, row i and n + i a pair, so that in the whole, too, all first sides come first."""
+def gather_pairs(vectors: Tensor, sides: int = 2) -> Tensor:
+    """Gather (sides * n, d) vectors, row i and n + i a pair, so that in the whole, too, all first sides come first."""
     if processes() == 1:
         return vectors
-    first, second = vectors.chunk(2)
-    return torch.cat([gather(first), gather(second)])
+    return torch.cat([gather(side) for side in vectors.chunk(sides)])

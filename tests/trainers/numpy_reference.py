@@ -1,5 +1,6 @@
 """BSL's training step in NumPy, by hand: Eq. 1-4 over a linear encoder, gradients included."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,27 +84,34 @@ class Bsl:
         return loss
 
 
-def nt_xent(vectors: Array, temperature: float) -> float:
-    """Mirror-BERT's Eq. 1 as a double loop: 2n anchors, 2n - 2 negatives each."""
+def contrast(
+    vectors: Array, temperature: float, left_out: Collection[tuple[int, int]], negatives: Array | None, anchors: int
+) -> float:
+    """Rows i < `anchors` of (2n, d) against each other column; pairs (i, j) of `left_out` are no negatives."""
     count = len(vectors)
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    columns = unit(vectors if negatives is None else np.concatenate([vectors, negatives]))
     losses = []
-    for i in range(count):
-        scores = {j: float(unit[i] @ unit[j]) / temperature for j in range(count) if j != i}
-        positive = scores[(i + count // 2) % count]
-        losses.append(-positive + np.log(sum(np.exp(score) for score in scores.values())))
+    for i in range(anchors):
+        positive = (i + count // 2) % count
+        first = 0 if anchors == count else count // 2
+        compared = [j for j in range(first, len(columns)) if j != i and (j == positive or (i, j) not in left_out)]
+        scores = {j: float(columns[i] @ columns[j]) / temperature for j in compared}
+        losses.append(-scores[positive] + np.log(sum(np.exp(score) for score in scores.values())))
     return float(np.mean(losses))
 
 
-def one_sided(vectors: Array, temperature: float, left_out: set[tuple[int, int]] = frozenset()) -> float:
-    """SimCSE's Eq. 4: n anchors, row i against rows n + j; pairs (i, j) of `left_out` are no negatives."""
-    n = len(vectors) // 2
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    losses = []
-    for i in range(n):
-        scores = {j: float(unit[i] @ unit[n + j]) / temperature for j in range(n) if i == j or (i, j) not in left_out}
-        losses.append(-scores[i] + np.log(sum(np.exp(score) for score in scores.values())))
-    return float(np.mean(losses))
+def nt_xent(
+    vectors: Array, temperature: float, left_out: Collection[tuple[int, int]] = (), negatives: Array | None = None
+) -> float:
+    """Mirror-BERT's Eq. 1: 2n anchors, 2n - 2 negatives each, and the hard ones."""
+    return contrast(vectors, temperature, left_out, negatives, len(vectors))
+
+
+def one_sided(
+    vectors: Array, temperature: float, left_out: Collection[tuple[int, int]] = (), negatives: Array | None = None
+) -> float:
+    """SimCSE's Eq. 4 and 5: n anchors, row i against rows n + j and the hard negatives."""
+    return contrast(vectors, temperature, left_out, negatives, len(vectors) // 2)
 
 
 def relations(vectors: Array, columns: Array, temperature: float) -> Array:

@@ -19,6 +19,7 @@ EXTRA: dict[str, dict[str, object]] = {
     "bsl": {"width": 2, "momentum": 0.9, "predictor_warmup": 3},
     "sct": {"width": 2, "queue": 20, "projector_lr": 1.0},
     "distil": {"queue": 60},
+    "diffcse": {"detection": 1.0},
     "isbert": {"filters": 8, "discriminator": "learned", "relu": True},
 }
 # An epsilon that large makes Adam's step the gradient itself: where the true gradient is zero, rounding stays rounding.
@@ -26,24 +27,26 @@ LINEAR = {"eps": 1.0, "lr": 0.2, "weight_decay": 0.0, "warmup": 0.0}
 
 
 def examples_for(name: str, texts: list[str]) -> Examples:
-    """Two different views where the objective reads views, and grades."""
-    views = load_objective(name).READS[0] in ("views", "graded")
-    right = texts[1:] + texts[:1] if views else texts
-    return Examples(texts, texts, right, 0, [row % 5 / 4 for row in range(len(texts))])
+    """Two different views and some hard negatives where the objective reads views, and grades."""
+    grades = [row % 5 / 4 for row in range(len(texts))]
+    if load_objective(name).READS[0] not in ("views", "graded"):
+        return Examples(texts, texts, texts, 0, grades)
+    negatives = [text if row % 3 else "" for row, text in enumerate(texts[5:] + texts[:5])]
+    return Examples(texts, texts, texts[1:] + texts[:1], 0, grades, negatives)
 
 
-def teachers(name: str, encoder: Path) -> str | tuple[str, ...]:
-    """The encoder as the teacher, or as each of two."""
-    return (str(encoder), str(encoder)) if name == "rank" else str(encoder)
+def teachers(name: str, encoder: Path) -> dict[str, str | tuple[str, ...]]:
+    """The encoder as the teacher, as each of two, or as the guide."""
+    known = {"distil": ("teacher", str(encoder)), "rank": ("teacher", (str(encoder), str(encoder)))}
+    known["contrastive"] = ("guide", str(encoder))
+    return dict([known[name]]) if name in known else {}
 
 
 def prepared(
     name: str, encoder: Path, texts: list[str], *, dropout: float | None = None, **given: object
 ) -> tuple[Objective, Rows, Training]:
     module = load_objective(name)
-    values = {**SMALL, **EXTRA.get(name, {}), **given}
-    if "teacher" in module.PARAMS.model_fields:
-        values.setdefault("teacher", teachers(name, encoder))
+    values = {**SMALL, **EXTRA.get(name, {}), **teachers(name, encoder), **given}
     _, training, params = resolve(module.PRESETS, module.PARAMS, None, values)
     set_seed(1)
     objective = module.build(params, training, locate(str(encoder)))

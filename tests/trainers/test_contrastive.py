@@ -1,3 +1,5 @@
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -5,10 +7,13 @@ import numpy_reference as reference
 import pytest
 import torch
 from objective_cases import batch_of
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.losses import CachedGISTEmbedLoss
 
+from pipelines.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.location import locate
-from trainers.losses.contrast import equal_strings, one_sided
+from trainers.losses.contrast import closer_than_positive, equal_strings, one_sided
 from trainers.objectives.contrastive import PARAMS, PRESETS, Contrastive, build
 from trainers.settings import resolve
 
@@ -23,14 +28,6 @@ def views_of(sentences: list[str]) -> Examples:
     return Examples(sentences[:8], sentences[8:16], sentences[16:24], 0)
 
 
-@pytest.mark.parametrize("temperature", [0.05, 0.7])
-def test_one_sided_loss_equals_the_equation_in_numpy(temperature: float) -> None:
-    vectors = torch.randn(12, 5, generator=torch.Generator().manual_seed(1))
-    expected = reference.one_sided(vectors.double().numpy(), temperature)
-    assert one_sided(vectors, temperature).item() == pytest.approx(expected, rel=1e-5)
-    assert one_sided(7 * vectors, temperature).item() == pytest.approx(expected, rel=1e-5)
-
-
 def test_both_presets_equal_their_equations_over_the_encoders_vectors(tiny_bert: Path, sentences: list[str]) -> None:
     for preset, equation in (("bsl", reference.nt_xent), ("simcse", reference.one_sided)):
         objective = objective_of(tiny_bert, preset, twice=False).eval()
@@ -42,16 +39,6 @@ def test_both_presets_equal_their_equations_over_the_encoders_vectors(tiny_bert:
         assert outputs["loss"].item() == pytest.approx(equation(vectors, 0.05), rel=1e-4)
 
 
-def test_table_7_compares_each_view_with_two_n_minus_one_others(tiny_bert: Path) -> None:
-    """At a huge temperature all scores are alike: the loss is the log of the number of candidates."""
-    texts = [f"{animal} {verb}" for animal in ("dog", "cat", "horse") for verb in ("eats", "sees")]
-    other = [f"the {text}" for text in texts]
-    examples = Examples(texts, texts, other, 0)
-    for negatives, candidates in (("both", 2 * 6 - 1), ("right", 6)):
-        objective = objective_of(tiny_bert, "bsl", negatives=negatives, temperature=1e6)
-        assert objective(**batch_of(objective, examples))["loss"].item() == pytest.approx(np.log(candidates), rel=1e-4)
-
-
 def test_equal_strings_are_never_negatives(tiny_bert: Path) -> None:
     texts = ["a dog", "a cat", "a dog", "a bird"]
     examples = Examples(texts, texts, texts, 0)
@@ -60,27 +47,112 @@ def test_equal_strings_are_never_negatives(tiny_bert: Path) -> None:
     assert loss == pytest.approx((2 * np.log(3) + 2 * np.log(4)) / 4, rel=1e-4)
     vectors = torch.randn(8, 5)
     excluded = equal_strings(torch.tensor([[0, 0, 0], [1, 1, 1], [0, 0, 0], [2, 2, 2]]))
-    expected = reference.one_sided(vectors.double().numpy(), 0.05, {(0, 2), (2, 0)})
+    expected = reference.one_sided(vectors.double().numpy(), 0.05, {(0, 6), (2, 4)})
     assert one_sided(vectors, 0.05, excluded).item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_loss_is_the_same_for_permuted_rows_and_two_sided_for_swapped_views(
-    tiny_bert: Path, sentences: list[str]
+NEGATIVES = ["a dog", "", "the dog", "a fish", "", "the cat"]
+"""Of rows 0 to 5; "a dog" is row 0's own source, "the cat" is row 1's positive."""
+
+
+def with_negatives() -> Examples:
+    animals = ("dog", "cat", "dog", "bird", "horse", "child")
+    texts = [f"a {animal}" for animal in animals]
+    return Examples(texts, texts, [f"the {animal}" for animal in animals], 0, None, NEGATIVES)
+
+
+def left_out_by_hand(examples: Examples) -> set[tuple[int, int]]:
+    """What is no negative of an anchor, from the strings themselves."""
+    n = len(examples)
+    strings = [*examples.left, *examples.right]
+    sources = [*examples.texts, *examples.texts]
+    found = set()
+    for i in range(2 * n):
+        own = {strings[i], strings[(i + n) % (2 * n)]}
+        found |= {(i, j) for j in range(2 * n) if strings[j] in own or sources[j] == sources[i]}
+        found |= {(i, 2 * n + j) for j, text in enumerate(examples.negatives) if text in {*own, sources[i], ""}}
+    return found
+
+
+@pytest.mark.parametrize("guided", [False, True])
+@pytest.mark.parametrize(("preset", "equation"), [("bsl", reference.nt_xent), ("simcse", reference.one_sided)])
+def test_hard_negatives_are_columns_of_every_row_and_a_guide_takes_columns_out(
+    preset: str, equation: Callable[..., float], guided: bool, tiny_bert: Path, tmp_path: Path
 ) -> None:
-    examples = views_of(sentences)
-    swapped = Examples(examples.texts, examples.right, examples.left, 0)
-    for preset, symmetric in (("bsl", True), ("simcse", False)):
-        objective = objective_of(tiny_bert, preset, twice=False).eval()
-        plain = objective(**batch_of(objective, examples))["loss"].item()
-        permuted = objective(**batch_of(objective, examples, [3, 1, 7, 0, 2, 6, 4, 5]))["loss"].item()
-        turned = objective(**batch_of(objective, swapped))["loss"].item()
-        assert permuted == pytest.approx(plain, rel=1e-4)
-        assert (turned == pytest.approx(plain, rel=1e-4)) is symmetric
+    examples = with_negatives()
+    given = {"guide": str(tiny_bert)} if guided else {}
+    objective = objective_of(tiny_bert, preset, twice=False, head=False, **given).eval()
+    columns = objective.columns(examples)
+    objective.before_training(tmp_path)
+    batch = objective.collate([{name: column[row] for name, column in columns.items()} for row in range(6)])
+    vectors = objective.embed(batch["input_ids"], batch["attention_mask"]).detach().double().numpy()
+    assert len(vectors) == 18
+    left_out = left_out_by_hand(examples)
+    if guided:
+        texts = [*examples.left, *examples.right, *(text or "-" for text in NEGATIVES)]
+        guide = SentenceTransformer(str(tiny_bert), device="cpu").encode(texts, normalize_embeddings=True)
+        more = {(i, j) for i in range(12) for j in range(18) if guide[i] @ guide[j] > guide[i] @ guide[(i + 6) % 12]}
+        assert more - left_out
+        left_out |= more
+    expected = equation(vectors[:12], 0.05, left_out, vectors[12:])
+    outputs = objective(**batch)
+    assert outputs["loss"].item() == pytest.approx(expected, rel=1e-5)
+    assert len(outputs["vectors"]) == 12
+    assert expected != pytest.approx(equation(vectors[:12], 0.05, left_out), rel=1e-3)
+
+
+@pytest.mark.parametrize("negatives", [0, 12])
+def test_guide_masks_what_sentence_transformers_gist_loss_masks(negatives: int, tiny_bert: Path) -> None:
+    draw = torch.Generator().manual_seed(3)
+    sides = 3 if negatives else 2
+    own, guide = (torch.randn(sides * 12, 6, generator=draw, dtype=torch.float64) for _ in range(2))
+    model = SentenceTransformer(str(tiny_bert), device="cpu")
+    theirs = CachedGISTEmbedLoss(model, model, temperature=0.05, contrast_anchors=False, contrast_positives=False)
+    expected = theirs.calculate_loss([[side] for side in own.chunk(sides)], [[side] for side in guide.chunk(sides)])
+    unit = torch.nn.functional.normalize(guide, dim=-1)
+    masked = closer_than_positive(unit[:24], unit[24:])
+    assert masked[:12, 12:].sum() > 12
+    found = one_sided(own[:24].float(), 0.05, masked, own[24:].float())
+    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_supervised_simcse_saves_its_head(tiny_bert: Path, tmp_path: Path) -> None:
+    training = resolve(PRESETS, PARAMS, "supervised-simcse", {})[1]
+    assert (training.lr, training.batch_size, training.max_tokens, training.epochs) == (5e-5, 512, 32, 3)
+    objective = objective_of(tiny_bert, "supervised-simcse").train()
+    objective(**batch_of(objective, with_negatives()))["loss"].backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in objective.encoder[2].parameters())
+    objective.save(tmp_path / "saved", "card")
+    saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling", "Dense"]
+    torch.testing.assert_close(torch.as_tensor(saved.encode(NEGATIVES)), objective.encode(NEGATIVES), atol=1e-5, rtol=0)
+
+
+def test_retained_vectors_are_held_where_the_encoder_had_them(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    objective = objective_of(tiny_bert, "adapt", retain=2.0, dropout=0.0)
+    columns = objective.columns(views_of(sentences))
+    objective.before_training(tmp_path)
+    batch = objective.collate([{name: column[row] for name, column in columns.items()} for row in range(8)])
+    plain = objective_of(tiny_bert, "adapt", retain=0.0, guide=str(tiny_bert), pooling="cls", dropout=0.0)
+    assert objective(**batch)["moved"].item() == pytest.approx(0, abs=1e-6)
+    start = objective.embed(batch["input_ids"], batch["attention_mask"]).detach()
+    with torch.no_grad():
+        for value in objective.encoder.parameters():
+            value.mul_(1.1)
+    outputs = objective(**batch)
+    vectors = objective.embed(batch["input_ids"], batch["attention_mask"]).detach()
+    moved = np.mean(1 - (reference.unit(vectors.numpy()) * reference.unit(start.numpy())).sum(axis=1))
+    assert outputs["moved"].item() == pytest.approx(moved, rel=1e-4)
+    assert outputs["loss"].item() == pytest.approx(outputs["contrast"].item() + 2 * moved, rel=1e-5)
+    plain.load_state_dict(objective.state_dict())
+    assert plain(**batch)["loss"].item() == pytest.approx(outputs["contrast"].item(), rel=1e-6)
+    with pytest.raises(InputError, match="makes the encoder itself the guide"):
+        objective_of(tiny_bert, "adapt", guide=str(tiny_bert))
 
 
 def test_head_is_trained_but_not_saved(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-
     objective = objective_of(tiny_bert, "simcse").train()
     objective(**batch_of(objective, views_of(sentences)))["loss"].backward()
     assert all(parameter.grad.abs().sum() > 0 for parameter in objective.head.parameters())
@@ -103,7 +175,7 @@ def test_embedding_in_parts_has_the_gradients_of_the_whole_batch(
     for cached in (None, size):
         objective = objective_of(tiny_bert, "bsl", dropout=0.0).train()
         objective.cached = cached
-        outputs = objective(**batch_of(objective, views_of(sentences)))
+        outputs = objective(**batch_of(objective, replace(views_of(sentences), negatives=sentences[24:32])))
         outputs["loss"].backward()
         gradients.append({name: value.grad for name, value in objective.named_parameters() if value.grad is not None})
     assert gradients[0].keys() == gradients[1].keys()

@@ -18,14 +18,17 @@ from trainers.objective import Objective
 from trainers.settings import resolve
 
 PROCESSES = 2
-OWN = {"bsl": {"width": 2}, "isbert": {"filters": 4}, "sct": {"width": 2, "queue": 20}, "distil": {"queue": 20}}
+OWN = {
+    "bsl": {"width": 2}, "isbert": {"filters": 4}, "sct": {"width": 2, "queue": 20}, "distil": {"queue": 20},
+    "diffcse": {"detection": 1.0},
+}  # fmt: skip
 CASES = [
-    ("bsl", "paper"), ("bsl", "code"), ("contrastive", "bsl"), ("contrastive", "simcse"), ("mirror", "sentence"),
-    ("mirror", "ms"), ("regression", "sbert"), ("isbert", "paper"), ("isbert", "code"), ("mlm", "adapt"),
-    ("sct", "paper"), ("sct", "code"), ("distil", "congen"), ("distil", "sct"), ("rank", "listmle"),
-    ("rank", "listnet"),
+    ("bsl", "paper"), ("bsl", "code"), ("contrastive", "bsl"), ("contrastive", "simcse"),
+    ("contrastive", "supervised-simcse"), ("mirror", "sentence"), ("mirror", "ms"), ("regression", "sbert"),
+    ("isbert", "paper"), ("isbert", "code"), ("mlm", "adapt"), ("sct", "paper"), ("sct", "code"),
+    ("distil", "congen"), ("distil", "sct"), ("rank", "listmle"), ("rank", "listnet"), ("diffcse", "paper"),
 ]  # fmt: skip
-PARTIAL = ("isbert", "mlm")
+PARTIAL = ("isbert", "mlm", "diffcse")
 """Of these each process computes a part of the loss; of the others, all of it."""
 
 pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch without torch.distributed")
@@ -33,7 +36,7 @@ pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch wi
 
 def made(name: str, preset: str, encoder: Path) -> Objective:
     module = load_objective(name)
-    own = {**OWN.get(name, {}), **({"teacher": teachers(name, encoder)} if name in ("distil", "rank") else {})}
+    own = {**OWN.get(name, {}), **teachers(name, encoder)}
     _, training, params = resolve(module.PRESETS, module.PARAMS, preset, {"max_tokens": 24, **own})
     torch.manual_seed(0)
     objective = module.build(params, training, locate(str(encoder))).train()
@@ -57,7 +60,9 @@ def compare(rank: int, folder: Path, encoder: Path, sentences: list[str]) -> Non
     # The last string of the first process is the first of the second one.
     texts.insert(5, texts[5])
     half = len(texts) // PROCESSES
-    examples = Examples(texts, texts, sentences[20 : 20 + len(texts)], 0, [row / 11 for row in range(len(texts))])
+    negatives = [text if row % 3 else "" for row, text in enumerate(sentences[32 : 32 + len(texts)])]
+    grades = [row / 11 for row in range(len(texts))]
+    examples = Examples(texts, texts, sentences[20 : 20 + len(texts)], 0, grades, negatives)
     alone = [
         gradients(made(*case, encoder), examples, range(len(texts)), folder / f"{rank}-{'-'.join(case)}")
         for case in CASES

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from trainers.losses.relations import Queue, relation_loss
+from trainers.losses.relations import relation_loss
 
 
 def units(rows: int, seed: int) -> torch.Tensor:
@@ -37,17 +37,3 @@ def test_divergence_is_none_where_both_see_the_same_and_does_not_depend_on_the_c
     loss = relation_loss(z, r, columns, 0.05, 0.04)
     torch.testing.assert_close(relation_loss(z, r, columns.flip(0), 0.05, 0.04), loss)
     torch.testing.assert_close(relation_loss(z.flip(0), r.flip(0), columns, 0.05, 0.04), loss)
-
-
-@pytest.mark.parametrize("size", [0, 3, 7])
-def test_queue_holds_the_newest_vectors_first_in_first_out(size: int) -> None:
-    torch.manual_seed(1)
-    queue = Queue(size, 5)
-    torch.testing.assert_close(queue.vectors.norm(dim=-1), torch.ones(size))
-    everything = queue.vectors.clone()
-    for seed in range(4):
-        batch = units(4, seed).float()
-        torch.testing.assert_close(queue.with_batch(batch), torch.cat([everything[len(everything) - size :], batch]))
-        queue.push(batch)
-        everything = torch.cat([everything, batch])
-        assert torch.equal(queue.vectors, everything[len(everything) - size :])

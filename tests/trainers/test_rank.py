@@ -67,7 +67,7 @@ def views(sentences: list[str], order: list[int] | None = None) -> Examples:
 def loss_of(objective: Rank, examples: Examples, folder: Path) -> tuple[dict[str, torch.Tensor], list[np.ndarray]]:
     rows = Rows(objective.columns(examples), seed=1)
     objective.before_training(folder)
-    taught = [np.array(vectors, dtype=float) for vectors in objective.vectors]
+    taught = [np.array(vectors, dtype=float) for vectors in objective.taught]
     return objective(**objective.collate([rows[row] for row in range(len(examples))])), taught
 
 

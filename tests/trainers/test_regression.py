@@ -39,14 +39,6 @@ def test_loss_is_the_squared_error_of_the_cosines(tiny_bert: Path, sentences: li
     assert turned["loss"].item() == pytest.approx(expected, abs=1e-6)
 
 
-def test_swapping_the_sentences_of_the_pairs_changes_nothing(tiny_bert: Path, sentences: list[str]) -> None:
-    objective = objective_of(tiny_bert)
-    there = graded(sentences)
-    back = Examples(there.right, there.right, there.left, 0, there.labels)
-    losses = [objective(**batch_of(objective, each))["loss"].item() for each in (there, back)]
-    assert losses[0] == pytest.approx(losses[1], abs=1e-6)
-
-
 def test_fine_tuning_after_isbert_keeps_and_trains_its_cnn(
     tiny_bert: Path, tmp_path: Path, text_file: Path, sentences: list[str]
 ) -> None:

@@ -1,11 +1,10 @@
-from collections import Counter
 from pathlib import Path
 
 import pytest
 import wordfreq
 
 from pipelines.console import InputError
-from trainers.data.words import CHARACTERS, LONGEST, SHORTEST, random_strings, read_words
+from trainers.data.words import read_words
 
 
 @pytest.fixture
@@ -60,16 +59,3 @@ def test_most_frequent_words_of_a_language() -> None:
     assert read_words("en:50") == words[:50]
     assert read_words("en:101-200") == words[100:200]
     assert all(wordfreq.word_frequency(word, "de") > 0 for word in read_words("de:20"))
-
-
-def test_random_strings_are_different_uniform_and_decided_by_the_seed() -> None:
-    strings = random_strings(10_000, seed=1)
-    assert len(set(strings)) == 10_000
-    assert {len(string) for string in strings} == set(range(SHORTEST, LONGEST + 1))
-    counts = Counter("".join(strings))
-    assert set(counts) == set(CHARACTERS)
-    expected = sum(counts.values()) / len(CHARACTERS)
-    # About 2,080 of each: five standard deviations are 11%.
-    assert all(abs(count - expected) < 0.11 * expected for count in counts.values())
-    assert random_strings(100, seed=1) == strings[:100]
-    assert random_strings(100, seed=2) != strings[:100]

@@ -11,6 +11,7 @@ from typing import Any, Self, cast
 import numpy as np
 import xxhash
 from datasets import Dataset, load_from_disk
+from numpy.typing import NDArray
 
 from pipelines.console import InputError
 
@@ -59,16 +60,22 @@ class Examples:
     """Rows left out because a view was missing or blank."""
     labels: Sequence[float] | None = None
     """How alike left and right are, from 0 to 1, where people graded them."""
+    negatives: Sequence[str] | None = None
+    """A hard negative of each row, empty where it has none; None where no row can have one."""
     seed: int = 1
     """The run's: decides what an objective draws once for every row."""
 
     def __len__(self) -> int:
         return len(self.texts)
 
+    def columns(self) -> list[Sequence[str]]:
+        """Return the columns of text: the sources, both views, and the negatives if there are any."""
+        return [self.texts, self.left, self.right, *([] if self.negatives is None else [self.negatives])]
+
     def digest(self) -> str:
         """Return a hash of all texts, labels and their order, 16 hex digits."""
         state = xxhash.xxh64()
-        for row in zip(self.texts, self.left, self.right, strict=True):
+        for row in zip(*self.columns(), strict=True):
             for text in row:
                 state.update(text.encode("utf-8", "surrogatepass") + b"\0")
         if self.labels is not None:
@@ -77,9 +84,10 @@ class Examples:
 
     def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in that order; `dropped` stays."""
-        texts, left, right = (_taken(column, rows) for column in (self.texts, self.left, self.right))
         labels = None if self.labels is None else [self.labels[row] for row in rows]
-        return replace(self, texts=texts, left=left, right=right, labels=labels)
+        texts, left, right, *more = (_taken(column, rows) for column in self.columns())
+        negatives = more[0] if more else None
+        return replace(self, texts=texts, left=left, right=right, labels=labels, negatives=negatives)
 
 
 def _taken(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
@@ -91,13 +99,12 @@ def row_seed(seed: int, row: int, epoch: int) -> int:
     return xxhash.xxh64_intdigest(f"{seed}|{row}|{epoch}".encode()) >> 1
 
 
-def string_numbers(examples: Examples) -> Sequence[Any]:
-    """Return an array (rows, 3): a number for each row's source, left and right string, equal for equal strings."""
+def number_texts(columns: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64]]:
+    """Return the distinct texts of some columns, and the number of each row's texts among them (rows, columns)."""
     numbers: dict[str, int] = {}
-    columns = zip(examples.texts, examples.left, examples.right, strict=True)
-    flat = (numbers.setdefault(text, len(numbers)) for row in columns for text in row)
-    rows: Any = np.fromiter(flat, np.int64, count=3 * len(examples)).reshape(-1, 3)
-    return rows  # type: ignore[no-any-return]
+    flat = (numbers.setdefault(text, len(numbers)) for row in zip(*columns, strict=True) for text in row)
+    rows = np.fromiter(flat, np.int64, count=len(columns) * len(columns[0])).reshape(-1, len(columns))
+    return list(numbers), rows
 
 
 def from_strings(texts: Sequence[str], dropped: int = 0) -> Examples:

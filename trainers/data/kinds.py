@@ -1,4 +1,4 @@
-"""Which rows a training reads: pairs, sentences, words, random strings or graded pairs, as options and `Examples`."""
+"""Which rows a training reads: pairs, sentences, words or graded pairs, as options and `Examples`."""
 
 from pathlib import Path
 from typing import Any
@@ -9,12 +9,12 @@ from pipelines.console import InputError
 from trainers.data.examples import Examples, from_strings, from_text
 from trainers.data.labelled import parse_scale, read_graded
 from trainers.data.pairs import PAIRS, from_pairs, read_parts
-from trainers.data.words import random_strings, read_words
+from trainers.data.words import read_words
 from trainers.flags import Flag, Options, flags_of
 
 SENTENCES = Path("data/sentences")
-KINDS = {"views": "views", "text": "text", "words": "words", "random": "random_strings", "graded": "graded"}
-"""The kinds of data that an objective may read, and the option that names each."""
+KINDS = ("views", "text", "words", "graded")
+"""The kinds of data that an objective may read; each is named by the option of its name."""
 
 
 class DataOptions(Options):
@@ -35,7 +35,6 @@ class DataOptions(Options):
         "5,000, en:10001-20000 those ranks.",
         json_schema_extra={"metavar": "FILE|LANG[:N]"},
     )
-    random_strings: int | None = Field(None, ge=2, description="Train on this many random strings, which mean nothing.")
     graded: Path | None = Field(
         None, description="Graded pairs: STS-B's own file, or TSV or CSV with score, sentence1 and sentence2."
     )
@@ -51,7 +50,7 @@ class DataOptions(Options):
 
 def data_flags(reads: tuple[str, ...]) -> dict[str, Flag]:
     """Return the options by which data of the kinds `reads` is named; the keys are fields of `DataOptions`."""
-    named = {"limit", *(KINDS[kind] for kind in reads), *(["scale"] if "graded" in reads else [])}
+    named = {"limit", *reads, *(["scale"] if "graded" in reads else [])}
     return {key: flag for key, flag in flags_of(DataOptions).items() if key in named}
 
 
@@ -61,7 +60,7 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
     Args:
         options: The data's options.
         reads: The kinds that the objective reads, the usual one first.
-        seed: Decides random strings, and which rows of a mixture are left out.
+        seed: Decides which rows of a mixture are left out.
 
     Returns:
         The examples, and the options that name them again, by field of `DataOptions`.
@@ -69,23 +68,17 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
     Raises:
         InputError: Two kinds at once, nothing that could be read, or data that cannot be used.
     """
-    named = [kind for kind, key in KINDS.items() if getattr(options, key) not in (None, [], ())]
+    named = [kind for kind in KINDS if getattr(options, kind) not in (None, [], ())]
     if len(named) > 1:
-        raise InputError(f"{' and '.join(_option(kind) for kind in named)}: give one of them")
+        raise InputError(f"--{' and --'.join(named)}: give one of them")
     kind = named[0] if named else reads[0]
     if kind not in reads:
-        raise InputError(
-            f"{_option(kind)} does not go with this objective, which reads {' or '.join(map(_option, reads))}"
-        )
+        raise InputError(f"--{kind} does not go with this objective, which reads --{' or --'.join(reads)}")
     if options.scale is not None and kind != "graded":
         raise InputError(f"--scale {options.scale} is for --graded: leave it out")
     if not named and kind not in ("views", "text"):
-        raise InputError(f"no data: give {_option(kind)}")
+        raise InputError(f"no data: give --{kind}")
     return _read(kind, options, seed)
-
-
-def _option(kind: str) -> str:
-    return "--" + KINDS[kind].replace("_", "-")
 
 
 def _read(kind: str, options: DataOptions, seed: int) -> tuple[Examples, dict[str, Any]]:
@@ -97,10 +90,6 @@ def _read(kind: str, options: DataOptions, seed: int) -> tuple[Examples, dict[st
         return from_text(path, options.limit), {"text": path.as_posix()}
     if kind == "words":
         return from_strings(read_words(str(options.words))[: options.limit]), {"words": options.words}
-    if kind == "random":
-        count = options.random_strings or 0
-        strings = random_strings(min(count, options.limit or count), seed)
-        return from_strings(strings), {"random_strings": count}
     scale = None if options.scale is None else parse_scale(options.scale)
     graded = Path(options.graded or "")
     examples, (low, high) = read_graded(graded, scale, options.limit)

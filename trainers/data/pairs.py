@@ -14,6 +14,8 @@ from pipelines.console import InputError
 from trainers.data.examples import Examples, Texts, text_columns
 
 PAIRS = Path("data/pairs.arrow")
+NEGATIVE = "negative"
+"""The column of hard negatives, null where a row has none; pairs may lack it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,15 @@ def from_pairs(parts: Sequence[Part], limit: int | None = None, seed: int = 1) -
         left=Texts(rows.select_columns(["view_a"]), itemgetter("view_a")),
         right=Texts(rows.select_columns(["view_b"]), itemgetter("view_b")),
         dropped=sum(dropped for _, dropped in found),
+        negatives=_negatives(rows),
+    )
+
+
+def _negatives(rows: Dataset) -> Texts | None:
+    if NEGATIVE not in rows.column_names:
+        return None
+    return Texts(
+        rows.select_columns([NEGATIVE]), lambda block: [(negative or "").strip() for negative in block[NEGATIVE]]
     )
 
 
@@ -93,7 +104,8 @@ def _read(path: Path, limit: int | None) -> tuple[Dataset, int]:
     """Return the rows of a file that have both views, and how many have not."""
     from pipelines.pairs import read_pairs
 
-    rows = text_columns(read_pairs(path), path, ["text", "view_a", "view_b"])
+    rows = read_pairs(path)
+    rows = text_columns(rows, path, ["text", "view_a", "view_b", *{NEGATIVE}.intersection(rows.column_names)])
     if limit is not None:
         rows = rows.select(range(min(limit, len(rows))))
     views = (Texts(rows.select_columns([side]), itemgetter(side)) for side in ("view_a", "view_b"))

@@ -1,20 +1,13 @@
-"""Words to train on: a list in a file, the most frequent ones of a language, or random strings."""
+"""Words to train on: a list in a file, or the most frequent ones of a language."""
 
 import re
 from pathlib import Path
-from random import Random
-
-import xxhash
 
 from pipelines.console import InputError
 from trainers.data.examples import file_lines
 
 MOST_FREQUENT = 10_000
 """How many words of a language are taken unless another number is given, as in Mirror-BERT."""
-
-CHARACTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
-SHORTEST, LONGEST = 3, 12
-"""Characters of a random string; the paper says what the characters are, not how many."""
 
 
 def read_words(written: str) -> list[str]:
@@ -45,20 +38,3 @@ def read_words(written: str) -> list[str]:
     if not 1 <= first <= last <= len(words):
         raise InputError(f"--words {written}: {name} has no words {first} to {last}, only {len(words):,} words")
     return words[first - 1 : last]
-
-
-def random_strings(count: int, seed: int) -> list[str]:
-    """Return `count` different strings that mean nothing, for Table 10 of Liu et al. 2021.
-
-    Every character is drawn uniformly from the letters a-z and the digits, the length from 3 to 12 characters (ours:
-    the paper gives none).
-
-    Args:
-        count: How many.
-        seed: Decides them; the first n of any count are the same.
-    """
-    draw = Random(xxhash.xxh64_intdigest(f"{seed}|random strings".encode()))
-    strings: dict[str, None] = {}
-    while len(strings) < count:
-        strings["".join(draw.choices(CHARACTERS, k=draw.randint(SHORTEST, LONGEST)))] = None
-    return list(strings)

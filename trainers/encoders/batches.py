@@ -5,7 +5,6 @@ padding.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -26,23 +25,11 @@ GROUP = 8
 
 MOST_GROUPS = 8
 
+Group = tuple[Tensor, dict[str, Any]]
+"""Some sentences of a batch: their row numbers (n,) and their features, as sentence-transformers' modules have them.
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Some sentences of a batch: their row numbers (n,), mask (n, tokens) and features, as sentence-transformers' are.
-
-    The features hold `token_embeddings` (n, tokens, d), float32, as they are pooled.
-    """
-
-    rows: Tensor
-    mask: Tensor
-    features: dict[str, Any]
-
-    @property
-    def tokens(self) -> Tensor:
-        """The token vectors."""
-        vectors: Tensor = self.features["token_embeddings"]
-        return vectors
+These hold `token_embeddings` (n, tokens, d), float32, as they are pooled, and `attention_mask` (n, tokens).
+"""
 
 
 def tokenize(
@@ -114,21 +101,20 @@ def groups(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tens
     before = list(encoder)[: pooling_at(encoder)]
     found = []
     for rows, width in parts:
-        mask = attention_mask[rows, :width]
-        features = {"input_ids": input_ids[rows, :width], "attention_mask": mask}
+        features = {"input_ids": input_ids[rows, :width], "attention_mask": attention_mask[rows, :width]}
         for module in before:
             features = module(features)
             # Sums and means are float32 whatever is autocast.
             features["token_embeddings"] = features["token_embeddings"].float()
-        found.append(Group(rows, mask, features))
+        found.append((rows, features))
     return found
 
 
 def pool(encoder: SentenceTransformer, found: Sequence[Group]) -> Tensor:
     """Return the sentences' pooled vectors (sentences, d), in the order of the batch."""
     pooling = encoder[pooling_at(encoder)]
-    order = torch.cat([group.rows for group in found])
-    return torch.cat([pooling(dict(group.features))["sentence_embedding"] for group in found])[order.argsort()]
+    order = torch.cat([rows for rows, _ in found])
+    return torch.cat([pooling(dict(features))["sentence_embedding"] for _, features in found])[order.argsort()]
 
 
 def by_length(attention_mask: Tensor) -> list[tuple[Tensor, int]]:

@@ -145,7 +145,7 @@ def _check_tokenizer(encoder: SentenceTransformer, name: str) -> None:
         return
     known = int(getattr(encoder[0].model.config, "vocab_size", 0) or len(tokenizer))
     # A tokenizer whose files were not found comes with its special tokens alone.
-    if len(tokenizer) > known or len(tokenizer) <= len(tokenizer.all_special_tokens):
+    if not len(tokenizer.all_special_tokens) < len(tokenizer) <= known:
         raise InputError(
             f"the tokenizer of the encoder {name!r} has {len(tokenizer)} tokens, its model {known}: they do not belong "
             "together"
@@ -197,26 +197,55 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[S
     Raises:
         InputError: It cannot be loaded, or its architecture has no such head.
     """
-    from transformers import AutoModelForMaskedLM
-
     encoder = _load(source, "cpu")
     if len(encoder) > 2 and is_first():
         note(f"{source.name} has layers after its transformer: a masked LM leaves them out")
+    model, _ = _masked_lm(source)
+    encoder[0].model = model.base_model
+    return _assembled(Parts(encoder[0], pooling), max_tokens), model
+
+
+def load_generator(source: Source, encoder: SentenceTransformer) -> Any:  # noqa: ANN401 - transformers' model
+    """Load a masked language model that fills masks in an encoder's texts; `source` may be the encoder's own.
+
+    Raises:
+        InputError: It cannot be loaded, has no masked-LM head, or another vocabulary.
+    """
+    from transformers import AutoTokenizer
+
+    model, missing = _masked_lm(source)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(str(source.transformer or source.path), trust_remote_code=False)
+    except UNREADABLE as error:
+        raise InputError(f"cannot load the tokenizer of {source.name!r} ({first_line(error)})") from None
+    if missing or encoder.tokenizer.mask_token is None:
+        raise InputError(
+            f"{source.name!r} has no masked-LM head or mask token: name a model that has, with --generator"
+        )
+    if tokenizer.get_vocab() != encoder.tokenizer.get_vocab():
+        raise InputError(f"--generator {source.name}: its vocabulary is not the encoder's: name one that shares it")
+    return model
+
+
+def _masked_lm(source: Source) -> tuple[Any, list[str]]:
+    """Load a masked language model; returns it and the names of its weights that were not in the files."""
+    from transformers import AutoModelForMaskedLM
+
     folder = source.transformer
     try:
         with quiet(), warnings.catch_warnings(action="ignore"):
-            model = AutoModelForMaskedLM.from_pretrained(
+            model, loaded = AutoModelForMaskedLM.from_pretrained(
                 str(folder or source.path),
                 dtype=torch.float32,
                 use_safetensors=not source.pickled,
                 weights_only=True,
                 trust_remote_code=False,
                 local_files_only=folder is not None,
+                output_loading_info=True,
             )
     except UNREADABLE as error:
         raise InputError(f"cannot load {source.name!r} as a masked LM ({first_line(error)})") from None
-    encoder[0].model = model.base_model
-    return _assembled(Parts(encoder[0], pooling), max_tokens), model
+    return model, sorted(loaded["missing_keys"])
 
 
 def save_encoder(encoder: SentenceTransformer, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401

@@ -89,10 +89,10 @@ def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str
     """Return what a run was trained on, or a line on why that cannot be said."""
     from trainers.data.kinds import KINDS, DataOptions, read_examples
 
-    kind = next((kind for kind, field in KINDS.items() if recipe.get(field) is not None), None)
+    kind = next((kind for kind in KINDS if recipe.get(kind) is not None), None)
     reason = "its recipe names none"
     for place in _places(directory) if kind else ():
-        values = {name: recipe.get(name) for name in (*KINDS.values(), "scale", "limit")}
+        values = {name: recipe.get(name) for name in (*KINDS, "scale", "limit")}
         if kind == "views":
             values["views"] = [str(place / written) for written in recipe["views"]]
         elif kind in ("text", "graded"):

@@ -2,8 +2,7 @@
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from math import cos, pi
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import torch
 from pydantic import Field
@@ -30,9 +29,6 @@ class PARAMS(DropoutOptions):
     """What BSL can be told."""
 
     momentum: float = Field(0.999, ge=0, le=1, description="Delta of Eq. 4; 1 never moves the target.")
-    momentum_schedule: Literal["constant", "cosine"] = Field(
-        "constant", description="Keep the momentum, or let it rise to 1 along half a cosine, as BYOL does."
-    )
     predictor: Literal["paper", "code"] = Field(
         "paper", description="One MLP with two BatchNorms, or three chained MLPs with one each."
     )
@@ -43,7 +39,6 @@ class PARAMS(DropoutOptions):
         description="Steps, before the first, in which the predictor alone is fitted to the untouched encoder.",
     )
     predictor_lr: float = Field(1.0, gt=0, description="Learning rate of the predictor in multiples of --lr.")
-    target_dropout: bool = Field(True, description="Keep dropout on in the target network.")
     distance: Literal["cosine", "squared"] = Field(
         "cosine", description="Eq. 2, or the squared distance of unit vectors (4 x Eq. 2 + 4)."
     )
@@ -62,7 +57,7 @@ _CODE: Mapping[str, Any] = {
     "eps": 1e-6,
     "dev_similarity": "best",
 }
-# As printed. Where the print is silent (dropout in the target, schedule, clipping, length), as the code does. The
+# As printed. Where the print is silent (schedule, clipping, length), as the code does. The
 # decay is AdamW's: with L2 inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
 _PAPER = {
     **_CODE,
@@ -98,20 +93,14 @@ class Bsl(Objective):
     """Online encoder f and predictor p, trained; target encoder g, which follows f and gets no gradient (Eq. 1-4).
 
     The target's weights and their moving average are float32 in every precision: near a momentum of 1 a step is too
-    small for bf16. Its forward pass is autocast like the online one; predictor and loss are float32 throughout.
+    small for bf16. Its forward pass is autocast like the online one; predictor and loss are float32 throughout. Dropout
+    is on in the target network too, as in the authors' code.
     """
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
-        build_predictor = paper_predictor if params.predictor == "paper" else code_predictor
-        self.predictor = build_predictor(self.dimension, params.width)
+        self.predictor = make_predictor(params.predictor, self.dimension, params.width)
         self.target = copy.deepcopy(encoder).float().requires_grad_(False)
-
-    def train(self, mode: bool = True) -> Self:
-        """Set the mode; the target's dropout follows `target_dropout`."""
-        super().train(mode)
-        self.target.train(mode and self.params.target_dropout)
-        return self
 
     def parameter_rates(self) -> Mapping[str, float]:
         """Return factors on the learning rate by the beginning of the parameters' names."""
@@ -179,19 +168,12 @@ class Bsl(Objective):
             loss = 4 * loss + 4
         return {"loss": loss, "vectors": online.detach()}
 
-    def momentum_at(self, step: int, total: int) -> float:
-        """Return delta after the optimiser's step number `step` (from 1) of `total`."""
-        momentum: float = self.params.momentum
-        if self.params.momentum_schedule == "constant":
-            return momentum
-        return 1 - (1 - momentum) * (cos(pi * (step - 1) / total) + 1) / 2
-
     @torch.no_grad()
     def after_step(self, step: int, total: int) -> None:
         """Move the target: `xi <- delta xi + (1 - delta) theta` (Eq. 4), parameters only, as the authors do."""
         xi = list(self.target.parameters())
         theta = [parameter.float() for parameter in self.encoder.parameters()]
-        average = get_ema_multi_avg_fn(self.momentum_at(step, total))  # type: ignore[no-untyped-call]
+        average = get_ema_multi_avg_fn(self.params.momentum)  # type: ignore[no-untyped-call]
         average(xi, theta, step)
 
 
@@ -212,36 +194,20 @@ class ViewNorm(nn.BatchNorm1d):
         return torch.cat([super(ViewNorm, self).forward(view) for view in rows.chunk(2)])
 
 
-def paper_predictor(dimension: int, width: int) -> nn.Sequential:
-    """The printed predictor: d -> kd -> kd -> d, with BatchNorm and ReLU after the first two."""
-    hidden = width * dimension
-    return nn.Sequential(
-        nn.Linear(dimension, hidden),
-        ViewNorm(hidden),
-        nn.ReLU(),
-        nn.Linear(hidden, hidden),
-        ViewNorm(hidden),
-        nn.ReLU(),
-        nn.Linear(hidden, dimension),
-    )
+def make_predictor(kind: str, dimension: int, width: int) -> nn.Sequential:
+    """Return the predictor, with k = `width`.
 
-
-def code_predictor(dimension: int, width: int) -> nn.Sequential:
-    """The predictor of the authors' code: three MLPs chained, each d -> kd -> kd -> d with one BatchNorm."""
+    "paper": one MLP d -> kd -> kd -> d, with BatchNorm and ReLU after the first two layers. "code", the authors': three
+    such MLPs chained, which have BatchNorm after their first layer alone.
+    """
     hidden = width * dimension
-    return nn.Sequential(
-        *(
-            nn.Sequential(
-                nn.Linear(dimension, hidden),
-                ViewNorm(hidden),
-                nn.ReLU(),
-                nn.Linear(hidden, hidden),
-                nn.ReLU(),
-                nn.Linear(hidden, dimension),
-            )
-            for _ in range(3)
-        )
-    )
+
+    def mlp() -> list[nn.Module]:
+        second = [ViewNorm(hidden)] if kind == "paper" else []
+        first = [nn.Linear(dimension, hidden), ViewNorm(hidden), nn.ReLU()]
+        return [*first, nn.Linear(hidden, hidden), *second, nn.ReLU(), nn.Linear(hidden, dimension)]
+
+    return nn.Sequential(*(layer for _ in range(1 if kind == "paper" else 3) for layer in mlp()))
 
 
 def build(options: PARAMS, training: Training, source: Source) -> Bsl:

@@ -1,22 +1,34 @@
-"""Contrastive learning: BSL's in-batch baseline (Zhang et al. 2021, Table 7) and SimCSE (Gao et al. 2021)."""
+"""Contrastive learning: BSL's in-batch baseline (Zhang et al. 2021, Table 7) and SimCSE (Gao et al. 2021).
+
+Where the pairs have hard negatives (a column `negative`), those of the whole batch are further negatives of every row.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
+import numpy as np
+import torch
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense
 from torch import Tensor, nn
+from torch.nn import functional
 
-from trainers.data.examples import Examples
+from pipelines.console import InputError, note
+from trainers.data.examples import Examples, number_texts
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
-from trainers.losses.contrast import equal_strings, nt_xent, one_sided
-from trainers.objective import Objective, float32
-from trainers.processes import gather, gather_pairs
-from trainers.settings import DropoutOptions, Training
+from trainers.encoders.modules import pooling_at
+from trainers.losses.contrast import closer_than_positive, equal_strings, nt_xent, one_sided
+from trainers.objective import Objective, Row, float32
+from trainers.processes import gather, gather_pairs, is_first
+from trainers.settings import OWN, DropoutOptions, Training
+from trainers.training.teacher import Teacher, load_teacher
 
 READS = ("views", "text")
+STAND_IN = "-"
+"""Embedded for a row without a hard negative, so that all batches have one shape; nothing is compared with it."""
 
 
 class PARAMS(DropoutOptions):
@@ -31,34 +43,41 @@ class PARAMS(DropoutOptions):
         False, description="Pair each sentence with itself and let dropout make the views, whatever the data's views."
     )
     head: bool = Field(False, description="Train through a linear layer with tanh that the saved encoder lacks.")
+    keep_head: bool = Field(False, description="Put such a layer on an encoder without a Dense layer, and save it too.")
+    guide: str | None = Field(
+        None,
+        description="Take out as a negative what this encoder, a directory or a Hub name, finds more like a sentence "
+        "than its own positive (GISTEmbed).",
+    )
+    retain: float = Field(
+        0.0,
+        ge=0,
+        description="Weight of the cosine distance of each view's vector to that of the encoder as it was, which is "
+        "then the guide too.",
+    )
 
 
+# The print gives the number of negatives alone: the temperature is that of the loss in the authors' repository, the
+# rest is what their script trains BSL with.
+_BSL: Mapping[str, Any] = {
+    "lr": 1e-4,
+    "warmup": 0.1,
+    "clip": 1.0,
+    "eps": 1e-6,
+    "batch_size": 64,
+    "max_tokens": 64,
+    "pooling": "mean",
+    "negatives": "both",
+}
+# On BERT-base; what the authors' scripts leave open is as transformers' trainer has it.
+_SIMCSE = {"clip": 1.0, "max_tokens": 32, "pooling": "cls", "negatives": "right"}
 PRESETS: Mapping[str, Mapping[str, Any]] = {
-    # The print gives the number of negatives alone: the temperature is that of the loss in the authors' repository,
-    # the rest is what their script trains BSL with.
-    "bsl": {
-        "lr": 1e-4,
-        "warmup": 0.1,
-        "clip": 1.0,
-        "eps": 1e-6,
-        "batch_size": 64,
-        "max_tokens": 64,
-        "pooling": "mean",
-        "temperature": 0.05,
-        "negatives": "both",
-    },
-    # Unsupervised SimCSE on BERT-base; what their scripts leave open is as transformers' trainer has it.
-    "simcse": {
-        "lr": 3e-5,
-        "clip": 1.0,
-        "batch_size": 64,
-        "max_tokens": 32,
-        "pooling": "cls",
-        "temperature": 0.05,
-        "negatives": "right",
-        "twice": True,
-        "head": True,
-    },
+    "bsl": _BSL,
+    "simcse": {**_SIMCSE, "lr": 3e-5, "batch_size": 64, "twice": True, "head": True},
+    # Entailment pairs of NLI and their contradictions.
+    "supervised-simcse": {**_SIMCSE, "lr": 5e-5, "batch_size": 512, "epochs": 3, "keep_head": True},
+    # Ours: a good encoder goes on to pairs of one's own domain and stays what it was elsewhere.
+    "adapt": {**_BSL, "lr": 2e-5, "pooling": OWN, "retain": 1.0},
 }
 
 
@@ -67,28 +86,67 @@ class Contrastive(Objective):
 
     keyed = True
 
-    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+    def __init__(
+        self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS, guide: Teacher | None = None
+    ) -> None:
         super().__init__(encoder, max_tokens, params)
         self.head = train_only_head(encoder) if params.head else nn.Identity()
+        self.teachers = [] if guide is None else [guide.vectors]
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both views and the `keys`."""
+        """Return the ids of both views and of the negatives, the `keys`, and the numbers of the guide's texts."""
         if self.params.twice:
             examples = replace(examples, left=examples.texts, right=examples.texts)
-        return super().columns(examples)
+        columns: dict[str, Any] = {**super().columns(examples)}
+        compared = [examples.left, examples.right]
+        if examples.negatives is not None:
+            missing = np.array([not text for text in examples.negatives])
+            if is_first():
+                note(f"hard negatives: {len(missing) - missing.sum():,} of {len(missing):,} rows have one")
+            compared.append([text or STAND_IN for text in examples.negatives])
+            columns["negative"] = self.tokenize(compared[-1])
+            columns["keys"] = number_texts([examples.texts, *compared])[1]
+            columns["keys"][missing, -1] = -1
+        if self.teachers:
+            self.texts, columns["guide"] = number_texts(compared)
+        return columns
 
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
+    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
+        """Return one batch (2n or 3n, tokens), first views, second views, negatives; the `keys` (n, 3 or 4).
+
+        With a guide, also its vectors (n, 2 or 3, d) of the same texts.
+        """
+        batch = super().collate(rows)
+        if "guide" not in rows[0]:
+            return batch
+        return {**batch, "guide": torch.from_numpy(self.taught[0][np.stack([row["guide"] for row in rows])])}
+
+    def forward(
+        self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, guide: Tensor | None = None
+    ) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per anchor and the encoder's vectors (2n, d), without the head.
 
         With several processes n is the pairs of all of them. Strings that equal an anchor's source or positive are
-        never its negatives.
+        never its negatives, nor is what the guide finds more like the anchor than its positive. With `retain` the
+        loss is `contrast + retain * moved`, moved being the mean of `1 - cos(v, v as it was)` over both views.
         """
-        vectors = gather_pairs(self.embed(input_ids, attention_mask))
-        excluded = equal_strings(gather(keys))
+        vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
+        keys = gather(keys)
+        pairs = 2 * len(keys)
+        excluded = equal_strings(keys)
         with float32(vectors.device):
             compared = self.head(vectors)
-            loss = nt_xent if self.params.negatives == "both" else one_sided
-            return {"loss": loss(compared, self.params.temperature, excluded), "vectors": vectors.detach()}
+            contrast = nt_xent if self.params.negatives == "both" else one_sided
+            parts = {}
+            if guide is not None:
+                guided = gather(guide).transpose(0, 1).flatten(0, 1)
+                excluded |= closer_than_positive(guided[:pairs], guided[pairs:])
+            loss = contrast(compared[:pairs], self.params.temperature, excluded, compared[pairs:])
+            if guide is not None and self.params.retain:
+                moved = (1 - functional.cosine_similarity(vectors[:pairs], guided[:pairs], dim=-1)).mean()
+                parts = {"contrast": loss.detach(), "moved": moved.detach()}
+                loss = loss + self.params.retain * moved
+        return {"loss": loss, **parts, "vectors": vectors[:pairs].detach()}
 
 
 def train_only_head(encoder: SentenceTransformer) -> nn.Sequential:
@@ -101,6 +159,19 @@ def train_only_head(encoder: SentenceTransformer) -> nn.Sequential:
 
 
 def build(options: PARAMS, training: Training, source: Source) -> Contrastive:
-    """Load the encoder."""
+    """Load the encoder, and the guide if there is one."""
     encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
-    return Contrastive(encoder, training.max_tokens, options)
+    if options.keep_head and not any(isinstance(module, Dense) for module in list(encoder)[pooling_at(encoder) :]):
+        linear = cast(nn.Linear, train_only_head(encoder)[0])
+        width = linear.out_features
+        encoder.append(Dense(width, width, True, nn.Tanh(), linear.weight.detach(), linear.bias.detach()))
+    if options.guide is not None and options.retain:
+        raise InputError(f"--retain {options.retain:g} makes the encoder itself the guide: leave --guide out")
+    guide = None if options.guide is None else load_teacher(options.guide, role="guide")
+    if options.retain:
+        # All layers of a sentence-transformers directory have their part in what its vectors were.
+        whole = source.modules() and training.pooling == source.pooling()
+        guide = load_teacher(source.name, None if whole else training.pooling, role="guide")
+        if guide.dimension != encoder.get_embedding_dimension():
+            raise InputError(f"--retain {options.retain:g}: --pooling {training.pooling} is not that of {source.name}")
+    return Contrastive(encoder, training.max_tokens, options, guide)

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from pipelines.console import note
-from trainers.data.examples import Examples
+from trainers.data.examples import Examples, number_texts
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Pooling, pooling_at
@@ -112,63 +112,48 @@ class Distil(Objective):
         # Rows fill them once the teacher's vectors are there.
         size = params.queue if params.fill == "random" else 0
         self.queues = nn.ModuleList(Queue(size, teacher.dimension) for _ in range(sides))
-        self.teacher: Teacher | None = teacher
-        self.texts: list[str] = []
-        self.reserved: list[Sequence[int]] = []
-        self.vectors: NDArray[np.float32]
+        self.teachers = [teacher.vectors]
+        self.reserved: list[NDArray[np.int64]] = []
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both views of the rows that are trained on, and the numbers of the texts that teach."""
-        numbers: dict[str, int] = {}
-        for side in self._teaching(examples):
-            for text in side:
-                numbers.setdefault(text, len(numbers))
-        self.texts = list(numbers)
+        # The views of which the teacher's vectors are asked for, a queue for each.
+        self.texts, numbers = number_texts([examples.left, examples.right][: len(self.queues)])
         if self.params.fill == "rows":
-            in_queue, examples = self._reserve(examples)
-            self.reserved = [[numbers[text] for text in side] for side in self._teaching(in_queue)]
-        rows = zip(*self._teaching(examples), strict=True)
-        return {**super().columns(examples), "teaching": [[numbers[text] for text in row] for row in rows]}
+            in_queue, trained = self._reserve(len(examples))
+            self.reserved, numbers = list(numbers[in_queue].T), numbers[trained]
+            examples = examples.take(trained)
+        return {**super().columns(examples), "teaching": cast("Sequence[Any]", numbers)}
 
-    def _teaching(self, examples: Examples) -> Sequence[Sequence[str]]:
-        """Return the views of which the teacher's vectors are asked for, a queue for each."""
-        return [examples.left, examples.right][: len(self.queues)]
-
-    def _reserve(self, examples: Examples) -> tuple[Examples, Examples]:
-        """Return the rows that fill the queue, drawn from the run's seed, and those that are trained on."""
-        held = self.params.held_out(len(examples), self.batch_size)
-        count = held or min(self.params.queue, len(examples))
+    def _reserve(self, count: int) -> tuple[list[int], list[int]]:
+        """Return which rows fill the queue, drawn from the run's seed, and which are trained on."""
+        held = self.params.held_out(count, self.batch_size)
+        size = held or min(self.params.queue, count)
         # Torch was given the run's seed; in other processes than the first it may have got one of its own.
         generator = torch.Generator().manual_seed(of_first(torch.initial_seed()))
-        order = torch.randperm(len(examples), generator=generator).tolist()
+        order = torch.randperm(count, generator=generator).tolist()
         if is_first() and held:
-            note(f"{held:,} of {len(examples):,} rows fill the queue and are not trained on")
-        elif is_first() and count:
-            note(f"queue of {count:,}: too few rows to spare any for it, so that those in it are trained on too")
-        return examples.take(order[:count]), examples.take(sorted(order[held:]))
+            note(f"{held:,} of {count:,} rows fill the queue and are not trained on")
+        elif is_first() and size:
+            note(f"queue of {size:,}: too few rows to spare any for it, so that those in it are trained on too")
+        return order[:size], sorted(order[held:])
 
     def before_training(self, folder: Path) -> None:
         """Have the teacher's vectors, and fill the queues; raises InputError if `folder` holds another teacher's."""
-        if self.teacher is None:
-            return
-        self.vectors = self.teacher.vectors(self.texts, folder)
+        super().before_training(folder)
         for queue, numbers in zip(self._queues(), self.reserved, strict=False):
-            queue.fill(self._of(numbers))
-        self.teacher, self.texts = None, []
+            queue.fill(torch.from_numpy(self.taught[0][numbers]))
 
     def _queues(self) -> list[Queue]:
         return cast("list[Queue]", list(self.queues))
-
-    def _of(self, numbers: Sequence[int]) -> Tensor:
-        return torch.from_numpy(self.vectors[numbers])
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), first views first, and the teacher's `references`.
 
         For ConGen these are the vectors of the first views, (n, d), for SCT those of both, (2n, d).
         """
-        teaching = [number for side in zip(*(row["teaching"] for row in rows), strict=True) for number in side]
-        return {**super().collate(rows), "references": self._of(teaching)}
+        teaching = np.stack([row["teaching"] for row in rows]).T.flatten()
+        return {**super().collate(rows), "references": torch.from_numpy(self.taught[0][teaching])}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, references: Tensor) -> dict[str, Tensor]:
         """Return the loss and the student's vectors (2n, d); in training, move the queues on.

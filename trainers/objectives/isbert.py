@@ -10,7 +10,6 @@ from typing import Any, Literal
 import torch
 from pydantic import Field, field_validator
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import CNN
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -40,9 +39,6 @@ class PARAMS(Options):
     relu: bool = Field(True, description="ReLU after the convolutions.")
     discriminator: Literal["learned", "dot"] = Field(
         "learned", description="Score a token and a sentence by a learnt function of each, or by their dot product."
-    )
-    cnn_lr: float = Field(
-        1.0, gt=0, description="Learning rate of the convolutions and the discriminator in multiples of --lr."
     )
 
     @field_validator("widths")
@@ -80,20 +76,22 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 class IsBert(Objective):
-    """The encoder with its CNN, and the discriminator T that scores tokens against sentences (Eq. 2-3)."""
+    """The encoder with its CNN, and the discriminator T that scores tokens against sentences (Eq. 2-3).
+
+    The paper says no more of its T than that it is a network; the learned one is that of the works that it builds on,
+    Deep InfoMax ("encode-and-dot") in the sizes of InfoGraph: tokens and sentences meet in a product alone, so that no
+    tensor has a vector for each of their pairs.
+    """
 
     paired = False
     cacheable = False
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
-        self.cnn_at = next(place for place, module in enumerate(encoder) if isinstance(module, CNN))
         width = token_dimension(encoder)
-        self.discriminator = EncodeAndDot(width) if params.discriminator == "learned" else DotProduct()
-
-    def parameter_rates(self) -> Mapping[str, float]:
-        """Return factors on the learning rate by the beginning of the parameters' names."""
-        return {f"encoder.{self.cnn_at}.": self.params.cnn_lr, "discriminator.": self.params.cnn_lr}
+        # T(c, y) = local(c) . whole(y); the authors' code has the bare dot product.
+        learned = params.discriminator == "learned"
+        self.local, self.whole = (Shortcut(width) if learned else nn.Identity() for _ in range(2))
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of each text."""
@@ -119,9 +117,10 @@ class IsBert(Objective):
         with float32(pooled.device):
             own = process_rank() * len(pooled)
             sums = torch.zeros(2, device=pooled.device)
-            scored = self.discriminator([group.tokens for group in groups], sentences)
-            for group, scores in zip(groups, scored, strict=True):
-                sums = sums + torch.stack(score_sums(scores, own + group.rows, group.mask))
+            whole = self.whole(sentences)
+            for rows, features in groups:
+                scores = self.local(features["token_embeddings"]) @ whole.T
+                sums = sums + torch.stack(score_sums(scores, own + rows, features["attention_mask"]))
             # Data-parallel training averages over the processes.
             tokens = summed(attention_mask.sum()) / processes()
             matching, other = sums / tokens
@@ -145,35 +144,8 @@ def score_sums(scores: Tensor, own: Tensor, mask: Tensor) -> tuple[Tensor, Tenso
     return matching.sum(), other.sum()
 
 
-class DotProduct(nn.Module):
-    """The score of the authors' code: the bare dot product."""
-
-    def forward(self, tokens: Sequence[Tensor], sentences: Tensor) -> list[Tensor]:
-        """Return the scores (n, tokens, sentences) of token vectors (n, tokens, d) and sentence vectors."""
-        return [group @ sentences.T for group in tokens]
-
-
-class EncodeAndDot(nn.Module):
-    """A learnt score `T(c, y) = f(c) . h(y)`, f and h being MLPs with a linear shortcut.
-
-    The paper says no more of its T than that it is a network; this is the one of the works that it builds on, Deep
-    InfoMax ("encode-and-dot") in the sizes of InfoGraph: three layers with ReLU, as wide as the vectors, and the
-    shortcut. Tokens and sentences meet in the product alone, so that no tensor has a vector for each of their pairs.
-    """
-
-    def __init__(self, dimension: int) -> None:
-        super().__init__()
-        self.local = Shortcut(dimension)
-        self.whole = Shortcut(dimension)
-
-    def forward(self, tokens: Sequence[Tensor], sentences: Tensor) -> list[Tensor]:
-        """Return the scores (n, tokens, sentences) of token vectors (n, tokens, d) and sentence vectors."""
-        whole = self.whole(sentences)
-        return [self.local(group) @ whole.T for group in tokens]
-
-
 class Shortcut(nn.Module):
-    """Three linear layers, each with ReLU, plus one linear layer past them; d in, d out."""
+    """Three linear layers with ReLU, as wide as the vectors, plus one linear layer past them; d in, d out."""
 
     def __init__(self, dimension: int) -> None:
         super().__init__()

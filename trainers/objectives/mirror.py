@@ -5,6 +5,7 @@ RoBERTa: add --pooling cls there (and --drophead 0.05 to the preset drophead).
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from random import Random
 from typing import Any, Literal
 
@@ -13,7 +14,7 @@ from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from trainers.data.examples import Examples, row_seed, string_numbers
+from trainers.data.examples import Examples, number_texts
 from trainers.encoders.batches import MASK
 from trainers.encoders.dropout import same_masks, set_drophead, set_dropout
 from trainers.encoders.loading import PADDED, load_for_training, position_limit
@@ -24,7 +25,7 @@ from trainers.objective import Objective, Row
 from trainers.processes import gather, gather_pairs
 from trainers.settings import Options, Training
 
-READS = ("text", "views", "words", "random")
+READS = ("text", "views", "words")
 
 COMPAT_SHORTEST = 30
 """The authors' code masks nothing in strings of fewer characters."""
@@ -38,9 +39,6 @@ class PARAMS(Options):
     )
     temperature: float = Field(0.04, gt=0, description="Temperature of the cosines in InfoNCE.")
     span: int = Field(5, ge=0, description="Characters masked in one copy of each string; 0 masks none.")
-    masking: Literal["fresh", "once"] = Field(
-        "fresh", description="Draw the masks anew in each epoch, or once for all epochs."
-    )
     dropout: float = Field(0.1, ge=0, lt=1, description="Rate of every dropout of the encoder, attention included.")
     drophead: float = Field(
         0.0, ge=0, lt=1, description="Share of attention heads dropped; with dropout 0, 0.2 for BERT, 0.05 for RoBERTa."
@@ -77,8 +75,6 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "controlled": {**_SENTENCE, "span": 0, "controlled": True},
     "ms": {**_SENTENCE, "loss": "ms"},
     "code": {**_SENTENCE, "compat": True, "pooling": "padded-mean"},
-    # Table 10, whose better row has this rate; for --random-strings.
-    "random": {**_WORD, "lr": 5e-5},
 }
 
 
@@ -97,22 +93,17 @@ class Mirror(Objective):
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both sides, and numbers that tell equal strings.
 
-        A right side that only repeats the left one gets a span mask. Where that is drawn in each epoch, `right` holds
-        texts instead of ids, and `mirrored` says which are to be masked.
+        A right side that only repeats the left one gets a span mask, anew in each epoch: then `right` holds texts
+        instead of ids, and `mirrored` says which are to be masked.
         """
-        keys = string_numbers(examples)
+        keys: Any = number_texts([examples.texts, examples.left, examples.right])[1]
         left = self.tokenize(examples.left)
         mirrored = [one == other for one, other in zip(examples.left, examples.right, strict=True)]
         if self.params.span == 0 and all(mirrored):
             return {"left": left, "right": left, "keys": keys}
-        if self.params.span and self.params.masking == "fresh" and any(mirrored):
+        if self.params.span and any(mirrored):
             return {"left": left, "right": list(examples.right), "mirrored": mirrored, "keys": keys}
-        seeds = (row_seed(examples.seed, row, 0) for row in range(len(mirrored)))
-        right = [
-            self._corrupted(text, seed) if repeats else text
-            for text, seed, repeats in zip(examples.right, seeds, mirrored, strict=True)
-        ]
-        return {"left": left, "right": self._tokenize_right(right), "keys": keys}
+        return {"left": left, "right": self._tokenize_right(examples.right), "keys": keys}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), left sides first, and the `keys`; draw the masks that are fresh."""
@@ -125,8 +116,6 @@ class Mirror(Objective):
         return self.tokenize(texts, literal_mask=self.params.compat)
 
     def _corrupted(self, text: str, seed: int) -> str:
-        if self.params.span == 0:
-            return text
         mask = mask_span_compat if self.params.compat else mask_span
         return mask(text, self.params.span, Random(seed))
 
@@ -135,16 +124,11 @@ class Mirror(Objective):
 
         Under several processes the batch is that of all of them.
         """
-        if self.params.controlled:
-            vectors = same_masks(self.embed, input_ids, attention_mask)
-        else:
-            vectors = self.embed(input_ids, attention_mask)
-        vectors = gather_pairs(vectors)
+        embed = partial(same_masks, self.embed) if self.params.controlled else self.embed
+        vectors = gather_pairs(embed(input_ids, attention_mask))
         excluded = None if self.params.compat else equal_strings(gather(keys))
-        if self.params.loss == "ms":
-            loss = multi_similarity(vectors, excluded)
-        else:
-            loss = nt_xent(vectors, self.params.temperature, excluded)
+        ms = self.params.loss == "ms"
+        loss = multi_similarity(vectors, excluded) if ms else nt_xent(vectors, self.params.temperature, excluded)
         return {"loss": loss, "vectors": vectors.detach()}
 
 

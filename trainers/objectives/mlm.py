@@ -1,6 +1,6 @@
 """Masked language modelling (Devlin et al. 2019), to adapt an encoder to a domain or to give it a masked-LM head."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -82,24 +82,16 @@ class MaskedLm(Objective):
         return {**batch, "labels": labels, "asked": (labels.flatten() != IGNORED).nonzero().squeeze(1)}
 
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
-        random = np.random.default_rng(seed)
-        ordinary = np.array([place for place, token in enumerate(ids) if token not in self.special], dtype=np.int64)
-        count = min(len(ordinary), max(1, round(self.params.masked * len(ordinary))))
-        chosen = random.choice(ordinary, size=count, replace=False) if count else ordinary
-        fate = random.random(count)
-        replacement = random.integers(len(self.encoder.tokenizer), size=count)
+        draw = np.random.default_rng(seed)
+        chosen = masked_places(ids, self.special, self.params.masked, draw)
+        fate = draw.random(len(chosen))
+        replacement = draw.integers(len(self.encoder.tokenizer), size=len(chosen))
         masked, labels = np.array(ids), np.full(len(ids), IGNORED)
         labels[chosen] = masked[chosen]
-        masked[chosen] = self._fates(fate, masked[chosen], replacement)
+        kept, random = self.params.kept, self.params.random
+        changed = np.where(fate < kept + random, replacement, self.encoder.tokenizer.mask_token_id)
+        masked[chosen] = np.where(fate < kept, masked[chosen], changed)
         return masked.tolist(), labels.tolist()
-
-    def _fates(
-        self, fate: NDArray[np.float64], old: NDArray[np.int64], replacement: NDArray[np.int64]
-    ) -> NDArray[np.int64]:
-        changed = np.where(
-            fate < self.params.kept + self.params.random, replacement, self.encoder.tokenizer.mask_token_id
-        )
-        return np.where(fate < self.params.kept, old, changed)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, asked: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per asked token, the share that was right, and the [CLS] vectors.
@@ -112,7 +104,8 @@ class MaskedLm(Objective):
         hidden, first = [], []
         start = 0
         for rows, width in by_length(attention_mask):
-            tokens = self._tokens(input_ids[rows, :width], attention_mask[rows, :width])
+            features = {"input_ids": input_ids[rows, :width], "attention_mask": attention_mask[rows, :width]}
+            tokens = self.encoder[0](features)["token_embeddings"].float()
             own = torch.arange(start, start + len(rows) * width, device=places.device)
             places[rows, :width] = own.view(len(rows), width)
             hidden.append(tokens.flatten(0, 1))
@@ -127,15 +120,18 @@ class MaskedLm(Objective):
         right = (logits.detach().argmax(dim=-1) == answers).float().sum() / count
         return {"loss": loss, "accuracy": right, "vectors": torch.cat(first).detach()}
 
-    def _tokens(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return the last layer's token vectors (sentences, tokens, d), float32."""
-        features = self.encoder[0]({"input_ids": input_ids, "attention_mask": attention_mask})
-        tokens: Tensor = features["token_embeddings"]
-        return tokens.float()
-
     def save(self, path: Path, card: str) -> None:
         """Write the whole masked LM; as a sentence-transformers directory it is the encoder with its pooling."""
         save_encoder(self.encoder, path, card, masked_lm=self.masked_lm)
+
+
+def masked_places(
+    ids: Sequence[int], special: Collection[int], share: float, random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Draw the places of a share of a text's tokens, special ones aside: at least one, where there are any."""
+    ordinary = np.array([place for place, token in enumerate(ids) if token not in special], dtype=np.int64)
+    count = min(len(ordinary), max(1, round(share * len(ordinary))))
+    return random.choice(ordinary, size=count, replace=False) if count else ordinary
 
 
 def masked_lm_head(model: PreTrainedModel) -> Callable[[Tensor], Tensor]:

@@ -1,18 +1,15 @@
 """RankCSE (Liu et al. 2023): SimCSE that also ranks the sentences of a batch as one or two teachers rank them."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
-from trainers.data.examples import Examples
+from trainers.data.examples import Examples, number_texts
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Pooling
@@ -77,27 +74,17 @@ class Rank(Objective):
     ) -> None:
         super().__init__(encoder, max_tokens, params)
         self.head = train_only_head(encoder)
-        self.teachers = list(teachers)
-        self.texts: list[str] = []
-        self.vectors: list[NDArray[np.float32]] = []
+        self.teachers = [teacher.vectors for teacher in teachers]
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both views, the `keys`, and the number of the sentence among the distinct ones."""
-        numbers: dict[str, int] = {}
-        rows = [numbers.setdefault(text, len(numbers)) for text in examples.texts]
-        self.texts = list(numbers)
-        return {**super().columns(examples), "number": rows}
-
-    def before_training(self, folder: Path) -> None:
-        """Have each teacher's vectors; raises InputError where `folder` holds another teacher's."""
-        for number, teacher in enumerate(self.teachers, 1):
-            self.vectors.append(teacher.vectors(self.texts, folder / f"teacher-{number}"))
-        self.teachers, self.texts = [], []
+        self.texts, numbers = number_texts([examples.texts])
+        return {**super().columns(examples), "number": numbers[:, 0]}  # type: ignore[dict-item]
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), first views first, the `keys` (n, 3), and each teacher's vectors (n, d)."""
         numbers = [row["number"] for row in rows]
-        taught = (torch.from_numpy(vectors[numbers]) for vectors in self.vectors)
+        taught = (torch.from_numpy(vectors[numbers]) for vectors in self.taught)
         return {**super().collate(rows), **dict(zip(("first_teacher", "second_teacher"), taught, strict=False))}
 
     def forward(

@@ -26,9 +26,10 @@ PARTS = "teacher-parts"
 
 @dataclass(frozen=True, slots=True)
 class Teacher:
-    """A frozen sentence encoder of any kind that `train evaluate` takes."""
+    """A frozen sentence encoder of any kind that `train evaluate` takes, and the option that named it."""
 
     encoder: EmbeddingModel
+    role: str = "teacher"
 
     @property
     def dimension(self) -> int:
@@ -51,7 +52,7 @@ class Teacher:
             others = [other.name for other in folder.glob(FILE.format(key="*")) if other != path]
             if others:
                 raise InputError(
-                    f"--teacher {self.encoder.name}: its weights or pooling are not what this run began with: use "
+                    f"--{self.role} {self.encoder.name}: its weights or pooling are not what this run began with: use "
                     "--overwrite, or give the same ones"
                 )
         if not of_first(path.is_file()):
@@ -69,13 +70,13 @@ class Teacher:
 
     def _encode(self, texts: Sequence[str], parts: Path, path: Path) -> None:
         if is_first():
-            note(f"teacher: {self.encoder.title}; encoding {len(texts):,} texts, once")
+            note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
         # A mask in a view is the teacher's own.
         token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
         texts = [text.replace(MASK, token) for text in texts]
         kept = cached(self.encoder, parts)
         share = texts[process_rank() :: processes()]
-        with progress("teacher", len(share), unit="texts") as advance:
+        with progress(self.role, len(share), unit="texts") as advance:
             mine = checked(kept, share, advance)
         of_first(None)
         if is_first():
@@ -88,9 +89,9 @@ class Teacher:
         of_first(None)
 
 
-def load_teacher(name: str, pooling: Pooling | None) -> Teacher:
+def load_teacher(name: str, pooling: Pooling | None = None, role: str = "teacher") -> Teacher:
     """Load a directory or a model of the Hub; raises InputError where there is none that can be loaded."""
     folder = locate(name).folder
     if pooling is None and folder is not None and not (folder / "modules.json").is_file():
         pooling = "mean"
-    return Teacher(load_model(name, pooling=pooling))
+    return Teacher(load_model(name, pooling=pooling), role)

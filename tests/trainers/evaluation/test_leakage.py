@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -139,17 +138,6 @@ def test_a_run_that_began_from_another_has_seen_that_ones_text_too(trained: Path
     assert partly is not None
     assert partly.counts == {"stsb": (1, 3)}
     assert len(partly.notes) == 1
-
-
-def test_random_strings_are_drawn_again(tmp_path: Path) -> None:
-    from trainers.data.kinds import DataOptions, read_examples
-
-    examples, where = read_examples(DataOptions(random_strings=50), ("random",), 7)
-    recipe: dict[str, Any] = {"command": "mirror", "seed": 7, "twinviews": {"data_xxh64": examples.digest()}, **where}
-    (tmp_path / "recipe.json").write_text(json.dumps(recipe))
-    found = leaks(tmp_path, [texts_of("strings", examples.texts[3].upper(), "no such string")])
-    assert found is not None
-    assert found.counts == {"strings": (1, 2)}
 
 
 @pytest.mark.parametrize("contents", [None, "{", "[]", '{"model": "bert"}'])

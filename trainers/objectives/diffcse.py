@@ -1,0 +1,161 @@
+"""DiffCSE (Chuang et al. 2022): SimCSE whose vectors must also tell which tokens of a sentence were replaced.
+
+A frozen masked language model fills masked tokens; a second copy of the encoder, whose first input is the sentence's
+vector, says which of them it changed. Both are used in training only.
+"""
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Self, cast
+
+import numpy as np
+import torch
+from pydantic import Field
+from sentence_transformers import SentenceTransformer
+from torch import Tensor, nn
+from torch.nn import functional
+from transformers import PreTrainedModel
+
+from pipelines.console import InputError
+from trainers.encoders.batches import by_length
+from trainers.encoders.loading import load_for_training, load_generator
+from trainers.encoders.location import Source, locate
+from trainers.losses.contrast import equal_strings, one_sided
+from trainers.objective import Objective, Row, float32
+from trainers.objectives.mlm import masked_lm_head, masked_places
+from trainers.processes import gather, gather_pairs, process_rank, processes, summed
+from trainers.settings import DropoutOptions, Training
+
+READS = ("text", "views")
+
+
+class PARAMS(DropoutOptions):
+    """What DiffCSE can be told."""
+
+    generator: str | None = Field(
+        None,
+        description="Masked language model that fills the masks, with the encoder's vocabulary: a directory or a Hub "
+        "name; without it the encoder's own.",
+    )
+    masked: float = Field(0.3, gt=0, lt=1, description="Share of a text's tokens that are masked and filled.")
+    detection: float = Field(0.005, ge=0, description="Weight of the detection of replaced tokens (lambda).")
+    temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")
+
+
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    # As printed, for BERT-base; its generator is distilbert-base-uncased. Clipping is transformers' default.
+    "paper": {"lr": 7e-6, "epochs": 2, "clip": 1.0, "batch_size": 64, "max_tokens": 32, "pooling": "cls"},
+}
+
+
+class DiffCse(Objective):
+    """The encoder with a projector, the generator G, the discriminator D and its two logits for each token."""
+
+    keyed = True
+    cacheable = False
+
+    def __init__(
+        self, encoder: SentenceTransformer, max_tokens: int, generator: PreTrainedModel, params: PARAMS
+    ) -> None:
+        super().__init__(encoder, max_tokens, params)
+        self.generator = generator.requires_grad_(False)
+        self.discriminator = copy.deepcopy(encoder[0].model)
+        width = self.discriminator.config.hidden_size
+        self.projector = make_projector(self.dimension, width)
+        self.detector = nn.Linear(width, 2)
+        self.special = frozenset(encoder.tokenizer.all_special_ids)
+
+    def train(self, mode: bool = True) -> Self:
+        """Set the mode; the generator has no dropout ever."""
+        super().train(mode)
+        self.generator.eval()
+        return self
+
+    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
+        """Return one batch (2n, tokens), first views first, the `keys`, and where tokens are `masked` (2n, tokens)."""
+        batch = super().collate(rows)
+        masked = torch.zeros_like(batch["input_ids"], dtype=torch.bool)
+        for place, row in enumerate(rows):
+            random = np.random.default_rng(row["seed"])
+            for number, side in ((place, "left"), (len(rows) + place, "right")):
+                masked[number, masked_places(row[side], self.special, self.params.masked, random)] = True
+        return {**batch, "masked": masked}
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, masked: Tensor) -> dict[str, Tensor]:
+        """Return the loss, its two parts in nats, and the encoder's vectors (2n, d), without the projector.
+
+        SimCSE's loss (`one_sided`) of the projected vectors + lambda times the cross-entropy of D over all tokens but
+        padding. With several processes n is the pairs of all of them; each looks at the tokens of its own sentences,
+        and the mean of their losses is the loss.
+        """
+        vectors = gather_pairs(self.embed(input_ids, attention_mask))
+        with float32(vectors.device):
+            projected = self.projector(vectors)
+            contrast = one_sided(projected, self.params.temperature, equal_strings(gather(keys)))
+        count = len(input_ids) // 2
+        start = process_rank() * count
+        own = torch.cat([side[start : start + count] for side in projected.chunk(2)])
+        detection = self._detect(own, input_ids, attention_mask, masked)
+        loss = contrast + self.params.detection * detection
+        parts = {"contrast": contrast.detach(), "detection": detection.detach()}
+        return {"loss": loss, **parts, "vectors": vectors.detach()}
+
+    def _detect(self, vectors: Tensor, input_ids: Tensor, attention_mask: Tensor, masked: Tensor) -> Tensor:
+        """Return this process's share of the mean cross-entropy over the tokens of all of them."""
+        lost = []
+        for rows, width in by_length(attention_mask):
+            ids, mask, hidden = input_ids[rows, :width], attention_mask[rows, :width], masked[rows, :width]
+            filled = self.filled(ids, mask, hidden)
+            with first_embedding(self.discriminator, vectors[rows]):
+                tokens = self.discriminator(input_ids=filled, attention_mask=mask).last_hidden_state
+            with float32(vectors.device):
+                logits = self.detector(tokens.float()).transpose(1, 2)
+                lost.append((functional.cross_entropy(logits, (filled != ids).long(), reduction="none") * mask).sum())
+        return torch.stack(lost).sum() / (summed(attention_mask.sum()) / processes())
+
+    @torch.no_grad()
+    def filled(self, input_ids: Tensor, attention_mask: Tensor, masked: Tensor) -> Tensor:
+        """Return the ids with the generator's likeliest token wherever `masked`; all three (sentences, tokens)."""
+        asked = input_ids.masked_fill(masked, self.encoder.tokenizer.mask_token_id)
+        hidden = self.generator.base_model(input_ids=asked, attention_mask=attention_mask)[0]
+        found = input_ids.clone()
+        found[masked] = masked_lm_head(self.generator)(hidden[masked]).argmax(dim=-1)
+        return found
+
+
+@contextmanager
+def first_embedding(model: nn.Module, vectors: Tensor) -> Iterator[None]:
+    """Give a transformer, within the context, `vectors` (n, d) as the input embeddings of the first tokens."""
+
+    def replace(_module: nn.Module, _inputs: object, embedded: Tensor) -> Tensor:
+        return torch.cat([vectors[:, None].to(embedded.dtype), embedded[:, 1:]], dim=1)
+
+    handle = cast(nn.Module, model.embeddings).register_forward_hook(replace)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+def make_projector(dimension: int, width: int) -> nn.Sequential:
+    """Return the authors' projector: d -> 2d -> `width`, without biases, a BatchNorm after each layer."""
+    return nn.Sequential(
+        nn.Linear(dimension, 2 * dimension, bias=False),
+        nn.BatchNorm1d(2 * dimension),
+        nn.ReLU(),
+        nn.Linear(2 * dimension, width, bias=False),
+        nn.BatchNorm1d(width, affine=False),
+    )
+
+
+def build(options: PARAMS, training: Training, source: Source) -> DiffCse:
+    """Load the encoder and the generator, and set a fresh projector and discriminator on them."""
+    encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
+    if not hasattr(encoder[0].model, "embeddings"):
+        raise InputError(
+            f"{type(encoder[0].model).__name__}: its input embeddings are not known; use a BERT, RoBERTa, DistilBERT, "
+            "MPNet or ModernBERT"
+        )
+    named = source if options.generator is None else locate(options.generator)
+    return DiffCse(encoder, training.max_tokens, load_generator(named, encoder), options)
