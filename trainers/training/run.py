@@ -1,4 +1,4 @@
-"""How a training runs: read the data, build the objective, train, save the encoder into the run's directory."""
+"""How a training runs: read the data, build the objective, train (see `fit`), save the encoder into its directory."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
@@ -76,13 +76,6 @@ class Plan:
     recipe: Mapping[str, Any]
     dev: DevSet | None
 
-    @property
-    def rows(self) -> int:
-        """Rows that are trained on: an objective may hold some of the data out."""
-        held_out = getattr(self.params, "held_out", None)
-        rows = len(self.examples)
-        return rows if held_out is None else rows - held_out(rows, self.training.batch_size)
-
 
 def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, Any]) -> Path | None:
     """Train, or resume, and write the encoder; returns its directory, None after a dry run.
@@ -101,7 +94,7 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
     join_processes()
     source = locate(request.encoder)
     plan = make_plan(request, module, given, source)
-    out, states = plan.out, {"overwrite": request.overwrite, "resume": request.resume}
+    out, training, states = plan.out, plan.training, {"overwrite": request.overwrite, "resume": request.resume}
     if request.dry_run:
         if is_first():
             _show_plan(plan)
@@ -111,10 +104,10 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
             show(f"{out} is finished and of this very recipe; --overwrite trains it again")
         return out
     set_seed(request.seed)
-    objective = module.build(plan.params, plan.training, source)
-    if plan.training.cached is not None and not objective.cacheable:
-        raise InputError(f"--cached {plan.training.cached}: {request.objective} trains on tokens, leave it out")
-    objective.cached = plan.training.cached
+    objective = module.build(plan.params, training, source)
+    if training.cached is not None and not objective.cacheable:
+        raise InputError(f"--cached {training.cached}: {request.objective} trains on tokens, leave it out")
+    objective.cached = training.cached
     rows = Rows(objective.columns(plan.examples), request.seed)
     # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
     with resumable(out), claimed(out, plan.recipe, **states) if is_first() else nullcontext():
@@ -123,9 +116,9 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
             note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
         if is_first() and checkpoint is not None:
             note(f"resuming {out} at step {step_of(checkpoint)}")
-        fitted = fit(objective, rows, plan.training, out, request.seed, plan.dev)
+        fitted = fit(objective, rows, training, out, request.seed, plan.dev)
         if is_first():
-            objective.cpu().save(out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted)))
+            objective.cpu().save(out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted), source))
             # The encoder is there; what cannot be removed now takes up space, no more.
             with suppress(OSError):
                 remove(out, LEFTOVERS)
@@ -189,41 +182,47 @@ def _read_dev(training: Training, usual: Mapping[str, Any]) -> DevSet | None:
     return None
 
 
-def _dev_sentence(plan: Plan, fitted: Fitted) -> str | None:
-    scores = fitted.dev
-    if plan.training.dev is None or fitted.kept not in scores.steps:
-        return None
-    start = f"; untrained it was {scores.start:.2f}" if scores.start is not None else ""
+def _dev_sentence(plan: Plan, fitted: Fitted) -> str:
+    if plan.training.dev is None:
+        return ""
     measure = ", the best of four similarities" if plan.training.dev_similarity == "best" else ""
-    return f"Spearman's rho x 100 on {Path(plan.training.dev).name}: {scores.at(fitted.kept):.2f}{measure}{start}."
+    return (
+        f" Spearman's rho x 100 on {Path(plan.training.dev).name}: {fitted.dev[fitted.kept]:.2f}{measure}; "
+        f"untrained it was {fitted.dev[0]:.2f}."
+    )
+
+
+def _trained_rows(plan: Plan) -> int:
+    """Return how many rows are trained on: an objective may hold some of the data out."""
+    held_out = getattr(plan.params, "held_out", None)
+    rows = len(plan.examples)
+    return rows if held_out is None else rows - held_out(rows, plan.training.batch_size)
 
 
 def _show_result(plan: Plan, fitted: Fitted, dimension: int) -> None:
-    total, steps = plan.training.steps(plan.rows), fitted.steps
+    total, steps, dev = plan.training.steps(_trained_rows(plan)), fitted.steps, fitted.dev
     stopped = f" of {total}, stopped early" if steps < total else ""
-    scored = ""
-    if fitted.kept in fitted.dev.steps:
-        scored = f", dev {fitted.dev.at(fitted.kept):.2f} at step {fitted.kept}"
-        if fitted.dev.start is not None:
-            scored += f" (untrained {fitted.dev.start:.2f})"
+    scored = f", dev {dev[fitted.kept]:.2f} at step {fitted.kept} (untrained {dev[0]:.2f})" if dev else ""
     show(
         f"{plan.out}: encoder of {dimension} dimensions after {steps} steps{stopped} "
-        f"({fitted.seconds:.0f} s, loss {fitted.last.get('loss', float('nan')):.4f}, "
+        f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
         f"spread {fitted.last.get('spread', float('nan')):.2f}{scored}); next: train evaluate {plan.out}"
     )
 
 
 def _show_plan(plan: Plan) -> None:
-    training, rows = plan.training, plan.rows
+    training, rows = plan.training, _trained_rows(plan)
+    found = {
+        "rows": rows,
+        "rows dropped per epoch": rows % training.batch_size,
+        "optimiser steps": training.steps(rows),
+        "encoder": plan.recipe["encoder"] or "starter",
+        "output": plan.out,
+        **training.model_dump(),
+        **plan.params.model_dump(),
+    }
     table(
         ["what", "value"],
-        [
-            ["rows", str(rows)],
-            ["rows dropped per epoch", str(rows % training.batch_size)],
-            ["optimiser steps", str(training.steps(rows))],
-            ["encoder", plan.recipe["encoder"] or "starter"],
-            ["output", str(plan.out)],
-            *([key, str(value)] for key, value in {**training.model_dump(), **plan.params.model_dump()}.items()),
-        ],
+        [[key, str(value)] for key, value in found.items()],
         title=f"train {plan.recipe['command']}, preset {plan.recipe['preset']}: a dry run, nothing is written",
     )
