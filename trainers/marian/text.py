@@ -68,11 +68,9 @@ def build_tokenizer(texts: Iterable[str], folder: Path, *, size: int, codes: Seq
             minloglevel=2,
         )
     except RuntimeError as error:
-        most = re.search(r"<= (\d+)", str(error))
         raise InputError(
-            f"no vocabulary of {size} ids can be built from this text"
-            + (f" (at most {int(most[1]) + len(codes) + 1})" if most else f" ({str(error).rpartition('] ')[2]})")
-            + ": give more text or a smaller --vocabulary"
+            f"no vocabulary of {size} ids can be built from this text ({str(error).rpartition('] ')[2]}): "
+            "give more text or a smaller --vocabulary"
         ) from error
     source, target, vocabulary = (folder / name for name in ("source.spm", "target.spm", "vocab.json"))
     (folder / "source.model").rename(source)

@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from pipelines.console import InputError, TwinviewsError, note
-from pipelines.lock import LOCK, locked_folder
+from pipelines.lock import LOCK
 from trainers.processes import is_first, of_first
 
 RECIPE = "recipe.json"
@@ -62,22 +62,6 @@ def is_finished(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume
     return (out / DONE).is_file()
 
 
-@contextmanager
-def claimed(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> Iterator[None]:
-    """Lock the run's directory, which `is_finished` allowed, and write the recipe there.
-
-    Raises:
-        InputError: The directory cannot be made, is locked, or has changed since `is_finished`.
-    """
-    with locked_folder(out):
-        if is_finished(out, recipe, overwrite=overwrite, resume=resume):
-            raise InputError(f"{out} has meanwhile been finished by another process: nothing left to do")
-        if overwrite or not (out / RECIPE).is_file():
-            remove(out, MADE)
-            write_recipe(out, recipe)
-        yield
-
-
 def standing_recipe(out: Path, ours: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
     """Return the recipe of the run that is in a directory, None where the directory is free.
 
@@ -109,8 +93,9 @@ def remove(out: Path, made: Sequence[str]) -> None:
             path.unlink()
 
 
-def write_recipe(out: Path, recipe: Mapping[str, Any]) -> None:
-    """Write a run's recipe, whole or not at all."""
+def begin(out: Path, recipe: Mapping[str, Any], made: Sequence[str] = MADE) -> None:
+    """Remove what an earlier run made in the directory, and write the new one's recipe, whole or not at all."""
+    remove(out, made)
     with (out / DRAFT).open("w", encoding="utf-8") as file:
         file.write(json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
         file.flush()

@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from transformers import set_seed
 
 from pipelines.console import InputError, note, show, table
+from pipelines.lock import locked_folder
 from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
 from trainers.data.kinds import DataOptions, data_flags, read_examples
@@ -21,7 +22,16 @@ from trainers.processes import divided_batch, is_first, join_processes, of_first
 from trainers.settings import Options, Training, checked, resolve
 from trainers.training.card import model_card
 from trainers.training.dev import DevSet, read_dev
-from trainers.training.directory import LEFTOVERS, claimed, is_finished, newest_checkpoint, remove, resumable, step_of
+from trainers.training.directory import (
+    LEFTOVERS,
+    RECIPE,
+    begin,
+    is_finished,
+    newest_checkpoint,
+    remove,
+    resumable,
+    step_of,
+)
 from trainers.training.fit import Fitted, fit
 from trainers.training.machine import for_machine
 
@@ -94,15 +104,24 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
     join_processes()
     source = locate(request.encoder)
     plan = make_plan(request, module, given, source)
-    out, training, states = plan.out, plan.training, {"overwrite": request.overwrite, "resume": request.resume}
     if request.dry_run:
         if is_first():
             _show_plan(plan)
         return None
-    if of_first(is_first() and is_finished(out, plan.recipe, **states)):
-        if is_first():
-            show(f"{out} is finished and of this very recipe; --overwrite trains it again")
-        return out
+    out = plan.out
+    with resumable(out), locked_folder(out) if is_first() else nullcontext():
+        if of_first(is_first() and is_finished(out, plan.recipe, overwrite=request.overwrite, resume=request.resume)):
+            if is_first():
+                show(f"{out} is finished and of this very recipe; --overwrite trains it again")
+            return out
+        _train(plan, request, module, source)
+        # No process goes on to another training while the first one still writes this one.
+        of_first(None)
+    return out
+
+
+def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source) -> None:
+    out, training = plan.out, plan.training
     set_seed(request.seed)
     objective = module.build(plan.params, training, source)
     if training.cached is not None and not objective.cacheable:
@@ -110,22 +129,20 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
     objective.cached = training.cached
     rows = Rows(objective.columns(plan.examples), request.seed)
     # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
-    with resumable(out), claimed(out, plan.recipe, **states) if is_first() else nullcontext():
-        checkpoint = newest_checkpoint(out)
-        if is_first() and request.encoder is None:
-            note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
-        if is_first() and checkpoint is not None:
-            note(f"resuming {out} at step {step_of(checkpoint)}")
-        fitted = fit(objective, rows, training, out, request.seed, plan.dev)
-        if is_first():
-            objective.cpu().save(out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted), source))
-            # The encoder is there; what cannot be removed now takes up space, no more.
-            with suppress(OSError):
-                remove(out, LEFTOVERS)
-            _show_result(plan, fitted, objective.dimension)
-        # No process goes on to another training while the first one still writes this one.
-        of_first(None)
-    return out
+    if is_first() and (request.overwrite or not (out / RECIPE).is_file()):
+        begin(out, plan.recipe)
+    checkpoint = newest_checkpoint(out)
+    if is_first() and request.encoder is None:
+        note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
+    if is_first() and checkpoint is not None:
+        note(f"resuming {out} at step {step_of(checkpoint)}")
+    fitted = fit(objective, rows, training, out, request.seed, plan.dev)
+    if is_first():
+        objective.cpu().save(out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted), source))
+        # The encoder is there; what cannot be removed now takes up space, no more.
+        with suppress(OSError):
+            remove(out, LEFTOVERS)
+        _show_result(plan, fitted, objective.dimension)
 
 
 def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any], source: Source) -> Plan:

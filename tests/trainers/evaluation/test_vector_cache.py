@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -137,17 +136,15 @@ def test_no_bit_of_a_shard_can_flip_to_a_traceback_or_to_other_vectors(tmp_path:
         assert np.array_equal(encoder.encode(TEXTS), expected)
 
 
-def test_what_a_killed_evaluation_left_is_cleared_and_nothing_of_another_process(tmp_path: Path) -> None:
+def test_what_a_killed_evaluation_left_is_cleared_when_it_is_old_and_nothing_else(tmp_path: Path) -> None:
     cached(Counting(), tmp_path).encode(TEXTS)
-    dead = subprocess.Popen([sys.executable, "-c", ""])
-    dead.wait()
-    host, folder = platform.node(), tmp_path / NAME
-    ours = [f".{NAME}.npz.{dead.pid}@{host}.tmp", f".{NAME}.npz.{dead.pid}.tmp"]
-    others = [f".{NAME}.npz.{dead.pid}@{host}x.tmp", f".{NAME}.npz.{os.getppid()}@{host}.tmp", "thesis.tmp"]
-    for name in (*ours, *others):
-        (folder / name).write_text("")
+    old, new, other = f".{NAME}.npz.{'0' * 32}.tmp", f".{NAME}.npz.{'1' * 32}.tmp", ".thesis.tmp"
+    for name in (old, new, other):
+        (tmp_path / NAME / name).write_text("")
+    for name in (old, other):
+        os.utime(tmp_path / NAME / name, (0, 0))
     cached(Counting(), tmp_path).encode(TEXTS)
-    assert sorted(path.name for path in folder.glob("*.tmp")) == sorted(others)
+    assert {path.name for path in (tmp_path / NAME).glob(".*.tmp")} == {new, other}
 
 
 def test_an_interrupted_evaluation_goes_on_where_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
