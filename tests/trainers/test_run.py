@@ -5,13 +5,13 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from pipelines.console import InputError, TwinviewsError
+from pipelines.console import InputError
 from trainers.catalogue import load_objective
 from trainers.data.kinds import DataOptions
 from trainers.encoders.location import Source, locate
 from trainers.settings import Training, checked
 from trainers.training.card import model_card
-from trainers.training.directory import DONE, FREE
+from trainers.training.directory import FREE
 from trainers.training.run import Request, run_training
 
 GIVEN = {"batch_size": 8, "max_tokens": 24, "lr": 1e-2, "precision": "fp32"}
@@ -76,19 +76,6 @@ def test_other_places_of_the_same_data_are_the_same_run_and_other_data_is_not(
 def test_what_may_differ_between_resumptions_is_an_option() -> None:
     known = {*Training.model_fields, *DataOptions.model_fields}
     assert known >= FREE
-
-
-def test_collapse_that_ends_a_run_leaves_it_to_be_resumed(
-    text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trainers.training.fit.COLLAPSED", 1.0)
-    out = tmp_path / "run"
-    with pytest.raises(TwinviewsError, match="the encoder collapses: spread"):
-        train(text_file, tiny_bert, out, stop_on_collapse=True)
-    assert not (out / DONE).exists()
-    assert list((out / "checkpoints").glob("checkpoint-*"))
-    train(text_file, tiny_bert, out)
-    assert (out / DONE).exists()
 
 
 @pytest.mark.parametrize(

@@ -27,20 +27,12 @@ from pipelines.lock import locked_folder
 from trainers.marian.model import Translation, new_model
 from trainers.marian.options import MarianOptions
 from trainers.marian.text import ParallelIds, TokenBatches, load_tokenizer, make_tokenizer
-from trainers.training.directory import (
-    CHECKPOINTS,
-    DRAFT,
-    begin,
-    check_same,
-    newest_checkpoint,
-    resumable,
-    standing_recipe,
-)
+from trainers.training import directory
 
 log = logging.getLogger(__name__)
 
 TOKENIZER, TOKENIZER_DRAFT = "tokenizer", "tokenizer.tmp"
-MADE = (CHECKPOINTS, DRAFT, TOKENIZER, TOKENIZER_DRAFT, "model")
+MADE = (directory.CHECKPOINTS, directory.DRAFT, TOKENIZER, TOKENIZER_DRAFT, "model")
 """What a run writes beside its recipe."""
 
 
@@ -71,7 +63,7 @@ def train_marian(pairs: Sequence[tuple[str, str]], options: MarianOptions) -> Pa
     out = options.out
     text = xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest()
     recipe = {**options.recipe(), "pairs": len(pairs), "text": text}
-    with resumable(out), locked_folder(out), TemporaryDirectory() as scratch:
+    with directory.resumable(out), locked_folder(out), TemporaryDirectory() as scratch:
         standing = _is_standing(out, recipe, overwrite=options.overwrite)
         set_seed(options.seed)
         if options.model:
@@ -82,7 +74,7 @@ def train_marian(pairs: Sequence[tuple[str, str]], options: MarianOptions) -> Pa
             model = new_model(recipe["shape"], tokenizer)
         # Only now: what cannot be trained must not leave a folder that belongs to it, or replace another run.
         if not standing:
-            begin(out, recipe, MADE)
+            directory.begin(out, recipe, MADE)
         if not options.model and not (out / TOKENIZER).exists():
             shutil.copytree(scratch, out / TOKENIZER_DRAFT, dirs_exist_ok=True)
             (out / TOKENIZER_DRAFT).rename(out / TOKENIZER)
@@ -105,7 +97,7 @@ def _train(
     trainer.batches = batches
     # It prints raw dictionaries to stdout.
     trainer.remove_callback(PrinterCallback)
-    checkpoint = newest_checkpoint(options.out)
+    checkpoint = directory.newest_checkpoint(options.out)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     for part in (model.half(), tokenizer):
         part.save_pretrained(options.out / "model")
@@ -113,7 +105,7 @@ def _train(
 
 def _arguments(options: MarianOptions, steps: int) -> TrainingArguments:
     return TrainingArguments(
-        output_dir=str(options.out / CHECKPOINTS),
+        output_dir=str(options.out / directory.CHECKPOINTS),
         max_steps=steps,
         learning_rate=options.lr,
         lr_scheduler_type="warmup_stable_decay",
@@ -150,8 +142,8 @@ def _is_standing(out: Path, recipe: Mapping[str, Any], *, overwrite: bool) -> bo
 
     The rate is constant until the last steps, so a run that is given more epochs goes on as if it had had them.
     """
-    before = standing_recipe(out, lambda found: found.keys() >= {"vocabulary_from", "batch_tokens", "text"})
+    before = directory.standing_recipe(out, lambda found: found.keys() >= {"vocabulary_from", "batch_tokens", "text"})
     if before is None or overwrite:
         return False
-    check_same(out, {**before, "epochs": None}, {**recipe, "epochs": None})
+    directory.check_same(out, {**before, "epochs": None}, {**recipe, "epochs": None})
     return True

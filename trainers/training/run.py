@@ -20,18 +20,9 @@ from trainers.encoders.location import Source, locate
 from trainers.flags import flags_of
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import Options, Training, checked, resolve
+from trainers.training import directory
 from trainers.training.card import model_card
 from trainers.training.dev import DevSet, read_dev
-from trainers.training.directory import (
-    LEFTOVERS,
-    RECIPE,
-    begin,
-    is_finished,
-    newest_checkpoint,
-    remove,
-    resumable,
-    step_of,
-)
 from trainers.training.fit import Fitted, fit
 from trainers.training.machine import for_machine
 
@@ -109,8 +100,10 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
             _show_plan(plan)
         return None
     out = plan.out
-    with resumable(out), locked_folder(out) if is_first() else nullcontext():
-        if of_first(is_first() and is_finished(out, plan.recipe, overwrite=request.overwrite, resume=request.resume)):
+    with directory.resumable(out), locked_folder(out) if is_first() else nullcontext():
+        if of_first(
+            is_first() and directory.is_finished(out, plan.recipe, overwrite=request.overwrite, resume=request.resume)
+        ):
             if is_first():
                 show(f"{out} is finished and of this very recipe; --overwrite trains it again")
             return out
@@ -129,19 +122,19 @@ def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source
     objective.cached = training.cached
     rows = Rows(objective.columns(plan.examples), request.seed)
     # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
-    if is_first() and (request.overwrite or not (out / RECIPE).is_file()):
-        begin(out, plan.recipe)
-    checkpoint = newest_checkpoint(out)
+    if is_first() and (request.overwrite or not (out / directory.RECIPE).is_file()):
+        directory.begin(out, plan.recipe)
+    checkpoint = directory.newest_checkpoint(out)
     if is_first() and request.encoder is None:
         note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
     if is_first() and checkpoint is not None:
-        note(f"resuming {out} at step {step_of(checkpoint)}")
+        note(f"resuming {out} at step {directory.step_of(checkpoint)}")
     fitted = fit(objective, rows, training, out, request.seed, plan.dev)
     if is_first():
         objective.cpu().save(out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted), source))
         # The encoder is there; what cannot be removed now takes up space, no more.
         with suppress(OSError):
-            remove(out, LEFTOVERS)
+            directory.remove(out, directory.LEFTOVERS)
         _show_result(plan, fitted, objective.dimension)
 
 
