@@ -26,7 +26,7 @@ from pipelines.console import InputError
 from pipelines.lock import locked_folder
 from trainers.marian.model import Translation, new_model
 from trainers.marian.options import MarianOptions
-from trainers.marian.text import ParallelIds, TokenBatches, load_tokenizer, make_tokenizer
+from trainers.marian.text import ParallelIds, load_tokenizer, make_tokenizer, token_batches
 from trainers.training import directory
 
 log = logging.getLogger(__name__)
@@ -37,12 +37,12 @@ MADE = (directory.CHECKPOINTS, directory.DRAFT, TOKENIZER, TOKENIZER_DRAFT, "mod
 
 
 class TranslationTrainer(Trainer):  # type: ignore[misc]  # transformers is read without types
-    """A Trainer that takes its batches from a batch sampler."""
+    """A Trainer whose batches are given, in their order."""
 
-    batches: TokenBatches
+    batches: list[list[int]]
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Return the batches in the sampler's order."""
+        """Return the batches."""
         loader: DataLoader[Any] = self.accelerator.prepare(
             DataLoader(self.train_dataset, batch_sampler=self.batches, collate_fn=self.data_collator)
         )
@@ -86,7 +86,7 @@ def _train(
     pairs: Sequence[tuple[str, str]], options: MarianOptions, tokenizer: MarianTokenizer, model: MarianMTModel
 ) -> None:
     rows = ParallelIds(pairs, tokenizer, options.max_tokens)
-    batches = TokenBatches(rows, budget=options.batch_tokens, epochs=options.epochs, seed=options.seed)
+    batches = token_batches(rows, budget=options.batch_tokens, epochs=options.epochs, seed=options.seed)
     log.info("%d pairs, %d target tokens an epoch, %d steps", len(rows), len(rows.targets.values), len(batches))
     trainer = TranslationTrainer(
         model=Translation(model.float(), options.label_smoothing),
