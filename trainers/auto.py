@@ -58,8 +58,8 @@ def auto(context: typer.Context, text: Text = None, views: Views = None, limit: 
     if text and views:
         raise InputError("--text and --views: give one of them")
     kind, files = ("views", views) if views else ("text", [str(text or SENTENCES)])
-    options = DataOptions(views=views) if views else DataOptions(text=text or SENTENCES)
-    rows = len(read_examples(options.model_copy(update={"limit": limit}), (kind,))[0])
+    data = DataOptions.model_validate({kind: files if views else files[0], "limit": limit})
+    rows = len(read_examples(data, (kind,))[0])
     best, *others = ranking(kind, rows)
     given = [part for file in files for part in (f"--{kind}", file)]
     given += ["--limit", str(limit)] if limit else []

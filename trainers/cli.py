@@ -83,7 +83,7 @@ class SweepGroup(LazyGroup):
 
 def make_app() -> typer.Typer:
     """Return the command line; its commands are known by name only until they are used."""
-    settings = {"rich_markup_mode": None, "no_args_is_help": True, "pretty_exceptions_enable": False}
+    settings: dict[str, Any] = {"rich_markup_mode": None, "no_args_is_help": True, "pretty_exceptions_enable": False}
     app = typer.Typer(name="train", cls=LazyGroup, help=OVERVIEW, **settings)
     sweep = typer.Typer(cls=SweepGroup, help=SWEEP, **settings)
     app.callback()(_main)

@@ -43,7 +43,7 @@ def push(
     Example: train push runs/bsl hf:USER/my-encoder
     """
     from huggingface_hub import metadata_load, metadata_save
-    from huggingface_hub.utils import filter_repo_objects
+    from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
 
     name = repository.removeprefix(HUB)
     if name == repository or not name:
@@ -69,7 +69,7 @@ def push(
 
 def _upload(directory: Path, name: str, *, public: bool) -> str:
     from huggingface_hub import HfApi, get_token
-    from huggingface_hub.errors import HTTPError
+    from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 
     if get_token() is None:
         raise InputError("no token for the Hub: run `hf auth login`, or set HF_TOKEN")
