@@ -32,7 +32,6 @@ def build_app() -> typer.Typer:
     """The command line, with one subcommand for every view that is installed."""
     app = typer.Typer(
         name="augment",
-        add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"max_content_width": 120, "help_option_names": ["-h", "--help"]},

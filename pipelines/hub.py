@@ -69,16 +69,15 @@ def hub_card(opened: Opened, rows: int, license: str) -> str:
 def _told(to: str) -> Iterator[None]:
     """Turn what the Hub's client raises into one line."""
     from huggingface_hub import get_token
-    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, OfflineModeIsEnabled
+    from huggingface_hub.errors import HFValidationError, HTTPError, OfflineModeIsEnabled  # type: ignore[attr-defined]
 
-    transport = HfHubHTTPError.__mro__[1]  # the error of the client's HTTP library, whichever that is
     try:
         yield
     except HFValidationError as error:
         raise InputError(f"--to {to}: {str(error).splitlines()[0]}: write hf:OWNER/NAME") from None
     except OfflineModeIsEnabled:
         raise InputError(f"--to {to}: HF_HUB_OFFLINE is set: unset it to reach the Hub") from None
-    except (transport, OSError, RuntimeError, ValueError) as error:
+    except (HTTPError, OSError, RuntimeError, ValueError) as error:
         status = getattr(getattr(error, "response", None), "status_code", None)
         said = " ".join(str(error).split())[:200] or type(error).__name__
         if status in (401, 403):

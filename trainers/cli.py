@@ -1,15 +1,16 @@
 """The command `train`: one subcommand per objective, made from its file, sweeps over them, and the evaluation."""
 
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from pipelines.console import run
+from pipelines.console import run, show
 from trainers.catalogue import objective_names, summary
 
 MODULES = {
+    "auto": ("trainers.auto", "Run the training that measured best for an amount of text, and say why."),
     "marian": ("trainers.marian.cli", "Translation models on parallel text (MarianMT)."),
     "evaluate": (
         "trainers.evaluation.cli",
@@ -17,8 +18,12 @@ MODULES = {
     ),
     "compare": ("trainers.results.cli", "Print runs beside each other and beside the papers' rows; test differences."),
     "report": ("trainers.pages.cli", "Write one HTML page about runs: loss, cosines before and after, scores."),
+    "push": ("trainers.push", "Publish a trained encoder on the Hugging Face Hub."),
 }
 """Commands that are functions of the same name in a module of their own, which is imported when they are used."""
+
+PASSING_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
+"""The settings of `auto`, which hands the options that it does not know to another command."""
 
 OVERVIEW = """Views in, a sentence encoder out.
 
@@ -59,7 +64,8 @@ class LazyGroup(TyperGroup):
         """Return the real command of that name."""
         if name in MODULES:
             single = typer.Typer(add_completion=False, rich_markup_mode=None)
-            single.command(name)(getattr(import_module(MODULES[name][0]), name))
+            settings = PASSING_ON if name == "auto" else None
+            single.command(name, context_settings=settings)(getattr(import_module(MODULES[name][0]), name))
             return typer.main.get_command(single)
         from trainers.options import train_command
 
@@ -78,22 +84,34 @@ class SweepGroup(LazyGroup):
 
 def make_app() -> typer.Typer:
     """Return the command line; its commands are known by name only until they are used."""
-    app, sweep = _group(LazyGroup, OVERVIEW), _group(SweepGroup, SWEEP)
-    lines = {name: summary(name) for name in objective_names()}
-    for name, line in lines.items():
-        sweep.command(name, help=line, short_help=line)(_unresolved)
-        app.command(name, help=line, short_help=line)(_unresolved)
+    settings: dict[str, Any] = {"rich_markup_mode": None, "no_args_is_help": True, "pretty_exceptions_enable": False}
+    app = typer.Typer(name="train", cls=LazyGroup, help=OVERVIEW, **settings)
+    sweep = typer.Typer(cls=SweepGroup, help=SWEEP, **settings)
+    app.callback()(_main)
+    for name in objective_names():
+        line = summary(name)
+        for group in (app, sweep):
+            group.command(name, help=line, short_help=line)(_unresolved)
     app.add_typer(sweep, name="sweep", short_help="Train an objective over the values of its options; one table.")
     for name, (_, line) in MODULES.items():
         app.command(name, help=line, short_help=line)(_unresolved)
     return app
 
 
-def _group(kind: type[TyperGroup], overview: str) -> typer.Typer:
-    return typer.Typer(
-        cls=kind, add_completion=False, rich_markup_mode=None, no_args_is_help=True, help=overview,
-        pretty_exceptions_enable=False,
-    )  # fmt: skip
+def _show_version(value: bool) -> None:
+    if value:
+        from importlib.metadata import version
+
+        show(f"twinviews {version('twinviews')}")
+        raise typer.Exit
+
+
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    pass
 
 
 def _unresolved() -> None:

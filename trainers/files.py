@@ -4,30 +4,31 @@ from __future__ import annotations
 
 import hashlib
 import os
-import platform
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+from uuid import uuid4
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_DRAFT = re.compile(r"\.(?P<name>.+)\.(?P<process>\d+)(@(?P<host>.+))?\.tmp")
+_DRAFT = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
+STALE = 24 * 3600
+"""Seconds after which a draft that nobody put in its place is a killed process's."""
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
     """Open a draft to write that is put at `path` when the block ends well: a reader finds the old file or the new one.
 
-    What killed processes left of drafts of the same file is deleted.
-
     Raises:
         OSError: It cannot be written there.
     """
-    clear_drafts(path.parent, path.name)
-    draft = path.with_name(f".{path.name}.{os.getpid()}@{platform.node()}.tmp")
+    clear_drafts(path.parent)
+    draft = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     try:
         with draft.open("wb") as stream:
             yield stream
@@ -36,19 +37,11 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
         draft.unlink(missing_ok=True)
 
 
-def clear_drafts(folder: Path, name: str | None = None) -> None:
-    """Delete the drafts that processes of this machine left in a folder when they were killed.
-
-    Args:
-        folder: Where they are; it need not exist.
-        name: Of the file that they are drafts of; None is any.
-    """
+def clear_drafts(folder: Path) -> None:
+    """Delete the drafts that killed processes left in a folder, which need not exist."""
     with suppress(OSError):  # what cannot be listed or deleted is in nobody's way
-        for path in folder.iterdir():
-            found = _DRAFT.fullmatch(path.name)
-            if found is None or name not in (None, found["name"]) or found["host"] not in (None, platform.node()):
-                continue
-            if not _runs(int(found["process"])):
+        for path in folder.glob(".*.tmp"):
+            if _DRAFT.fullmatch(path.name) and time.time() - path.stat().st_mtime > STALE:
                 path.unlink(missing_ok=True)
 
 
@@ -78,13 +71,3 @@ def file_sha256(path: Path) -> str:
     """Return a file's sha256 in hexadecimal."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -164,8 +164,9 @@ class Index:
         like_old[rows, bands] = _alike((short[rows], origins[rows]), kept, threshold)
 
         @cache
-        def are_alike(*rows: int) -> bool:
-            return bool(_alike(*((short[[row]], origins[[row]]) for row in rows), threshold)[0])
+        def are_alike(row: int, other: int) -> bool:
+            one, two = ((short[[place]], origins[[place]]) for place in (row, other))
+            return bool(_alike(one, two, threshold)[0])
 
         def is_like(row: int, band: int) -> bool:
             """Whether a pair is like the last one that was taken in with the band's hash."""
@@ -178,8 +179,9 @@ class Index:
         dropped = np.zeros(len(places), dtype=np.bool_)
         taken = np.zeros(len(places), dtype=np.int64)  # the number of each pair, from 1
         added, suspects = self._added, like_old | (before >= 0)
-        for row, is_suspect in enumerate(suspects.any(axis=1).tolist()):
-            if is_suspect and any(is_like(row, band) for band in np.flatnonzero(suspects[row]).tolist()):
+        suspected = suspects.any(axis=1)
+        for row in range(len(places)):
+            if suspected[row] and any(is_like(row, band) for band in np.flatnonzero(suspects[row]).tolist()):
                 dropped[row] = True
                 continue
             added += 1

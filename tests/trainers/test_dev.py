@@ -10,8 +10,7 @@ from scipy.stats import spearmanr
 from pipelines.console import InputError
 from trainers.catalogue import load_objective
 from trainers.objective import Objective
-from trainers.training.callbacks import Scores
-from trainers.training.dev import DevSet, read_dev
+from trainers.training.dev import DevSet, best_step, dev_scores, read_dev
 from trainers.training.directory import CHECKPOINTS
 from trainers.training.fit import Fitted, fit
 
@@ -84,8 +83,8 @@ def test_scoring_does_not_change_the_training(
     for key, value in alone.state_dict().items():
         assert torch.equal(scored.state_dict()[key], value), key
     assert fitted.kept == fitted.steps == 12
-    assert fitted.dev.steps == (3, 6, 9, 12)
-    assert fitted.dev.values[-1] == pytest.approx(dev.score(scored))
+    assert list(fitted.dev) == [0, 3, 6, 9, 12]
+    assert fitted.dev[12] == pytest.approx(dev.score(scored))
     lines = log(tmp_path / "scored")
     assert [(line["step"], "dev" in line, "loss" in line) for line in lines if "dev" in line] == [
         (0, True, False), *((step, True, True) for step in (3, 6, 9, 12)),
@@ -106,8 +105,9 @@ def test_best_encoder_is_kept(as_it_was: DevSet, tiny_bert: Path, sentences: lis
     kept, fitted = run(as_it_was, tiny_bert, sentences, tmp_path / "best", **given)
     _, last = run(as_it_was, tiny_bert, sentences, tmp_path / "last", keep="last", **given)
     assert last.dev == fitted.dev
-    best = max(fitted.dev.values)
-    assert fitted.kept == fitted.dev.steps[fitted.dev.values.index(best)] < 12
+    best = max(value for step, value in fitted.dev.items() if step)
+    assert fitted.dev[fitted.kept] == best
+    assert fitted.kept < 12
     assert as_it_was.score(kept) == pytest.approx(best, abs=1e-9)
 
 
@@ -140,11 +140,11 @@ def test_run_killed_after_its_patience_ended_takes_no_further_step(
 
 
 def test_first_of_equal_scores_is_the_best() -> None:
-    scores = Scores.of(
-        [{"step": 0, "dev": 70.0}, *({"step": s, "dev": v} for s, v in [(2, 60.0), (4, 61.0), (6, 61.0)])]
-    )
-    assert (scores.start, scores.best, scores.since_best) == (70.0, 4, 1)
-    assert Scores.of([{"step": 0, "dev": 70.0}, {"step": 1, "loss": 1.0}]).best is None
+    scores = {0: 70.0, 2: 60.0, 4: 61.0, 6: 61.0}
+    history = [{"step": step, "dev": score} for step, score in scores.items()]
+    assert dev_scores(history) == scores
+    assert best_step(history) == 4
+    assert best_step([history[0], {"step": 1, "loss": 1.0}]) is None
 
 
 def test_encoder_of_one_direction_scores_zero(dev: DevSet, tiny_bert: Path, sentences: list[str]) -> None:
@@ -176,8 +176,8 @@ def stsb_dev(folder: Path) -> Path:
     ("name", "data", "said"),
     [
         ("nowhere.tsv", None, "--dev nowhere.tsv: no such file, and no benchmark; benchmarks are sts12,"),
-        ("stsb-dev", None, "--dev stsb-dev needs its data: give --dev-data DIR"),
-        ("stsb-dev", "nowhere", "no data folder 'nowhere'"),
+        ("stsb-dev", None, "--dev stsb-dev: no data folder '': give --dev-data DIR"),
+        ("stsb-dev", "nowhere", "--dev stsb-dev: no data folder 'nowhere'"),
         ("stsb-dev", ".", "--dev stsb-dev: STS-B dev: no folder"),
         ("flat.tsv", None, "all of its 2 pairs have one grade"),
     ],

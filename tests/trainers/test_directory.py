@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.console import InputError, call
+from pipelines.console import call
 from pipelines.lock import LOCK
 from trainers.cli import app
-from trainers.training.directory import MADE, RECIPE, claimed, is_finished
+from trainers.training.directory import MADE, RECIPE
 
 Train = Callable[..., int]
 
@@ -102,15 +102,6 @@ def test_second_training_is_refused_and_told_whose_the_first_is(
     holder.kill()
     holder.communicate()
     assert train("--out", tmp_path / "run", *flags) == 0
-
-
-def test_folder_that_changed_hands_meanwhile_is_not_taken(tmp_path: Path) -> None:
-    mine = {"command": "mirror", "lr": 1, "twinviews": {"data_xxh64": "0"}}
-    assert not is_finished(tmp_path, mine, overwrite=False, resume=False)
-    with claimed(tmp_path, {**mine, "lr": 2}, overwrite=False, resume=False):
-        pass
-    with pytest.raises(InputError, match="lr was 2, is now 1"), claimed(tmp_path, mine, overwrite=False, resume=False):
-        pass
 
 
 def test_leftovers_of_a_killed_run_are_cleared_by_the_same_command(train: Train, tmp_path: Path) -> None:

@@ -53,6 +53,9 @@ def test_resumed_training_equals_the_uninterrupted_run_exactly(
     ]
     assert logs[0] == logs[1]
     assert [entry["step"] for entry in logs[0]] == list(range(1, 13))
+    for entry in logs[0]:
+        assert {"loss", "grad_norm", "spread", "uniformity", "random_cosine", "isotropy"} <= entry.keys()
+        assert ("alignment" in entry) is whole.paired
 
 
 def test_masks_are_drawn_anew_in_every_epoch(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
@@ -204,18 +207,6 @@ def test_collapse_ends_the_run_where_that_is_asked_and_keeps_its_checkpoint(
     assert newest_checkpoint(tmp_path).name == "checkpoint-1"
     objective, rows, training = prepared("mirror", tiny_bert, sentences)
     assert fit(objective, rows, training, tmp_path, seed=1).steps == 12
-
-
-@pytest.mark.parametrize("name", objective_names())
-def test_log_has_the_geometry_and_the_gradient(
-    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    objective, rows, training = prepared(name, tiny_bert, sentences)
-    fit(objective, rows, training, tmp_path, seed=1)
-    for line in (tmp_path / "log.jsonl").read_text().splitlines():
-        entry = json.loads(line)
-        assert {"loss", "grad_norm", "spread", "uniformity", "random_cosine", "isotropy"} <= entry.keys()
-        assert ("alignment" in entry) is objective.paired
 
 
 @pytest.mark.parametrize("name", objective_names())

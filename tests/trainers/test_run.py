@@ -5,12 +5,13 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from pipelines.console import InputError, TwinviewsError
+from pipelines.console import InputError
 from trainers.catalogue import load_objective
 from trainers.data.kinds import DataOptions
+from trainers.encoders.location import Source, locate
 from trainers.settings import Training, checked
 from trainers.training.card import model_card
-from trainers.training.directory import DONE, FREE
+from trainers.training.directory import FREE
 from trainers.training.run import Request, run_training
 
 GIVEN = {"batch_size": 8, "max_tokens": 24, "lr": 1e-2, "precision": "fp32"}
@@ -77,19 +78,6 @@ def test_what_may_differ_between_resumptions_is_an_option() -> None:
     assert known >= FREE
 
 
-def test_collapse_that_ends_a_run_leaves_it_to_be_resumed(
-    text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("trainers.training.callbacks.COLLAPSED", 1.0)
-    out = tmp_path / "run"
-    with pytest.raises(TwinviewsError, match="the encoder collapses: spread"):
-        train(text_file, tiny_bert, out, stop_on_collapse=True)
-    assert not (out / DONE).exists()
-    assert list((out / "checkpoints").glob("checkpoint-*"))
-    train(text_file, tiny_bert, out)
-    assert (out / DONE).exists()
-
-
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -113,15 +101,18 @@ def test_settings_that_cannot_be_are_refused_before_anything_is_written(
     assert not (tmp_path / "run").exists()
 
 
-def test_card_shows_lists_and_bars_readably() -> None:
+def test_card_shows_lists_and_bars_readably_and_the_licence_of_the_encoder(tmp_path: Path) -> None:
     recipe = {
         "command": "bsl", "twinviews": {"rows": 1234, "version": "9"}, "encoder": None, "pooling": "mean",
         "views": ["a.arrow", "b|c.arrow"], "limit": None,
     }  # fmt: skip
-    card = model_card(recipe, 7)
+    card = model_card(recipe, 7, "", locate(None))
     assert "the Twinviews starter encoder, trained for 7 steps on 1,234 rows without labels" in card
     assert r"| views | a.arrow, b\|c.arrow |" in card
     assert "limit" not in card
+    assert card.startswith("---\nlicense: apache-2.0\nlibrary_name: ")
+    (tmp_path / "README.md").write_text("---\nlicense: [\n---\n")
+    assert model_card(recipe, 7, "", Source("x", str(tmp_path))).startswith("---\nlibrary_name: ")
 
 
 def test_recipe_names_the_precision_that_auto_took_and_another_machine_s_is_refused(

@@ -196,7 +196,7 @@ def test_training_that_cannot_begin_leaves_no_directory_that_belongs_to_it(
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("place", ["sentences.txt/run", "x" * 300, "/proc/run"])
+@pytest.mark.parametrize("place", ["sentences.txt/run", "/proc/run"])
 def test_place_that_cannot_be_written_is_one_line(
     place: str, text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from trainers.losses.geometry import MOST, geometry, spread
-from trainers.training.callbacks import collapse
+from trainers.training.fit import collapse
 
 
 def plain(vectors: np.ndarray, *, paired: bool) -> dict[str, float]:

@@ -7,6 +7,13 @@ from pydantic import Field
 
 from trainers.flags import Options
 
+SHAPE = {"d_model", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout"}
+PLAIN = {
+    *("vocabulary", "epochs", "batch_tokens", "lr", "warmup_steps"),
+    *("decay", "label_smoothing", "max_tokens", "seed"),
+}
+"""Options that stand in the recipe by their own names; those of `SHAPE` stand there together."""
+
 
 class MarianOptions(Options):
     """What `train marian` can be told."""
@@ -44,15 +51,10 @@ class MarianOptions(Options):
 
     def recipe(self) -> dict[str, Any]:
         """Return what decides the result beside the text, as it is written beside it."""
-        shape = {"d_model", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout"}
-        plain = {
-            *("vocabulary", "epochs", "batch_tokens", "lr", "warmup_steps"),
-            *("decay", "label_smoothing", "max_tokens", "seed"),
-        }
         return {
             "start": self.model,
             "vocabulary_from": str(self.tokenizer) if self.tokenizer else None,
-            "shape": self.model_dump(include=shape),
+            "shape": self.model_dump(include=SHAPE),
             "bf16": self.precision == "bf16",
-            **self.model_dump(include=plain),
+            **self.model_dump(include=PLAIN),
         }

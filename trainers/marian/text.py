@@ -4,13 +4,13 @@ import json
 import math
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 from sentencepiece import SentencePieceTrainer
-from torch.utils.data import Dataset, Sampler
+from torch.utils.data import Dataset
 from transformers import MarianTokenizer
 
 from pipelines.console import InputError
@@ -68,11 +68,9 @@ def build_tokenizer(texts: Iterable[str], folder: Path, *, size: int, codes: Seq
             minloglevel=2,
         )
     except RuntimeError as error:
-        most = re.search(r"<= (\d+)", str(error))
         raise InputError(
-            f"no vocabulary of {size} ids can be built from this text"
-            + (f" (at most {int(most[1]) + len(codes) + 1})" if most else f" ({str(error).rpartition('] ')[2]})")
-            + ": give more text or a smaller --vocabulary"
+            f"no vocabulary of {size} ids can be built from this text ({str(error).rpartition('] ')[2]}): "
+            "give more text or a smaller --vocabulary"
         ) from error
     source, target, vocabulary = (folder / name for name in ("source.spm", "target.spm", "vocab.json"))
     (folder / "source.model").rename(source)
@@ -133,23 +131,15 @@ class ParallelIds(Dataset[dict[str, list[int]]]):
         return {"input_ids": self.sources[index], "labels": self.targets[index]}
 
 
-class TokenBatches(Sampler[list[int]]):
-    """Every row once an epoch, in batches of sentences of like length that hold about `budget` target tokens.
+def token_batches(rows: ParallelIds, *, budget: int, epochs: float, seed: int) -> list[list[int]]:
+    """Return every row once an epoch, in batches of sentences of like length that hold about `budget` target tokens.
 
     All epochs are one sequence, so that a resumed run skips to its place in it; the last may be a part of one.
     """
-
-    def __init__(self, rows: ParallelIds, *, budget: int, epochs: float, seed: int) -> None:
-        self.batches: list[list[int]] = []
-        for epoch in range(math.ceil(epochs)):
-            self.batches += _epoch(np.diff(rows.sources.starts), np.diff(rows.targets.starts), budget, (seed, epoch))
-        del self.batches[max(1, round(len(self.batches) * epochs / math.ceil(epochs))) :]
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __iter__(self) -> Iterator[list[int]]:
-        return iter(self.batches)
+    batches: list[list[int]] = []
+    for epoch in range(math.ceil(epochs)):
+        batches += _epoch(rows.sources.lengths, rows.targets.lengths, budget, (seed, epoch))
+    return batches[: max(1, round(len(batches) * epochs / math.ceil(epochs)))]
 
 
 def _epoch(

@@ -26,34 +26,23 @@ from pipelines.console import InputError
 from pipelines.lock import locked_folder
 from trainers.marian.model import Translation, new_model
 from trainers.marian.options import MarianOptions
-from trainers.marian.text import ParallelIds, TokenBatches, load_tokenizer, make_tokenizer
-from trainers.training.directory import (
-    CHECKPOINTS,
-    DRAFT,
-    check_same,
-    newest_checkpoint,
-    remove,
-    resumable,
-    standing_recipe,
-    write_recipe,
-)
+from trainers.marian.text import ParallelIds, load_tokenizer, make_tokenizer, token_batches
+from trainers.training import directory
 
 log = logging.getLogger(__name__)
 
 TOKENIZER, TOKENIZER_DRAFT = "tokenizer", "tokenizer.tmp"
-MADE = (CHECKPOINTS, DRAFT, TOKENIZER, TOKENIZER_DRAFT, "model")
+MADE = (directory.CHECKPOINTS, directory.DRAFT, TOKENIZER, TOKENIZER_DRAFT, "model")
 """What a run writes beside its recipe."""
 
 
 class TranslationTrainer(Trainer):  # type: ignore[misc]  # transformers is read without types
-    """A Trainer that takes its batches from a batch sampler."""
+    """A Trainer whose batches are given, in their order."""
 
-    def __init__(self, batches: TokenBatches, **arguments: Any) -> None:  # noqa: ANN401 - Trainer's own arguments
-        super().__init__(**arguments)
-        self.batches = batches
+    batches: list[list[int]]
 
     def get_train_dataloader(self) -> DataLoader[Any]:
-        """Return the batches in the sampler's order."""
+        """Return the batches."""
         loader: DataLoader[Any] = self.accelerator.prepare(
             DataLoader(self.train_dataset, batch_sampler=self.batches, collate_fn=self.data_collator)
         )
@@ -71,57 +60,52 @@ def train_marian(pairs: Sequence[tuple[str, str]], options: MarianOptions) -> Pa
             start model or tokenizer where the options name one, or no vocabulary can be built from so little text.
         TwinviewsError: The disk is full.
     """
-    out, recipe = options.out, options.recipe()
+    out = options.out
     text = xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest()
-    recipe = {**recipe, "pairs": len(pairs), "text": text}
-    standing = _is_standing(out, recipe, overwrite=options.overwrite)
-    set_seed(options.seed)
-    with TemporaryDirectory() as scratch:
+    recipe = {**options.recipe(), "pairs": len(pairs), "text": text}
+    with directory.resumable(out), locked_folder(out), TemporaryDirectory() as scratch:
+        standing = _is_standing(out, recipe, overwrite=options.overwrite)
+        set_seed(options.seed)
         if options.model:
-            tokenizer = load_tokenizer(options.model)
-            model = _start_model(options.model)
+            tokenizer, model = load_tokenizer(options.model), _start_model(options.model)
         else:
             made = out / TOKENIZER if standing and (out / TOKENIZER).is_dir() else None
             tokenizer = make_tokenizer(pairs, Path(scratch), given=made or options.tokenizer, size=options.vocabulary)
             model = new_model(recipe["shape"], tokenizer)
         # Only now: what cannot be trained must not leave a folder that belongs to it, or replace another run.
-        with resumable(out), locked_folder(out):
-            # Looked at before; now no other process can change it any more.
-            if not _is_standing(out, recipe, overwrite=options.overwrite):
-                remove(out, MADE)
-                write_recipe(out, recipe)
-            if not options.model and not (out / TOKENIZER).exists():
-                shutil.copytree(scratch, out / TOKENIZER_DRAFT, dirs_exist_ok=True)
-                (out / TOKENIZER_DRAFT).rename(out / TOKENIZER)
-            _train(pairs, options, tokenizer, model)
+        if not standing:
+            directory.begin(out, recipe, MADE)
+        if not options.model and not (out / TOKENIZER).exists():
+            shutil.copytree(scratch, out / TOKENIZER_DRAFT, dirs_exist_ok=True)
+            (out / TOKENIZER_DRAFT).rename(out / TOKENIZER)
+        _train(pairs, options, tokenizer, model)
     return out / "model"
 
 
 def _train(
     pairs: Sequence[tuple[str, str]], options: MarianOptions, tokenizer: MarianTokenizer, model: MarianMTModel
 ) -> None:
-    out = options.out
     rows = ParallelIds(pairs, tokenizer, options.max_tokens)
-    batches = TokenBatches(rows, budget=options.batch_tokens, epochs=options.epochs, seed=options.seed)
+    batches = token_batches(rows, budget=options.batch_tokens, epochs=options.epochs, seed=options.seed)
     log.info("%d pairs, %d target tokens an epoch, %d steps", len(rows), len(rows.targets.values), len(batches))
     trainer = TranslationTrainer(
-        batches,
         model=Translation(model.float(), options.label_smoothing),
         train_dataset=rows,
         data_collator=DataCollatorForSeq2Seq(tokenizer),
         args=_arguments(options, len(batches)),
     )
+    trainer.batches = batches
     # It prints raw dictionaries to stdout.
     trainer.remove_callback(PrinterCallback)
-    checkpoint = newest_checkpoint(out)
+    checkpoint = directory.newest_checkpoint(options.out)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    model.half().save_pretrained(out / "model")
-    tokenizer.save_pretrained(out / "model")
+    for part in (model.half(), tokenizer):
+        part.save_pretrained(options.out / "model")
 
 
 def _arguments(options: MarianOptions, steps: int) -> TrainingArguments:
     return TrainingArguments(
-        output_dir=str(options.out / CHECKPOINTS),
+        output_dir=str(options.out / directory.CHECKPOINTS),
         max_steps=steps,
         learning_rate=options.lr,
         lr_scheduler_type="warmup_stable_decay",
@@ -153,13 +137,13 @@ def _start_model(start: str) -> MarianMTModel:
         ) from error
 
 
-def _is_standing(out: Path, settings: Mapping[str, Any], *, overwrite: bool) -> bool:
-    """Whether the run of these settings, but for the number of epochs, is in `out`, to be gone on with.
+def _is_standing(out: Path, recipe: Mapping[str, Any], *, overwrite: bool) -> bool:
+    """Whether the run of this recipe, but for the number of epochs, is in `out`, to be gone on with.
 
     The rate is constant until the last steps, so a run that is given more epochs goes on as if it had had them.
     """
-    before = standing_recipe(out, lambda found: found.keys() >= {"vocabulary_from", "batch_tokens", "text"})
+    before = directory.standing_recipe(out, lambda found: found.keys() >= {"vocabulary_from", "batch_tokens", "text"})
     if before is None or overwrite:
         return False
-    check_same(out, {**before, "epochs": None}, {**settings, "epochs": None})
+    directory.check_same(out, {**before, "epochs": None}, {**recipe, "epochs": None})
     return True

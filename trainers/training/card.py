@@ -1,22 +1,29 @@
 """The model card of a trained encoder."""
 
 from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from huggingface_hub import metadata_load
+from yaml import YAMLError
+
+from trainers.encoders.location import Source
 from trainers.training.directory import RECIPE
 
 
-def model_card(recipe: Mapping[str, Any], steps: int, score: str | None = None) -> str:
+def model_card(recipe: Mapping[str, Any], steps: int, score: str, source: Source) -> str:
     """Return the README of a trained encoder, of the weights after so many optimiser steps.
 
-    `score` is what they scored on the development set, as a sentence.
+    `score` is what they scored on the development set, as a sentence or nothing; `source` the encoder that the training
+    started from, whose licence is the trained one's too.
     """
     base = recipe["encoder"] or "the Twinviews starter encoder"
     settings = {key: value for key, value in recipe.items() if key not in ("command", "twinviews")}
     rows = "\n".join(f"| {key} | {_cell(value)} |" for key, value in settings.items() if value is not None)
     data = "graded pairs" if "graded" in recipe else "rows without labels"
     return f"""---
-library_name: sentence-transformers
+{_licence(source)}library_name: sentence-transformers
 pipeline_tag: sentence-similarity
 tags:
 - sentence-transformers
@@ -28,7 +35,7 @@ tags:
 # Sentence encoder trained with {recipe["command"]}
 
 {base}, trained for {steps} steps on {recipe["twinviews"]["rows"]:,} {data} by
-Twinviews {recipe["twinviews"]["version"]} (`train {recipe["command"]}`).{" " + score if score else ""}
+Twinviews {recipe["twinviews"]["version"]} (`train {recipe["command"]}`).{score}
 
 ```python
 from sentence_transformers import SentenceTransformer
@@ -47,6 +54,15 @@ Vectors are pooled ({recipe["pooling"]}); compare them by cosine.
 
 `{RECIPE}` holds the same for a machine; `train {recipe["command"]} --config {RECIPE} --out NEW` makes it again.
 """
+
+
+def _licence(source: Source) -> str:
+    """Return the line of the encoder's own card that names its licence; nothing where there is none."""
+    card = Path(source.path, "README.md")
+    found = None
+    with suppress(OSError, ValueError, YAMLError):  # another's card may be anything
+        found = (metadata_load(card) or {}).get("license")
+    return f"license: {found}\n" if isinstance(found, str) else ""
 
 
 def _cell(value: object) -> str:

@@ -14,7 +14,7 @@ from safetensors import SafetensorError, safe_open
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
 
 from pipelines.console import InputError, TwinviewsError, note
-from pipelines.lock import LOCK, locked_folder
+from pipelines.lock import LOCK
 from trainers.processes import is_first, of_first
 
 RECIPE = "recipe.json"
@@ -53,29 +53,13 @@ def is_finished(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume
     Raises:
         InputError: The directory holds something else or a run of another recipe; or it is empty and `resume` is set.
     """
-    standing = standing_recipe(out, lambda found: "data_xxh64" in _notes(found))
+    standing = standing_recipe(out, lambda found: "data_xxh64" in (found.get("twinviews") or ()))
     if standing is None and resume:
         raise InputError(f"nothing to resume in {str(out)!r}: leave --resume out, or give the run's --out")
     if standing is None or overwrite:
         return False
     check_same(out, _flat(standing), _flat(recipe))
     return (out / DONE).is_file()
-
-
-@contextmanager
-def claimed(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> Iterator[None]:
-    """Lock the run's directory, which `is_finished` allowed, and write the recipe there.
-
-    Raises:
-        InputError: The directory cannot be made, is locked, or has changed since `is_finished`.
-    """
-    with locked_folder(out):
-        if is_finished(out, recipe, overwrite=overwrite, resume=resume):
-            raise InputError(f"{out} has meanwhile been finished by another process: nothing left to do")
-        if overwrite or not (out / RECIPE).is_file():
-            remove(out, MADE)
-            write_recipe(out, recipe)
-        yield
 
 
 def standing_recipe(out: Path, ours: Callable[[Mapping[str, Any]], bool]) -> Mapping[str, Any] | None:
@@ -85,11 +69,10 @@ def standing_recipe(out: Path, ours: Callable[[Mapping[str, Any]], bool]) -> Map
     recipe belongs to this kind of run: other commands write a `recipe.json` too. Raises InputError for all else.
     """
     try:
-        present = out.exists() and any(path.name not in (LOCK, DRAFT) for path in out.iterdir())
+        if not out.exists() or not {path.name for path in out.iterdir()} - {LOCK, DRAFT}:
+            return None
     except OSError as error:
         raise InputError(f"cannot read {str(out)[:200]!r} ({error.strerror}): give another --out") from None
-    if not present:
-        return None
     try:
         recipe = json.loads((out / RECIPE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -110,8 +93,9 @@ def remove(out: Path, made: Sequence[str]) -> None:
             path.unlink()
 
 
-def write_recipe(out: Path, recipe: Mapping[str, Any]) -> None:
-    """Write a run's recipe, whole or not at all."""
+def begin(out: Path, recipe: Mapping[str, Any], made: Sequence[str] = MADE) -> None:
+    """Remove what an earlier run made in the directory, and write the new one's recipe, whole or not at all."""
+    remove(out, made)
     with (out / DRAFT).open("w", encoding="utf-8") as file:
         file.write(json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
         file.flush()
@@ -135,13 +119,8 @@ def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, wha
             )
 
 
-def _notes(recipe: Mapping[str, Any]) -> Mapping[str, Any]:
-    notes = recipe.get("twinviews")
-    return notes if isinstance(notes, dict) else {}
-
-
 def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    notes = {f"{key} of this run": value for key, value in _notes(recipe).items() if key != "version"}
+    notes = {f"{key} of this run": value for key, value in recipe["twinviews"].items() if key != "version"}
     return {**{key: value for key, value in recipe.items() if key not in FREE | {"twinviews"}}, **notes}
 
 
@@ -188,15 +167,14 @@ def _damaged_file(checkpoint: Path) -> str | None:
     """Return the name of a file that is missing, empty or cut short, None where all are whole."""
     generators = sorted(path.name for path in checkpoint.glob("rng_state*.pth")) or ["rng_state.pth"]
     for name in (STATE, WEIGHTS, "optimizer.pt", "scheduler.pt", *generators):
-        file = checkpoint / name
         try:
             if name == STATE:
                 history_of(checkpoint)
             elif name == WEIGHTS:
-                with safe_open(file, "pt"):
+                with safe_open(checkpoint / name, "pt"):
                     pass
             else:
-                ZipFile(file).close()
+                ZipFile(checkpoint / name).close()
         except (OSError, ValueError, LookupError, TypeError, SafetensorError, BadZipFile):
             return name
     return None
@@ -207,8 +185,10 @@ def checkpoints(folder: Path) -> list[Path]:
     return [path for path in folder.glob(f"{PREFIX_CHECKPOINT_DIR}-*") if path.name.rsplit("-", 1)[1].isdigit()]
 
 
-def history_of(checkpoint: Path) -> list[dict[str, float]]:
-    """Return what had been logged when a checkpoint was written."""
+def history_of(checkpoint: Path | None) -> list[dict[str, float]]:
+    """Return what had been logged when a checkpoint was written; nothing for none."""
+    if checkpoint is None:
+        return []
     history: list[dict[str, float]] = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))["log_history"]
     return history
 

@@ -1,48 +1,48 @@
-"""Training an objective with `transformers.Trainer`: from its rows to the weights that are kept."""
+"""How an objective is trained: what is prepared, what happens in and after each step, which weights are kept."""
 
-import logging
+import json
 import math
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from safetensors.torch import load_file
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import Tensor, nn
 from torch.utils.data import Dataset
-from transformers import PrinterCallback, Trainer, TrainerControl, TrainingArguments
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
-from pipelines.console import InputError, TwinviewsError, note, progress
+from pipelines.console import TwinviewsError, note, progress
 from trainers.data.rows import Order, Rows
 from trainers.losses.geometry import geometry
 from trainers.objective import Objective, Row
-from trainers.processes import is_first, of_first, process_rank, processes, summed
+from trainers.processes import is_first, of_first, process_rank, process_seed, processes, summed
 from trainers.settings import Training
-from trainers.training.callbacks import DEV, Progress, Scores, Selection, entries
 from trainers.training.checks import ROWS, check
-from trainers.training.dev import DevSet
+from trainers.training.dev import DEV, DevSet, dev_scores, keep_best, out_of_patience, restore_best
 from trainers.training.directory import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint, step_of
-from trainers.training.machine import PROJECT, reporters, resolve_precision
+from trainers.training.machine import compile_encoders, enable_checkpointing, training_arguments
 
 LOG = "log.jsonl"
+COLLAPSED = 0.05
+"""Below this spread the mean cosine between sentences is above 0.997."""
+FALLEN = 5.0
+"""So many points of Spearman below the untrained start, a score on the development set is no noise any more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """How a training went: optimiser steps, seconds of this run, the last line of the log, the development scores.
+    """How a training went: optimiser steps, seconds of this run, the last line of the log.
 
-    `kept` is the step whose weights the objective has now, in the first process; `steps` unless an earlier one scored
-    better.
+    `dev`: the development scores by step, that of step 0 before the training. `kept`: the step whose weights the
+    objective has now, in the first process; `steps` unless an earlier one scored better.
     """
 
     steps: int
     seconds: float
     last: Mapping[str, float]
-    dev: Scores
+    dev: Mapping[int, float]
     kept: int
 
 
@@ -67,48 +67,32 @@ def fit(
         TwinviewsError: The loss is no longer finite, or the encoder collapsed and that was to end the run.
         InputError: A precision that this machine does not have, or an encoder without gradient checkpointing.
     """
-    folder = out / CHECKPOINTS
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out)
-    objective.before_training(folder)
-    total = training.steps(len(rows))
-    selection = Selection(training, total, folder) if dev is not None else None
-    if checkpoint is not None and selection is not None and selection.exhausted(history_of(checkpoint)):
+    objective.before_training(out / CHECKPOINTS)
+    steps, seconds, history = step_of(checkpoint), 0.0, history_of(checkpoint)
+    if checkpoint is not None and out_of_patience(training, history):
         # Killed after its last step: another one would be one too many.
         objective.load_state_dict(load_file(checkpoint / WEIGHTS))
-        return _fitted(objective, selection, step_of(checkpoint), 0.0, history_of(checkpoint))
-    arguments = training_arguments(training, folder, seed, total)
-    arguments.eval_on_start = dev is not None and checkpoint is None
-    objective.to(arguments.device)
-    arguments.ddp_find_unused_parameters = _has_unused(objective, rows, training)
-    if training.compile:
-        _compile(objective)
-    if training.gradient_checkpointing:
-        enable_checkpointing(objective.encoder)
-    if checkpoint is None:
-        torch.manual_seed(seed)  # in all processes the same
-        objective.before_first_step(cast("list[Row]", rows), training)
-    trainer = ObjectiveTrainer(objective, rows, training, arguments, dev)
-    with progress("training", total, unit="steps", done=step_of(checkpoint)) as advance:
-        along = Progress(rows, trainer.order, out / LOG, advance, stop=training.stop_on_collapse)
-        sent = reporters(training.report_to, out) if is_first() else []
-        for callback in filter(None, (along, selection, *sent)):
-            trainer.add_callback(callback)
-        outcome = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    if along.collapsed is not None and along.stop:
-        raise TwinviewsError(
-            f"{along.collapsed}: stopped; its checkpoint is in {folder}. Lower --lr or start from another encoder"
-        )
-    done, seconds = outcome.global_step, outcome.metrics["train_runtime"]
-    return _fitted(objective, selection, done, seconds, trainer.state.log_history)
-
-
-def _fitted(
-    objective: Objective, selection: Selection | None, steps: int, seconds: float, history: list[dict[str, float]]
-) -> Fitted:
-    best = selection.restore(objective, history) if selection is not None else None
-    last = [line for line in entries(history) if "loss" in line][-1]
-    return Fitted(steps, seconds, last, Scores.of(history), steps if best is None else best)
+    else:
+        arguments = training_arguments(training, out, seed, training.steps(len(rows)))
+        arguments.eval_on_start = dev is not None and checkpoint is None
+        objective.to(arguments.device)
+        arguments.ddp_find_unused_parameters = _has_unused(objective, rows, training)
+        _prepare(objective, rows, training, None if checkpoint else seed)
+        trainer = ObjectiveTrainer(objective, rows, training, arguments, out, dev)
+        with progress("training", training.steps(len(rows)), unit="steps", done=steps) as advance:
+            trainer.add_callback(StepCallback(trainer, advance))
+            outcome = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        if trainer.collapsed is not None and training.stop_on_collapse:
+            raise TwinviewsError(
+                f"{trainer.collapsed}: stopped; its checkpoint is in {out / CHECKPOINTS}. Lower --lr or start from "
+                "another encoder"
+            )
+        steps, seconds, history = outcome.global_step, outcome.metrics["train_runtime"], trainer.state.log_history
+    kept = steps if training.keep == "last" else restore_best(out / CHECKPOINTS, objective, history) or steps
+    last = [line for line in log_lines(history) if "loss" in line][-1]
+    return Fitted(steps, seconds, last, dev_scores(history), kept)
 
 
 def _has_unused(objective: Objective, rows: Rows, training: Training) -> bool:
@@ -124,71 +108,15 @@ def _has_unused(objective: Objective, rows: Rows, training: Training) -> bool:
     return summed(torch.tensor(len(unused), device=device)).item() > 0
 
 
-def _compile(objective: Objective) -> None:
-    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
-    for module in objective.modules():
-        if isinstance(module, Transformer):
-            # In place: the names in the state dict stay what they are. Batches differ in width and number.
-            module.model.compile(dynamic=True)
-
-
-def enable_checkpointing(encoder: SentenceTransformer) -> None:
-    """Compute activations again in the backward pass; raises InputError where the architecture cannot."""
-    model = encoder[0].model
-    # Its older name goes away.
-    enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
-    try:
-        enable({"use_reentrant": False})
-    except (ValueError, NotImplementedError):
-        raise InputError(
-            f"{type(model).__name__} has no gradient checkpointing: leave --gradient-checkpointing out"
-        ) from None
-
-
-def training_arguments(training: Training, folder: Path, seed: int, total: int) -> TrainingArguments:
-    """Return Trainer's arguments: everything silent, logged some fifty times, checkpoints only in longer runs."""
-    cuda = torch.cuda.is_available()
-    precision = resolve_precision(training.precision)
-    arguments = TrainingArguments(
-        output_dir=str(folder),
-        run_name=folder.parent.as_posix(),
-        project=os.environ.get("TRACKIO_PROJECT", PROJECT),
-        num_train_epochs=training.epochs,
-        per_device_train_batch_size=training.batch_size // processes(),
-        gradient_accumulation_steps=training.accumulate,
-        learning_rate=training.lr,
-        lr_scheduler_type="constant_with_warmup" if training.schedule == "constant" else "linear",
-        warmup_steps=training.warmup if training.warmup else 0,
-        max_grad_norm=training.clip,
-        bf16=precision == "bf16",
-        fp16=precision == "fp16",
-        use_cpu=not cuda,
-        seed=seed,
-        data_seed=seed,
-        dataloader_drop_last=True,
-        dataloader_pin_memory=cuda,
-        accelerator_config={"non_blocking": cuda},
-        remove_unused_columns=False,
-        # All processes compute the same from the whole batch, and the first one's buffers are kept: sending them all
-        # before every step (queues of a hundred thousand vectors) would change nothing.
-        ddp_broadcast_buffers=False,
-        logging_steps=max(1, min(total // 50, training.save_every)),
-        logging_first_step=True,
-        logging_nan_inf_filter=False,
-        save_strategy="steps" if total > training.save_every else "no",
-        save_steps=training.save_every,
-        # The older one is for a newest one that turns out to be damaged.
-        save_total_limit=2,
-        report_to="none",
-        disable_tqdm=True,
-        log_level="error",
-        log_level_replica="error",
-    )
-    if arguments.n_gpu > 1:
-        # Trainer would split batches among the GPUs in threads, negatives and norms with them.
-        note(f"training on one of {arguments.n_gpu} GPUs: torchrun --nproc-per-node {arguments.n_gpu} takes all")
-        arguments._n_gpu = 1
-    return arguments
+def _prepare(objective: Objective, rows: Rows, training: Training, seed: int | None) -> None:
+    """Do what is done before the first step; `seed` is None where a run is resumed."""
+    if training.compile:
+        compile_encoders(objective)
+    if training.gradient_checkpointing:
+        enable_checkpointing(objective.encoder)
+    if seed is not None:
+        torch.manual_seed(seed)  # in all processes the same
+        objective.before_first_step(cast("list[Row]", rows), training)
 
 
 def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
@@ -213,8 +141,9 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
     """Trainer that stops at a loss that is no number, logs parts and geometry, and scores on a development set."""
 
     def __init__(
-        self, objective: Objective, rows: Rows, training: Training, arguments: TrainingArguments, dev: DevSet | None
-    ) -> None:
+        self, objective: Objective, rows: Rows, training: Training, arguments: TrainingArguments, out: Path,
+        dev: DevSet | None,
+    ) -> None:  # fmt: skip
         super().__init__(
             model=objective,
             args=arguments,
@@ -224,13 +153,14 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         )
         # It prints raw dictionaries to stdout.
         self.remove_callback(PrinterCallback)
-        self.training, self.dev = training, dev
+        self.training, self.out, self.dev = training, out, dev
         lengths = rows.lengths() if training.group_by_length else None
         batch = training.batch_size if training.group_by_length else 1
         self.order = Order(len(rows), arguments.seed, lengths, batch)
         self.parts: dict[str, Tensor] = {}
         self.vectors: Tensor | None = None
         self.batches = 0
+        self.collapsed: str | None = None
 
     def _get_train_sampler(self, train_dataset: Dataset[Any] | None = None) -> Order:
         return self.order
@@ -273,11 +203,28 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         return nn.utils.get_total_norm([value.grad for value in model.parameters() if value.grad is not None])
 
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
-        """Log the means of the parts over batches and processes, and the geometry, with what Trainer logs."""
+        """Log the means of the parts over batches and processes, and the geometry, with what Trainer logs.
+
+        The whole log is written each time, so that a resumed run's has no gap and no double lines.
+        """
         if "loss" in logs:
             self._check(logs["loss"])
             logs.update(self._batch_metrics())
         super().log(logs, start_time)
+        if is_first():
+            text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in log_lines(self.state.log_history))
+            (self.out / LOG).write_text(text, encoding="utf-8")
+        self._watch(collapse(self.state.log_history[-1], dev_scores(self.state.log_history).get(0)))
+
+    def _watch(self, found: str | None) -> None:
+        """Warn of a collapse, once, or end the run."""
+        if found is None or self.collapsed is not None:
+            return
+        self.collapsed = f"the encoder collapses: {found} at step {self.state.global_step}"
+        if self.training.stop_on_collapse:
+            self.control.should_training_stop = self.control.should_save = True
+        elif is_first():
+            note(f"warning: {self.collapsed}; lower --lr or start from another encoder")
 
     def _batch_metrics(self) -> dict[str, float]:
         metrics = {name: total / self.batches for name, total in self.parts.items()}
@@ -290,11 +237,65 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         return dict(zip(metrics, means.tolist(), strict=True))
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:  # noqa: ANN401 - Trainer's own
-        """Score on the development set, in the first process for all, and log it."""
+        """Score on the development set, in the first process for all; keep the best weights, stop without patience."""
         score = 0.0
         if self.dev is not None and is_first():
             score = self.dev.score(self.model, self.training.precision, self.training.dev_similarity)
         metrics = {DEV: of_first(score)}
         self.log(dict(metrics))
+        if self.training.keep == "best" and is_first():
+            keep_best(self.out / CHECKPOINTS, self.model, self.state.log_history)
         self.control: TrainerControl = self.callback_handler.on_evaluate(self.args, self.state, self.control, metrics)
+        self.control.should_training_stop |= out_of_patience(self.training, self.state.log_history)
         return metrics
+
+
+class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is untyped here
+    """What goes along with Trainer's steps: seeds, epochs, the objective's own step, the bar, scores when due."""
+
+    def __init__(self, trainer: ObjectiveTrainer, advance: Callable[[int], None]) -> None:
+        self.trainer, self.advance = trainer, advance
+
+    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Give each process masks of its own; a resumed run's are read from its checkpoint after this."""
+        torch.manual_seed(process_seed(args.seed))
+
+    def on_epoch_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Tell rows and order which epoch it is, also in the middle of one."""
+        self.trainer.train_dataset.epoch = int(state.epoch or 0)
+        self.trainer.order.set_epoch(int(state.epoch or 0))
+
+    def on_optimizer_step(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Let the objective follow the optimiser's step, once a step however many batches it took."""
+        self.trainer.model.after_step(state.global_step + 1, state.max_steps)
+
+    def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
+        """Move the bar; score when it is due; log beside each score and checkpoint, whose means begin anew there."""
+        self.advance(1)
+        count = self.trainer.training.evaluations
+        due = {max(1, round(state.max_steps * turn / count)) for turn in range(1, count + 1)}
+        control.should_evaluate |= self.trainer.dev is not None and state.global_step in due
+        control.should_log |= control.should_evaluate or control.should_save
+
+
+def log_lines(history: list[dict[str, float]]) -> list[Mapping[str, float]]:
+    """Return a line a step of what was logged in training; the summary at its end is none."""
+    steps: dict[float, dict[str, float]] = {}
+    for entry in history:
+        if "loss" in entry or DEV in entry:
+            steps.setdefault(entry["step"], {}).update(entry)
+    return list(steps.values())
+
+
+def collapse(entry: Mapping[str, float], start: float | None) -> str | None:
+    """Say what a log's entry shows of a collapse, None where it shows none.
+
+    Args:
+        entry: With `spread`, or with `dev`, a Spearman x 100.
+        start: The development score before the training, where there is one.
+    """
+    if entry.get("spread", 1.0) < COLLAPSED:
+        return f"spread {entry['spread']:.3f} (0 = all sentences have one direction)"
+    if start is not None and entry.get(DEV, start) < start - FALLEN:
+        return f"dev score {entry[DEV]:.2f}, untrained it was {start:.2f}"
+    return None

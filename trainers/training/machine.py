@@ -1,17 +1,23 @@
-"""What a training needs of the machine: a number format, a compiler, a place that its log is sent to."""
+"""What a training needs of the machine: Trainer's arguments, a number format, a compiler, where its log is sent."""
 
+import logging
 import os
 import shutil
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal, cast
 
 import torch
-from transformers import TrainerCallback
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Transformer
+from torch import nn
+from transformers import TrainingArguments
 
-from pipelines.console import InputError
+from pipelines.console import InputError, note
+from trainers.processes import is_first, processes
 from trainers.settings import Training
+from trainers.training.directory import CHECKPOINTS
 
 Precision = Literal["fp32", "bf16", "fp16"]
 DTYPES = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -38,16 +44,12 @@ def resolve_precision(asked: str) -> Precision:
     """
     cuda = torch.cuda.is_available()
     able = cuda and bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if asked == "fp16":
-        if not cuda:
-            raise InputError("--precision fp16 needs a GPU: use bf16 or fp32")
-        return "fp16"
-    if asked == "bf16":
-        if cuda and not able:
-            raise InputError("--precision bf16 is not for this GPU, which cannot multiply in it: use fp16 or fp32")
-        return "bf16"
-    if asked == "fp32":
-        return "fp32"
+    if asked == "fp16" and not cuda:
+        raise InputError("--precision fp16 needs a GPU: use bf16 or fp32")
+    if asked == "bf16" and cuda and not able:
+        raise InputError("--precision bf16 is not for this GPU, which cannot multiply in it: use fp16 or fp32")
+    if asked != "auto":
+        return cast(Precision, asked)
     capabilities = torch.cpu.get_capabilities()
     on_cpu = not cuda and (capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))
     return "bf16" if able or on_cpu else "fp32"
@@ -59,20 +61,80 @@ def autocast(device: torch.device, asked: str) -> torch.autocast:
     return torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
 
 
-def reporters(name: str, out: Path) -> list[TrainerCallback]:
-    """Return what Trainer hands the log to; nothing for "none".
+def compile_encoders(objective: nn.Module) -> None:
+    """Compile the transformers in it, in place: the names in the state dict stay what they are."""
+    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
+    for module in objective.modules():
+        if isinstance(module, Transformer):
+            # Batches differ in width and number.
+            module.model.compile(dynamic=True)
+
+
+def enable_checkpointing(encoder: SentenceTransformer) -> None:
+    """Compute activations again in the backward pass; raises InputError where the architecture cannot."""
+    model = encoder[0].model
+    # Its older name goes away.
+    enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+    try:
+        enable({"use_reentrant": False})
+    except (ValueError, NotImplementedError):
+        raise InputError(
+            f"{type(model).__name__} has no gradient checkpointing: leave --gradient-checkpointing out"
+        ) from None
+
+
+def training_arguments(training: Training, out: Path, seed: int, total: int) -> TrainingArguments:
+    """Return Trainer's arguments: everything silent, logged some fifty times, checkpoints only in longer runs."""
+    cuda = torch.cuda.is_available()
+    precision = resolve_precision(training.precision)
+    arguments = TrainingArguments(
+        output_dir=str(out / CHECKPOINTS),
+        **_report_settings(training.report_to, out),
+        num_train_epochs=training.epochs,
+        per_device_train_batch_size=training.batch_size // processes(),
+        gradient_accumulation_steps=training.accumulate,
+        learning_rate=training.lr,
+        lr_scheduler_type="constant_with_warmup" if training.schedule == "constant" else "linear",
+        warmup_steps=training.warmup if training.warmup else 0,
+        max_grad_norm=training.clip,
+        bf16=precision == "bf16",
+        fp16=precision == "fp16",
+        use_cpu=not cuda,
+        seed=seed,
+        data_seed=seed,
+        dataloader_drop_last=True,
+        dataloader_pin_memory=cuda,
+        accelerator_config={"non_blocking": cuda},
+        remove_unused_columns=False,
+        # All processes compute the same from the whole batch, and the first one's buffers are kept: sending them all
+        # before every step (queues of a hundred thousand vectors) would change nothing.
+        ddp_broadcast_buffers=False,
+        logging_steps=max(1, min(total // 50, training.save_every)),
+        logging_first_step=True,
+        logging_nan_inf_filter=False,
+        save_strategy="steps" if total > training.save_every else "no",
+        save_steps=training.save_every,
+        # The older one is for a newest one that turns out to be damaged.
+        save_total_limit=2,
+        disable_tqdm=True,
+        log_level="error",
+        log_level_replica="error",
+    )
+    if arguments.n_gpu > 1:
+        # Trainer would split batches among the GPUs in threads, negatives and norms with them.
+        note(f"training on one of {arguments.n_gpu} GPUs: torchrun --nproc-per-node {arguments.n_gpu} takes all")
+        arguments._n_gpu = 1
+    return arguments
+
+
+def _report_settings(name: str, out: Path) -> dict[str, Any]:
+    """Return Trainer's arguments that say where the log is sent, and how the run is called there.
 
     TensorBoard's files go to `out/tensorboard`; the others take their settings from their own environment variables
     (WANDB_PROJECT, WANDB_MODE, TRACKIO_PROJECT), their project's name being `twinviews` where there are none.
     """
-    from transformers import integrations
-
-    if name == "tensorboard":
-        from torch.utils.tensorboard import SummaryWriter
-
-        return [integrations.TensorBoardCallback(SummaryWriter(str(out / "tensorboard")))]
-    if name == "wandb":
-        os.environ.setdefault("WANDB_PROJECT", PROJECT)
+    os.environ["TENSORBOARD_LOGGING_DIR"] = str(out / "tensorboard")
+    os.environ.setdefault("WANDB_PROJECT", PROJECT)
+    if name == "wandb" and is_first():
         import_module("wandb").finish()  # what an earlier training of this process left open
-        return [integrations.WandbCallback()]
-    return [integrations.TrackioCallback()] if name == "trackio" else []
+    return {"report_to": name, "run_name": out.as_posix(), "project": os.environ.get("TRACKIO_PROJECT", PROJECT)}

@@ -1,4 +1,4 @@
-"""How a training runs: read the data, build the objective, train, save the encoder into the run's directory."""
+"""How a training runs: read the data, build the objective, train (see `fit`), save the encoder into its directory."""
 
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field
 from transformers import set_seed
 
 from pipelines.console import InputError, note, show, table
+from pipelines.lock import locked_folder
 from trainers.catalogue import ObjectiveModule
 from trainers.data.examples import Examples
 from trainers.data.kinds import DataOptions, data_flags, read_examples
@@ -19,9 +20,9 @@ from trainers.encoders.location import Source, locate
 from trainers.flags import flags_of
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import Options, Training, checked, resolve
+from trainers.training import directory
 from trainers.training.card import model_card
 from trainers.training.dev import DevSet, read_dev
-from trainers.training.directory import LEFTOVERS, claimed, is_finished, newest_checkpoint, remove, resumable, step_of
 from trainers.training.fit import Fitted, fit
 from trainers.training.machine import for_machine
 
@@ -76,13 +77,6 @@ class Plan:
     recipe: Mapping[str, Any]
     dev: DevSet | None
 
-    @property
-    def rows(self) -> int:
-        """Rows that are trained on: an objective may hold some of the data out."""
-        held_out = getattr(self.params, "held_out", None)
-        rows = len(self.examples)
-        return rows if held_out is None else rows - held_out(rows, self.training.batch_size)
-
 
 def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, Any]) -> Path | None:
     """Train, or resume, and write the encoder; returns its directory, None after a dry run.
@@ -101,38 +95,47 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
     join_processes()
     source = locate(request.encoder)
     plan = make_plan(request, module, given, source)
-    out, states = plan.out, {"overwrite": request.overwrite, "resume": request.resume}
     if request.dry_run:
         if is_first():
             _show_plan(plan)
         return None
-    if of_first(is_first() and is_finished(out, plan.recipe, **states)):
-        if is_first():
-            show(f"{out} is finished and of this very recipe; --overwrite trains it again")
-        return out
-    set_seed(request.seed)
-    objective = module.build(plan.params, plan.training, source)
-    if plan.training.cached is not None and not objective.cacheable:
-        raise InputError(f"--cached {plan.training.cached}: {request.objective} trains on tokens, leave it out")
-    objective.cached = plan.training.cached
-    rows = Rows(objective.columns(plan.examples), request.seed)
-    # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
-    with resumable(out), claimed(out, plan.recipe, **states) if is_first() else nullcontext():
-        checkpoint = newest_checkpoint(out)
-        if is_first() and request.encoder is None:
-            note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
-        if is_first() and checkpoint is not None:
-            note(f"resuming {out} at step {step_of(checkpoint)}")
-        fitted = fit(objective, rows, plan.training, out, request.seed, plan.dev)
-        if is_first():
-            objective.cpu().save(out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted)))
-            # The encoder is there; what cannot be removed now takes up space, no more.
-            with suppress(OSError):
-                remove(out, LEFTOVERS)
-            _show_result(plan, fitted, objective.dimension)
+    out = plan.out
+    with directory.resumable(out), locked_folder(out) if is_first() else nullcontext():
+        if of_first(
+            is_first() and directory.is_finished(out, plan.recipe, overwrite=request.overwrite, resume=request.resume)
+        ):
+            if is_first():
+                show(f"{out} is finished and of this very recipe; --overwrite trains it again")
+            return out
+        _train(plan, request, module, source)
         # No process goes on to another training while the first one still writes this one.
         of_first(None)
     return out
+
+
+def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source) -> None:
+    out, training = plan.out, plan.training
+    set_seed(request.seed)
+    objective = module.build(plan.params, training, source)
+    if training.cached is not None and not objective.cacheable:
+        raise InputError(f"--cached {training.cached}: {request.objective} trains on tokens, leave it out")
+    objective.cached = training.cached
+    rows = Rows(objective.columns(plan.examples), request.seed)
+    # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
+    if is_first() and (request.overwrite or not (out / directory.RECIPE).is_file()):
+        directory.begin(out, plan.recipe)
+    checkpoint = directory.newest_checkpoint(out)
+    if is_first() and request.encoder is None:
+        note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
+    if is_first() and checkpoint is not None:
+        note(f"resuming {out} at step {directory.step_of(checkpoint)}")
+    fitted = fit(objective, rows, training, out, request.seed, plan.dev)
+    if is_first():
+        objective.cpu().save(out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted), source))
+        # The encoder is there; what cannot be removed now takes up space, no more.
+        with suppress(OSError):
+            directory.remove(out, directory.LEFTOVERS)
+        _show_result(plan, fitted, objective.dimension)
 
 
 def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any], source: Source) -> Plan:
@@ -189,41 +192,47 @@ def _read_dev(training: Training, usual: Mapping[str, Any]) -> DevSet | None:
     return None
 
 
-def _dev_sentence(plan: Plan, fitted: Fitted) -> str | None:
-    scores = fitted.dev
-    if plan.training.dev is None or fitted.kept not in scores.steps:
-        return None
-    start = f"; untrained it was {scores.start:.2f}" if scores.start is not None else ""
+def _dev_sentence(plan: Plan, fitted: Fitted) -> str:
+    if plan.training.dev is None:
+        return ""
     measure = ", the best of four similarities" if plan.training.dev_similarity == "best" else ""
-    return f"Spearman's rho x 100 on {Path(plan.training.dev).name}: {scores.at(fitted.kept):.2f}{measure}{start}."
+    return (
+        f" Spearman's rho x 100 on {Path(plan.training.dev).name}: {fitted.dev[fitted.kept]:.2f}{measure}; "
+        f"untrained it was {fitted.dev[0]:.2f}."
+    )
+
+
+def _trained_rows(plan: Plan) -> int:
+    """Return how many rows are trained on: an objective may hold some of the data out."""
+    held_out = getattr(plan.params, "held_out", None)
+    rows = len(plan.examples)
+    return rows if held_out is None else rows - held_out(rows, plan.training.batch_size)
 
 
 def _show_result(plan: Plan, fitted: Fitted, dimension: int) -> None:
-    total, steps = plan.training.steps(plan.rows), fitted.steps
+    total, steps, dev = plan.training.steps(_trained_rows(plan)), fitted.steps, fitted.dev
     stopped = f" of {total}, stopped early" if steps < total else ""
-    scored = ""
-    if fitted.kept in fitted.dev.steps:
-        scored = f", dev {fitted.dev.at(fitted.kept):.2f} at step {fitted.kept}"
-        if fitted.dev.start is not None:
-            scored += f" (untrained {fitted.dev.start:.2f})"
+    scored = f", dev {dev[fitted.kept]:.2f} at step {fitted.kept} (untrained {dev[0]:.2f})" if dev else ""
     show(
         f"{plan.out}: encoder of {dimension} dimensions after {steps} steps{stopped} "
-        f"({fitted.seconds:.0f} s, loss {fitted.last.get('loss', float('nan')):.4f}, "
+        f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
         f"spread {fitted.last.get('spread', float('nan')):.2f}{scored}); next: train evaluate {plan.out}"
     )
 
 
 def _show_plan(plan: Plan) -> None:
-    training, rows = plan.training, plan.rows
+    training, rows = plan.training, _trained_rows(plan)
+    found = {
+        "rows": rows,
+        "rows dropped per epoch": rows % training.batch_size,
+        "optimiser steps": training.steps(rows),
+        "encoder": plan.recipe["encoder"] or "starter",
+        "output": plan.out,
+        **training.model_dump(),
+        **plan.params.model_dump(),
+    }
     table(
         ["what", "value"],
-        [
-            ["rows", str(rows)],
-            ["rows dropped per epoch", str(rows % training.batch_size)],
-            ["optimiser steps", str(training.steps(rows))],
-            ["encoder", plan.recipe["encoder"] or "starter"],
-            ["output", str(plan.out)],
-            *([key, str(value)] for key, value in {**training.model_dump(), **plan.params.model_dump()}.items()),
-        ],
+        [[key, str(value)] for key, value in found.items()],
         title=f"train {plan.recipe['command']}, preset {plan.recipe['preset']}: a dry run, nothing is written",
     )

@@ -62,7 +62,8 @@ class Teacher:
 
     def _key(self, texts: Sequence[str]) -> str:
         """Hash what decides the vectors: the teacher's weights and pooling, and the texts in their order."""
-        known = [self.encoder.weights or self.encoder.name, self.encoder.pooling, self.encoder.modules]
+        modules = [type(module).__name__ for module in self.encoder.model]
+        known = [self.encoder.weights or self.encoder.name, self.encoder.pooling, modules]
         state = xxhash.xxh64(json.dumps(known, sort_keys=True).encode())
         for text in texts:
             state.update(text.encode("utf-8", "surrogatepass") + b"\0")

@@ -5,7 +5,7 @@ import pytest
 
 from pipelines.console import InputError
 from trainers.data.rows import Ragged
-from trainers.marian.text import ParallelIds, TokenBatches, read_parallel
+from trainers.marian.text import ParallelIds, read_parallel, token_batches
 
 
 def test_pairs_are_read_with_their_further_fields_ignored(tmp_path: Path) -> None:
@@ -40,13 +40,13 @@ def rows() -> ParallelIds:
 
 
 def test_every_row_comes_once_an_epoch_within_the_budget(rows: ParallelIds) -> None:
-    batches = list(TokenBatches(rows, budget=64, epochs=2, seed=3))
+    batches = token_batches(rows, budget=64, epochs=2, seed=3)
     assert Counter(index for batch in batches for index in batch) == {index: 2 for index in range(500)}
     lengths = [len(row) for row in rows.targets]
     assert all(len(batch) * max(lengths[index] for index in batch) <= 64 for batch in batches)
 
 
 def test_batches_depend_on_the_seed_and_on_nothing_else(rows: ParallelIds) -> None:
-    first = TokenBatches(rows, budget=64, epochs=1, seed=3).batches
-    assert first == TokenBatches(rows, budget=64, epochs=1, seed=3).batches
-    assert first != TokenBatches(rows, budget=64, epochs=1, seed=4).batches
+    first = token_batches(rows, budget=64, epochs=1, seed=3)
+    assert first == token_batches(rows, budget=64, epochs=1, seed=3)
+    assert first != token_batches(rows, budget=64, epochs=1, seed=4)

@@ -1,0 +1,56 @@
+"""What both programs do at their start: completion, the version, and packages that have a name of ours."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAMS = {"augment": "pipelines", "train": "trainers"}
+ROOT = Path(__file__).parents[2]
+
+
+def run(program: str, *arguments: str, path: tuple[Path, ...] = (), **more: str) -> subprocess.CompletedProcess[str]:
+    places = os.pathsep.join(map(str, (*path, ROOT)))
+    code = f"import sys; sys.argv[0] = {program!r}; from {PROGRAMS[program]}.__main__ import main; main()"
+    return subprocess.run(
+        [sys.executable, "-P", "-c", code, *arguments],
+        env={**os.environ, "PYTHONPATH": places, **more}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_completion_is_shown_and_completes(program: str) -> None:
+    shown = run(program, "--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    variable = f"_{program.upper()}_COMPLETE"
+    assert f"complete -o default -F _{program}_completion {program}" in shown.stdout
+    assert f"{variable}=complete_bash" in shown.stdout
+    typed, completed = {"augment": ("sy", "synonym"), "train": ("mir", "mirror")}[program]
+    words = {"COMP_WORDS": f"{program} {typed}", "COMP_CWORD": "1"}
+    assert run(program, **words, **{variable: "complete_bash"}).stdout.split() == [completed]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_version_is_that_of_the_distribution(program: str) -> None:
+    done = run(program, "--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "twinviews 0.1.0\n", "")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("kind", ["augment/__init__.py", "augment.py"])
+def test_namesake_that_hides_ours_ends_the_program_and_one_that_is_hidden_is_said(
+    kind: str, program: str, tmp_path: Path
+) -> None:
+    (tmp_path / kind).parent.mkdir(exist_ok=True)
+    (tmp_path / kind).write_text("")
+    place = tmp_path / "augment"
+    hiding = run(program, "--version", path=(tmp_path,))
+    assert hiding.returncode == 1
+    said = f"error: {place} hides the package 'augment' of Twinviews: install it in an environment of its own\n"
+    assert (hiding.stdout, hiding.stderr) == ("", said)
+    hidden = run(program, "--version", path=(ROOT, tmp_path))
+    assert hidden.returncode == 0
+    said = f"warning: {place} is hidden by the package 'augment' of Twinviews: `import augment` is ours\n"
+    assert hidden.stderr == said

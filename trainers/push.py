@@ -1,0 +1,86 @@
+"""`train push`: publish a trained encoder on the Hugging Face Hub."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from pipelines.console import ConfigOption, InputError, TwinviewsError, show
+from trainers.encoders.location import first_line
+
+HUB = "hf:"
+CARD, DONE = "README.md", "modules.json"
+LEFT_OUT = [
+    *("checkpoints/*", "checkpoint-*", "tensorboard/*", ".*", "*.tmp"),
+    *("optimizer.*", "scheduler.pt", "scaler.pt", "rng_state*", "trainer_state.json", "training_args.bin"),
+]
+"""Patterns of what only a training or its directory needs; `*` matches slashes too."""
+
+Directory = Annotated[Path, typer.Argument(help="Directory of a finished run.", metavar="DIRECTORY")]
+Repository = Annotated[str, typer.Argument(help="Where to: hf:USER/MODEL.", metavar="hf:NAME")]
+Public = Annotated[bool, typer.Option("--public", help="Let everybody see it; otherwise the repository is private.")]
+License = Annotated[
+    str | None,
+    typer.Option(help="Licence to write into the model card, by the Hub's name for it.", metavar="apache-2.0|..."),
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="List the files that would be published; send nothing.")]
+
+
+def push(
+    directory: Directory,
+    repository: Repository,
+    public: Public = False,
+    license: License = None,
+    dry_run: DryRun = False,
+    config: ConfigOption = None,
+) -> None:
+    """Publish a run's encoder with its model card on the Hugging Face Hub, private unless --public is given.
+
+    Checkpoints and optimiser states stay here. The token is that of `hf auth login`, or HF_TOKEN.
+
+    Example: train push runs/bsl hf:USER/my-encoder
+    """
+    from huggingface_hub import metadata_load, metadata_save
+    from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
+
+    name = repository.removeprefix(HUB)
+    if name == repository or not name:
+        raise InputError(f"cannot push to {repository!r}: give hf:USER/MODEL")
+    if not directory.is_dir():
+        raise InputError(f"no directory {str(directory)!r}: give the directory of a finished run")
+    for needed in (DONE, CARD):
+        if not (directory / needed).is_file():
+            raise InputError(f"{directory} is no finished encoder, it has no {needed}: give the directory of a run")
+    metadata = metadata_load(directory / CARD) or {}
+    if public and not (license or metadata.get("license")):
+        raise InputError(f"{directory / CARD} names no licence: --public needs one, as --license apache-2.0")
+    files = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
+    files = list(filter_repo_objects(files, ignore_patterns=LEFT_OUT))
+    if dry_run:
+        show("\n".join(files))
+        return
+    if license is not None:
+        metadata_save(directory / CARD, {**metadata, "license": license})
+    url = _upload(directory, name, public=public)
+    show(f"{url}: {len(files)} files, {'public' if public else 'private'}")
+
+
+def _upload(directory: Path, name: str, *, public: bool) -> str:
+    from huggingface_hub import HfApi, get_token
+    from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
+
+    if get_token() is None:
+        raise InputError("no token for the Hub: run `hf auth login`, or set HF_TOKEN")
+    api = HfApi(library_name="twinviews")
+    try:
+        url = api.create_repo(name, private=not public, exist_ok=True)
+        if api.repo_info(name).private is public:
+            found, instead = ("private", "leave --public out") if public else ("public", "give --public")
+            raise InputError(f"{url} is there and {found}: {instead}, or another name")
+        api.upload_folder(repo_id=name, folder_path=directory, ignore_patterns=[*LEFT_OUT])
+    # The client raises ValueError for names that cannot be, RuntimeError where a large file cannot be sent.
+    except (HTTPError, OSError, ValueError, RuntimeError) as error:
+        raise TwinviewsError(f"cannot push to hf:{name} ({first_line(error)})") from error
+    return str(url)
