@@ -179,7 +179,7 @@ class Index:
         dropped = np.zeros(len(places), dtype=np.bool_)
         taken = np.zeros(len(places), dtype=np.int64)  # the number of each pair, from 1
         added, suspects = self._added, like_old | (before >= 0)
-        suspected = suspects.any(axis=1)
+        suspected = np.asarray(suspects.any(axis=1))
         for row in range(len(places)):
             if suspected[row] and any(is_like(row, band) for band in np.flatnonzero(suspects[row]).tolist()):
                 dropped[row] = True
