@@ -20,7 +20,7 @@ from augment.published import PublishedSynonym, nlpaug_version
 from augment.ranking import Ranking, Slot
 from augment.synonyms import Tiers, Weighted, thesaurus
 from augment.tagging import tagger
-from augment.view import Edit, Runtime, Viewed, ViewSpec
+from augment.view import Edit, Runtime, Viewed, ViewSpec, seeded
 from augment.weights import find_encoder
 from augment.words import rounded
 
@@ -129,7 +129,7 @@ class Synonym(WordView):
         """View every text by its own seed; a masked language model sees the words of all rows in shared batches."""
         if self._published is not None:
             return self._published(texts, seeds)
-        rows = [self._draw(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        rows = [self._draw(text, draw) for text, draw in zip(texts, seeded(seeds), strict=True)]
         if self._ranking is not None:
             rows = _preferred(texts, rows, self._ranking)
         return [self._replace(text, row) for text, row in zip(texts, rows, strict=True)]
