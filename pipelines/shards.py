@@ -22,7 +22,7 @@ END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 class Receipt(BaseModel):
-    """What was committed as one shard: its rows, the sha256 of its bytes, and its rows by status and reason."""
+    """What was committed as one shard: its rows, the sha256 of its bytes, its rows by status and reason, its spans."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -31,10 +31,11 @@ class Receipt(BaseModel):
     sha256: str
     statuses: Mapping[str, NonNegativeInt] = {}
     reasons: Mapping[str, NonNegativeInt] = {}
+    spans: Mapping[str, NonNegativeInt] | None = None
 
     def to_json(self) -> str:
         """The receipt as it stands in its file."""
-        return self.model_dump_json(indent=2) + "\n"
+        return self.model_dump_json(indent=2, exclude_none=True) + "\n"
 
 
 def shard_name(index: int) -> str:
@@ -90,6 +91,7 @@ def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN40
         sha256=sha256,
         statuses=_count(table, "status"),
         reasons=_count(table, "reason"),
+        spans=_count_spans(table),
     )
 
 
@@ -100,6 +102,16 @@ def _count(table: Any, column: str) -> dict[str, int]:  # noqa: ANN401 - a pyarr
         return {}
     counts = pc.value_counts(table.column(column).drop_null()).to_pylist()
     return dict(sorted((each["values"], each["counts"]) for each in counts))
+
+
+def _count_spans(table: Any) -> dict[str, int] | None:  # noqa: ANN401 - a pyarrow table
+    """The spans of a view that were carried, and those that were not; None of other tables."""
+    import pyarrow.compute as pc
+
+    if "spans_lost" not in table.schema.names:
+        return None
+    lengths, lost = pc.list_value_length(table["spans"]), table["spans_lost"]
+    return {"carried": pc.sum(lengths).as_py() or 0, "lost": pc.sum(lost).as_py() or 0}
 
 
 def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:

@@ -229,6 +229,8 @@ def show_result(result: Result) -> None:
     total = result.dataset.rows or 1
     lines = [*counts["statuses"].items(), *((f"reason: {reason}", rows) for reason, rows in counts["reasons"].items())]
     table(("status", "rows", "%"), [(name, rows, round(100 * rows / total, 1)) for name, rows in lines])
+    if "spans" in counts:
+        table(("spans", "number"), counts["spans"].items())
     runs = [each for each in (result.through, result) if each is not None]
     done = [f"made {each.made:,} at {each.made / each.seconds:,.0f} rows/s" if each.made else NOTHING for each in runs]
     sizes = [(f"{each.dataset.path}/", each.dataset.rows, what) for each, what in zip(runs, done, strict=True)]

@@ -1,13 +1,14 @@
 """The rows of a view: each follows from the plan and its sentence, and from nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from augment.errors import TwinviewsError
 from augment.plugins import blamed
+from augment.spans import LabelledSpan, carry_spans
 from augment.view import ENTRY_POINT_GROUP, View, Viewed, row_seed
-from pipelines.folder import view_schema
+from pipelines.folder import SPANS, view_schema
 from pipelines.plan import Plan
 
 VIEWED = ("view", "status", "reason", "pivot")
@@ -93,4 +94,16 @@ def view_rows(plan: Plan, sentences: Sentences, viewed: Sequence[Viewed]) -> Any
         for field in list(view_schema())[2:]:
             column = [getattr(one, "text" if field.name == "view" else field.name) for one in viewed]
             table = table.append_column(field, pa.array(column, field.type))
+    if SPANS in sentences.table.schema.names:
+        rows = zip(sentences.texts, sentences.table[SPANS].to_pylist(), viewed, strict=True)
+        columns = zip(*(_carried(text, spans or (), one) for text, spans, one in rows), strict=True)
+        for field, column in zip(list(view_schema([SPANS]))[-2:], columns, strict=True):
+            table = table.append_column(field, pa.array(column, field.type))
     return table
+
+
+def _carried(text: str, spans: Sequence[Mapping[str, Any]], one: Viewed) -> tuple[list[LabelledSpan], int]:
+    """The spans of a view and how many were lost: all of them by a view that rewrites the whole text."""
+    if one.text is None or (one.text != text and not one.edits):
+        return [], len(spans)
+    return carry_spans([LabelledSpan(**span) for span in spans], one.edits)
