@@ -11,7 +11,7 @@ from typing import Any
 
 from augment import wordnet
 from augment.edits import find_edits
-from augment.omw import open_tables
+from augment.errors import InputError
 from augment.tagging import tagger
 from augment.view import Viewed
 
@@ -27,7 +27,9 @@ def on_our_wordnet(kind: type) -> type:
 
     class Dictionary(WordNet):  # type: ignore[misc]
         def read(self) -> object:
-            return wordnet.reader() if self.lang == "eng" else open_tables()
+            if self.lang != "eng":
+                raise InputError(f"nlpaug: WordNet in the language {self.lang!r} is not had here; leave lang out")
+            return wordnet.reader()
 
         @classmethod
         def pos_tag(cls, tokens: Sequence[str]) -> list[tuple[str, str]]:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
-import time
 import zipfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import ctranslate2
@@ -22,10 +18,6 @@ from augment.wordnet import cache_folder
 
 COMPUTE_TYPES = {"int8": "int8_float32", "fp32": "float32", "bf16": "bfloat16"}
 BATCH_TOKENS = 8_192
-KEPT = 8
-"""Converted models in the cache; the one that was used longest ago makes room for a new one."""
-_ABANDONED_SECONDS = 3_600
-"""After so long a conversion is no longer running: its process was killed."""
 
 
 def supported_precisions() -> list[str]:
@@ -90,8 +82,6 @@ def converted(path: Path, vocabulary: Vocabulary, revision: str) -> dict[str, by
     """
     place = cache_folder() / "ctranslate2" / f"{revision}-{ctranslate2.__version__}.zip"
     if (found := _intact(place)) is not None:
-        with suppress(OSError):
-            os.utime(place)
         return found
     spec = _specification(path, vocabulary)
     try:
@@ -103,7 +93,6 @@ def converted(path: Path, vocabulary: Vocabulary, revision: str) -> dict[str, by
                 for name, data in contents.items():
                     archive.writestr(name, data)
             (Path(scratch) / place.name).replace(place)
-        _make_room(place.parent)
     except OSError as error:
         why = error.strerror or error
         raise InputError(
@@ -120,16 +109,6 @@ def _intact(place: Path) -> dict[str, bytes] | None:
             return {name: archive.read(name) for name in archive.namelist()}
     except (OSError, EOFError, zipfile.BadZipFile):
         return None
-
-
-def _make_room(cache: Path) -> None:
-    """Remove the models that were used longest ago, and what conversions left that were killed."""
-    with suppress(OSError):  # another process removes the same
-        for old in sorted(cache.glob("*.zip"), key=lambda path: path.stat().st_mtime)[:-KEPT]:
-            old.unlink()
-        for left in cache.glob(".*/"):
-            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)
 
 
 def _specification(path: Path, vocabulary: Vocabulary) -> ctranslate2.specs.ModelSpec:

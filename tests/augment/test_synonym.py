@@ -282,8 +282,7 @@ def test_the_resolved_parameters_build_the_same_view(view: View) -> None:
         ({"compat": True, "choose": "mlm"}, "compat with choose=mlm"),
         ({"compat": True, "at_least": 1}, "compat with at_least=1"),
         ({"tagger": "senses"}, "tagger='senses': input should be 'auto' or 'perceptron'"),
-        ({"language": "fr", "tagger": "perceptron"}, "is for language=en"),
-        ({"language": "fr", "choose": "mlm"}, "knows English only"),
+        ({"language": "fr"}, "language='fr': input should be 'en'"),
     ],
 )
 def test_parameters_that_would_be_ignored_are_refused(
