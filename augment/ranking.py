@@ -109,7 +109,7 @@ class Ranking:
         if not questions:
             return
         widths = [self._fill.width(len(question.masked.ids)) for question in questions]
-        for batch in pack(widths, self._fill.batch_tokens, widths):
+        for batch in pack(widths, self._fill.batch_tokens):
             rows = [questions[number] for number in batch]
             logits = self._fill.logits([row.masked for row in rows]).log_softmax(-1).cpu()
             first = 0

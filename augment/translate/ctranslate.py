@@ -17,7 +17,6 @@ from augment.weights import local_weights
 from augment.wordnet import cache_folder
 
 COMPUTE_TYPES = {"int8": "int8_float32", "fp32": "float32", "bf16": "bfloat16"}
-BATCH_TOKENS = 8_192
 
 
 def supported_precisions() -> list[str]:
@@ -27,9 +26,14 @@ def supported_precisions() -> list[str]:
 
 
 class CTranslate2Engine:
-    """A model on as many threads as this process may use; see `augment.translate.engines.Engine`."""
+    """A model on as many threads as this process may use.
 
-    batch_tokens = BATCH_TOKENS
+    Attributes:
+        batch_tokens: Source tokens of a batch times beams or samples, where nobody asks for another number.
+        ahead: Batches to ask for before the first answer is waited for.
+    """
+
+    batch_tokens = 8_192
 
     def __init__(self, path: Path, vocabulary: Vocabulary, precision: str, revision: str | None) -> None:
         cores = usable_cores()
@@ -48,7 +52,16 @@ class CTranslate2Engine:
     def search(
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
     ) -> Callable[[], list[list[list[int]]]]:
-        """The hypotheses of equally padded sources, made beside the caller and waited for when they are asked for."""
+        """Begin to search; what comes back waits for the hypotheses of every source, the best first.
+
+        Args:
+            sources: Token ids, all of one padded length.
+            decoding: How.
+            seeds: For sampling, one for each hypothesis of each source, the first source's first.
+
+        Returns:
+            Token ids, with the end token where it was reached.
+        """
         width = self._vocabulary.width(len(sources[0]))
         # CTranslate2 pads to the longest of a batch, and another length adds up in another order: one row fills it up,
         # of end tokens, which the model soon ends.

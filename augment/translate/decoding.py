@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, replace
 
@@ -67,10 +66,6 @@ def parse_decoding(decode: str, temperature: float | None = None, hypotheses: in
     found = _parse(decode)
     if temperature is not None and not found.sampled:
         raise InputError(f"temperature {temperature}: {decode} draws nothing; use it with sample, top-k:K or top-p:P")
-    if temperature is not None and not (math.isfinite(temperature) and temperature > 0):
-        raise InputError(f"temperature {temperature}: must be above 0")
-    if hypotheses < 1:
-        raise InputError(f"hypotheses {hypotheses}: must be at least 1")
     if not found.sampled and hypotheses > found.num_beams:
         raise InputError(
             f"hypotheses {hypotheses}: {decode} gives {found.num_beams}; use beam:{hypotheses} or more, or sample"

@@ -24,7 +24,7 @@ DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16, 
 
 
 class TransformersEngine:
-    """A model on its device; see `augment.translate.engines.Engine`."""
+    """A model on its device; see `CTranslate2Engine` for its parts."""
 
     ahead = 1
 

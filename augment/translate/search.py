@@ -60,14 +60,9 @@ def cut(tokens: list[int], end: int) -> list[int]:
 
 
 class Decoder:
-    """The decoder half of a model, one token a step for every row of a batch.
+    """The decoder half of a model, one token a step for every row of a batch; for its arguments see `search`.
 
-    Args:
-        model: With scaled dot product attention.
-        sources: Token ids, rows by width, padded.
-        mask: 1 where `sources` has a token, 0 where it is padding.
-        decoding: Each source is decoded by as many rows, one after another, as it asks for.
-        suppress_tokens: Tokens that are never written.
+    Each source is decoded by as many rows, one after another, as `decoding` asks for.
     """
 
     def __init__(

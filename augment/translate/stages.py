@@ -28,7 +28,9 @@ class TranslationView(View):
         default="greedy",
         description="greedy, beam:N (beam:4 is 2 to 3 times slower), or by the seed: sample, top-k:K, top-p:P",
     )
-    temperature: float | None = Field(default=None, gt=0, description="of sampling; 1 if not given")
+    temperature: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="of sampling; 1 if not given"
+    )
     hypotheses: int = Field(default=1, ge=1, le=99, description="texts a sentence: the N best beams, or N samples")
     long: Literal["split", "fail"] = Field(
         default="split", description="sentences that do not fit the model: translate in pieces, or fail"

@@ -15,7 +15,7 @@ from augment.errors import InputError
 from augment.inflect import inflection_revision
 from augment.keep import WordView, touches, untouching
 from augment.masked import FillModel
-from augment.published import PublishedSynonym, nlpaug_version
+from augment.published import nlpaug_version, published_synonyms
 from augment.ranking import Ranking, Slot
 from augment.synonyms import Tiers, Weighted, thesaurus
 from augment.tagging import tagger
@@ -71,7 +71,6 @@ class Synonym(WordView):
 
     _english: English = PrivateAttr()
     _ranking: Ranking | None = PrivateAttr(default=None)
-    _published: PublishedSynonym | None = PrivateAttr(default=None)
 
     def build(self, runtime: Runtime) -> Synonym:
         """The view with its word lists and models.
@@ -83,7 +82,7 @@ class Synonym(WordView):
         revisions = [wordnet.revision(wordnet.find())]
         view = self.keeping()
         if self.compat:
-            view._published, view.tagger = PublishedSynonym(self.fraction), "perceptron"
+            view.tagger = "perceptron"
             revisions.append(nlpaug_version())
         else:
             view._english, view.tagger = English(thesaurus(), tagger()), "perceptron"
@@ -109,9 +108,10 @@ class Synonym(WordView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed; a masked language model sees the words of all rows in shared batches."""
-        if self._published is not None:
-            return self._published(texts, seeds)
-        rows = [self._draw(text, draw) for text, draw in zip(texts, seeded(seeds), strict=True)]
+        drawn = zip(texts, seeded(seeds), strict=True)
+        if self.compat:
+            return [published_synonyms(text, draw, self.fraction) for text, draw in drawn]
+        rows = [self._draw(text, draw) for text, draw in drawn]
         if self._ranking is not None:
             rows = _preferred(texts, rows, self._ranking)
         return [self._replace(text, row) for text, row in zip(texts, rows, strict=True)]

@@ -196,6 +196,7 @@ def test_a_line_of_100_000_characters_is_no_crash() -> None:
         ({"decode": "top-p:7"}, "decode 'top-p:7': not a way to decode"),
         ({"temperature": 0.5}, "temperature 0.5: greedy draws nothing"),
         ({"decode": "sample", "temperature": -1.0}, "temperature=-1.0: input should be greater than 0"),
+        ({"decode": "sample", "temperature": float("nan")}, "temperature=nan"),
         ({"hypotheses": 3}, "hypotheses 3: greedy gives 1; use beam:3 or more, or sample"),
         ({"hypotheses": 0}, "hypotheses=0: input should be greater than or equal to 1"),
         ({"pivot": "de+"}, "language '': not a language code"),
