@@ -120,16 +120,6 @@ def test_strict_texts_depend_on_neither_batch_nor_threads(decode: str) -> None:
     assert made[1:] == made[:1] * 3
 
 
-def test_only_draws_are_said_to_draw(translation_models: Path) -> None:
-    assert not staged(translation_models, decode="beam:2").draws
-    assert staged(translation_models, decode="sample").draws
-
-
-def test_seeds_do_not_matter_where_nothing_is_drawn(translation_models: Path) -> None:
-    view = staged(translation_models, decode="beam:2")
-    assert view([GUITAR, DOGS], [0, 1]) == view([GUITAR, DOGS], [5, 5])
-
-
 @pytest.mark.parametrize("params", [{"decode": "beam:4"}, {"decode": "sample", "temperature": 1.3}])
 def test_further_hypotheses_are_alternatives(params: dict[str, Any]) -> None:
     one = staged("starter", **params)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -82,37 +81,12 @@ def test_both_engines_search_alike(decoding: Decoding) -> None:
 
 
 @pytest.mark.parametrize("precision", ["int8", "fp32"])
-@pytest.mark.parametrize("decode", ["greedy", "beam:4"])
-def test_neighbours_change_no_text(precision: str, decode: str) -> None:
-    translator = starter("ctranslate2", decode, precision=precision)
-    words = " ".join(SENTENCES).split()
-    draw = random.Random(3)
-    texts = [" ".join(draw.choices(words, k=draw.randint(1, 24))) for _ in range(120)]
-    together = translator.translate(texts)
-    assert [translator.translate([text])[0] for text in texts[:30]] == together[:30]
-    draw.shuffle(places := list(range(len(texts))))
-    shuffled = []
-    for part in (places[:7], places[7:50], places[50:]):
-        shuffled += translator.translate([texts[place] for place in part])
-    assert shuffled == [together[place] for place in places]
-
-
-@pytest.mark.parametrize("precision", ["int8", "fp32"])
 def test_a_longer_neighbour_changes_no_rounding(precision: str) -> None:
     """In int8, both gave another text beside one of 16 tokens: attention adds up in another order for another width."""
     translator = starter("ctranslate2", precision=precision)
     neighbour = "A man in a black jacket is standing on a snowy mountain today."
     for text in ("But even official events have political overtones.", "How can you experiment freely on your own?"):
         assert translator.translate([text, neighbour])[0] == translator.translate([text])[0]
-
-
-def test_texts_that_do_not_fit_fail_in_both_alike(translation_models: Path) -> None:
-    long = " ".join([DOGS] * 60)
-    for engine in ("ctranslate2", "transformers"):
-        translator = MarianTranslator(
-            translation_models / "en-xx", ">>de<<", engine=engine, precision="fp32", splits=False
-        )
-        assert translator.translate([long, DOGS]) == [Translation(None, "too-long"), Translation(GERMAN[DOGS])]
 
 
 def weights(folder: Path) -> dict[str, Any]:

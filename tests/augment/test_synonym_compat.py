@@ -83,9 +83,3 @@ def test_edits_give_the_view_and_the_share_is_of_nlpaugs_tokens(compat: View) ->
 def test_spaces_that_nlpaug_moves_without_replacing_a_word_are_named(compat: View) -> None:
     (viewed,) = compat(["Xyzzy—xyzzy"], [0])
     assert (viewed.text, viewed.status, viewed.reason) == ("Xyzzy — xyzzy", "ok", "spacing-only")
-
-
-def test_the_signature_names_nlpaug_and_builds_the_same_view(compat: View) -> None:
-    assert "compat:true" in compat.spec.signature()
-    assert f"rev:{wordnet.revision(wordnet.find())}+nlpaug-" in compat.spec.signature()
-    assert make_view(compat.spec).spec == compat.spec
