@@ -27,7 +27,7 @@ def on_our_wordnet(kind: type) -> type:
     class Dictionary(WordNet):  # type: ignore[misc]
         def read(self) -> object:
             if self.lang != "eng":
-                raise InputError(f"nlpaug: WordNet in the language {self.lang!r} is not had here; leave lang out")
+                raise InputError(f"nlpaug: lang={self.lang!r}: only the English WordNet is read here; leave lang out")
             return wordnet.reader()
 
         @classmethod

@@ -149,6 +149,8 @@ def _class(name: str) -> type[Any]:
 def _tried(name: str, attempt: Callable[[], Any], what: str) -> Any:  # noqa: ANN401 - whatever nlpaug returns
     try:
         return attempt()
+    except InputError:
+        raise
     except Exception as error:  # nlpaug and what it builds on raise anything; the user gave it these arguments
         missing = NLTK_WANTS.search(str(error)) if isinstance(error, LookupError) else None
         if missing:
