@@ -108,17 +108,21 @@ def _readable(folder: Path, key: str, flag: str) -> Path:
 
 def _snapshot(name: str, flag: str, revision: str | None, files: Sequence[str] = HUB_FILES) -> Path:
     """The folder of a model in the cache, fetched where the Hub answers; one that is pinned and there needs no Hub."""
+    from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars, enable_progress_bars
 
     disable_progress_bars()
-    why = None
+    commit, why = None, None
     try:
         if revision is not None and COMMIT.fullmatch(revision):
             with suppress(OSError):
                 found = _fetched(name, revision, files, local_files_only=True)
                 if PICKLE not in files or (found / PICKLE).is_file():
                     return found
-        commit, why = _commit(name, revision)
+        try:  # one request, as the client's downloads retry
+            commit = HfApi().model_info(name, revision=revision, timeout=HUB_SECONDS).sha
+        except _hub_errors() as error:  # what is in the cache may still serve
+            why = str(error)
         return _fetched(name, commit or revision, files, local_files_only=commit is None)
     except _hub_errors() as error:  # not found, no network, not a name
         said = " ".join(str(why or error).split())[:160].rstrip(".")
@@ -141,16 +145,6 @@ def _fetched(name: str, revision: str | None, files: Sequence[str], *, local_fil
     return Path(
         snapshot_download(name, revision=revision, allow_patterns=list(files), local_files_only=local_files_only)
     )
-
-
-def _commit(name: str, revision: str | None) -> tuple[str | None, str | None]:
-    """The commit that the Hub has for a model, or None and why not: one request, as the client's downloads retry."""
-    from huggingface_hub import HfApi
-
-    try:
-        return HfApi().model_info(name, revision=revision, timeout=HUB_SECONDS).sha, None
-    except _hub_errors() as error:  # what is in the cache may still serve
-        return None, str(error)
 
 
 def _content(folder: Path) -> list[Path]:
