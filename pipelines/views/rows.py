@@ -97,8 +97,8 @@ def view_rows(plan: Plan, sentences: Sentences, viewed: Sequence[Viewed]) -> Any
     if SPANS in sentences.table.schema.names:
         rows = zip(sentences.texts, sentences.table[SPANS].to_pylist(), viewed, strict=True)
         columns = zip(*(_carried(text, spans or (), one) for text, spans, one in rows), strict=True)
-        for field, column in zip(list(view_schema([SPANS]))[-2:], columns, strict=True):
-            table = table.append_column(field, pa.array(column, field.type))
+        for field, values in zip(list(view_schema([SPANS]))[-2:], columns, strict=True):
+            table = table.append_column(field, pa.array(values, field.type))
     return table
 
 
