@@ -17,6 +17,7 @@ REQUIRED = (
     "augment/py.typed",
     "augment/starter/encoder/README.md",
     "augment/starter/encoder/model.safetensors",
+    "augment/starter/english/forms.txt",
     "augment/starter/tagger/README.md",
     "augment/starter/tagger/weights.json.gz",
     "augment/starter/translation/en-xx/README.md",

@@ -6,9 +6,10 @@ import logging
 import os
 import re
 import warnings
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from augment.errors import InputError
@@ -52,26 +53,16 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def pack(lengths: Sequence[int], budget: int, groups: Sequence[Hashable] | None = None) -> Iterator[list[int]]:
-    """Rows in batches of at most `budget` tokens, padding included, the longest rows first.
+def pack(widths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Row numbers in batches, each row once: rows of one padded width, at most `budget` tokens or a single row.
 
-    Args:
-        lengths: Tokens of each row.
-        budget: Tokens of a batch (its rows times its longest row); a longer row makes a batch of its own.
-        groups: Rows of different groups never share a batch; by default all are one group.
-
-    Yields:
-        Row numbers; each row once.
+    The widest rows come first.
     """
-    batch: list[int] = []
-    for row in sorted(range(len(lengths)), key=lambda row: (-lengths[row], row)):
-        together = not batch or groups is None or groups[row] == groups[batch[0]]
-        if batch and (not together or (len(batch) + 1) * lengths[batch[0]] > budget):
-            yield batch
-            batch = []
-        batch.append(row)
-    if batch:
-        yield batch
+    ordered = sorted(range(len(widths)), key=lambda row: (-widths[row], row))
+    for width, rows in groupby(ordered, key=widths.__getitem__):
+        equal = list(rows)
+        size = max(1, budget // width)
+        yield from (equal[start : start + size] for start in range(0, len(equal), size))
 
 
 @contextmanager

@@ -7,6 +7,8 @@ from functools import cache, lru_cache
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+from augment.words import word_list
+
 if TYPE_CHECKING:
     from inflect import engine
 
@@ -14,36 +16,10 @@ _PARTS = {"N": "NOUN", "V": "VERB", "J": "ADJ", "R": "ADV"}
 INFLECTED = frozenset(["NNS", "VBZ", "VBG", "VBD", "VBN", "JJR", "JJS", "RBR", "RBS"])
 """Penn tags of forms that differ from the lemma."""
 
-_LIKE_THEIR_ENDS = """
-be-stride be-take be-think bottle-feed breast-feed bull-shit cheer-lead chicken-fight color-cast copy-read
-counter-strike cross-cut dog-fight fine-draw fist-fight flood-light fore-know hand-build hand-write house-break
-house-keep in-dwell in-weave joy-ride lip-read mis-give mis-hear mis-speak out-draw out-fight out-ride out-sell
-over-bid over-cast over-eat over-feed over-fly over-shoot over-spend over-write pod-cast pre-pay prize-fight
-proof-read re-bind re-do re-grow re-hear re-shoot rough-cast sharp-shoot sight-read sight-see sight-sing spell-bind
-spoon-feed sports-cast sub-let tele-cast trouble-shoot type-write un-freeze un-make un-string un-teach un-weave
-under-grow under-lay under-spend up-rise
-"""
-_FORMS = """
-awe VBG awing, backslide VBN backslid, bear VBN borne, beware VBZ -, beware VBD -, beware VBG -, beware VBN -, bid VBD
-bid, bide VBD bided, bide VBN bided, birdie VBG birdieing, blend VBN blended, broadcast VBD broadcast, broadcast VBN
-broadcast, cast VBD cast, cast VBN cast, enrol VBD enrolled, enrol VBG enrolling, enrol VBN enrolled, fee VBD -, fee
-VBN -, forecast VBD forecast, forecast VBN forecast, forgo VBD forwent, gown VBN gowned, lie VBN lain, light VBN lit,
-mimic VBD mimicked, mimic VBG mimicking, mimic VBN mimicked, program VBD programmed, program VBG programming, program
-VBN programmed, quit VBN quit, relay VBN relayed, shit VBN shit, shoe VBD shod, shoe VBN shod, tar VBD tarred, tar VBG
-tarring, tar VBN tarred, wake VBN woken, weave VBD wove, wed VBD wed, wed VBN wed, wet VBD wet, wet VBN wet, aircraft
-NNS aircraft, allis NNS allises, balladeer NNS balladeers, barf NNS barfs, beef NNS beefs, bison NNS bison, blintz NNS
-blintzes, cod NNS cod, epithelium NNS epithelia, fish NNS fish, handcraft NNS handcrafts, kris NNS krises, money NNS
-monies, nisus NNS nisus, offspring NNS offspring, os NNS ossa, ox NNS oxen, oxen NNS oxen, precis NNS precis, revers
-NNS revers, salmon NNS salmon, shrimp NNS shrimp, sis NNS sises, swine NNS swine, vas NNS vasa, blue JJR bluer, blue
-JJS bluest, free JJR freer, free JJS freest, true JJR truer, true JJS truest, wee JJR -, wee JJS -, wrong JJR -, wrong
-JJS -
-"""
-"""Where LemmInflect errs or has no entry: compounds that inflect like the verb after the hyphen, and single forms.
-
-"-" means that there is no such form.
-"""
-_LIKE = {entry.replace("-", ""): entry.partition("-") for entry in _LIKE_THEIR_ENDS.split()}
-_OWN = {(lemma, tag): form for lemma, tag, form in (entry.split() for entry in _FORMS.split(","))}
+_LIKE = {entry.replace("-", ""): entry.partition("-") for entry in word_list("compounds")}
+"""Compounds that LemmInflect lacks; they inflect like the verb after the hyphen."""
+_OWN = {(lemma, tag): form for lemma, tag, form in map(str.split, word_list("forms"))}
+"""Forms in which LemmInflect errs; "-" where there is none."""
 _AN = ("usher.*", "ouija.*", "oui")
 _A = ("unanim.*", "uk", "ubermensch.*")
 """Words, as regular expressions, that inflect gives the wrong article."""

@@ -68,7 +68,8 @@ class WordView(View):
 
     def kept(self, text: str) -> list[Span]:
         """Start and end of what must stay in `text`."""
-        return self._keep.spans(text) if self._keep else []
+        # Pydantic takes longer to find a private attribute than most views to make a row.
+        return self._keep.spans(text) if (self.keep or self.keep_pattern) and self._keep else []
 
 
 def touches(spans: Sequence[Span], start: int, end: int) -> bool:

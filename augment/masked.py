@@ -136,7 +136,7 @@ class FillModel:
         proposals: list[list[Proposals]] = [[] for _ in rows]
         wanted = [row for row, masked in enumerate(rows) if masked.places]
         widths = [self.width(len(rows[row].ids)) for row in wanted]
-        for batch in pack(widths, self.batch_tokens, widths):
+        for batch in pack(widths, self.batch_tokens):
             batch_rows = [wanted[place] for place in batch]
             scores = self.logits([rows[row] for row in batch_rows])
             slots = [slot for row in batch_rows for slot in rows[row].slots or [PLAIN] * len(rows[row].places)]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import pkgutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -75,6 +76,12 @@ def _files(package: str) -> dict[str, str]:
 
 
 def _points(group: str) -> dict[str, EntryPoint]:
+    return _points_along(group, tuple(sys.path))
+
+
+@cache
+def _points_along(group: str, _path: Sequence[str]) -> dict[str, EntryPoint]:
+    """The entry points of what is installed along Python's path; to look for them reads every package's metadata."""
     return {point.name: point for point in entry_points(group=group)}
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from importlib.metadata import version
 from typing import Any
 
 from augment import wordnet
 from augment.edits import find_edits
-from augment.omw import open_tables
+from augment.errors import InputError
 from augment.tagging import tagger
 from augment.view import Viewed
 
@@ -27,7 +26,9 @@ def on_our_wordnet(kind: type) -> type:
 
     class Dictionary(WordNet):  # type: ignore[misc]
         def read(self) -> object:
-            return wordnet.reader() if self.lang == "eng" else open_tables()
+            if self.lang != "eng":
+                raise InputError(f"nlpaug: lang={self.lang!r}: only the English WordNet is read here; leave lang out")
+            return wordnet.reader()
 
         @classmethod
         def pos_tag(cls, tokens: Sequence[str]) -> list[tuple[str, str]]:
@@ -39,32 +40,24 @@ def on_our_wordnet(kind: type) -> type:
     return type(kind.__name__, (kind,), {"get_model": classmethod(get_model)})
 
 
-@dataclass(frozen=True)
-class PublishedSynonym:
-    """`SynonymAug(aug_src="wordnet", aug_p=fraction)` with one seed a row; no global generator is touched."""
+@lru_cache(maxsize=8)
+def _augmenter(fraction: float) -> Any:  # noqa: ANN401 - an nlpaug augmenter, which has no types
+    from nlpaug.augmenter.word import SynonymAug
 
-    fraction: float
+    augmenter = on_our_wordnet(SynonymAug)(aug_src="wordnet", aug_p=fraction)
+    augmenter.include_detail = True
+    return augmenter
 
-    def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
-        """View every text as nlpaug would after `random.seed(seed)`."""
-        return [self._view(text, seed) for text, seed in zip(texts, seeds, strict=True)]
 
-    def _view(self, text: str, seed: int) -> Viewed:
-        if not text.strip():
-            return Viewed(text, "unchanged", "no-eligible-word", None, (), self.fraction, None)
-        augmenter = self._augmenter
-        augmenter.sample = random.Random(seed).sample
-        made, changes = augmenter.augment(text)[0]
-        share = len(changes) / len(augmenter.tokenizer(text.strip()))
-        if made == text:
-            return Viewed(text, "unchanged", "nothing-replaced", None, (), self.fraction, share)
-        reason = None if changes else "spacing-only"
-        return Viewed(made, "ok", reason, None, find_edits(text, made), self.fraction, share)
-
-    @cached_property
-    def _augmenter(self) -> Any:  # noqa: ANN401 - an nlpaug augmenter, which has no types
-        from nlpaug.augmenter.word import SynonymAug
-
-        augmenter = on_our_wordnet(SynonymAug)(aug_src="wordnet", aug_p=self.fraction)
-        augmenter.include_detail = True
-        return augmenter
+def published_synonyms(text: str, draw: random.Random, fraction: float) -> Viewed:
+    """What `SynonymAug(aug_src="wordnet", aug_p=fraction)` makes of a text, drawing from `draw` alone."""
+    if not text.strip():
+        return Viewed(text, "unchanged", "no-eligible-word", None, (), fraction, None)
+    augmenter = _augmenter(fraction)
+    augmenter.sample = draw.sample
+    made, changes = augmenter.augment(text)[0]
+    share = len(changes) / len(augmenter.tokenizer(text.strip()))
+    if made == text:
+        return Viewed(text, "unchanged", "nothing-replaced", None, (), fraction, share)
+    reason = None if changes else "spacing-only"
+    return Viewed(made, "ok", reason, None, find_edits(text, made), fraction, share)

@@ -37,21 +37,15 @@ class Slot(NamedTuple):
     candidates: Weighted
 
 
-class _Candidate(NamedTuple):
-    """What is known of a candidate before the model sees it in the sentence, and where its score goes."""
-
-    form: str
-    pieces: list[int]
-    log_weight: float
-    similarity: float
-    scores: Scores
-
-
 class _Question(NamedTuple):
-    """A row with masks for one word, and the candidates of as many pieces."""
+    """A row with masks for one word, and where scores go.
+
+    The candidates are those of as many pieces, each with these and the part of its score that no sentence changes.
+    """
 
     masked: Masked
-    candidates: list[_Candidate]
+    candidates: dict[str, tuple[list[int], float]]
+    scores: Scores
 
 
 class Ranking:
@@ -94,14 +88,14 @@ class Ranking:
         word, lead = text[slot.start : slot.end], _lead(text, slot.start)
         pieces = [self._pieces(matching_case(word, form), lead) for form, _ in slot.candidates]
         similarities = self._similarities(ids[first : last + 1], pieces)
-        by_size: dict[int, list[_Candidate]] = defaultdict(list)
+        by_size: dict[int, dict[str, tuple[list[int], float]]] = defaultdict(dict)
         for (form, weight), own, similarity in zip(slot.candidates, pieces, similarities, strict=True):
-            by_size[len(own)].append(_Candidate(form, own, math.log(weight), similarity, scores))
+            by_size[len(own)][form] = own, math.log(weight) + SIMILARITY * similarity
         questions = []
         for size, candidates in by_size.items():
             masked = [*ids[:first], *[self._fill.tokenizer.mask_token_id] * size, *ids[last + 1 :]]
             if size and len(masked) <= self._fill.limit:
-                questions.append(_Question(Masked(masked, list(range(first, first + size))), candidates))
+                questions.append(_Question(Masked(masked, list(range(first, first + size))), candidates, scores))
         return questions
 
     def _answer(self, questions: Sequence[_Question]) -> None:
@@ -109,15 +103,14 @@ class Ranking:
         if not questions:
             return
         widths = [self._fill.width(len(question.masked.ids)) for question in questions]
-        for batch in pack(widths, self._fill.batch_tokens, widths):
+        for batch in pack(widths, self._fill.batch_tokens):
             rows = [questions[number] for number in batch]
             logits = self._fill.logits([row.masked for row in rows]).log_softmax(-1).cpu()
             first = 0
-            for masked, candidates in rows:
+            for masked, candidates, scores in rows:
                 places = range(first, first + len(masked.places))
-                for one in candidates:
-                    fit = float(logits[places, one.pieces].sum())
-                    one.scores[one.form] = one.log_weight + FIT * fit + SIMILARITY * one.similarity
+                for form, (pieces, known) in candidates.items():
+                    scores[form] = known + FIT * float(logits[places, pieces].sum())
                 first = places.stop
 
     def _similarities(self, word: Sequence[int], forms: Sequence[Sequence[int]]) -> list[float]:

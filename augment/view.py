@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import random
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import ModuleType
@@ -12,6 +13,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
 
 import xxhash
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
 from augment import __version__
 from augment.errors import InputError, TwinviewsError
@@ -145,6 +147,14 @@ def row_seed(run_seed: int, row_id: str, signature: str) -> int:
     return xxhash.xxh64_intdigest(f"{run_seed}\x1f{row_id}\x1f{signature}".encode()) & (2**63 - 1)
 
 
+def seeded(seeds: Iterable[int]) -> Iterator[random.Random]:
+    """One generator, seeded anew by each seed: a new one would be seeded twice, which takes as long as many a view."""
+    draw = random.Random()
+    for seed in seeds:
+        draw.seed(seed)
+        yield draw
+
+
 def view_names() -> list[str]:
     """Names of all views, ours (one file each in `augment/views/`) and those of installed packages, sorted."""
     return plugin_names(VIEWS_PACKAGE, ENTRY_POINT_GROUP)
@@ -169,6 +179,13 @@ def view_attribute(name: str, attribute: str, default: Any = None) -> Any:  # no
     return getattr(view_class(name), attribute, default) if name in view_names() else default
 
 
+def view_options(name: str) -> dict[str, FieldInfo]:
+    """The options of a view by name, its own before those that it shares with others."""
+    model = view_class(name)
+    own = vars(model).get("__annotations__", {})
+    return dict(sorted(model.model_fields.items(), key=lambda option: option[0] not in own))
+
+
 def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
     """`params` as the view's own pydantic model, defaults filled in.
 
@@ -182,7 +199,7 @@ def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"]) or "parameters"
-        known = ", ".join(model.model_fields) or "none"
+        known = ", ".join(view_options(name)) or "none"
         hint = f" (it takes: {known})" if first["type"] == "extra_forbidden" else ""
         raise InputError(f"{name}: {where}={first['input']!r}: {first['msg'].lower()}{hint}") from None
 

@@ -21,8 +21,6 @@ HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 COMMIT = re.compile(r"[0-9a-f]{40}")
 HUB_SECONDS = 10.0
 """How long the Hub may take to say which commit a model is at."""
-CONVERTER = "SFconvertbot"
-"""The Hub's own account, which opens pull requests with safetensors for models that have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +80,6 @@ def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
     if not HUB_NAME.fullmatch(name):
         raise InputError(f"{flag} {name}: no such folder, and not a model's name on the Hub (like bert-base-uncased)")
     path = _snapshot(name, flag, revision)
-    if revision is None and not _has_safetensors(path) and (converted := _converted(name)):
-        path = _snapshot(name, flag, converted)
     if not _has_safetensors(path):
         path = _snapshot(name, flag, path.name, (*HUB_FILES, PICKLE))
     if not _has_safetensors(path) and not (path / PICKLE).is_file():
@@ -112,17 +108,21 @@ def _readable(folder: Path, key: str, flag: str) -> Path:
 
 def _snapshot(name: str, flag: str, revision: str | None, files: Sequence[str] = HUB_FILES) -> Path:
     """The folder of a model in the cache, fetched where the Hub answers; one that is pinned and there needs no Hub."""
+    from huggingface_hub import HfApi
     from huggingface_hub.utils.tqdm import disable_progress_bars, enable_progress_bars
 
     disable_progress_bars()
-    why = None
+    commit, why = None, None
     try:
         if revision is not None and COMMIT.fullmatch(revision):
             with suppress(OSError):
                 found = _fetched(name, revision, files, local_files_only=True)
                 if PICKLE not in files or (found / PICKLE).is_file():
                     return found
-        commit, why = _commit(name, revision)
+        try:  # one request, as the client's downloads retry
+            commit = HfApi().model_info(name, revision=revision, timeout=HUB_SECONDS).sha
+        except _hub_errors() as error:  # what is in the cache may still serve
+            why = str(error)
         return _fetched(name, commit or revision, files, local_files_only=commit is None)
     except _hub_errors() as error:  # not found, no network, not a name
         said = " ".join(str(why or error).split())[:160].rstrip(".")
@@ -145,28 +145,6 @@ def _fetched(name: str, revision: str | None, files: Sequence[str], *, local_fil
     return Path(
         snapshot_download(name, revision=revision, allow_patterns=list(files), local_files_only=local_files_only)
     )
-
-
-def _commit(name: str, revision: str | None) -> tuple[str | None, str | None]:
-    """The commit that the Hub has for a model, or None and why not: one request, as the client's downloads retry."""
-    from huggingface_hub import HfApi
-
-    try:
-        return HfApi().model_info(name, revision=revision, timeout=HUB_SECONDS).sha, None
-    except _hub_errors() as error:  # what is in the cache may still serve
-        return None, str(error)
-
-
-def _converted(name: str) -> str | None:
-    """The revision of the Hub's own pull request with safetensors, if the network answers and there is one."""
-    from huggingface_hub import HfApi
-
-    try:
-        found = HfApi().get_repo_discussions(name, author=CONVERTER, discussion_type="pull_request")
-        numbers = [discussion.num for discussion in found]
-    except _hub_errors():  # then the model has no safetensors, which is said
-        return None
-    return f"refs/pr/{max(numbers)}" if numbers else None
 
 
 def _content(folder: Path) -> list[Path]:

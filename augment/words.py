@@ -7,29 +7,17 @@ import random
 import re
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 from augment.edits import Token
 
-_CLOSED_CLASS = """
-a about above across after afterwards again against all almost alone along already also although always am among
-amongst an and another any anybody anyhow anyone anything anyway anywhere are around as at away be became because
-become becomes becoming been before beforehand behind being below beneath beside besides between beyond both but by
-can cannot could dare despite did do does doing done down due during each eight either eleven else elsewhere enough
-etc even ever every everybody everyone everything everywhere except few fewer fifteen fifty first five for former
-forty four from further get gets getting given going got had has have having he hence her here hers herself him
-himself his how however hundred i if in indeed instead into is it its itself just last latter least less lest like
-many may maybe me meanwhile might million mine more moreover most mostly much must my myself namely near need
-neither never nevertheless next nine no nobody none nonetheless noone nor not nothing notwithstanding now nowhere
-of off often on once one ones only onto or other others otherwise ought our ours ourselves out over own per perhaps
-please plus quite rather really regarding same second seem seemed seems seven several shall she should since six so
-some somebody somehow someone something sometime sometimes somewhere still such ten than that the their theirs them
-themselves then thence there thereafter thereby therefore these they third this those though thousand three through
-throughout thus till to together too toward towards twelve twenty two under underneath unless unlike until up upon
-us used various versus very via was we well were what whatever when whenever where whereas wherever whether which
-whichever while who whoever whole whom whose why will with within without would yes yet you your yours yourself
-yourselves zero billion okay ok mr mrs ms dr ca wo sha gon wan gotta wanna gonna
-"""
-FUNCTION_WORDS = frozenset(_CLOSED_CLASS.split())
+
+def word_list(name: str) -> list[str]:
+    """The lines of one of the lists in `starter/english`."""
+    return (Path(__file__).parent / "starter" / "english" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+
+
+FUNCTION_WORDS = frozenset(word_list("function_words"))
 """Closed-class English words, numerals, auxiliaries and titles: no synonym of them keeps a sentence."""
 
 _NEGATIONS = "no not never none nobody nothing neither nor nowhere without hardly scarcely barely"

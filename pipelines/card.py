@@ -15,8 +15,9 @@ def sentences_card(plan: Plan, counts: Mapping[str, int]) -> str:
     lines = [
         "# Sentences",
         "",
-        "One row a sentence: `id` (xxh64 of the text), `text` (NFC, outer white space stripped), and `label` and "
-        "`pair` where the source has them. Empty lines and exact duplicates were dropped.",
+        "One row a sentence: `id` (xxh64 of the text), `text` (NFC, outer white space stripped), and "
+        f"`{plan.params.get('labels', 'label')}` and `pair` where the source has them. Empty lines and exact "
+        "duplicates were dropped.",
         "",
         *_table(("lines", "rows"), list(counts.items())),
         "",
@@ -42,6 +43,8 @@ def view_card(plan: Plan, counts: Mapping[str, Any]) -> str:
     ]
     if counts["reasons"]:
         lines += [*_table(("reason", "rows"), list(counts["reasons"].items())), ""]
+    if "spans" in counts:
+        lines += [*_table(("spans of the sentences", "number"), list(counts["spans"].items())), ""]
     return _sealed([*lines, *_inputs(plan)])
 
 

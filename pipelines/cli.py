@@ -89,6 +89,14 @@ def _ingest(
         ),
     ] = None,
     label_column: Annotated[str, typer.Option(help="Column to keep as label, where there is one.")] = "label",
+    labels: Annotated[
+        Literal["spans"] | None,
+        typer.Option(
+            help="Take labels for spans of characters, [[start, end, label], ...], also as JSON, which views of words "
+            "carry along.",
+            show_default=False,
+        ),
+    ] = None,
     pair_column: Annotated[str, typer.Option(help="Column to keep as pair, where there is one.")] = "pair",
     format: Annotated[
         Format | None, typer.Option(help="Format of all sources; else by their endings.", show_default=False)
@@ -122,6 +130,8 @@ def _ingest(
 
     if max_words is not None and max_words < (min_words or 0):
         raise InputError(f"--max-words {max_words} is less than --min-words {min_words}: no sentence has such a length")
+    if labels is not None and split is not None:
+        raise InputError(f"--labels {labels} with --split {split}: spans are of whole texts; leave one of them out")
     job = Ingest(
         sources,
         Columns(column, label_column, pair_column),
@@ -131,6 +141,7 @@ def _ingest(
         max_line_bytes,
         language if split else None,
         None if min_words is None and max_words is None else (min_words or 0, max_words),
+        labels,
     )
     if dry_run:
         with offline():

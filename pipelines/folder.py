@@ -30,6 +30,8 @@ CARD_FILE = "card.md"
 AGAIN = "run the command that makes it again"
 REPORT_FILE = "report.html"
 FILES = (STATE_FILE, INFO_FILE, COUNTS_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
+SPANS, LOST = "spans", "spans_lost"
+"""Columns with labelled spans of characters, and of a view, how many of its sentence's it could not carry."""
 DERIVED = (RECIPE_FILE, CARD_FILE)
 """For readers alone: a dataset in which these were altered is still read, and the command that made it mends them."""
 
@@ -74,14 +76,23 @@ class Dataset:
 
 
 def sentence_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema
-    """The columns of sentences: `id`, `text`, and those of `label` and `pair` that are there; all strings."""
+    """The columns of sentences: `id`, `text`, and those of `label`, `spans` and `pair` that are there."""
     import pyarrow as pa
 
-    return pa.schema([(name, pa.string()) for name in ("id", "text", *columns)])
+    return pa.schema([(name, _spans() if name == SPANS else pa.string()) for name in ("id", "text", *columns)])
 
 
-def view_schema() -> Any:  # noqa: ANN401 - a pyarrow schema
-    """The columns of a view dataset; offsets of edits are in characters of `text`, fractions in [0, 1]."""
+def _spans() -> Any:  # noqa: ANN401 - a pyarrow type
+    import pyarrow as pa
+
+    return pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("label", pa.string())]))
+
+
+def view_schema(columns: Sequence[str] = ()) -> Any:  # noqa: ANN401 - a pyarrow schema
+    """The columns of a view dataset; offsets of edits are in characters of `text`, fractions in [0, 1].
+
+    Where the sentences' `columns` have spans, those of the view and how many it lost come last.
+    """
     import pyarrow as pa
 
     edit = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("old", pa.string()), ("new", pa.string())])
@@ -92,6 +103,7 @@ def view_schema() -> Any:  # noqa: ANN401 - a pyarrow schema
             ("target_fraction", pa.float64()),
             ("achieved_fraction", pa.float64()),
             ("alternatives", pa.list_(pa.string())),
+            *([(SPANS, _spans()), (LOST, pa.int32())] if SPANS in columns else []),
         ]
     )
 
@@ -130,11 +142,13 @@ def finalise(
 
 
 def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
-    """Rows, and rows by status and by reason, over all shards."""
+    """Rows, rows by status and by reason, and spans carried and lost where there are any, over all shards."""
     counts: dict[str, Counter[str]] = {"statuses": Counter(), "reasons": Counter()}
     for receipt in receipts:
         counts["statuses"].update(receipt.statuses)
         counts["reasons"].update(receipt.reasons)
+        if receipt.spans is not None:
+            counts.setdefault(SPANS, Counter()).update(receipt.spans)
     rows = sum(receipt.rows for receipt in receipts)
     return {"rows": rows, **{name: dict(sorted(each.items())) for name, each in counts.items()}}
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import xxhash
 
@@ -23,12 +23,12 @@ from pipelines.plan import PLAN_FILE, Input, Plan
 from pipelines.reading.lines import MAX_LINE_BYTES
 from pipelines.reading.rows import Columns
 from pipelines.reading.sources import Format, Source, check_source, read_rows
+from pipelines.reading.spans import read_spans
 from pipelines.recipe import recipe_text
 from pipelines.seen import Seen
-from pipelines.shards import Receipt, commit_shard, leave_pandas_out, read_table
+from pipelines.shards import Receipt, commit_shard, read_table
 
 SHARD_ROWS = 50_000
-OPTIONAL = ("label", "pair")
 
 
 def normalise(text: str) -> str:
@@ -50,6 +50,7 @@ class Ingest:
         max_line_bytes: Bounds memory and decides no row.
         language: Split running text into its sentences by this language's rules; None where a row is a sentence.
         words: The fewest and the most words of a sentence that is kept, parted by white space; None for any number.
+        labels: "spans" where the label column holds spans of characters; else it is kept as it is.
     """
 
     names: Sequence[str]
@@ -60,6 +61,12 @@ class Ingest:
     max_line_bytes: int = MAX_LINE_BYTES
     language: str | None = None
     words: tuple[int, int | None] | None = None
+    labels: Literal["spans"] | None = None
+
+    @property
+    def optional(self) -> tuple[str, str]:
+        """The columns that are kept where the source has them."""
+        return self.labels or "label", "pair"
 
     def plan(self, sources: Sequence[Source]) -> Plan:
         """The plan for sources that were looked at."""
@@ -69,6 +76,8 @@ class Ingest:
             params |= {"split": "sentences", "language": self.language}
         if self.words is not None:
             params |= dict(zip(("min_words", "max_words"), self.words, strict=True))
+        if self.labels is not None:
+            params["labels"] = self.labels
         return Plan(
             kind="sentences",
             name="sentences",
@@ -138,7 +147,6 @@ def _check_any(sources: Sequence[Source], counts: Mapping[str, int]) -> None:
 
 def _write(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path) -> Dataset:
     """Make the files in a folder within, and put them in place when they are whole."""
-    leave_pandas_out()
     staged = temporary_of(out / STAGED)
     staged.mkdir()
     try:
@@ -157,12 +165,12 @@ def _write(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path) -> Dat
 def _write_shards(
     job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]
 ) -> tuple[list[Receipt], Any]:
-    """Stream the sources into shards; a label or pair column in which nothing stands is left out."""
+    """Stream the sources into shards; a label, spans or pair column in which nothing stands is left out."""
     schema = sentence_schema([])
     receipts: list[Receipt] = []
     stale = 0
-    for table in _cut(_sentences(job, sources, folder, counts), job.shard_size):
-        used = [name for name in OPTIONAL if name in schema.names or table.column(name).null_count < len(table)]
+    for table in _cut(_sentences(job, sources, folder, counts), job):
+        used = [name for name in job.optional if name in schema.names or table.column(name).null_count < len(table)]
         if len(schema) < 2 + len(used):
             stale, schema = len(receipts), sentence_schema(used)
         receipts.append(commit_shard(folder, len(receipts), table.select(schema.names)))
@@ -183,12 +191,14 @@ def _fits(text: str, words: tuple[int, int | None]) -> bool:
 def _table(columns: Sequence[list[Any]], schema: Any) -> Any:  # noqa: ANN401 - pyarrow tables and schemas
     import pyarrow as pa
 
-    return pa.table([pa.array(column, pa.string()) for column in columns], schema=schema)
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )
 
 
-def _cut(batches: Iterator[Sequence[list[Any]]], rows: int) -> Iterator[Any]:
-    """The rows of batches, each a list a column, in tables of `rows`, of which only the last has fewer."""
-    schema = sentence_schema(OPTIONAL)
+def _cut(batches: Iterator[Sequence[list[Any]]], job: Ingest) -> Iterator[Any]:
+    """The rows of batches, each a list a column, in tables of a shard's rows, of which only the last has fewer."""
+    schema, rows = sentence_schema(job.optional), job.shard_size
     waiting: list[list[Any]] = [[] for _ in schema]
     for batch in batches:
         for column, more in zip(waiting, batch, strict=True):
@@ -204,7 +214,7 @@ def _cut(batches: Iterator[Sequence[list[Any]]], rows: int) -> Iterator[Any]:
 def _sentences(
     job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]
 ) -> Iterator[Sequence[list[Any]]]:
-    """Ids, texts, labels and pairs of the sentences that are kept; `folder` takes the hashes that memory does not.
+    """Ids, texts, labels (or spans) and pairs of the sentences that are kept; `folder` takes the hashes beyond memory.
 
     Nothing is read, counted or complained of behind the last sentence that is wanted.
     """
@@ -234,7 +244,10 @@ def _sentences(
         yield [
             [row_id(texts[place]) for place in places],
             [texts[place] for place in places],
-            [rows.labels[place] for place in places],
+            [
+                read_spans(rows.labels[place], rows.texts[place], texts[place]) if job.labels else rows.labels[place]
+                for place in places
+            ],
             [normalise(rows.pairs[place] or "") or None for place in places],
         ]
         if counts["kept"] == job.limit:

@@ -3,9 +3,7 @@
 import hashlib
 import io
 import re
-import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,22 +18,8 @@ SHARD = re.compile(r"data-(\d{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
-def leave_pandas_out() -> None:
-    """Keep Arrow from importing pandas with its first array, which takes longer than a small view.
-
-    Where pandas is needed after all, for `to_pandas`, Arrow tries again. For the main thread, before others begin.
-    """
-    if "pandas" not in sys.modules:
-        import pyarrow as pa
-
-        sys.modules["pandas"] = None  # type: ignore[assignment]
-        with suppress(Exception):  # it cannot be imported, which Arrow remembers
-            pa.array([0])
-        del sys.modules["pandas"]
-
-
 class Receipt(BaseModel):
-    """What was committed as one shard: its rows, the sha256 of its bytes, and its rows by status and reason."""
+    """What was committed as one shard: its rows, the sha256 of its bytes, its rows by status and reason, its spans."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -44,10 +28,11 @@ class Receipt(BaseModel):
     sha256: str
     statuses: Mapping[str, NonNegativeInt] = {}
     reasons: Mapping[str, NonNegativeInt] = {}
+    spans: Mapping[str, NonNegativeInt] | None = None
 
     def to_json(self) -> str:
         """The receipt as it stands in its file."""
-        return self.model_dump_json(indent=2) + "\n"
+        return self.model_dump_json(indent=2, exclude_none=True) + "\n"
 
 
 def shard_name(index: int) -> str:
@@ -110,6 +95,7 @@ def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN40
         sha256=sha256,
         statuses=_count(table, "status"),
         reasons=_count(table, "reason"),
+        spans=_count_spans(table),
     )
 
 
@@ -120,6 +106,16 @@ def _count(table: Any, column: str) -> dict[str, int]:  # noqa: ANN401 - a pyarr
         return {}
     counts = pc.value_counts(table.column(column).drop_null()).to_pylist()
     return dict(sorted((each["values"], each["counts"]) for each in counts))
+
+
+def _count_spans(table: Any) -> dict[str, int] | None:  # noqa: ANN401 - a pyarrow table
+    """The spans of a view that were carried, and those that were not; None of other tables."""
+    import pyarrow.compute as pc
+
+    if "spans_lost" not in table.schema.names:
+        return None
+    lengths, lost = pc.list_value_length(table["spans"]), table["spans_lost"]
+    return {"carried": pc.sum(lengths).as_py() or 0, "lost": pc.sum(lost).as_py() or 0}
 
 
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:

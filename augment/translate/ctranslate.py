@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import tempfile
-import time
 import zipfile
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import ctranslate2
@@ -21,11 +17,6 @@ from augment.weights import local_weights
 from augment.wordnet import cache_folder
 
 COMPUTE_TYPES = {"int8": "int8_float32", "fp32": "float32", "bf16": "bfloat16"}
-BATCH_TOKENS = 8_192
-KEPT = 8
-"""Converted models in the cache; the one that was used longest ago makes room for a new one."""
-_ABANDONED_SECONDS = 3_600
-"""After so long a conversion is no longer running: its process was killed."""
 
 
 def supported_precisions() -> list[str]:
@@ -35,9 +26,14 @@ def supported_precisions() -> list[str]:
 
 
 class CTranslate2Engine:
-    """A model on as many threads as this process may use; see `augment.translate.engines.Engine`."""
+    """A model on as many threads as this process may use.
 
-    batch_tokens = BATCH_TOKENS
+    Attributes:
+        batch_tokens: Source tokens of a batch times beams or samples, where nobody asks for another number.
+        ahead: Batches to ask for before the first answer is waited for.
+    """
+
+    batch_tokens = 8_192
 
     def __init__(self, path: Path, vocabulary: Vocabulary, precision: str, revision: str | None) -> None:
         cores = usable_cores()
@@ -56,7 +52,16 @@ class CTranslate2Engine:
     def search(
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
     ) -> Callable[[], list[list[list[int]]]]:
-        """The hypotheses of equally padded sources, made beside the caller and waited for when they are asked for."""
+        """Begin to search; what comes back waits for the hypotheses of every source, the best first.
+
+        Args:
+            sources: Token ids, all of one padded length.
+            decoding: How.
+            seeds: For sampling, one for each hypothesis of each source, the first source's first.
+
+        Returns:
+            Token ids, with the end token where it was reached.
+        """
         width = self._vocabulary.width(len(sources[0]))
         # CTranslate2 pads to the longest of a batch, and another length adds up in another order: one row fills it up,
         # of end tokens, which the model soon ends.
@@ -90,8 +95,6 @@ def converted(path: Path, vocabulary: Vocabulary, revision: str) -> dict[str, by
     """
     place = cache_folder() / "ctranslate2" / f"{revision}-{ctranslate2.__version__}.zip"
     if (found := _intact(place)) is not None:
-        with suppress(OSError):
-            os.utime(place)
         return found
     spec = _specification(path, vocabulary)
     try:
@@ -103,7 +106,6 @@ def converted(path: Path, vocabulary: Vocabulary, revision: str) -> dict[str, by
                 for name, data in contents.items():
                     archive.writestr(name, data)
             (Path(scratch) / place.name).replace(place)
-        _make_room(place.parent)
     except OSError as error:
         why = error.strerror or error
         raise InputError(
@@ -120,16 +122,6 @@ def _intact(place: Path) -> dict[str, bytes] | None:
             return {name: archive.read(name) for name in archive.namelist()}
     except (OSError, EOFError, zipfile.BadZipFile):
         return None
-
-
-def _make_room(cache: Path) -> None:
-    """Remove the models that were used longest ago, and what conversions left that were killed."""
-    with suppress(OSError):  # another process removes the same
-        for old in sorted(cache.glob("*.zip"), key=lambda path: path.stat().st_mtime)[:-KEPT]:
-            old.unlink()
-        for left in cache.glob(".*/"):
-            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
-                shutil.rmtree(left, ignore_errors=True)
 
 
 def _specification(path: Path, vocabulary: Vocabulary) -> ctranslate2.specs.ModelSpec:

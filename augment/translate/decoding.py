@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from dataclasses import dataclass, replace
 
@@ -11,9 +10,9 @@ from augment.errors import InputError
 WAYS = "greedy, beam:N, sample, top-k:K or top-p:P"
 RETRY_BEAMS = 4
 RETRY_PENALTY = 1.05
-_COUNT = re.compile(r"(beam|top-k):([1-9][0-9]{0,4})")
-_SHARE = re.compile(r"top-p:(0?\.[0-9]+|1|1\.0+)")
-_MOST_BEAMS = 99
+_WAY = re.compile(
+    r"greedy|sample|beam:([1-9][0-9]?)|top-k:([1-9][0-9]{0,4})|top-p:(?P<top_p>0?\.[0-9]+|1|1\.0+)", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +66,6 @@ def parse_decoding(decode: str, temperature: float | None = None, hypotheses: in
     found = _parse(decode)
     if temperature is not None and not found.sampled:
         raise InputError(f"temperature {temperature}: {decode} draws nothing; use it with sample, top-k:K or top-p:P")
-    if temperature is not None and not (math.isfinite(temperature) and temperature > 0):
-        raise InputError(f"temperature {temperature}: must be above 0")
-    if hypotheses < 1:
-        raise InputError(f"hypotheses {hypotheses}: must be at least 1")
     if not found.sampled and hypotheses > found.num_beams:
         raise InputError(
             f"hypotheses {hypotheses}: {decode} gives {found.num_beams}; use beam:{hypotheses} or more, or sample"
@@ -79,16 +74,13 @@ def parse_decoding(decode: str, temperature: float | None = None, hypotheses: in
 
 
 def _parse(decode: str) -> Decoding:
-    if decode == "greedy":
-        return Decoding()
-    if decode == "sample":
-        return Decoding(sampled=True)
-    if count := _COUNT.fullmatch(decode):
-        number = int(count[2])
-        if count[1] == "top-k":
-            return Decoding(sampled=True, top_k=number)
-        if number <= _MOST_BEAMS:
-            return Decoding(num_beams=number)
-    if (share := _SHARE.fullmatch(decode)) and float(share[1]) > 0:
-        return Decoding(sampled=True, top_p=float(share[1]))
-    raise InputError(f"decode {decode!r}: not a way to decode; use {WAYS}, such as beam:4, top-k:50 or top-p:0.9")
+    found = _WAY.fullmatch(decode)
+    if not found or (found["top_p"] and float(found["top_p"]) == 0):
+        raise InputError(f"decode {decode!r}: not a way to decode; use {WAYS}, such as beam:4, top-k:50 or top-p:0.9")
+    beams, top_k, top_p = found.groups()
+    return Decoding(
+        num_beams=int(beams or 1),
+        sampled=decode == "sample" or bool(top_k or top_p),
+        top_k=int(top_k) if top_k else None,
+        top_p=float(top_p) if top_p else None,
+    )

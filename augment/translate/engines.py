@@ -2,44 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from augment.device import device_kind
 from augment.errors import InputError
 from augment.translate.decoding import Decoding
 from augment.translate.vocabulary import Vocabulary
 
+if TYPE_CHECKING:
+    from augment.translate.ctranslate import CTranslate2Engine
+    from augment.translate.pytorch import TransformersEngine
+
+    Engine: TypeAlias = CTranslate2Engine | TransformersEngine
+
 EngineName = Literal["ctranslate2", "transformers"]
 Precision = Literal["fp64", "fp32", "bf16", "fp16", "int8"]
-
-
-class Engine(Protocol):
-    """A loaded model.
-
-    Attributes:
-        batch_tokens: Source tokens of a batch times beams or samples, where nobody asks for another number.
-        ahead: Batches to ask for before the first answer is waited for.
-    """
-
-    batch_tokens: int
-    ahead: int
-
-    def search(
-        self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
-    ) -> Callable[[], list[list[list[int]]]]:
-        """Begin to search; what comes back waits for the hypotheses of every source, the best first.
-
-        Args:
-            sources: Token ids, all of one padded length.
-            decoding: How.
-            seeds: For sampling, one for each hypothesis of each source, the first source's first.
-
-        Returns:
-            Token ids, with the end token where it was reached.
-        """
-        ...
 
 
 def resolve_engine(engine: str, precision: str, device: str, decoding: Decoding) -> tuple[EngineName, Precision]:
@@ -98,17 +76,9 @@ def resolve_precision(precision: str, device: str) -> Precision:
 
 
 def load_engine(
-    wanted: tuple[str, str],
-    path: Path,
-    vocabulary: Vocabulary,
-    device: str,
-    decoding: Decoding,
-    revision: str | None,
+    wanted: tuple[str, str], path: Path, vocabulary: Vocabulary, device: str, decoding: Decoding, revision: str | None
 ) -> Engine:
-    """Load a model in the engine and precision that are `wanted`; see `resolve_engine`.
-
-    `revision` says which weights they are; None where that is not known.
-    """
+    """Load a model in the engine and precision that are `wanted`; `revision` says which weights these are, if known."""
     engine, precision = resolve_engine(*wanted, device, decoding)
     if engine == "ctranslate2":
         from augment.translate.ctranslate import CTranslate2Engine

@@ -7,16 +7,19 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from augment.device import pack
 from augment.seconds import SECONDS, timed
 from augment.translate.decoding import Decoding
-from augment.translate.engines import Engine, load_engine
+from augment.translate.engines import load_engine
 from augment.translate.quality import copies, repeats
 from augment.translate.splitting import split
 from augment.translate.vocabulary import Vocabulary
 from augment.view import row_seed
+
+if TYPE_CHECKING:
+    from augment.translate.engines import Engine
 
 LEAST_TOKENS = 512
 """A batch has so many tokens before the texts of a call are dealt out to more threads."""
@@ -169,7 +172,7 @@ class MarianTranslator:
         budget = max(1, min((self._batch_tokens or self.engine.batch_tokens) // decoding.rows_per_source, share))
         samples = range(decoding.hypotheses if decoding.sampled else 0)
         waiting: deque[tuple[list[_Piece], Callable[[], list[list[list[int]]]]]] = deque()
-        batches = pack(widths, budget, widths)
+        batches = pack(widths, budget)
         started = time.perf_counter()
         while (rows := next(batches, None)) is not None or waiting:
             if rows is not None:

@@ -55,8 +55,6 @@ def resolve_models(models: str, source: str, target: str, revision: str | None =
 def _local(models: str, source: str, target: str, revision: str | None) -> Weights:
     base = starter_translation() if models == "starter" else Path(models)
     if not base.is_dir():
-        if models == "starter":
-            raise InputError(f"{FLAG} starter: the bundled models are not in this installation; use {FLAG} opus-mt")
         raise InputError(f"{FLAG} {models}: no such folder; give starter, opus-mt or a folder of MarianMT models")
     own = [name for name in (f"{source}-{target}", f"opus-mt-{source}-{target}") if name not in JOINT]
     if source == "en" and target in _codes(base / "en-xx"):

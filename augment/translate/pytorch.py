@@ -12,7 +12,6 @@ import torch
 from augment.device import quiet_transformers, resolve_device
 from augment.errors import InputError
 from augment.translate.decoding import Decoding
-from augment.translate.quality import repeats
 from augment.translate.search import search
 from augment.translate.vocabulary import Vocabulary
 
@@ -25,7 +24,7 @@ DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16, 
 
 
 class TransformersEngine:
-    """A model on its device; see `augment.translate.engines.Engine`."""
+    """A model on its device; see `CTranslate2Engine` for its parts."""
 
     ahead = 1
 
@@ -56,7 +55,6 @@ class TransformersEngine:
                     max_length=self._vocabulary.max_length(width),
                     suppress_tokens=self._vocabulary.suppress_tokens,
                     seeds=seeds,
-                    is_hopeless=lambda row, tokens: repeats(tokens, sources[row]),
                 )
 
         return run

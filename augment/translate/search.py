@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 KEPT_SHARE = 0.75
 """Rows that are done leave the batch once less than this share of it is left: leaving costs a copy of the rest."""
-LOOK_EVERY = 16
-"""Steps between two looks for texts that no continuation can save."""
 IMPOSSIBLE = -1e9
 """A score that no text has; finite, as transformers' beam search has it."""
 # SplitMix64 (Steele, Lea and Flood 2014): the increment and the two multipliers, as signed 64-bit numbers.
@@ -37,7 +35,6 @@ def search(
     max_length: int,
     suppress_tokens: Sequence[int],
     seeds: Sequence[int] = (),
-    is_hopeless: Callable[[int, list[int]], bool] | None = None,
 ) -> list[list[list[int]]]:
     """For every source its hypotheses, the best first: token ids, with the end token where it was reached.
 
@@ -49,13 +46,11 @@ def search(
         max_length: Tokens of an output, the end token included.
         suppress_tokens: Tokens that are never written.
         seeds: For sampling, one for each hypothesis of each source, the first source's first.
-        is_hopeless: Given a source's number and the tokens so far, whether no continuation can be accepted; greedy
-            search and sampling then stop that text.
     """
     decoder = Decoder(model, sources, mask, decoding, suppress_tokens)
     if decoding.num_beams > 1:
         return _beam_search(decoder, decoding, len(sources), max_length)
-    texts = _walk(decoder, decoding, len(sources), max_length, seeds, is_hopeless)
+    texts = _walk(decoder, decoding, len(sources), max_length, seeds)
     return [texts[place : place + decoding.hypotheses] for place in range(0, len(texts), decoding.hypotheses)]
 
 
@@ -65,14 +60,9 @@ def cut(tokens: list[int], end: int) -> list[int]:
 
 
 class Decoder:
-    """The decoder half of a model, one token a step for every row of a batch.
+    """The decoder half of a model, one token a step for every row of a batch; for its arguments see `search`.
 
-    Args:
-        model: With scaled dot product attention.
-        sources: Token ids, rows by width, padded.
-        mask: 1 where `sources` has a token, 0 where it is padding.
-        decoding: Each source is decoded by as many rows, one after another, as it asks for.
-        suppress_tokens: Tokens that are never written.
+    Each source is decoded by as many rows, one after another, as `decoding` asks for.
     """
 
     def __init__(
@@ -122,14 +112,7 @@ class Decoder:
         self._cache.self_attention_cache.reorder_cache(rows)
 
 
-def _walk(
-    decoder: Decoder,
-    decoding: Decoding,
-    sources: int,
-    max_length: int,
-    seeds: Sequence[int],
-    is_hopeless: Callable[[int, list[int]], bool] | None,
-) -> list[list[int]]:
+def _walk(decoder: Decoder, decoding: Decoding, sources: int, max_length: int, seeds: Sequence[int]) -> list[list[int]]:
     """One token after another, the most probable or a drawn one."""
     device, rows = decoder.device, sources * decoding.hypotheses
     texts = torch.full((rows, max_length + 1), decoder.end, device=device)
@@ -142,9 +125,6 @@ def _walk(
         tokens = draw(scores, decoding, row_seeds[going], position) if decoding.sampled else scores.argmax(dim=-1)
         texts[going, position + 1] = tokens.masked_fill(ended, decoder.end)
         ended |= tokens == decoder.end
-        if is_hopeless is not None and (position + 1) % LOOK_EVERY == 0:
-            written = zip((going // decoding.hypotheses).tolist(), texts[going, 1 : position + 2].tolist(), strict=True)
-            ended |= torch.tensor([is_hopeless(row, tokens) for row, tokens in written], device=device)
         left = torch.nonzero(~ended)[:, 0]
         if not len(left):
             break

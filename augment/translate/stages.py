@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, PrivateAttr
 
@@ -19,48 +18,45 @@ HOP = "+"
 """Between the languages of a translation in several hops, and between the revisions of their models."""
 RETRIED = "retried"
 
-Source = Annotated[str, Field(description="language of the sentences")]
-Models = Annotated[str, Field(description="starter, opus-mt, or a folder of MarianMT models")]
-Decode = Annotated[
-    str,
-    Field(description="greedy, beam:N (beam:4 is 2 to 3 times slower), or by the seed: sample, top-k:K, top-p:P"),
-]
-Temperature = Annotated[float | None, Field(gt=0, description="of sampling; 1 if not given")]
-Hypotheses = Annotated[int, Field(ge=1, le=99, description="texts a sentence: the N best beams, or N samples")]
-Long = Annotated[
-    Literal["split", "fail"], Field(description="sentences that do not fit the model: translate in pieces, or fail")
-]
-Retry = Annotated[bool, Field(description="try loops, copies and cut translations once more in another way")]
-Translator = Annotated[
-    Literal["auto", "ctranslate2", "transformers"],
-    Field(description="auto: ctranslate2 for greedy and beam search on a CPU (much faster), else transformers"),
-]
-Precision = Annotated[
-    Literal["auto", "fp64", "fp32", "bf16", "fp16", "int8"],
-    Field(
-        description="arithmetic; auto: int8 with ctranslate2, else bf16 where the device has it, else fp32; fp64 "
-        "(strict): the same text whatever the batch, threads and machine"
-    ),
-]
-Revision = Annotated[str | None, Field(description="hold the models to these revisions, joined by + in their order")]
-
 
 class TranslationView(View):
     """A view whose last leg is one translator: of the sentences, or of what `through` made of them."""
+
+    source: str = Field(default="en", description="language of the sentences")
+    models: str = Field(default="starter", description="starter, opus-mt, or a folder of MarianMT models")
+    decode: str = Field(
+        default="greedy",
+        description="greedy, beam:N (beam:4 is 2 to 3 times slower), or by the seed: sample, top-k:K, top-p:P",
+    )
+    temperature: float | None = Field(
+        default=None, gt=0, allow_inf_nan=False, description="of sampling; 1 if not given"
+    )
+    hypotheses: int = Field(default=1, ge=1, le=99, description="texts a sentence: the N best beams, or N samples")
+    long: Literal["split", "fail"] = Field(
+        default="split", description="sentences that do not fit the model: translate in pieces, or fail"
+    )
+    retry: bool = Field(default=True, description="try loops, copies and cut translations once more in another way")
+    translator: Literal["auto", "ctranslate2", "transformers"] = Field(
+        default="auto",
+        description="auto: ctranslate2 for greedy and beam search on a CPU (much faster), else transformers",
+    )
+    precision: Literal["auto", "fp64", "fp32", "bf16", "fp16", "int8"] = Field(
+        default="auto",
+        description="arithmetic; auto: int8 with ctranslate2, else bf16 where the device has it, else fp32; fp64 "
+        "(strict): the same text whatever the batch, threads and machine",
+    )
+    revision: str | None = Field(
+        default=None, description="hold the models to these revisions, joined by + in their order"
+    )
 
     _translator: MarianTranslator = PrivateAttr()
     _leg: str = PrivateAttr()  # its languages, such as "en-de"
     _through: TranslationView | None = PrivateAttr(default=None)
 
     @property
-    @abstractmethod
-    def ways(self) -> tuple[str, ...]:
-        """How each of its legs is decoded."""
-
-    @property
     def draws(self) -> bool:
         """Whether seeds change the text."""
-        return any(parse_decoding(way).sampled for way in self.ways)
+        return parse_decoding(self.decode).sampled
 
     @property
     def through(self) -> TranslationView | None:

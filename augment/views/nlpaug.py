@@ -23,7 +23,6 @@ from augment.wordnet import find
 from augment.words import special_tokens
 
 MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence", "nlpaug.flow")
-SOUND_MODULES = ("nlpaug.augmenter.audio", "nlpaug.augmenter.spectrogram")
 FLOWS = ("Sequential", "Sometimes")
 FUNCTIONS = frozenset(["tokenizer", "reverse_tokenizer"])
 """Arguments that are Python functions, which no command line or recipe can hold."""
@@ -136,27 +135,22 @@ def _parts(name: str, flow: Any) -> Iterator[tuple[str, Mapping[str, JsonValue]]
 
 def _class(name: str) -> type[Any]:
     """The augmenter's class; raises InputError for other names, with those that there are."""
-    found = _classes(MODULES)
-    if name in found:
-        return found[name]
-    if name in _classes(SOUND_MODULES):
-        raise InputError(f"nlpaug: {name} augments sound; this view takes augmenters for text, such as SynonymAug")
-    raise InputError(f"nlpaug: unknown augmenter {name!r}: choose one of {', '.join(sorted(found))}")
-
-
-def _classes(modules: Sequence[str]) -> dict[str, type[Any]]:
-    """The augmenters that nlpaug's modules hold, by name."""
-    return {
+    found = {
         name: kind
-        for module in modules
+        for module in MODULES
         for name, kind in vars(import_module(module)).items()
         if inspect.isclass(kind) and (name.endswith("Aug") or name in FLOWS)
     }
+    if name not in found:
+        raise InputError(f"nlpaug: unknown augmenter for text {name!r}: choose one of {', '.join(sorted(found))}")
+    return found[name]
 
 
 def _tried(name: str, attempt: Callable[[], Any], what: str) -> Any:  # noqa: ANN401 - whatever nlpaug returns
     try:
         return attempt()
+    except InputError:
+        raise
     except Exception as error:  # nlpaug and what it builds on raise anything; the user gave it these arguments
         missing = NLTK_WANTS.search(str(error)) if isinstance(error, LookupError) else None
         if missing:

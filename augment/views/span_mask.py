@@ -8,11 +8,11 @@ from typing import Literal
 
 from pydantic import Field, PrivateAttr
 
-from augment.edits import apply_edits, words
+from augment.edits import words
 from augment.errors import InputError
 from augment.keep import WordView, touches
 from augment.masked import FillModel
-from augment.view import Edit, Runtime, Viewed, ViewSpec
+from augment.view import Edit, Runtime, Viewed, ViewSpec, seeded
 from augment.weights import find_encoder
 from augment.words import rounded
 
@@ -87,22 +87,22 @@ class SpanMask(WordView):
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
         one = self._published if self.compat else self._view
-        return [one(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        return [one(text, draw) for text, draw in zip(texts, seeded(seeds), strict=True)]
 
     def _view(self, text: str, draw: random.Random) -> Viewed:
-        units = self._units(text)
-        length, target = self._length(len(units), draw)
-        if len(units) <= length:
+        starts, ends = self._units(text)
+        units = len(starts)
+        length, target = self._length(units, draw)
+        if units <= length:
             return _unchanged(text)
-        spans: Sequence[int] = range(len(units) - length + 1)
+        spans: Sequence[int] = range(units - length + 1)
         if kept := self.kept(text):
-            spans = [first for first in spans if not touches(kept, units[first][0], units[first + length - 1][1])]
+            spans = [first for first in spans if not touches(kept, starts[first], ends[first + length - 1])]
             if not spans:
                 return Viewed(text, "unchanged", "all-kept")
         first = draw.choice(spans)
-        start, end = units[first][0], units[first + length - 1][1]
-        share = length / len(units)
-        return _masked(text, Edit(start, end, text[start:end], MASK), target or share, share)
+        share = length / units
+        return _masked(text, starts[first], ends[first + length - 1], MASK, target or share, share)
 
     def _length(self, units: int, draw: random.Random) -> tuple[int, float | None]:
         """How many units to mask, and the share that was asked for."""
@@ -116,36 +116,39 @@ class SpanMask(WordView):
         if len(text) < max(COMPAT_LEAST_CHARACTERS, length + 1):
             return _unchanged(text)
         drawn = draw.randrange(len(text) - length)
-        old = text[drawn : drawn + length]
-        start = text.index(old)
+        start = text.index(text[drawn : drawn + length])
         share = length / len(text)
-        return _masked(text, Edit(start, start + length, old, f" {MASK} "), share, share)
+        return _masked(text, start, start + length, f" {MASK} ", share, share)
 
-    def _units(self, text: str) -> Sequence[tuple[int, int]]:
+    def _units(self, text: str) -> tuple[Sequence[int], Sequence[int]]:
+        """Where units start, and where they end."""
         if self.unit == "character":
             return _characters(text)
         if self.unit == "word":
-            return [(word.start, word.end) for word in words(text)]
+            found = words(text)
+            return [word.start for word in found], [word.end for word in found]
         if self._encoder is None:
             raise ValueError("unit token without an encoder")
         offsets = self._encoder.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-        return _whole(text, [(start, end) for start, end in offsets if end > start])
+        whole = _whole(text, [(start, end) for start, end in offsets if end > start])
+        return [start for start, _ in whole], [end for _, end in whole]
 
 
-def _characters(text: str) -> list[tuple[int, int]]:
-    """Start and end of each grapheme cluster, as Unicode's annex 29 has them."""
+def _characters(text: str) -> tuple[Sequence[int], Sequence[int]]:
+    """Where each grapheme cluster starts and ends, as Unicode's annex 29 has them."""
     if text.isascii() and "\r" not in text:
-        return [(index, index + 1) for index in range(len(text))]
+        return range(len(text)), range(1, len(text) + 1)
     import regex  # type: ignore[import-untyped, unused-ignore]
 
-    return [match.span() for match in regex.finditer(r"\X", text)]
+    found = [match.span() for match in regex.finditer(r"\X", text)]
+    return [start for start, _ in found], [end for _, end in found]
 
 
 def _whole(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """Tokens with those joined that share a character: byte-level tokenizers cut emoji and rare letters in pieces."""
     if text.isascii():
         return list(spans)
-    starts = {start for start, _ in _characters(text)} | {len(text)}
+    starts = {*_characters(text)[0], len(text)}
     joined: list[tuple[int, int]] = []
     for start, end in spans:
         if joined and (start < joined[-1][1] or (start == joined[-1][1] and start not in starts)):
@@ -155,8 +158,9 @@ def _whole(text: str, spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]
     return joined
 
 
-def _masked(text: str, edit: Edit, target: float, achieved: float) -> Viewed:
-    return Viewed(apply_edits(text, [edit]), "ok", None, None, (edit,), target, achieved)
+def _masked(text: str, start: int, end: int, mask: str, target: float, achieved: float) -> Viewed:
+    edit = Edit(start, end, text[start:end], mask)
+    return Viewed(text[:start] + mask + text[end:], "ok", None, None, (edit,), target, achieved)
 
 
 def _unchanged(text: str) -> Viewed:

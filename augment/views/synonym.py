@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple
 
 from pydantic import Field, PrivateAttr
 
@@ -15,28 +15,15 @@ from augment.errors import InputError
 from augment.inflect import inflection_revision
 from augment.keep import WordView, touches, untouching
 from augment.masked import FillModel
-from augment.omw import Multilingual
-from augment.published import PublishedSynonym, nlpaug_version
+from augment.published import nlpaug_version, published_synonyms
 from augment.ranking import Ranking, Slot
 from augment.synonyms import Tiers, Weighted, thesaurus
 from augment.tagging import tagger
-from augment.view import Edit, Runtime, Viewed, ViewSpec
+from augment.view import Edit, Runtime, Viewed, ViewSpec, seeded
 from augment.weights import find_encoder
 from augment.words import rounded
 
 STARTER = "starter"
-
-
-class Language(Protocol):
-    """What a language's words may become, and what else must change with them."""
-
-    def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
-        """The eligible words by their place among the tokens, each with its synonyms."""
-        ...
-
-    def agreement(self, found: Sequence[Token], index: int, new: str) -> list[Edit]:
-        """Edits beside a changed word that its new sound or form asks for."""
-        ...
 
 
 class _Replacement(NamedTuple):
@@ -74,9 +61,7 @@ class Synonym(WordView):
     tagger: Literal["auto", "perceptron"] = Field(
         default="auto", description="parts of speech of English by NLTK's perceptron tagger, which is bundled"
     )
-    language: str = Field(
-        default="en", description="other languages (fr, es, ...) by NLTK's Open Multilingual WordNet, not inflected"
-    )
+    language: Literal["en"] = Field(default="en", description="English is what WordNet and the inflection know")
     compat: bool = Field(
         default=False, description="do what nlpaug's SynonymAug does, phrases and function words included"
     )
@@ -84,9 +69,8 @@ class Synonym(WordView):
         default=None, description="hold WordNet, and what else is used beside it, to this revision"
     )
 
-    _language: Language = PrivateAttr()
+    _english: English = PrivateAttr()
     _ranking: Ranking | None = PrivateAttr(default=None)
-    _published: PublishedSynonym | None = PrivateAttr(default=None)
 
     def build(self, runtime: Runtime) -> Synonym:
         """The view with its word lists and models.
@@ -98,14 +82,11 @@ class Synonym(WordView):
         revisions = [wordnet.revision(wordnet.find())]
         view = self.keeping()
         if self.compat:
-            view._published, view.tagger = PublishedSynonym(self.fraction), "perceptron"
+            view.tagger = "perceptron"
             revisions.append(nlpaug_version())
-        elif self.language == "en":
-            view._language, view.tagger = English(thesaurus(), tagger()), "perceptron"
-            revisions.append(inflection_revision())
         else:
-            view._language = language = Multilingual(self.language)
-            revisions.append(language.revision)
+            view._english, view.tagger = English(thesaurus(), tagger()), "perceptron"
+            revisions.append(inflection_revision())
         if self.choose == "mlm":
             held = (self.revision or "").split("+")
             weights = find_encoder(self.encoder, held[-1] if len(held) == len(revisions) + 1 else None)
@@ -127,9 +108,10 @@ class Synonym(WordView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed; a masked language model sees the words of all rows in shared batches."""
-        if self._published is not None:
-            return self._published(texts, seeds)
-        rows = [self._draw(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        drawn = zip(texts, seeded(seeds), strict=True)
+        if self.compat:
+            return [published_synonyms(text, draw, self.fraction) for text, draw in drawn]
+        rows = [self._draw(text, draw) for text, draw in drawn]
         if self._ranking is not None:
             rows = _preferred(texts, rows, self._ranking)
         return [self._replace(text, row) for text, row in zip(texts, rows, strict=True)]
@@ -137,7 +119,7 @@ class Synonym(WordView):
     def _draw(self, text: str, draw: random.Random) -> _Row:
         """Draw the words and their synonyms: `fraction` of the eligible on average, `at_least` so many."""
         found = tokens(text)
-        choices = self._language.choices(found)
+        choices = self._english.choices(found)
         if kept := self.kept(text):
             choices = {place: tiers for place, tiers in choices.items() if not touches(kept, *found[place][:2])}
         if not choices:
@@ -159,26 +141,19 @@ class Synonym(WordView):
         for place, form, _ in row.replaced:
             word = row.found[place]
             new = matching_case(word.text, form)
-            beside = self._language.agreement(row.found, place, new)
+            beside = self._english.agreement(row.found, place, new)
             edits += [*untouching(beside, self.kept(text)), Edit(word.start, word.end, word.text, new)]
         return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
     def _check(self) -> None:
         """Refuse options that would be ignored."""
         if self.compat:
-            for name in ("at_least", "choose", "language", "tagger", "keep", "keep_pattern"):
+            for name in ("at_least", "choose", "keep", "keep_pattern"):
                 value = getattr(self, name)
-                if value != type(self).model_fields[name].default and (name, value) != ("tagger", "perceptron"):
-                    raise InputError(
-                        f"synonym: compat with {name}={value}: nlpaug has no such thing; leave one of them out"
-                    )
+                if value != type(self).model_fields[name].default:
+                    raise InputError(f"synonym: compat with {name}={value}: nlpaug has no such thing; leave one out")
         if self.choose != "mlm" and self.encoder != STARTER:
             raise InputError(f"synonym: encoder={self.encoder} is for choose=mlm; give that too, or leave it out")
-        if self.language != "en":
-            if self.tagger != "auto":
-                raise InputError(f"synonym: tagger={self.tagger} is for language=en, not {self.language}; leave it out")
-            if self.choose == "mlm" and self.encoder == STARTER:
-                raise InputError(f"synonym: the starter encoder knows English only; name one for {self.language}")
 
 
 def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> dict[int, Weighted]:

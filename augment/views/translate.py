@@ -18,21 +18,6 @@ class Translate(stages.TranslationView):
     named_by = ends_in = "to"
 
     to: str = Field(description="language to translate to, such as fr; de+fr goes there through German")
-    source: stages.Source = "en"
-    models: stages.Models = "starter"
-    decode: stages.Decode = "greedy"
-    temperature: stages.Temperature = None
-    hypotheses: stages.Hypotheses = 1
-    long: stages.Long = "split"
-    retry: stages.Retry = True
-    translator: stages.Translator = "auto"
-    precision: stages.Precision = "auto"
-    revision: stages.Revision = None
-
-    @property
-    def ways(self) -> tuple[str, ...]:
-        """How it decodes."""
-        return (self.decode,)
 
     def build(self, runtime: Runtime) -> Translate:
         """The view with its models; raises InputError where one is missing or an option is wrong."""

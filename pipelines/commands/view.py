@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from augment.errors import InputError, TwinviewsError
-from augment.view import Runtime, ViewSpec, check_params, view_attribute, view_class, view_module
+from augment.view import Runtime, ViewSpec, check_params, view_attribute, view_module, view_options
 from pipelines.console import ConfigOption, show_json, table
 from pipelines.files import locate
 from pipelines.offline import offline
@@ -96,7 +96,7 @@ def view_example(name: str) -> str:
     """A command line for the view that can be pasted."""
     named_by = view_attribute(name, "named_by")
     shown = [f"augment {name}"]
-    for key, field in view_class(name).model_fields.items():
+    for key, field in view_options(name).items():
         if field.is_required() or key == named_by:
             value = field.examples[0] if field.examples else field.default if not field.is_required() else None
             shown.append(f"--{key} {value or 'de'}")
@@ -109,7 +109,7 @@ def add_view_command(app: typer.Typer, name: str) -> None:
     Raises:
         TwinviewsError: A parameter of the view has the name of an option that every view command has.
     """
-    fields = view_class(name).model_fields
+    fields = view_options(name)
     params = {key: _option(key, field) for key, field in fields.items()}
     complex_keys = [key for key, field in fields.items() if not _is_simple(field.annotation)]
     shared = {
@@ -230,6 +230,8 @@ def show_result(result: Result) -> None:
     total = result.dataset.rows or 1
     lines = [*counts["statuses"].items(), *((f"reason: {reason}", rows) for reason, rows in counts["reasons"].items())]
     table(("status", "rows", "%"), [(name, rows, round(100 * rows / total, 1)) for name, rows in lines])
+    if "spans" in counts:
+        table(("spans", "number"), counts["spans"].items())
     runs = [each for each in (result.through, result) if each is not None]
     done = [f"made {each.made:,} at {each.made / each.seconds:,.0f} rows/s" if each.made else NOTHING for each in runs]
     sizes = [(f"{each.dataset.path}/", each.dataset.rows, what) for each, what in zip(runs, done, strict=True)]

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from augment.errors import InputError
-from pipelines.reading.rows import BATCH_ROWS, Columns, Rows, text_column
+from pipelines.reading.rows import BATCH_ROWS, Columns, Rows, as_text, text_column
 from pipelines.shards import check_stream_end
 
 
@@ -53,7 +53,7 @@ def rows_of(batches: Any, schema: Any, name: str, columns: Columns) -> Iterator[
         part.validate(full=True)
         nothing = [None] * part.num_rows
         texts, labels, pairs = (nothing if each is None else part[each].to_pylist() for each in (text, label, pair))
-        yield Rows([each or "" for each in texts], [None if x is None else str(x) for x in labels], pairs)
+        yield Rows([each or "" for each in texts], [as_text(each) for each in labels], pairs)
 
 
 def _is_text(kind: Any) -> bool:  # noqa: ANN401 - a pyarrow type

@@ -1,5 +1,6 @@
 """Rows of a source, many at a time, and which columns make them."""
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -42,6 +43,13 @@ def collect(rows: Iterator[Row]) -> Iterator[Rows]:
     """Rows in batches."""
     while batch := list(islice(rows, BATCH_ROWS)):
         yield Rows(*zip(*batch, strict=True))
+
+
+def as_text(value: object) -> str | None:
+    """A label as a string; lists and objects as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
 
 
 def text_column(where: str, columns: Columns, names: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ from pipelines.reading.cells import read_cells
 from pipelines.reading.columnar import read_columns, rows_of
 from pipelines.reading.documents import document_paragraphs, paragraphs, split_sentences
 from pipelines.reading.lines import CHUNK_BYTES, MAX_LINE_BYTES, read_lines
-from pipelines.reading.rows import Columns, Row, Rows, collect, text_column
+from pipelines.reading.rows import Columns, Row, Rows, as_text, collect, text_column
 
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
@@ -187,8 +187,7 @@ def _json_row(where: str, columns: Columns, value: object) -> Row:
         if text is not None and not isinstance(text, str):
             raise InputError(f"{where}: {column!r} is {repr(text)[:60]}, not a string: give --column")
         texts.append(text)
-    label = value.get(columns.label)
-    return Row(texts[0] or "", None if label is None else str(label), texts[1])
+    return Row(texts[0] or "", as_text(value.get(columns.label)), texts[1])
 
 
 def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset

@@ -1,22 +1,30 @@
 """The rows of a view: each follows from the plan and its sentence, and from nothing else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from augment.errors import TwinviewsError
 from augment.plugins import blamed
+from augment.spans import LabelledSpan, carry_spans
 from augment.view import ENTRY_POINT_GROUP, View, Viewed, row_seed
-from pipelines.folder import view_schema
+from pipelines.folder import SPANS, view_schema
 from pipelines.plan import Plan
 
 
 class Sentences(NamedTuple):
-    """Sentences that are viewed together; `between` is what the view before a staged one made of them."""
+    """Sentences that are viewed together.
+
+    Attributes:
+        ids, texts, seeds: Of each.
+        between: For a staged view, what the view before it made of them.
+        spans: Their labelled spans, where the input has such a column.
+    """
 
     ids: list[str]
     texts: list[str]
     seeds: list[int]
     between: list[Viewed] | None = None
+    spans: list[Any] | None = None
 
 
 def read_sentences(
@@ -39,7 +47,8 @@ def read_sentences(
         columns = (between.column(name).to_pylist() for name in ("view", "status", "reason", "pivot"))
         viewed = [Viewed(*row) for row in zip(*columns, strict=True)]
     seeds = [row_seed(plan.seed or 0, identity, plan.signature or "") for identity in ids]
-    return Sentences(ids, texts, seeds, viewed)
+    spans = table.column(SPANS).to_pylist() if SPANS in table.schema.names else None
+    return Sentences(ids, texts, seeds, viewed, spans)
 
 
 def view_sentences(plan: Plan, view: View, sentences: Sentences) -> Sequence[Viewed]:
@@ -50,7 +59,7 @@ def view_sentences(plan: Plan, view: View, sentences: Sentences) -> Sequence[Vie
     """
     with blamed(ENTRY_POINT_GROUP, plan.name):
         if sentences.between is not None:
-            viewed: Sequence[Viewed] = view.complete(*sentences[1:])  # type: ignore[attr-defined]
+            viewed: Sequence[Viewed] = view.complete(sentences.texts, sentences.seeds, sentences.between)  # type: ignore[attr-defined]
         else:
             viewed = view(sentences.texts, sentences.seeds)
         if not isinstance(viewed, Sequence) or {*map(type, viewed)} - {Viewed}:
@@ -81,5 +90,16 @@ def view_rows(
     schema = view_schema()
     with blamed(ENTRY_POINT_GROUP, plan.name):
         columns = [sentences.ids[rows], sentences.texts[rows], *made]
+        if sentences.spans is not None:
+            schema = view_schema([SPANS])
+            carried = zip(sentences.texts[rows], sentences.spans[rows], viewed[rows], strict=True)
+            columns += zip(*(_carried(text, spans or (), one) for text, spans, one in carried), strict=True)
         arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def _carried(text: str, spans: Sequence[Mapping[str, Any]], one: Viewed) -> tuple[list[LabelledSpan], int]:
+    """The spans of a view and how many were lost: all of them by a view that rewrites the whole text."""
+    if one.text is None or (one.text != text and not one.edits):
+        return [], len(spans)
+    return carry_spans([LabelledSpan(**span) for span in spans], one.edits)

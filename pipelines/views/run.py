@@ -251,4 +251,5 @@ def _finish(run: ViewRun) -> Dataset:
     options = {"sources": list(run.names) or None, **plan.params}
     recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
     beside = {RECIPE_FILE: recipe, CARD_FILE: view_card(plan, count_receipts(receipts))}
-    return finalise(run.out, plan, receipts, view_schema(), beside)
+    schema = view_schema(run.source.read(0, 1).schema.names)
+    return finalise(run.out, plan, receipts, schema, beside)

@@ -14,7 +14,7 @@ from augment.seconds import SECONDS, Stage, timed
 from augment.view import WEIGHTS_PARAMS, Runtime, View, Viewed, ViewSpec, make_view
 from pipelines.folder import Dataset
 from pipelines.plan import Plan
-from pipelines.shards import Receipt, commit_shards, leave_pandas_out
+from pipelines.shards import Receipt, commit_shards
 from pipelines.views.rows import Sentences, read_sentences, view_rows, view_sentences
 
 SECONDS_EACH = 20.0
@@ -131,7 +131,6 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
         run: What to make.
         windows: Asked for when the one before is begun; the next one may take its time to come.
     """
-    leave_pandas_out()
     gc.set_threshold(GARBAGE_ROWS)
     view = run.view or build_view(ViewSpec(run.plan.name, run.plan.params), run.runtime)
     source = iter(windows)

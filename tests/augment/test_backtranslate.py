@@ -39,23 +39,11 @@ def translation(models: Path | str, **params: Any) -> TranslationView:  # noqa: 
 
 
 def test_the_pivot_is_a_translate_view_with_its_whole_recipe(translation_models: Path) -> None:
-    view = staged(translation_models, return_decode="beam:2", hypotheses=2)
-    alone = translation(translation_models, to="de")
+    view = staged(translation_models, decode="beam:2", hypotheses=2)
+    alone = translation(translation_models, to="de", decode="beam:2")
     assert through(view).spec == alone.spec
     assert through(view).through is None
     assert through(view).spec.params["revision"] == str(view.spec.params["revision"]).partition("+")[0]
-
-
-def test_another_return_takes_the_same_pivots(translation_models: Path) -> None:
-    greedy = staged(translation_models)
-    for other in (
-        {"return_decode": "beam:4"},
-        {"return_decode": "beam:4", "hypotheses": 3},
-        {"return_decode": "top-k:5", "temperature": 0.5},
-    ):
-        assert through(staged(translation_models, **other)).spec.signature() == through(greedy).spec.signature()
-        assert staged(translation_models, **other).spec.signature() != greedy.spec.signature()
-    assert through(staged(translation_models, decode="beam:4")).spec.signature() != through(greedy).spec.signature()
 
 
 def test_a_view_is_made_from_the_pivots_that_are_given(translation_models: Path) -> None:
@@ -132,19 +120,7 @@ def test_strict_texts_depend_on_neither_batch_nor_threads(decode: str) -> None:
     assert made[1:] == made[:1] * 3
 
 
-def test_only_draws_are_said_to_draw(translation_models: Path) -> None:
-    assert not staged(translation_models, decode="beam:2").draws
-    back = staged(translation_models, return_decode="sample")
-    assert (back.draws, through(back).draws) == (True, False)
-    assert staged(translation_models, decode="sample", return_decode="greedy").draws
-
-
-def test_seeds_do_not_matter_where_nothing_is_drawn(translation_models: Path) -> None:
-    view = staged(translation_models, decode="beam:2")
-    assert view([GUITAR, DOGS], [0, 1]) == view([GUITAR, DOGS], [5, 5])
-
-
-@pytest.mark.parametrize("params", [{"return_decode": "beam:4"}, {"return_decode": "sample", "temperature": 1.3}])
+@pytest.mark.parametrize("params", [{"decode": "beam:4"}, {"decode": "sample", "temperature": 1.3}])
 def test_further_hypotheses_are_alternatives(params: dict[str, Any]) -> None:
     one = staged("starter", **params)
     four = staged("starter", hypotheses=4, **params)
@@ -207,9 +183,10 @@ def test_a_line_of_100_000_characters_is_no_crash() -> None:
     ("params", "expected"),
     [
         ({"decode": "beams:4"}, "decode 'beams:4': not a way to decode"),
-        ({"return_decode": "top-p:7"}, "decode 'top-p:7': not a way to decode"),
-        ({"temperature": 0.5}, "temperature 0.5: nothing is drawn"),
+        ({"decode": "top-p:7"}, "decode 'top-p:7': not a way to decode"),
+        ({"temperature": 0.5}, "temperature 0.5: greedy draws nothing"),
         ({"decode": "sample", "temperature": -1.0}, "temperature=-1.0: input should be greater than 0"),
+        ({"decode": "sample", "temperature": float("nan")}, "temperature=nan"),
         ({"hypotheses": 3}, "hypotheses 3: greedy gives 1; use beam:3 or more, or sample"),
         ({"hypotheses": 0}, "hypotheses=0: input should be greater than or equal to 1"),
         ({"pivot": "de+"}, "language '': not a language code"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import shutil
 import subprocess
 import sys
@@ -23,7 +22,6 @@ from augment.translate.engines import load_engine, resolve_engine
 from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import resolve_models
 from augment.translate.vocabulary import Vocabulary
-from augment.view import ViewSpec, make_view
 
 SENTENCES = [
     "A man is riding a bicycle down the street.",
@@ -83,37 +81,12 @@ def test_both_engines_search_alike(decoding: Decoding) -> None:
 
 
 @pytest.mark.parametrize("precision", ["int8", "fp32"])
-@pytest.mark.parametrize("decode", ["greedy", "beam:4"])
-def test_neighbours_change_no_text(precision: str, decode: str) -> None:
-    translator = starter("ctranslate2", decode, precision=precision)
-    words = " ".join(SENTENCES).split()
-    draw = random.Random(3)
-    texts = [" ".join(draw.choices(words, k=draw.randint(1, 24))) for _ in range(120)]
-    together = translator.translate(texts)
-    assert [translator.translate([text])[0] for text in texts[:30]] == together[:30]
-    draw.shuffle(places := list(range(len(texts))))
-    shuffled = []
-    for part in (places[:7], places[7:50], places[50:]):
-        shuffled += translator.translate([texts[place] for place in part])
-    assert shuffled == [together[place] for place in places]
-
-
-@pytest.mark.parametrize("precision", ["int8", "fp32"])
 def test_a_longer_neighbour_changes_no_rounding(precision: str) -> None:
     """In int8, both gave another text beside one of 16 tokens: attention adds up in another order for another width."""
     translator = starter("ctranslate2", precision=precision)
     neighbour = "A man in a black jacket is standing on a snowy mountain today."
     for text in ("But even official events have political overtones.", "How can you experiment freely on your own?"):
         assert translator.translate([text, neighbour])[0] == translator.translate([text])[0]
-
-
-def test_texts_that_do_not_fit_fail_in_both_alike(translation_models: Path) -> None:
-    long = " ".join([DOGS] * 60)
-    for engine in ("ctranslate2", "transformers"):
-        translator = MarianTranslator(
-            translation_models / "en-xx", ">>de<<", engine=engine, precision="fp32", splits=False
-        )
-        assert translator.translate([long, DOGS]) == [Translation(None, "too-long"), Translation(GERMAN[DOGS])]
 
 
 def weights(folder: Path) -> dict[str, Any]:
@@ -212,18 +185,6 @@ def test_what_no_engine_does_is_one_line(engine: str, precision: str, decode: st
         resolve_engine(engine, precision, "cpu", parse_decoding(decode))
 
 
-def test_each_way_has_the_engine_that_it_needs(translation_models: Path) -> None:
-    params = {"pivot": "de", "models": str(translation_models), "return_decode": "top-k:5"}
-    view = make_view(ViewSpec("backtranslate", params), device="cpu")
-    chosen = {key: view.spec.params[key] for key in ("translator", "precision", "return_translator")}
-    assert chosen == {"translator": "ctranslate2", "precision": "int8", "return_translator": "transformers"}
-    assert view.spec.params["return_precision"] in ("fp32", "bf16")
-    assert make_view(view.spec, device="cpu").spec == view.spec
-    greedy = make_view(ViewSpec("backtranslate", {**params, "return_decode": None}), device="cpu")
-    assert greedy.spec.signature() != view.spec.signature()
-    assert greedy.through.spec.signature() == view.through.spec.signature()  # type: ignore[attr-defined]
-
-
 @pytest.fixture
 def cache_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
@@ -267,19 +228,6 @@ def test_a_cache_that_cannot_be_written_is_one_line(translation_models: Path, ca
     assert "\n" not in str(caught.value)
 
 
-def test_the_cache_keeps_the_models_that_were_used_last(translation_models: Path, cache_home: Path) -> None:
-    from augment.translate.ctranslate import KEPT
-
-    cache_home.mkdir(parents=True)
-    for age in range(KEPT + 3):
-        (cache_home / f"{age}.zip").touch()
-        os.utime(cache_home / f"{age}.zip", (1_000_000 - age, 1_000_000 - age))
-    translated(translation_models)
-    names = {path.name for path in cache_home.iterdir()}
-    assert len(names) == KEPT
-    assert {f"{age}.zip" for age in range(KEPT - 1)} < names
-
-
 KILLED = """
 import os, signal, sys
 from pathlib import Path
@@ -297,13 +245,7 @@ MarianTranslator(Path(sys.argv[1]), ">>de<<", engine="ctranslate2", precision="f
 def test_a_killed_conversion_is_in_nobodys_way(translation_models: Path, cache_home: Path) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, str(translation_models / "en-xx")], check=False)
     assert done.returncode == -9
-    (left,) = cache_home.iterdir()
     assert translated(translation_models) == GERMAN[DOGS]
-    os.utime(left, (0, 0))
-    for kept in cache_home.glob("*.zip"):
-        kept.unlink()
-    assert translated(translation_models) == GERMAN[DOGS]
-    assert not left.exists()
 
 
 WITHOUT_TORCH = """

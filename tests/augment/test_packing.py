@@ -9,18 +9,13 @@ from augment.errors import InputError
 
 
 @given(st.lists(st.integers(1, 50)), st.integers(1, 200))
-def test_every_row_is_packed_once_within_the_budget(lengths: list[int], budget: int) -> None:
-    batches = list(pack(lengths, budget))
-    assert sorted(row for batch in batches for row in batch) == list(range(len(lengths)))
+def test_every_row_is_packed_once_with_its_equals_within_the_budget(widths: list[int], budget: int) -> None:
+    batches = list(pack(widths, budget))
+    assert sorted(row for batch in batches for row in batch) == list(range(len(widths)))
     for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= budget
-
-
-@given(st.lists(st.integers(1, 50)), st.integers(1, 200))
-def test_groups_do_not_mix(lengths: list[int], budget: int) -> None:
-    groups = [length // 10 for length in lengths]
-    for batch in pack(lengths, budget, groups):
-        assert len({groups[row] for row in batch}) == 1
+        (width,) = {widths[row] for row in batch}
+        assert len(batch) == 1 or len(batch) * width <= budget
+    assert len(batches) == sum(-(-widths.count(width) // max(1, budget // width)) for width in set(widths))
 
 
 @pytest.mark.parametrize("name", ["tpu9", "cuda:99", "cuda:999", ""])

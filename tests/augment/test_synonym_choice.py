@@ -1,14 +1,12 @@
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import torch
 from fillmodels import KINDS, POSITIONS
-from refusals import refused
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 
 from augment import wordnet
@@ -115,17 +113,6 @@ def view() -> View:
         raise
 
 
-def test_rows_are_the_same_whatever_the_batch(view: View) -> None:
-    texts = TEXTS * 3
-    rows = list(range(len(texts)))
-    alone = [view([text], [row])[0] for row, text in zip(rows, texts, strict=True)]
-    narrow = make_view(view.spec, device="cpu", batch_tokens=32)
-    shuffled = random.Random(2).sample(rows, len(rows))
-    assert view(texts, rows) == alone
-    assert narrow(texts, rows) == alone
-    assert view([texts[row] for row in shuffled], shuffled) == [alone[row] for row in shuffled]
-
-
 def test_edits_give_the_view_and_the_words_are_those_that_senses_would_change(view: View) -> None:
     by_sense = make_view(ViewSpec("synonym", {"fraction": 0.6}))
 
@@ -145,15 +132,3 @@ def test_the_signature_holds_every_revision_and_not_the_place(view: View) -> Non
     assert f"|rev:{joined}|" in view.spec.signature()
     assert "encoder" not in view.spec.signature()
     assert make_view(view.spec).spec == view.spec
-
-
-def test_another_encoder_is_another_revision(view: View, folder: Path) -> None:
-    other = make_view(ViewSpec("synonym", {"choose": "mlm", "encoder": str(folder)}))
-    assert other.spec.params["revision"] != view.spec.params["revision"]
-    with pytest.raises(InputError, match="revision"):
-        make_view(ViewSpec("synonym", {**other.spec.params, "revision": view.spec.params["revision"]}))
-
-
-def test_an_encoder_that_is_no_masked_language_model_is_one_line(view: View, tmp_path: Path) -> None:
-    with refused("no model there"):
-        make_view(ViewSpec("synonym", {"choose": "mlm", "encoder": str(tmp_path)}))

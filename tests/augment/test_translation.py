@@ -7,7 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from learnt import COPIED, DOGS, EMPTY, ENGLISH, FRENCH, GERMAN, GUITAR, LOOPING, MARIAN_POSITIONS, PARAPHRASE
+from learnt import COPIED, DOGS, EMPTY, FRENCH, GERMAN, GUITAR, LOOPING, MARIAN_POSITIONS, PARAPHRASE
 from refusals import refused
 
 from augment.errors import InputError
@@ -61,8 +61,10 @@ def test_a_translation_does_not_depend_on_its_batch(
     assert together.translate(texts[::-1], seeds[::-1]) == expected[::-1]
 
 
-def test_sources_over_the_position_limit_fail_with_a_reason(translation_models: Path) -> None:
-    translator = MarianTranslator(translation_models / "en-xx", ">>de<<", precision="fp32", splits=False)
+@pytest.mark.parametrize("engine", ["ctranslate2", "transformers"])
+def test_sources_over_the_position_limit_fail_with_a_reason(translation_models: Path, engine: str) -> None:
+    path = translation_models / "en-xx"
+    translator = MarianTranslator(path, ">>de<<", engine=engine, precision="fp32", splits=False)
     longest = " ".join(["dogs"] * MARIAN_POSITIONS * 4)
     assert translator.translate([longest, DOGS, "  "]) == [
         Translation(None, "too-long"),
@@ -109,24 +111,6 @@ def test_back_translation_tells_what_became_of_every_sentence(translation_models
     ]
 
 
-def test_back_translation_through_another_pivot_is_another_view(translation_models: Path) -> None:
-    def through(pivot: str) -> ViewSpec:
-        return ViewSpec("backtranslate", {"pivot": pivot, "models": str(translation_models), "precision": "fp32"})
-
-    german, french = make_view(through("de")), make_view(through("fr"))
-    (viewed,) = french([DOGS], [0])
-    assert (viewed.text, viewed.pivot) == (ENGLISH[FRENCH[DOGS]], FRENCH[DOGS])
-    assert german.spec.signature() != french.spec.signature()
-
-
-def test_translate_keeps_no_text_that_failed(translation_models: Path) -> None:
-    params = {"to": "de", "models": str(translation_models), "precision": "fp32", "retry": False}
-    view = make_view(ViewSpec("translate", params))
-    ok, failed = view([DOGS, LOOPING], [0, 1])
-    assert (ok.text, ok.status) == (GERMAN[DOGS], "ok")
-    assert (failed.text, failed.status, failed.reason) == (None, "failed", "repetition")
-
-
 def test_the_signature_names_the_weights_not_their_place(translation_models: Path, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
     shutil.copytree(translation_models, moved)
@@ -141,11 +125,6 @@ def test_the_signature_names_the_weights_not_their_place(translation_models: Pat
     assert make_view(ViewSpec("backtranslate", {**params, "models": str(moved)})).spec.signature() != here.signature()
     with pytest.raises(InputError, match="revision"):
         make_view(ViewSpec("backtranslate", {**here.params, "models": str(moved)}))
-
-
-def test_a_resolved_spec_builds_the_same_view(translation_models: Path) -> None:
-    first = make_view(ViewSpec("backtranslate", {"pivot": "de", "models": str(translation_models)}))
-    assert make_view(first.spec).spec == first.spec
 
 
 @pytest.mark.parametrize(
@@ -211,11 +190,8 @@ def test_unknown_ways_to_decode_are_refused(decode: str) -> None:
     [
         ("greedy", 0.7, 1, "temperature 0.7: greedy draws nothing"),
         ("beam:4", 0.7, 1, "temperature 0.7: beam:4 draws nothing"),
-        ("sample", 0.0, 1, "must be above 0"),
-        ("sample", float("nan"), 1, "must be above 0"),
         ("greedy", None, 2, "greedy gives 1; use beam:2 or more, or sample"),
         ("beam:3", None, 4, "beam:3 gives 3; use beam:4 or more, or sample"),
-        ("sample", None, 0, "must be at least 1"),
     ],
 )
 def test_ways_to_decode_that_do_not_go_together_are_refused(

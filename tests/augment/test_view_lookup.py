@@ -6,8 +6,9 @@ import sys
 import pytest
 from refusals import refused
 
+from augment import plugins
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-from augment.view import View, ViewSpec, check_params, make_view, row_seed, view_class, view_names
+from augment.view import View, ViewSpec, check_params, make_view, row_seed, view_class, view_names, view_options
 
 
 def test_every_file_of_the_views_folder_is_a_view() -> None:
@@ -16,6 +17,22 @@ def test_every_file_of_the_views_folder_is_a_view() -> None:
     for name in expected:
         assert issubclass(view_class(name), View)
         assert view_class(name).name == name  # type: ignore[attr-defined]
+
+
+def test_a_views_own_options_come_before_those_that_it_shares() -> None:
+    assert list(view_options("repeat")) == ["rate", "keep", "keep_pattern", "keep_revision"]
+
+
+def test_entry_points_are_looked_for_once_along_a_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    looked: list[str] = []
+    monkeypatch.setattr(plugins, "entry_points", lambda group: looked.append(group) or [])
+    for folder in ("one", "two"):
+        monkeypatch.syspath_prepend(tmp_path_factory.mktemp(folder))
+        for name in view_names():
+            view_class(name)
+    assert looked == ["twinviews.views"] * 2
 
 
 @pytest.mark.parametrize(
@@ -48,7 +65,7 @@ def test_row_seeds_are_fixed_for_good() -> None:
     [
         ("nonsense", {}, "unknown view 'nonsense': choose one of"),
         ("span-mask", {"length": 0}, "span-mask: length=0: input should be greater than or equal to 1"),
-        ("span-mask", {"lenght": 3}, "(it takes: keep, keep_pattern, keep_revision, length"),
+        ("span-mask", {"lenght": 3}, "(it takes: length, rate, unit, compat, encoder, revision, keep, keep_pattern"),
         ("backtranslate", {}, "backtranslate: pivot="),
         ("synonym", {"fraction": "much"}, "synonym: fraction='much'"),
         ("span-mask", {"compat": True, "unit": "word"}, "masks characters only"),
@@ -63,11 +80,11 @@ def test_a_wrong_parameter_is_one_line(name: str, params: dict[str, object], com
     ("name", "params", "named_by", "ends_in", "draws"),
     [
         ("identity", {}, None, None, True),
-        ("synonym", {"language": "fr"}, None, None, True),
+        ("synonym", {}, None, None, True),
         ("nlpaug", {"augmenter": "KeyboardAug"}, "KeyboardAug", None, True),
         ("translate", {"to": "de+fr"}, "de+fr", "de+fr", False),
         ("translate", {"to": "de", "decode": "beam:4"}, "de", "de", False),
-        ("backtranslate", {"pivot": "de", "return_decode": "sample"}, "de", "en", True),
+        ("backtranslate", {"pivot": "de", "decode": "sample"}, "de", "en", True),
     ],
 )
 def test_a_view_says_what_follows_from_its_options(

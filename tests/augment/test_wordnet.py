@@ -125,14 +125,6 @@ def test_another_wordnet_is_another_revision(tmp_path: Path) -> None:
     assert wordnet.revision(third) != wordnet.revision(first)
 
 
-def test_the_reader_knows_senses_counts_and_lemmas(real_wordnet: Path) -> None:
-    reader = wordnet.reader()
-    assert reader.synset("car.n.01").lemma_names()[:2] == ["car", "auto"]
-    assert reader.morphy("children", "n") == "child"
-    assert wordnet.reader() is reader
-    assert max(lemma.count() for lemma in reader.lemmas("car", "n")) > 50
-
-
 def test_counts_of_senses_are_those_that_nltk_finds_in_the_file(real_wordnet: Path) -> None:
     counts = wordnet.sense_counts(real_wordnet)
     entries = [entry for name in ("car", "run", "good", "well", "caput") for entry in wordnet.reader().lemmas(name)]

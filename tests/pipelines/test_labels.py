@@ -1,0 +1,80 @@
+"""Labelled spans of characters travel from a source through a view."""
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+ROWS: list[tuple[str, Any]] = [
+    ("  Anna met Bo in New York yesterday evening.", [[2, 6, "PER"], [11, 13, "PER"], [17, 25, "LOC"]]),
+    ("Nothing happened in the old town today.", []),
+    ("Cafe\u0301 Müller opened again.", [[0, 12, "ORG"]]),
+]
+
+
+def objects(spans: list[list[Any]]) -> list[dict[str, Any]]:
+    return [dict(zip(("start", "end", "label"), span, strict=True)) for span in spans]
+
+
+def write(form: str) -> str:
+    path = Path(f"ner.{form}")
+    if form == "jsonl":
+        path.write_text("".join(json.dumps({"text": text, "label": spans}) + "\n" for text, spans in ROWS))
+    elif form == "csv":
+        with path.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file).writerows([("text", "label"), *((text, json.dumps(spans)) for text, spans in ROWS)])
+    else:
+        columns = {"text": [text for text, _ in ROWS], "label": [objects(spans) for _, spans in ROWS]}
+        pq.write_table(pa.table(columns), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_spans_go_from_a_source_through_a_view(augment: Callable[..., Any], form: str) -> None:
+    assert augment("ingest", write(form), "--labels", "spans").code == 0
+    sentences = datasets.load_from_disk("data/sentences").to_list()
+    there = [[(row["text"][each["start"] : each["end"]], each["label"]) for each in row["spans"]] for row in sentences]
+    assert there == [[("Anna", "PER"), ("Bo", "PER"), ("New York", "LOC")], [], [("Café Müller", "ORG")]]
+    done = augment("repeat", "--rate", "1", "--seed", "2")
+    assert done.code == 0, done.err
+    for row in datasets.load_from_disk("data/views/repeat").to_list():
+        before = next(each for each in sentences if each["id"] == row["id"])["spans"]
+        for old, new in zip(before, row["spans"], strict=True):
+            name = row["text"][old["start"] : old["end"]].split()
+            assert list(dict.fromkeys(row["view"][new["start"] : new["end"]].split())) == name
+        assert row["spans_lost"] == 0
+    assert json.loads(Path("data/views/repeat/counts.json").read_text())["spans"] == {"carried": 4, "lost": 0}
+
+
+def test_what_could_not_be_carried_is_counted(augment: Callable[..., Any]) -> None:
+    augment("ingest", write("jsonl"), "--labels", "spans")
+    done = augment("span-mask", "--length", "3", "--unit", "word", "--seed", "1")
+    assert done.code == 0, done.err
+    rows = datasets.load_from_disk("data/views/span-mask").to_list()
+    lost = sum(row["spans_lost"] for row in rows)
+    assert 0 < lost < 4
+    assert sum(len(row["spans"]) for row in rows) == 4 - lost
+    card = Path("data/views/span-mask/card.md").read_text()
+    assert f"| carried | {4 - lost} |\n| lost | {lost} |" in card
+    assert str(lost) in augment("inspect", "data/views/span-mask").out
+    # A view that rewrites the text whole carries none.
+    augment("backtranslate", "--pivot", "de")
+    counts = json.loads(Path("data/views/backtranslate-de/counts.json").read_text())
+    assert counts["spans"] == {"carried": 0, "lost": 4}
+
+
+@pytest.mark.parametrize(
+    "label",
+    ["[[0, 9, 'X']]", '[[0, 99, "X"]]', '[[2, 2, "X"]]', '[[0.0, 2, "X"]]', "7", "[[0, 4]]", '[[4, 5, "X"]]'],
+)
+def test_spans_that_are_none_are_one_line(augment: Callable[..., Any], folder: Path, label: str) -> None:
+    (folder / "ner.jsonl").write_text(json.dumps({"text": "Cafe\u0301 Müller", "label": label}) + "\n")
+    done = augment("ingest", "ner.jsonl", "--labels", "spans")
+    assert done.code == 2
+    assert "are no spans of 'Café Müller': write [[start, end, label], ...]" in done.err.replace("\n", " ")
