@@ -10,7 +10,7 @@ from typing import Any
 
 from augment import wordnet
 from augment.edits import find_edits
-from augment.errors import InputError
+from augment.omw import open_tables
 from augment.tagging import tagger
 from augment.view import Viewed
 
@@ -26,9 +26,7 @@ def on_our_wordnet(kind: type) -> type:
 
     class Dictionary(WordNet):  # type: ignore[misc]
         def read(self) -> object:
-            if self.lang != "eng":
-                raise InputError(f"nlpaug: lang={self.lang!r}: only the English WordNet is read here; leave lang out")
-            return wordnet.reader()
+            return wordnet.reader() if self.lang == "eng" else open_tables()
 
         @classmethod
         def pos_tag(cls, tokens: Sequence[str]) -> list[tuple[str, str]]:

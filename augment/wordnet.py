@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from augment.errors import InputError
 
 if TYPE_CHECKING:
+    from nltk.corpus.reader.api import CorpusReader
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 ENVIRONMENT = "TWINVIEWS_WORDNET"
@@ -78,7 +79,14 @@ def find() -> Path:
 @lru_cache(maxsize=1)
 def reader() -> WordNetCorpusReader:
     """NLTK's WordNetCorpusReader on what `find` gives; opened once in a process (about two seconds)."""
-    # Files are read into memory, wherever they lie and whether or not they are links, about which NLTK is strict.
+    return open_reader(None)
+
+
+def open_reader(multilingual: CorpusReader | None) -> WordNetCorpusReader:
+    """A reader of its own on what `find` gives, with the tables of the Open Multilingual WordNet or None.
+
+    Files are read into memory, wherever they lie and whether or not they are links, about which NLTK is strict.
+    """
     place = find()
     import nltk.data
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
@@ -92,14 +100,14 @@ def reader() -> WordNetCorpusReader:
             return File(lexnames() if file == "lexnames" else _read(place, file))
 
         def map_wn(self, version: str = "wordnet") -> None:
-            """No map from another version of WordNet, for which NLTK would look on the disk."""
+            """No map from WordNet 3.0, in whose offsets OMW counts: this is it."""
 
     if str(place.parent) not in nltk.data.path:
         # NLTK wants the root of a reader below its data folders.
         nltk.data.path.append(str(place.parent))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Reader(str(place), None)
+        return Reader(str(place), multilingual)
 
 
 @lru_cache(maxsize=4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 from pydantic import Field, PrivateAttr
 
@@ -15,6 +15,7 @@ from augment.errors import InputError
 from augment.inflect import inflection_revision
 from augment.keep import WordView, touches, untouching
 from augment.masked import FillModel
+from augment.omw import Multilingual
 from augment.published import nlpaug_version, published_synonyms
 from augment.ranking import Ranking, Slot
 from augment.synonyms import Tiers, Weighted, thesaurus
@@ -24,6 +25,18 @@ from augment.weights import find_encoder
 from augment.words import rounded
 
 STARTER = "starter"
+
+
+class Language(Protocol):
+    """What a language's words may become, and what else must change with them."""
+
+    def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
+        """The eligible words by their place among the tokens, each with its synonyms."""
+        ...
+
+    def agreement(self, found: Sequence[Token], index: int, new: str) -> list[Edit]:
+        """Edits beside a changed word that its new sound or form asks for."""
+        ...
 
 
 class _Replacement(NamedTuple):
@@ -61,7 +74,9 @@ class Synonym(WordView):
     tagger: Literal["auto", "perceptron"] = Field(
         default="auto", description="parts of speech of English by NLTK's perceptron tagger, which is bundled"
     )
-    language: Literal["en"] = Field(default="en", description="English is what WordNet and the inflection know")
+    language: str = Field(
+        default="en", description="other languages (fr, es, ...) by NLTK's Open Multilingual WordNet, not inflected"
+    )
     compat: bool = Field(
         default=False, description="do what nlpaug's SynonymAug does, phrases and function words included"
     )
@@ -69,7 +84,7 @@ class Synonym(WordView):
         default=None, description="hold WordNet, and what else is used beside it, to this revision"
     )
 
-    _english: English = PrivateAttr()
+    _language: Language = PrivateAttr()
     _ranking: Ranking | None = PrivateAttr(default=None)
 
     def build(self, runtime: Runtime) -> Synonym:
@@ -84,9 +99,12 @@ class Synonym(WordView):
         if self.compat:
             view.tagger = "perceptron"
             revisions.append(nlpaug_version())
-        else:
-            view._english, view.tagger = English(thesaurus(), tagger()), "perceptron"
+        elif self.language == "en":
+            view._language, view.tagger = English(thesaurus(), tagger()), "perceptron"
             revisions.append(inflection_revision())
+        else:
+            view._language = language = Multilingual(self.language)
+            revisions.append(language.revision)
         if self.choose == "mlm":
             held = (self.revision or "").split("+")
             weights = find_encoder(self.encoder, held[-1] if len(held) == len(revisions) + 1 else None)
@@ -119,7 +137,7 @@ class Synonym(WordView):
     def _draw(self, text: str, draw: random.Random) -> _Row:
         """Draw the words and their synonyms: `fraction` of the eligible on average, `at_least` so many."""
         found = tokens(text)
-        choices = self._english.choices(found)
+        choices = self._language.choices(found)
         if kept := self.kept(text):
             choices = {place: tiers for place, tiers in choices.items() if not touches(kept, *found[place][:2])}
         if not choices:
@@ -141,19 +159,26 @@ class Synonym(WordView):
         for place, form, _ in row.replaced:
             word = row.found[place]
             new = matching_case(word.text, form)
-            beside = self._english.agreement(row.found, place, new)
+            beside = self._language.agreement(row.found, place, new)
             edits += [*untouching(beside, self.kept(text)), Edit(word.start, word.end, word.text, new)]
         return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
     def _check(self) -> None:
         """Refuse options that would be ignored."""
         if self.compat:
-            for name in ("at_least", "choose", "keep", "keep_pattern"):
+            for name in ("at_least", "choose", "language", "tagger", "keep", "keep_pattern"):
                 value = getattr(self, name)
-                if value != type(self).model_fields[name].default:
-                    raise InputError(f"synonym: compat with {name}={value}: nlpaug has no such thing; leave one out")
+                if value != type(self).model_fields[name].default and (name, value) != ("tagger", "perceptron"):
+                    raise InputError(
+                        f"synonym: compat with {name}={value}: nlpaug has no such thing; leave one of them out"
+                    )
         if self.choose != "mlm" and self.encoder != STARTER:
             raise InputError(f"synonym: encoder={self.encoder} is for choose=mlm; give that too, or leave it out")
+        if self.language != "en":
+            if self.tagger != "auto":
+                raise InputError(f"synonym: tagger={self.tagger} is for language=en, not {self.language}; leave it out")
+            if self.choose == "mlm" and self.encoder == STARTER:
+                raise InputError(f"synonym: the starter encoder knows English only; name one for {self.language}")
 
 
 def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> dict[int, Weighted]:

@@ -120,7 +120,14 @@ def test_strict_texts_depend_on_neither_batch_nor_threads(decode: str) -> None:
     assert made[1:] == made[:1] * 3
 
 
-@pytest.mark.parametrize("params", [{"decode": "beam:4"}, {"decode": "sample", "temperature": 1.3}])
+def test_only_draws_are_said_to_draw(translation_models: Path) -> None:
+    assert not staged(translation_models, decode="beam:2").draws
+    back = staged(translation_models, return_decode="sample")
+    assert (back.draws, through(back).draws) == (True, False)
+    assert staged(translation_models, decode="sample", return_decode="greedy").draws
+
+
+@pytest.mark.parametrize("params", [{"return_decode": "beam:4"}, {"return_decode": "sample", "temperature": 1.3}])
 def test_further_hypotheses_are_alternatives(params: dict[str, Any]) -> None:
     one = staged("starter", **params)
     four = staged("starter", hypotheses=4, **params)
@@ -183,7 +190,7 @@ def test_a_line_of_100_000_characters_is_no_crash() -> None:
     ("params", "expected"),
     [
         ({"decode": "beams:4"}, "decode 'beams:4': not a way to decode"),
-        ({"decode": "top-p:7"}, "decode 'top-p:7': not a way to decode"),
+        ({"return_decode": "top-p:7"}, "decode 'top-p:7': not a way to decode"),
         ({"temperature": 0.5}, "temperature 0.5: greedy draws nothing"),
         ({"decode": "sample", "temperature": -1.0}, "temperature=-1.0: input should be greater than 0"),
         ({"decode": "sample", "temperature": float("nan")}, "temperature=nan"),

@@ -152,7 +152,7 @@ def test_flows_are_built_from_their_parts() -> None:
     [
         ("SynonmAug", {}, "unknown augmenter for text 'SynonmAug': choose one of AbstSummAug, AntonymAug"),
         ("NoiseAug", {}, "unknown augmenter for text 'NoiseAug'"),
-        ("SynonymAug", {"lang": "fra"}, "lang='fra': only the English WordNet is read here"),
+        ("SynonymAug", {"lang": "fra"}, "NLTK's Open Multilingual WordNet was not found"),
         ("SplitAug", {"aug_pp": 0.3}, "SplitAug takes no argument 'aug_pp' here (it takes: name, aug_min, aug_max"),
         ("SplitAug", {"aug_p": "much"}, "SplitAug fails on a plain sentence: TypeError"),
         ("SplitAug", {"tokenizer": "str.split"}, "takes no argument 'tokenizer'"),

@@ -223,7 +223,8 @@ def test_the_resolved_parameters_build_the_same_view(view: View) -> None:
         ({"compat": True, "choose": "mlm"}, "compat with choose=mlm"),
         ({"compat": True, "at_least": 1}, "compat with at_least=1"),
         ({"tagger": "senses"}, "tagger='senses': input should be 'auto' or 'perceptron'"),
-        ({"language": "fr"}, "language='fr': input should be 'en'"),
+        ({"language": "fr", "tagger": "perceptron"}, "is for language=en"),
+        ({"language": "fr", "choose": "mlm"}, "knows English only"),
     ],
 )
 def test_parameters_that_would_be_ignored_are_refused(

@@ -80,11 +80,11 @@ def test_a_wrong_parameter_is_one_line(name: str, params: dict[str, object], com
     ("name", "params", "named_by", "ends_in", "draws"),
     [
         ("identity", {}, None, None, True),
-        ("synonym", {}, None, None, True),
+        ("synonym", {"language": "fr"}, None, None, True),
         ("nlpaug", {"augmenter": "KeyboardAug"}, "KeyboardAug", None, True),
         ("translate", {"to": "de+fr"}, "de+fr", "de+fr", False),
         ("translate", {"to": "de", "decode": "beam:4"}, "de", "de", False),
-        ("backtranslate", {"pivot": "de", "decode": "sample"}, "de", "en", True),
+        ("backtranslate", {"pivot": "de", "return_decode": "sample"}, "de", "en", True),
     ],
 )
 def test_a_view_says_what_follows_from_its_options(
