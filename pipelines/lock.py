@@ -19,6 +19,8 @@ from pipelines.files import is_remote, make_folder
 logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
 """The lock of a folder lies in it under this name; that of a file lies beside it, its name being put before this."""
+TRIES = 100
+"""How often a folder is made for the lock before it counts as one that cannot be made."""
 NO_LOCKS = "warning: the file system of %s has no locks: make sure that no other machine or process writes there"
 
 
@@ -81,7 +83,7 @@ def _acquire(lock: Path, out: Path) -> int:
 
 
 def _open(lock: Path, out: Path) -> int:
-    while True:
+    for _ in range(TRIES):
         try:
             make_folder(lock.parent)
             # O_NOFOLLOW: through a link we would write into somebody else's file.
@@ -89,7 +91,8 @@ def _open(lock: Path, out: Path) -> int:
         except FileNotFoundError:  # a holder before us may have taken the folder away after we made it
             continue
         except (FileExistsError, NotADirectoryError):
-            raise InputError(f"{out} cannot be made, something is in the way: choose another --out") from None
+            break
+    raise InputError(f"{out} cannot be made, something is in the way: choose another --out")
 
 
 def _lock(descriptor: int, out: Path) -> None:

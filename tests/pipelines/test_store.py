@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,27 @@ def test_overwrite_keeps_foreign_files_in_a_dataset(made: Augment, folder: Path,
     more = ["--pairs", "self", "--shards", 3] if command == "build-pairs" else [folder / "lines.txt"]
     is_refused(made(command, *more, "--limit", 5, "--overwrite"), name, "which we did not write")
     assert content(out) == before
+
+
+LOCKED = """
+import os, sys
+from pathlib import Path
+from augment.errors import InputError
+from pipelines.lock import locked_file
+os.rmdir(os.getcwd())
+try:
+    with locked_file(Path(sys.argv[1])):
+        print("made")
+except InputError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("out", ["/proc/x.arrow", "in/a/removed/folder.arrow"])
+def test_an_output_that_cannot_be_made_is_one_line(folder: Path, out: str) -> None:
+    command = [sys.executable, "-c", LOCKED, out]
+    done = subprocess.run(command, cwd=folder, timeout=60, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{out} cannot be made, something is in the way: choose another --out\n"
 
 
 def test_the_folder_that_one_is_in_can_be_the_output(
