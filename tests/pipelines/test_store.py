@@ -77,7 +77,9 @@ def test_nothing_but_our_own_is_removed(made: Augment, folder: Path) -> None:
     assert [path.read_text() for path in foreign] == ["precious"] * len(foreign)
 
 
-@pytest.mark.parametrize("name", ["receipts/notes.txt", "data-99.arrow"])
+@pytest.mark.parametrize(
+    "name", ["receipts/notes.txt", "receipts/card.md", "receipts/data-00099.arrow", "data-99.arrow"]
+)
 @pytest.mark.parametrize("command", ["ingest", "span-mask", "build-pairs"])
 def test_overwrite_keeps_foreign_files_in_a_dataset(made: Augment, folder: Path, command: str, name: str) -> None:
     made("build-pairs", "--pairs", "self", "--shards", 2)
@@ -87,6 +89,18 @@ def test_overwrite_keeps_foreign_files_in_a_dataset(made: Augment, folder: Path,
     more = ["--pairs", "self", "--shards", 3] if command == "build-pairs" else [folder / "lines.txt"]
     is_refused(made(command, *more, "--limit", 5, "--overwrite"), name, "which we did not write")
     assert content(out) == before
+
+
+@pytest.mark.parametrize("name", ["data-00007.arrow", "receipts/data-00007.arrow.json", "receipts"])
+def test_overwrite_removes_no_folder_nor_what_a_link_leads_to(made: Augment, folder: Path, name: str) -> None:
+    if name == "receipts":
+        (SENTENCES / name).rename("elsewhere")
+        (SENTENCES / name).symlink_to(folder / "elsewhere")
+    else:
+        (SENTENCES / name).mkdir()
+    before = content(folder)
+    is_refused(made("ingest", "lines.txt", "--limit", 5, "--overwrite"), name, "which we did not write")
+    assert content(folder) == before
 
 
 LOCKED = """
