@@ -1,6 +1,8 @@
 """What is on disk: nobody else's is touched, nothing unfinished or altered is read, leftovers go."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -101,6 +103,41 @@ def test_overwrite_removes_no_folder_nor_what_a_link_leads_to(made: Augment, fol
     before = content(folder)
     is_refused(made("ingest", "lines.txt", "--limit", 5, "--overwrite"), name, "which we did not write")
     assert content(folder) == before
+
+
+@pytest.mark.parametrize("lock", ["data/sentences/.augment.lock", "data/.pairs.arrow.augment.lock"])
+def test_a_lock_neither_follows_a_link_nor_replaces_a_file(made: Augment, folder: Path, lock: str) -> None:
+    run = ["ingest", "lines.txt"] if "sentences" in lock else ["build-pairs", "--pairs", "self", "--overwrite"]
+    precious = folder / "precious.txt"
+    precious.write_text("precious")
+    Path(lock).symlink_to(precious)
+    is_refused(made(*run), lock, "move it away")
+    Path(lock).unlink()
+    Path(lock).write_text("precious")
+    is_refused(made(*run), lock, "move it away")
+    assert precious.read_text() == Path(lock).read_text() == "precious"
+    Path(lock).write_text('{"pid": 1')  # a process that was killed while it wrote
+    assert made(*run).code == 0
+    assert not Path(lock).exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOLCK, 0), (errno.EIO, 1)])
+def test_only_where_there_are_no_locks_does_it_go_on_without(
+    augment: Augment,
+    lines: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    number: int,
+    code: int,
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    done = augment("ingest", lines)
+    is_made = code == 0
+    assert (done.code, "has no locks" in caplog.text, (SENTENCES / "state.json").exists()) == (code, is_made, is_made)
+    assert is_made or os.strerror(number) in done.err
 
 
 LOCKED = """
