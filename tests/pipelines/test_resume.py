@@ -139,6 +139,13 @@ def test_a_second_writer_is_refused(start: Start, lines: Path, folder: Path, aug
     assert finish(process)[0] == 0
 
 
+def test_orphaned_workers_end(start: Start, lines: Path, folder: Path) -> None:
+    process = start("slow", lines, "--out", "out", "--shard-size", 5, "--nap", 0.2, "--workers", 2)
+    wait_for(lambda: committed(folder / "out") >= 1)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)  # returns when the workers, which have its stderr too, have ended
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_view_that_fails_ends_all_stages_with_one_line(start: Start, lines: Path, folder: Path, workers: int) -> None:
     code, _, err = finish(start("slow", lines, "--nap", -1, "--shard-size", 5, "--workers", workers, "--out", "out"))
