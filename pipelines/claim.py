@@ -102,9 +102,20 @@ def _is_ours(name: str) -> bool:
     return is_named or shard_number(name.removesuffix(".json")) is not None
 
 
+def _is_receipt(name: str) -> bool:
+    return name.endswith(".json") and shard_number(name.removesuffix(".json")) is not None
+
+
+def _is_folder(entry: Path) -> bool:
+    return entry.is_dir() and not entry.is_symlink()
+
+
 def _check_foreign(folder: Path) -> None:
     leftovers = _leftovers(folder)
-    entries = [entry for entry in (*folder.iterdir(), *(folder / RECEIPTS).glob("*")) if entry not in leftovers]
-    foreign = sorted(str(entry.relative_to(folder)) for entry in entries if not _is_ours(entry.name))
+    strange = [
+        *(each for each in folder.iterdir() if not _is_ours(each.name) or _is_folder(each) != (each.name == RECEIPTS)),
+        *(each for each in (folder / RECEIPTS).glob("*") if not _is_receipt(each.name) or _is_folder(each)),
+    ]
+    foreign = sorted(str(entry.relative_to(folder)) for entry in strange if entry not in leftovers)
     if foreign:
         raise InputError(f"{folder} also holds {foreign[0]!r}, which we did not write: move it away, or choose --out")

@@ -1,5 +1,6 @@
 """One writer at a time for an output: a lock file that says who holds it, and that dies with its process."""
 
+import errno
 import fcntl
 import json
 import logging
@@ -19,6 +20,10 @@ from pipelines.files import is_remote, make_folder
 logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
 """The lock of a folder lies in it under this name; that of a file lies beside it, its name being put before this."""
+MARK = b'{"pid": '
+"""The first bytes of every lock file of ours."""
+TRIES = 100
+"""How often a folder is made for the lock before it counts as one that cannot be made."""
 NO_LOCKS = "warning: the file system of %s has no locks: make sure that no other machine or process writes there"
 
 
@@ -70,6 +75,7 @@ def _acquire(lock: Path, out: Path) -> int:
             _lock(descriptor, out)
             with suppress(FileNotFoundError):
                 if os.path.samestat(os.fstat(descriptor), lock.stat()):
+                    _check_ours(descriptor, lock)
                     os.ftruncate(descriptor, 0)
                     with suppress(OSError):  # on a full disk the lock still holds, but names no owner
                         os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "command": command}).encode(), 0)
@@ -81,7 +87,7 @@ def _acquire(lock: Path, out: Path) -> int:
 
 
 def _open(lock: Path, out: Path) -> int:
-    while True:
+    for _ in range(TRIES):
         try:
             make_folder(lock.parent)
             # O_NOFOLLOW: through a link we would write into somebody else's file.
@@ -89,7 +95,22 @@ def _open(lock: Path, out: Path) -> int:
         except FileNotFoundError:  # a holder before us may have taken the folder away after we made it
             continue
         except (FileExistsError, NotADirectoryError):
-            raise InputError(f"{out} cannot be made, something is in the way: choose another --out") from None
+            break
+        except OSError as error:
+            if error.errno not in (errno.ELOOP, errno.EISDIR):
+                raise
+            raise _not_ours(lock) from None
+    raise InputError(f"{out} cannot be made, something is in the way: choose another --out")
+
+
+def _check_ours(descriptor: int, lock: Path) -> None:
+    content = os.pread(descriptor, len(MARK), 0)
+    if not MARK.startswith(content):  # one that was killed as it began to write leaves less
+        raise _not_ours(lock)
+
+
+def _not_ours(lock: Path) -> InputError:
+    return InputError(f"{lock} is not a lock file of ours: move it away")
 
 
 def _lock(descriptor: int, out: Path) -> None:
@@ -103,5 +124,7 @@ def _lock(descriptor: int, out: Path) -> None:
         raise InputError(
             f"{out} is being written by another process{owner}: wait for it, or choose another --out"
         ) from None
-    except OSError:
+    except OSError as error:
+        if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
+            raise
         logger.warning(NO_LOCKS, out)

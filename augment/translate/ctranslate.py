@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+import time
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import ctranslate2
@@ -17,6 +20,8 @@ from augment.weights import local_weights
 from augment.wordnet import cache_folder
 
 COMPUTE_TYPES = {"int8": "int8_float32", "fp32": "float32", "bf16": "bfloat16"}
+ABANDONED_SECONDS = 3_600
+"""Age from which the scratch folder of a conversion is one that a killed process left."""
 
 
 def supported_precisions() -> list[str]:
@@ -99,6 +104,7 @@ def converted(path: Path, vocabulary: Vocabulary, revision: str) -> dict[str, by
     spec = _specification(path, vocabulary)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(place.parent)
         with tempfile.TemporaryDirectory(prefix=".", dir=place.parent) as scratch:
             spec.save(scratch)
             contents = {file.name: file.read_bytes() for file in sorted(Path(scratch).iterdir())}
@@ -122,6 +128,13 @@ def _intact(place: Path) -> dict[str, bytes] | None:
             return {name: archive.read(name) for name in archive.namelist()}
     except (OSError, EOFError, zipfile.BadZipFile):
         return None
+
+
+def _remove_abandoned(cache: Path) -> None:
+    for scratch in cache.glob(".*/"):
+        with suppress(OSError):  # another process removes the same
+            if time.time() - scratch.stat().st_mtime > ABANDONED_SECONDS:
+                shutil.rmtree(scratch)
 
 
 def _specification(path: Path, vocabulary: Vocabulary) -> ctranslate2.specs.ModelSpec:

@@ -168,25 +168,21 @@ class Index:
             one, two = ((short[[place]], origins[[place]]) for place in (row, other))
             return bool(_alike(one, two, threshold)[0])
 
-        def is_like(row: int, band: int) -> bool:
-            """Whether a pair is like the last one that was taken in with the band's hash."""
-            last = before[row, band]
-            while last >= 0 and dropped[last]:
-                last = before[last, band]
-            number = numbers[row, band] if last < 0 else taken[last]
-            return number > added - self._window and bool(like_old[row, band] if last < 0 else are_alike(row, last))
-
-        dropped = np.zeros(len(places), dtype=np.bool_)
-        taken = np.zeros(len(places), dtype=np.int64)  # the number of each pair, from 1
-        added, suspects = self._added, like_old | (before >= 0)
+        taken = np.zeros(len(places), dtype=np.int64)  # the number of each pair, from 1; 0 of one that is dropped
+        suspects = like_old | (before >= 0)
         suspected = np.asarray(suspects.any(axis=1))
         for row in range(len(places)):
-            if suspected[row] and any(is_like(row, band) for band in np.flatnonzero(suspects[row]).tolist()):
-                dropped[row] = True
-                continue
-            added += 1
-            taken[row] = added
-        self._added, fresh = added, taken[~dropped]
+            least = self._added - self._window + 1
+            for band in np.flatnonzero(suspects[row]).tolist() if suspected[row] else ():
+                last = _last_taken(before, taken, row, band)
+                number = numbers[row, band] if last < 0 else taken[last]
+                if number >= least and (like_old[row, band] if last < 0 else are_alike(row, last)):
+                    break
+            else:
+                self._added += 1
+                taken[row] = self._added
+        dropped = taken == 0
+        fresh = taken[~dropped]
         self._signatures[(fresh - 1) % self._window] = short[~dropped]
         self._origins[(fresh - 1) % self._window] = origins[~dropped]
         self._tables[places[~dropped]] = fresh[:, None]
@@ -212,6 +208,18 @@ def _previous(places: NDArray[np.int64]) -> NDArray[np.int64]:
     previous = np.full(len(flat), -1, dtype=np.int64)
     previous[order[1:][again]] = order[:-1][again] // max(1, bands)
     return previous.reshape(places.shape)
+
+
+def _last_taken(before: NDArray[np.int64], taken: NDArray[np.int64], row: int, band: int) -> int:
+    """The last row before this one with its hash in a band that was taken in, -1 if there is none.
+
+    `before`, as `_previous` gives it, is made to point there: what was dropped once is not passed again.
+    """
+    last = int(before[row, band])
+    while last >= 0 and taken[last] == 0:
+        last = int(before[last, band])
+    before[row, band] = last
+    return last
 
 
 def _alike(

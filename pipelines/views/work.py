@@ -26,7 +26,7 @@ AHEAD = 3
 """Windows that a worker has at a time: one is read, one is made, one is written."""
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
-GARBAGE_ROWS = 100_000
+ALLOCATIONS = 100_000
 """New objects after which Python looks for reference cycles: rows, which come by the thousand, form none, and looking
 through them every few hundred took as long as making them."""
 
@@ -131,12 +131,13 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
         run: What to make.
         windows: Asked for when the one before is begun; the next one may take its time to come.
     """
-    gc.set_threshold(GARBAGE_ROWS)
     view = run.view or build_view(ViewSpec(run.plan.name, run.plan.params), run.runtime)
     source = iter(windows)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     behind: Future[tuple[list[Receipt], float]] | None = None
     spent = dict(SECONDS)
+    thresholds = gc.get_threshold()
+    gc.set_threshold(ALLOCATIONS)
     try:
         ahead = reader.submit(_read, run, view, source)
         while True:
@@ -158,6 +159,7 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
         if behind is not None:
             yield _made(behind, spent)
     finally:
+        gc.set_threshold(*thresholds)
         reader.shutdown(wait=False, cancel_futures=True)  # it may be waiting for windows, and changes nothing
         writer.shutdown()
 

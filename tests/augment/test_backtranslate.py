@@ -46,6 +46,14 @@ def test_the_pivot_is_a_translate_view_with_its_whole_recipe(translation_models:
     assert through(view).spec.params["revision"] == str(view.spec.params["revision"]).partition("+")[0]
 
 
+def test_another_return_takes_the_same_pivots(translation_models: Path) -> None:
+    greedy = staged(translation_models)
+    for other in ({"return_decode": "beam:4"}, {"return_decode": "beam:4", "hypotheses": 3}):
+        assert through(staged(translation_models, **other)).spec.signature() == through(greedy).spec.signature()
+        assert staged(translation_models, **other).spec.signature() != greedy.spec.signature()
+    assert through(staged(translation_models, decode="beam:4")).spec.signature() != through(greedy).spec.signature()
+
+
 def test_a_view_is_made_from_the_pivots_that_are_given(translation_models: Path) -> None:
     view = staged(translation_models)
     texts, seeds = [GUITAR, DOGS, COPIED], [0, 1, 2]

@@ -245,7 +245,14 @@ MarianTranslator(Path(sys.argv[1]), ">>de<<", engine="ctranslate2", precision="f
 def test_a_killed_conversion_is_in_nobodys_way(translation_models: Path, cache_home: Path) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, str(translation_models / "en-xx")], check=False)
     assert done.returncode == -9
+    (left,) = cache_home.iterdir()
     assert translated(translation_models) == GERMAN[DOGS]
+    assert left.exists(), "it may be at work"
+    os.utime(left, (0, 0))
+    for kept in cache_home.glob("*.zip"):
+        kept.unlink()
+    assert translated(translation_models) == GERMAN[DOGS]
+    assert not left.exists()
 
 
 WITHOUT_TORCH = """

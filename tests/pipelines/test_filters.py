@@ -3,7 +3,7 @@
 import random
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from augment.errors import InputError, MissingExtraError
 from augment.view import Runtime
 from pipelines.filter import About, Filter, PairColumns, about_name, filter_names, filter_summaries, make_filter
+from pipelines.filters import near_duplicates
 from pipelines.filters.near_duplicates import HASHES, Index, rows_per_band, sign
 
 CPU = Runtime("cpu")
@@ -255,6 +256,25 @@ def test_near_duplicates_let_a_sentence_have_several_views() -> None:
     assert reasons("near-duplicates", [by_synonym, by_mask]) == [None, None]
     assert reasons("near-duplicates", [by_mask, by_mask])[-1] is not None
     assert reasons("near-duplicates", [by_synonym, elsewhere])[-1] is not None
+
+
+def test_near_duplicates_pass_what_was_dropped_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = 0
+
+    class Counted(np.ndarray):  # type: ignore[type-arg]
+        def __getitem__(self, place: Any) -> Any:  # noqa: ANN401 - as numpy has it
+            nonlocal reads
+            reads += 1
+            return super().__getitem__(place)
+
+    previous, copies = near_duplicates._previous, 1_000
+    monkeypatch.setattr(near_duplicates, "_previous", lambda places: previous(places).view(Counted))
+    signatures = np.tile(np.arange(HASHES, dtype=np.uint32), (copies, 1))
+    signatures[1::2, HASHES // 2 :] += 1  # every second one is like every second one
+    origins = np.arange(2 * copies, dtype=np.uint64).reshape(-1, 2)
+    index = Index(copies, rows_per_band(0.8))
+    assert index.add(signatures, origins, 0.8) == [False, False] + [True] * (copies - 2)
+    assert reads < 100 * copies
 
 
 def test_near_duplicates_forget_what_is_behind_the_window() -> None:

@@ -1,5 +1,6 @@
 """A view dataset is the same however it came about, and belongs to one plan."""
 
+import gc
 import json
 import re
 import signal
@@ -138,6 +139,13 @@ def test_a_second_writer_is_refused(start: Start, lines: Path, folder: Path, aug
     assert finish(process)[0] == 0
 
 
+def test_orphaned_workers_end(start: Start, lines: Path, folder: Path) -> None:
+    process = start("slow", lines, "--out", "out", "--shard-size", 5, "--nap", 0.2, "--workers", 2)
+    wait_for(lambda: committed(folder / "out") >= 1)
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)  # returns when the workers, which have its stderr too, have ended
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_view_that_fails_ends_all_stages_with_one_line(start: Start, lines: Path, folder: Path, workers: int) -> None:
     code, _, err = finish(start("slow", lines, "--nap", -1, "--shard-size", 5, "--workers", workers, "--out", "out"))
@@ -154,6 +162,16 @@ def test_the_profile_counts_every_stage_and_the_result_every_row(start: Start, l
     assert counts["reasons"] == {"asked-to": 2, "one-word": 10}
     assert re.search(r"data/views/slow: \S+ s: read \S+, tokenise 0.00, model \d+\.\d\d, detokenise 0.00, write", err)
     assert "waiting" in err
+
+
+def test_the_collector_of_the_caller_is_as_it_was(augment: Augment, lines: Path) -> None:
+    before = gc.get_threshold()
+    gc.set_threshold(before[0] + 7)
+    thresholds = gc.get_threshold()
+    assert augment("identity", lines).code == 0
+    after = gc.get_threshold()
+    gc.set_threshold(*before)
+    assert after == thresholds
 
 
 def test_datasets_and_pyarrow_open_what_was_written(augment: Augment, lines: Path) -> None:

@@ -1,7 +1,10 @@
 """What is on disk: nobody else's is touched, nothing unfinished or altered is read, leftovers go."""
 
+import errno
 import json
+import os
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,7 +79,9 @@ def test_nothing_but_our_own_is_removed(made: Augment, folder: Path) -> None:
     assert [path.read_text() for path in foreign] == ["precious"] * len(foreign)
 
 
-@pytest.mark.parametrize("name", ["receipts/notes.txt", "data-99.arrow"])
+@pytest.mark.parametrize(
+    "name", ["receipts/notes.txt", "receipts/card.md", "receipts/data-00099.arrow", "data-99.arrow"]
+)
 @pytest.mark.parametrize("command", ["ingest", "span-mask", "build-pairs"])
 def test_overwrite_keeps_foreign_files_in_a_dataset(made: Augment, folder: Path, command: str, name: str) -> None:
     made("build-pairs", "--pairs", "self", "--shards", 2)
@@ -86,6 +91,98 @@ def test_overwrite_keeps_foreign_files_in_a_dataset(made: Augment, folder: Path,
     more = ["--pairs", "self", "--shards", 3] if command == "build-pairs" else [folder / "lines.txt"]
     is_refused(made(command, *more, "--limit", 5, "--overwrite"), name, "which we did not write")
     assert content(out) == before
+
+
+@pytest.mark.parametrize("name", ["data-00007.arrow", "receipts/data-00007.arrow.json", "receipts"])
+def test_overwrite_removes_no_folder_nor_what_a_link_leads_to(made: Augment, folder: Path, name: str) -> None:
+    if name == "receipts":
+        (SENTENCES / name).rename("elsewhere")
+        (SENTENCES / name).symlink_to(folder / "elsewhere")
+    else:
+        (SENTENCES / name).mkdir()
+    before = content(folder)
+    is_refused(made("ingest", "lines.txt", "--limit", 5, "--overwrite"), name, "which we did not write")
+    assert content(folder) == before
+
+
+def test_a_linked_folder_is_written_where_it_leads(augment: Augment, lines: Path) -> None:
+    Path("disk").mkdir()
+    for command in ("ingest", "span-mask"):
+        (Path("disk") / command).mkdir()
+        Path(command).symlink_to(f"disk/{command}")
+        assert augment(command, lines, "--out", command).code == 0
+        assert augment(command, lines, "--out", command, "--limit", 5, "--overwrite").code == 0
+        assert Path(command).is_symlink()
+        assert json.loads(augment("inspect", f"disk/{command}", "--json").out)["rows"] == 5
+
+
+@pytest.mark.parametrize("lock", ["data/sentences/.augment.lock", "data/.pairs.arrow.augment.lock"])
+def test_a_lock_neither_follows_a_link_nor_replaces_a_file(made: Augment, folder: Path, lock: str) -> None:
+    run = ["ingest", "lines.txt"] if "sentences" in lock else ["build-pairs", "--pairs", "self", "--overwrite"]
+    precious = folder / "precious.txt"
+    precious.write_text("precious")
+    Path(lock).symlink_to(precious)
+    is_refused(made(*run), lock, "move it away")
+    Path(lock).unlink()
+    Path(lock).write_text("precious")
+    is_refused(made(*run), lock, "move it away")
+    assert precious.read_text() == Path(lock).read_text() == "precious"
+    Path(lock).write_text('{"pid": 1')  # a process that was killed while it wrote
+    assert made(*run).code == 0
+    assert not Path(lock).exists()
+
+
+@pytest.mark.parametrize(("number", "code"), [(errno.ENOLCK, 0), (errno.EIO, 1)])
+def test_only_where_there_are_no_locks_does_it_go_on_without(
+    augment: Augment,
+    lines: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    number: int,
+    code: int,
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", fail)
+    done = augment("ingest", lines)
+    is_made = code == 0
+    assert (done.code, "has no locks" in caplog.text, (SENTENCES / "state.json").exists()) == (code, is_made, is_made)
+    assert is_made or os.strerror(number) in done.err
+
+
+LOCKED = """
+import os, sys
+from pathlib import Path
+from augment.errors import InputError
+from pipelines.lock import locked_file
+os.rmdir(os.getcwd())
+try:
+    with locked_file(Path(sys.argv[1])):
+        print("made")
+except InputError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize("out", ["/proc/x.arrow", "in/a/removed/folder.arrow"])
+def test_an_output_that_cannot_be_made_is_one_line(folder: Path, out: str) -> None:
+    command = [sys.executable, "-c", LOCKED, out]
+    done = subprocess.run(command, cwd=folder, timeout=60, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{out} cannot be made, something is in the way: choose another --out\n"
+
+
+def test_only_temporaries_of_the_same_output_are_removed(made: Augment) -> None:
+    others = [Path(f"data/.{name}.1.augment.tmp") for name in ("pairs2.arrow", "pairs.jsonl", "pairs.v2", "sentences")]
+    for path in others:
+        path.write_text("of a running command")
+    Path("data/.pairs.arrow.1.augment.tmp").write_text("of a killed one")
+    command = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
+    assert made(*command, "--overwrite").code == 0
+    assert made(*command, "--shards", 2, "--out", "data/pairs").code == 0
+    assert made("ingest", "lines.txt", "--overwrite").code == 0
+    assert [path.read_text() for path in others] == ["of a running command"] * len(others)
+    assert not Path("data/.pairs.arrow.1.augment.tmp").exists()
 
 
 def test_the_folder_that_one_is_in_can_be_the_output(
@@ -231,6 +328,33 @@ def test_a_dry_run_downloads_nothing(
     assert constants.HF_HUB_OFFLINE is False
 
 
+BROKEN = {
+    "empty": "",
+    "cut": '{"kind": "view", "na',
+    "list": "[]",
+    "number": "5",
+    "nested": "[" * 100_000 + "]" * 100_000,
+    "other": '{"statuses": 5, "rows": {}, "_data_files": {"a": 1}, "features": [], "shards": "x", "kind": [1]}',
+}
+
+
+@pytest.mark.parametrize(
+    "name", ["counts.json", "plan.json", "state.json", "dataset_info.json", "receipts/data-00000.arrow.json"]
+)
+def test_a_damaged_record_is_one_line_or_made_again(made: Augment, lines: Path, name: str) -> None:
+    whole = content(VIEW)
+    for damage in BROKEN.values():
+        (VIEW / name).write_text(damage)
+        is_refused(made("inspect", VIEW), str(VIEW))
+        again = made("span-mask", lines)
+        if name == "plan.json":
+            is_refused(again, "plan.json is no plan of this version")
+            (VIEW / name).write_bytes(whole[name])
+        else:
+            assert again.code == 0, again.err
+        assert content(VIEW) == whole
+
+
 BUILD = ("build-pairs", "--pairs", "original", "--view", "span-mask")
 INGEST, MASK = ("ingest", "lines.txt"), ("span-mask", "lines.txt")
 
@@ -258,3 +382,38 @@ def test_what_follows_from_the_rows_is_written_again(
         is_refused(augment(*command[:-1]), path)
     assert augment(*command).code == 0
     assert content(Path("data")) == whole
+
+
+@pytest.mark.parametrize("broken", BROKEN.values(), ids=BROKEN)
+def test_a_damaged_recipe_of_pairs_is_one_line(made: Augment, broken: str) -> None:
+    recipe = Path("data/pairs.recipe.json")
+    for damage in (broken, json.dumps({"made": {"plan": 5, "counts": broken, "sha256": [1]}})):
+        recipe.write_text(damage)
+        is_refused(made("build-pairs", "--pairs", "self"), "has no recipe of ours")
+        assert made("inspect", PAIRS).code == 0
+
+
+def test_a_full_disk_names_the_file_and_the_run_goes_on(augment: Augment, lines: Path) -> None:
+    """A limit on a file's size stands for a disk that is full: the same call fails, in the same place."""
+    import resource
+
+    augment("ingest", lines)
+    augment("span-mask")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for run, name in (
+        (["ingest", lines, "--out", "more"], "data-00000.arrow"),
+        (["span-mask", "--out", "view"], "view/plan.json"),
+        (["build-pairs", "--pairs", "original", "--view", "span-mask", "--out", "p.arrow"], "p.arrow"),
+        (["build-pairs", "--pairs", "self", "--shards", 2, "--out", "folder"], "folder/data"),
+        (["export", "data/sentences", "--to", "jsonl", "--out", "e.jsonl"], "e.jsonl"),
+        (["export", "data/sentences", "--to", "parquet", "--out", "e.parquet"], "e.parquet"),
+        (["report", "data/sentences", "--out", "r.html"], "r.html"),
+    ):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (500, limits[1]))
+        try:
+            stopped = augment(*run)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        is_refused(stopped, name, "cannot be written (File too large)", code=1)
+        assert augment(*run).code == 0
+    assert list(Path().rglob("*.tmp")) == []

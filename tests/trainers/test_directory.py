@@ -79,7 +79,7 @@ def test_all_that_a_run_writes_is_known_as_such(train: Train, tmp_path: Path) ->
 
 def test_run_cut_off_before_it_had_a_recipe_can_start(train: Train, tmp_path: Path) -> None:
     (tmp_path / f"{RECIPE}.tmp").write_text('{"comm')
-    (tmp_path / LOCK).write_text('{"twinviews": {"pid": 1')
+    (tmp_path / LOCK).write_text('{"pid": 1')
     assert train("--out", tmp_path) == 0
     assert not {f"{RECIPE}.tmp", LOCK} & {path.name for path in tmp_path.iterdir()}
 
