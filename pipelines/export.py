@@ -79,7 +79,8 @@ def _write_parquet(stream: BinaryIO, tables: Iterator[Any]) -> None:
             following = next(tables, None)
             group = max(1, GROUP_BYTES * waiting.num_rows // max(1, waiting.nbytes))
             end = waiting.num_rows - (waiting.num_rows % group if following is not None else 0)
-            writer.write_table(waiting.slice(0, end), row_group_size=group)
+            if end:  # a table without rows would be a row group without rows
+                writer.write_table(waiting.slice(0, end), row_group_size=group)
             rest = waiting.slice(end)
             waiting = pa.concat_tables([rest, following]) if following is not None else None
 

@@ -215,14 +215,25 @@ def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
 
 def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
     assert augment("export", write_pairs([])).out == "0 rows written to other.parquet\n"
+    assert (pq.read_table("other.parquet").num_rows, group_sizes("other.parquet")) == (0, [])
     assert pq.read_schema("other.parquet").names == list(PAIR_COLUMNS)
+
+
+def group_sizes(path: str) -> list[int]:
+    metadata = pq.read_metadata(path)
+    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+
+
+def test_small_shards_become_one_row_group(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines, "--shard-size", 10)
+    assert augment("export", "data/sentences").out.startswith("60 rows")
+    assert group_sizes("data/sentences.parquet") == [60]
 
 
 def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "GROUP_BYTES", 2_000)
     assert made("export", "data/sentences", "--to", "parquet").out.startswith("60 rows")
-    metadata = pq.read_metadata("data/sentences.parquet")
-    sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    sizes = group_sizes("data/sentences.parquet")
     assert len(sizes) > 1
     assert min(sizes[:-1]) > 5
     assert sum(sizes) == 60
