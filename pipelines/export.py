@@ -11,6 +11,7 @@ from augment.errors import InputError
 from pipelines.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.lock import locked_file
 from pipelines.look.opened import Opened, open_path
+from pipelines.reading.rows import as_text
 from pipelines.recipe import is_recipe_of, recipe_text
 from pipelines.shards import BATCH_ROWS
 
@@ -92,7 +93,7 @@ def _batches(table: Any) -> Iterator[list[dict[str, Any]]]:  # noqa: ANN401 - a 
 def _write_jsonl(stream: BinaryIO, tables: Iterator[Any]) -> None:
     for table in tables:
         for rows in _batches(table):
-            stream.write("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode())
+            stream.write("".join(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in rows).encode())
 
 
 def _write_csv(stream: BinaryIO, tables: Iterator[Any]) -> None:
@@ -103,7 +104,6 @@ def _write_csv(stream: BinaryIO, tables: Iterator[Any]) -> None:
             writer.writerow(table.schema.names)
         for rows in _batches(table):
             for row in rows:
-                cells = row.values()
-                writer.writerow(json.dumps(x, ensure_ascii=False) if isinstance(x, list) else x for x in cells)
+                writer.writerow(map(as_text, row.values()))
     text.flush()
     text.detach()

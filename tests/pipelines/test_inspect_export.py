@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unicodedata
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -211,6 +212,16 @@ def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
     assert refused.code == 2
     assert "exists" in refused.err
     assert made("export", path, "--to", to, "--limit", 5, "--overwrite").out.startswith("5 rows")
+
+
+def test_columns_of_dates_and_objects_can_be_exported(augment: Augment) -> None:
+    path = write_pairs([("a dog", "one dog")], day=[date(2026, 11, 22)], more=[{"day": date(2026, 11, 23)}])
+    for to in ("jsonl", "csv"):
+        assert augment("export", path, "--to", to).code == 0
+    row = json.loads(Path("other.jsonl").read_text())
+    assert (row["day"], row["more"]) == ("2026-11-22", {"day": "2026-11-23"})
+    (cells,) = csv.DictReader(Path("other.csv").read_text().splitlines())
+    assert (cells["day"], cells["more"]) == ("2026-11-22", '{"day": "2026-11-23"}')
 
 
 def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
