@@ -118,8 +118,9 @@ def _export(
         }
         show_json(preview) if json else table(("", "would be"), preview.items())
     elif is_hub:
-        address = push(path, to, public=public, license=license, limit=limit)
-        show_json({"out": address, "public": public}) if json else show(address)
+        address = push(path, to, public=public, license=license, limit=limit, overwrite=overwrite)
+        seen = "public" if public else "private"
+        show_json({"out": address, "public": public}) if json else show(f"{address}: {seen}")
     else:
         rows = export(path, cast(ExportFormat, to), Path(target), limit=limit, overwrite=overwrite)
         show_json({"out": str(target), "rows": rows}) if json else show(f"{rows:,} rows written to {target}")
