@@ -106,7 +106,12 @@ def test_what_the_hub_refuses_is_one_line(
 
 def test_options_that_do_not_go_together_and_a_dry_run(pairs: Augment) -> None:
     assert "--to xml is no format" in pairs("export", "data/pairs.arrow", "--to", "xml").err
-    refused = pairs("export", "data/pairs.arrow", "--to", "hf:a", "--out", "b")
-    assert (refused.code, "--out b is a file" in refused.err) == (2, True)
+    for options, expected in (
+        (["hf:a", "--out", "b"], "--out b is a file"),
+        (["csv", "--public"], "--public is for a dataset on the Hub, and --to csv writes a file"),
+        (["parquet", "--license", "unknown"], "--license unknown is for a dataset on the Hub"),
+    ):
+        refused = pairs("export", "data/pairs.arrow", "--to", *options)
+        assert (refused.code, expected in refused.err) == (2, True)
     preview = pairs("export", "data/pairs.arrow", "--to", "hf:a", "--limit", 5, "--dry-run", "--json")
     assert json.loads(preview.out) == {"out": "hf:a", "rows": 5, "files to read": 1}
