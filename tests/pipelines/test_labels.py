@@ -69,6 +69,21 @@ def test_what_could_not_be_carried_is_counted(augment: Callable[..., Any]) -> No
     assert counts["spans"] == {"carried": 0, "lost": 4}
 
 
+@pytest.mark.parametrize("name", ["plain.txt", "other.csv", "other.jsonl", "other.parquet"])
+def test_a_source_without_the_column_of_spans_is_one_line(augment: Callable[..., Any], folder: Path, name: str) -> None:
+    (folder / "plain.txt").write_text("Anna met Bo.\n")
+    (folder / "other.csv").write_text("text,tags\nAnna met Bo.,[]\n")
+    (folder / "other.jsonl").write_text('{"text": "Anna met Bo.", "tags": []}\n')
+    pq.write_table(pa.table({"text": ["Anna met Bo."], "tags": ["[]"]}), folder / "other.parquet")
+    for options in ([], ["--limit", "4"], ["--dry-run"]):
+        done = augment("ingest", write("jsonl"), name, "--labels", "spans", *options)
+        expected = f"error: {name} has nothing in a column 'label' for --labels spans: give --label-column\n"
+        assert (done.code, done.err) == (2, expected)
+    assert not Path("data/sentences").exists()
+    if name != "plain.txt":
+        assert augment("ingest", name, "--labels", "spans", "--label-column", "tags").code == 0
+
+
 @pytest.mark.parametrize(
     "label",
     ["[[0, 9, 'X']]", '[[0, 99, "X"]]', '[[2, 2, "X"]]', '[[0.0, 2, "X"]]', "7", "[[0, 4]]", '[[4, 5, "X"]]'],
