@@ -210,11 +210,13 @@ def _cut(batches: Iterator[Sequence[list[Any]]], job: Ingest) -> Iterator[Any]:
         yield _table(waiting, schema)
 
 
-def _rows_of(job: Ingest, sources: Sequence[Source]) -> Iterator[tuple[str, Rows]]:
-    """The rows of all sources, with the name of theirs."""
+def _rows_of(job: Ingest, sources: Sequence[Source]) -> Iterator[tuple[str, int, Rows]]:
+    """The rows of all sources, with the name of theirs and the number of the first of them there, from 1."""
     for source in sources:
+        first = 1
         for rows in read_rows(source, job.columns, job.max_line_bytes, job.language):
-            yield source.name, rows
+            yield source.name, first, rows
+            first += len(rows.texts)
 
 
 def _sentences(
@@ -231,7 +233,7 @@ def _sentences(
 
     seen = Seen(folder)
     labelled: dict[str, bool] = {}
-    for name, rows in _rows_of(job, sources):
+    for name, first, rows in _rows_of(job, sources):
         labelled[name] = labelled.get(name, False) or any(label is not None for label in rows.labels)
         texts = [normalise(text) for text in rows.texts]
         filled = np.flatnonzero([bool(text) for text in texts])
@@ -254,7 +256,9 @@ def _sentences(
             [row_id(texts[place]) for place in places],
             [texts[place] for place in places],
             [
-                read_spans(rows.labels[place], rows.texts[place], texts[place]) if job.labels else rows.labels[place]
+                read_spans(f"{name}: row {first + place}", rows.labels[place], rows.texts[place], texts[place])
+                if job.labels
+                else rows.labels[place]
                 for place in places
             ],
             [normalise(rows.pairs[place] or "") or None for place in places],

@@ -86,10 +86,17 @@ def test_a_source_without_the_column_of_spans_is_one_line(augment: Callable[...,
 
 @pytest.mark.parametrize(
     "label",
-    ["[[0, 9, 'X']]", '[[0, 99, "X"]]', '[[2, 2, "X"]]', '[[0.0, 2, "X"]]', "7", "[[0, 4]]", '[[4, 5, "X"]]'],
+    [
+        *("[[0, 9, 'X']]", '[[0, 99, "X"]]', '[[2, 2, "X"]]', '[[0.0, 2, "X"]]', "7", "[[0, 4]]", '[[4, 5, "X"]]'),
+        *("[[0, 5, null]]", "[[0, 5, true]]", "[[0, 5, 1.5]]", '[[0, 5, ["X"]]]'),
+    ],
 )
 def test_spans_that_are_none_are_one_line(augment: Callable[..., Any], folder: Path, label: str) -> None:
-    (folder / "ner.jsonl").write_text(json.dumps({"text": "Cafe\u0301 Müller", "label": label}) + "\n")
-    done = augment("ingest", "ner.jsonl", "--labels", "spans")
-    assert done.code == 2
-    assert "are no spans of 'Café Müller': write [[start, end, label], ...]" in done.err.replace("\n", " ")
+    rows = [{"text": "Anna.", "label": [[0, 4, 7]]}, {"text": ""}, {"text": "Cafe\u0301 Müller", "label": label}]
+    (folder / "ner.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "first.jsonl").write_text(json.dumps({"text": "Bo.", "label": []}) + "\n")
+    done = augment("ingest", "first.jsonl", "ner.jsonl", "--labels", "spans")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith(f"error: ner.jsonl: row 3: {label!r} are no spans of 'Café Müller': write [[start, end,")
+    assert augment("ingest", "first.jsonl", "ner.jsonl", "--labels", "spans", "--limit", 2).code == 0
+    assert datasets.load_from_disk("data/sentences")[1]["spans"] == [{"start": 0, "end": 4, "label": "7"}]
