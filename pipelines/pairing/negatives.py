@@ -15,7 +15,7 @@ from pipelines.console import note, progress
 from pipelines.files import sha256_of
 from pipelines.filters.semantic import sentence_encoder
 from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource, whole_reasons
-from pipelines.pairing.write import Pairs, PairsJob, write_pairs
+from pipelines.pairing.write import Pairs, PairsJob, is_there, write_pairs
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Input
 from pipelines.shards import read_table
@@ -53,14 +53,35 @@ def mine_negatives(
     Raises:
         InputError: No pairs or no encoder there, or something else at `out`.
     """
-    files = tuple(pair_files(path))
-    weights = find_encoder(wanted.encoder)
+    job = _job(path, wanted, out, runtime, batch_size, overwrite=overwrite)
     if wanted.encoder == "starter":
         note("the bundled starter encoder (small, for trying out); --encoder takes a real one")
+    return write_pairs(job)
+
+
+def preview_mining(path: Path, wanted: Mining, out: Path, *, overwrite: bool = False) -> dict[str, Any]:
+    """What `mine_negatives` would do; nothing is written.
+
+    Raises:
+        InputError: As for `mine_negatives`.
+    """
+    job = _job(path, wanted, out, Runtime(), overwrite=overwrite)
+    rows = sum(each.rows or 0 for each in job.source.inputs)
+    return {
+        "out": str(out),
+        "pairs": min(rows, wanted.limit or rows),
+        "revision": job.source.params["revision"],
+        "made_now": not is_there(job),
+    }
+
+
+def _job(
+    path: Path, wanted: Mining, out: Path, runtime: Runtime, batch_size: int = 64, *, overwrite: bool = False
+) -> PairsJob:
+    files, weights = tuple(pair_files(path)), find_encoder(wanted.encoder)
     source = mined(files, wanted, weights.path, weights.revision, runtime.device, batch_size)
     options = {"pairs": str(path), **asdict(wanted)}
-    job = PairsJob(source, (), out, options=options, overwrite=overwrite, command="mine-negatives")
-    return write_pairs(job)
+    return PairsJob(source, (), out, options=options, overwrite=overwrite, command="mine-negatives")
 
 
 @dataclass(frozen=True)

@@ -148,10 +148,24 @@ def test_pairs_without_their_sentence_are_told_apart_by_view_a(augment: Augment,
     assert not {made[0]["negative"], made[-1]["negative"]} & {SENTENCES[1], "A man sings."}
 
 
+def test_a_dry_run_knows_the_limit_and_what_is_there(pairs: Augment) -> None:
+    mine = ["mine-negatives", "data/pairs.arrow", "--limit", 3]
+    assert json.loads(pairs(*mine, "--json").out)["read"] == 3
+    preview = json.loads(pairs(*mine, "--dry-run", "--json").out)
+    assert (preview["pairs"], preview["made_now"]) == (3, False)
+    refused = pairs(*mine, "--dry-run", "--seed", 4)
+    assert (refused.code, "the seed is 0 there and 4 here" in refused.err) == (2, True)
+    preview = json.loads(pairs(*mine, "--dry-run", "--seed", 4, "--overwrite", "--json").out)
+    assert preview["made_now"] is True
+    refused = pairs("mine-negatives", "data/pairs.arrow", "--dry-run", "--out", "data/pairs.arrow")
+    assert (refused.code, "is what the pairs are made from" in refused.err) == (2, True)
+
+
 def test_a_dry_run_and_mistakes_write_nothing(pairs: Augment) -> None:
     before = sorted(Path().rglob("*"))
     preview = json.loads(pairs("mine-negatives", "data/pairs.arrow", "--dry-run", "--json").out)
     assert (preview["pairs"], preview["out"]) == (len(SENTENCES), "data/pairs.negatives.arrow")
+    assert preview["made_now"] is True
     for arguments, expected in (
         (["none.arrow"], "no pairs at 'none.arrow'"),
         (["data/pairs.arrow", "--encoder", "/nowhere"], "--encoder /nowhere: no such folder"),
