@@ -11,6 +11,7 @@ from augment.errors import InputError
 from pipelines.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
 from pipelines.lock import locked_file
 from pipelines.look.opened import Opened, open_path
+from pipelines.reading.rows import as_text
 from pipelines.recipe import is_recipe_of, recipe_text
 from pipelines.shards import BATCH_ROWS
 
@@ -79,7 +80,8 @@ def _write_parquet(stream: BinaryIO, tables: Iterator[Any]) -> None:
             following = next(tables, None)
             group = max(1, GROUP_BYTES * waiting.num_rows // max(1, waiting.nbytes))
             end = waiting.num_rows - (waiting.num_rows % group if following is not None else 0)
-            writer.write_table(waiting.slice(0, end), row_group_size=group)
+            if end:  # a table without rows would be a row group without rows
+                writer.write_table(waiting.slice(0, end), row_group_size=group)
             rest = waiting.slice(end)
             waiting = pa.concat_tables([rest, following]) if following is not None else None
 
@@ -91,7 +93,7 @@ def _batches(table: Any) -> Iterator[list[dict[str, Any]]]:  # noqa: ANN401 - a 
 def _write_jsonl(stream: BinaryIO, tables: Iterator[Any]) -> None:
     for table in tables:
         for rows in _batches(table):
-            stream.write("".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows).encode())
+            stream.write("".join(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in rows).encode())
 
 
 def _write_csv(stream: BinaryIO, tables: Iterator[Any]) -> None:
@@ -102,7 +104,6 @@ def _write_csv(stream: BinaryIO, tables: Iterator[Any]) -> None:
             writer.writerow(table.schema.names)
         for rows in _batches(table):
             for row in rows:
-                cells = row.values()
-                writer.writerow(json.dumps(x, ensure_ascii=False) if isinstance(x, list) else x for x in cells)
+                writer.writerow(map(as_text, row.values()))
     text.flush()
     text.detach()

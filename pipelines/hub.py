@@ -12,24 +12,35 @@ from pipelines.folder import CARD_FILE
 from pipelines.look.opened import Opened, open_path
 
 HUB = "hf:"
+MADE_BY_THE_HUB = ".gitattributes"
 SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M"}
 
 
-def push(path: Path, to: str, *, public: bool = False, license: str = "unknown", limit: int | None = None) -> str:
+def push(
+    path: Path,
+    to: str,
+    *,
+    public: bool = False,
+    license: str = "unknown",
+    limit: int | None = None,
+    overwrite: bool = False,
+) -> str:
     """Put sentences, a view dataset or pairs on the Hub, as `hf:OWNER/NAME` or `hf:NAME` says.
 
     Args:
         path: The dataset.
         to: The repository; it is made if it is not there.
-        public: Let everybody see one that is made; who may see one that is there stays as it is.
+        public: Let everybody see it; one that is there must be so already, or private where this is False.
         license: The Hub's name of the licence of the texts, such as cc-by-sa-4.0.
         limit: Only the first rows.
+        overwrite: Write into a repository that holds files.
 
     Returns:
         The address of the repository.
 
     Raises:
-        InputError: Nothing of ours at `path`, no name, or no right to write there.
+        InputError: Nothing of ours at `path`, no name, no right to write there, or a repository that is not to be
+            overwritten or that others see, or do not see.
         TwinviewsError: The Hub did not take it.
     """
     from huggingface_hub import HfApi
@@ -43,6 +54,12 @@ def push(path: Path, to: str, *, public: bool = False, license: str = "unknown",
         Path(folder, "README.md").write_text(hub_card(opened, rows, license), encoding="utf-8")
         with _told(to):
             repository = api.create_repo(to.removeprefix(HUB), repo_type=kind, private=not public, exist_ok=True)
+            there = api.dataset_info(repository.repo_id)
+            if there.private is public:
+                found, instead = ("private", "leave --public out") if public else ("public", "give --public")
+                raise InputError(f"{repository} is there and {found}: {instead}, or another name")
+            if not overwrite and any(file.rfilename != MADE_BY_THE_HUB for file in there.siblings or ()):
+                raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
             said = f"Add {rows:,} rows"
             api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=said)
     return str(repository)

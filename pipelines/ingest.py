@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,7 +20,7 @@ from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, finalise, sentence
 from pipelines.lock import locked_folder
 from pipelines.plan import PLAN_FILE, Input, Plan
 from pipelines.reading.lines import MAX_LINE_BYTES
-from pipelines.reading.rows import Columns
+from pipelines.reading.rows import Columns, Rows
 from pipelines.reading.sources import Format, Source, check_source, read_rows
 from pipelines.reading.spans import read_spans
 from pipelines.recipe import recipe_text
@@ -211,19 +210,31 @@ def _cut(batches: Iterator[Sequence[list[Any]]], job: Ingest) -> Iterator[Any]:
         yield _table(waiting, schema)
 
 
+def _rows_of(job: Ingest, sources: Sequence[Source]) -> Iterator[tuple[str, int, Rows]]:
+    """The rows of all sources, with the name of theirs and the number of the first of them there, from 1."""
+    for source in sources:
+        first = 1
+        for rows in read_rows(source, job.columns, job.max_line_bytes, job.language):
+            yield source.name, first, rows
+            first += len(rows.texts)
+
+
 def _sentences(
     job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]
 ) -> Iterator[Sequence[list[Any]]]:
     """Ids, texts, labels (or spans) and pairs of the sentences that are kept; `folder` takes the hashes beyond memory.
 
     Nothing is read, counted or complained of behind the last sentence that is wanted.
+
+    Raises:
+        InputError: A source whose labels are to be spans has none.
     """
     import numpy as np
 
     seen = Seen(folder)
-    for rows in chain.from_iterable(
-        read_rows(source, job.columns, job.max_line_bytes, job.language) for source in sources
-    ):
+    labelled: dict[str, bool] = {}
+    for name, first, rows in _rows_of(job, sources):
+        labelled[name] = labelled.get(name, False) or any(label is not None for label in rows.labels)
         texts = [normalise(text) for text in rows.texts]
         filled = np.flatnonzero([bool(text) for text in texts])
         full = filled[[_fits(texts[place], job.words) for place in filled]] if job.words else filled
@@ -245,10 +256,16 @@ def _sentences(
             [row_id(texts[place]) for place in places],
             [texts[place] for place in places],
             [
-                read_spans(rows.labels[place], rows.texts[place], texts[place]) if job.labels else rows.labels[place]
+                read_spans(f"{name}: row {first + place}", rows.labels[place], rows.texts[place], texts[place])
+                if job.labels
+                else rows.labels[place]
                 for place in places
             ],
             [normalise(rows.pairs[place] or "") or None for place in places],
         ]
         if counts["kept"] == job.limit:
-            return
+            break
+    without = [name for name, found in labelled.items() if job.labels and not found]
+    if without:
+        column = job.columns.label
+        raise InputError(f"{without[0]} has nothing in a column {column!r} for --labels spans: give --label-column")

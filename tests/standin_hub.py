@@ -17,7 +17,7 @@ LARGE = (".parquet", ".safetensors", ".bin", ".arrow")
 
 @dataclass
 class Repository:
-    """A repository: its settings as `create_repo` sent them, and its files."""
+    """A repository: its settings as `create_repo` sent them, and its files but for `.gitattributes`."""
 
     settings: dict[str, Any]
     files: dict[str, bytes] = field(default_factory=dict)
@@ -58,6 +58,10 @@ class StandinHub:
             upload = [{"upload": {"href": f"{self.endpoint}/objects/{each['oid']}"}} for each in objects]
             return {"transfer": "basic", "objects": [{**a, "actions": b} for a, b in zip(objects, upload, strict=True)]}
         repository = self.repositories[f"{parts[1].removesuffix('s')}/{parts[2]}/{parts[3]}"]
+        if len(parts) == 4:
+            files = [{"rfilename": name} for name in (".gitattributes", *repository.files)]
+            private = repository.settings["visibility"] == "private"
+            return {"id": f"{parts[2]}/{parts[3]}", "private": private, "siblings": files}
         if parts[4] == "preupload":
             files = [each["path"] for each in json.loads(body)["files"]]
             modes = {True: "lfs", False: "regular"}
@@ -71,9 +75,10 @@ class StandinHub:
 
     def _create(self, settings: dict[str, Any]) -> dict[str, Any]:
         kind, owner = settings.get("type", "model"), settings.get("organization") or USER
-        self.repositories.setdefault(f"{kind}/{owner}/{settings['name']}", Repository(settings))
-        folder = "" if kind == "model" else f"{kind}s/"
-        return {"url": f"{self.endpoint}/{folder}{owner}/{settings['name']}"}
+        name, folder = f"{owner}/{settings['name']}", "" if kind == "model" else f"{kind}s/"
+        status = 409 if f"{kind}/{name}" in self.repositories else 200
+        self.repositories.setdefault(f"{kind}/{name}", Repository(settings))
+        return {"url": f"{self.endpoint}/{folder}{name}", "status": status}
 
     def _commit(self, repository: Repository, lines: list[dict[str, Any]]) -> None:
         for line in lines:
@@ -94,7 +99,8 @@ def standin_hub() -> Iterator[StandinHub]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
             hub.requests.append(f"{self.command} {self.path}")
             try:
-                status, answer = hub.refusing or 200, {} if hub.refusing else hub.answer(self.command, self.path, body)
+                answer = {} if hub.refusing else hub.answer(self.command, self.path, body)
+                status = hub.refusing or answer.pop("status", 200)
             except KeyError as missing:
                 status, answer = 404, {"error": f"nothing at {self.path} ({missing})"}
             data = json.dumps(answer).encode()

@@ -87,8 +87,12 @@ def _export(
     out: Annotated[Path | None, typer.Option(help="File to write; PATH with the format's ending if not given.")] = None,
     public: Annotated[bool, typer.Option("--public", help="For hf: let everybody see it.")] = False,
     license: Annotated[
-        str, typer.Option(help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0.")
-    ] = "unknown",
+        str | None,
+        typer.Option(
+            help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0; else unknown.",
+            show_default=False,
+        ),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, max=MOST, help="Only the first N rows.", show_default=False)
     ] = None,
@@ -108,6 +112,9 @@ def _export(
         raise InputError(f"--to {to} is no format: give one of {', '.join(get_args(ExportFormat))}, or hf:NAME")
     if is_hub and out is not None:
         raise InputError(f"--out {out} is a file, and --to {to} writes none: leave it out")
+    if not is_hub and (public or license is not None):
+        flag = "--public" if public else f"--license {license}"
+        raise InputError(f"{flag} is for a dataset on the Hub, and --to {to} writes a file: leave it out")
     target = to if is_hub else out or beside(path, to)
     if dry_run:
         opened = open_path(path)
@@ -118,8 +125,9 @@ def _export(
         }
         show_json(preview) if json else table(("", "would be"), preview.items())
     elif is_hub:
-        address = push(path, to, public=public, license=license, limit=limit)
-        show_json({"out": address, "public": public}) if json else show(address)
+        address = push(path, to, public=public, license=license or "unknown", limit=limit, overwrite=overwrite)
+        seen = "public" if public else "private"
+        show_json({"out": address, "public": public}) if json else show(f"{address}: {seen}")
     else:
         rows = export(path, cast(ExportFormat, to), Path(target), limit=limit, overwrite=overwrite)
         show_json({"out": str(target), "rows": rows}) if json else show(f"{rows:,} rows written to {target}")

@@ -185,12 +185,10 @@ def _mine_negatives(
 
     A negative that is there already stays. Texts of the same sentence are never drawn.
     """
-    from augment.weights import find_encoder
     from pipelines.files import beside
     from pipelines.offline import offline
     from pipelines.pairing.build import show_pairs
-    from pipelines.pairing.negatives import Mining, mine_negatives
-    from pipelines.pairs import pair_files
+    from pipelines.pairing.negatives import Mining, mine_negatives, preview_mining
 
     if skip >= within:
         raise InputError(f"--skip {skip} leaves nothing --within {within}: give a larger --within")
@@ -198,8 +196,7 @@ def _mine_negatives(
     wanted = Mining(encoder, skip, within, margin, seed, limit)
     if dry_run:
         with offline():
-            revision = find_encoder(encoder).revision
-        preview = {"out": str(target), "pairs": sum(file.rows for file in pair_files(pairs)), "revision": revision}
+            preview = preview_mining(pairs, wanted, target, overwrite=overwrite)
         show_json(preview) if json else table(("", "would be"), preview.items())
         return
     show_pairs(mine_negatives(pairs, wanted, target, Runtime(device), batch_size, overwrite=overwrite), as_json=json)

@@ -15,7 +15,7 @@ from pipelines.console import note, progress
 from pipelines.files import sha256_of
 from pipelines.filters.semantic import sentence_encoder
 from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource, whole_reasons
-from pipelines.pairing.write import Pairs, PairsJob, write_pairs
+from pipelines.pairing.write import Pairs, PairsJob, is_there, write_pairs
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Input
 from pipelines.shards import read_table
@@ -53,14 +53,35 @@ def mine_negatives(
     Raises:
         InputError: No pairs or no encoder there, or something else at `out`.
     """
-    files = tuple(pair_files(path))
-    weights = find_encoder(wanted.encoder)
+    job = _job(path, wanted, out, runtime, batch_size, overwrite=overwrite)
     if wanted.encoder == "starter":
         note("the bundled starter encoder (small, for trying out); --encoder takes a real one")
+    return write_pairs(job)
+
+
+def preview_mining(path: Path, wanted: Mining, out: Path, *, overwrite: bool = False) -> dict[str, Any]:
+    """What `mine_negatives` would do; nothing is written.
+
+    Raises:
+        InputError: As for `mine_negatives`.
+    """
+    job = _job(path, wanted, out, Runtime(), overwrite=overwrite)
+    rows = sum(each.rows or 0 for each in job.source.inputs)
+    return {
+        "out": str(out),
+        "pairs": min(rows, wanted.limit or rows),
+        "revision": job.source.params["revision"],
+        "made_now": not is_there(job),
+    }
+
+
+def _job(
+    path: Path, wanted: Mining, out: Path, runtime: Runtime, batch_size: int = 64, *, overwrite: bool = False
+) -> PairsJob:
+    files, weights = tuple(pair_files(path)), find_encoder(wanted.encoder)
     source = mined(files, wanted, weights.path, weights.revision, runtime.device, batch_size)
     options = {"pairs": str(path), **asdict(wanted)}
-    job = PairsJob(source, (), out, options=options, overwrite=overwrite, command="mine-negatives")
-    return write_pairs(job)
+    return PairsJob(source, (), out, options=options, overwrite=overwrite, command="mine-negatives")
 
 
 @dataclass(frozen=True)
@@ -98,17 +119,18 @@ class Mined(PairSource):
 
     def _mine(self, corpus: Any, table: Any) -> list[str | None]:  # noqa: ANN401 - tables
         """A negative for each row of `table`, out of the texts of `view_b` in `corpus`."""
+        import numpy as np
         import torch
 
         if not len(table):
             return []
-        columns = ("text", "view_a", "view_b")
-        rows = list(zip(*(table[name].to_pylist() for name in columns), strict=True))
-        sentences = list(zip(*(corpus[name].to_pylist() for name in columns), strict=True))
+        rows, sentences = _texts(table), _texts(corpus)
         places = {text: place for place, text in enumerate(dict.fromkeys(two for _, _, two in sentences))}
-        own: defaultdict[str, set[int]] = defaultdict(set)  # what no pair of the sentence may have as its negative
+        found: defaultdict[str, set[int]] = defaultdict(set)
         for sentence in sentences:
-            own[sentence[0]].update(places[text] for text in sentence if text in places)
+            found[sentence[0]].update(places[text] for text in sentence if text in places)
+        # What no pair of the sentence may have as its negative.
+        own = {sentence: np.fromiter(each, np.int64) for sentence, each in found.items()}
         texts = list(places)
         numbers = {text: number for number, text in enumerate(dict.fromkeys([*texts, *(row[1] for row in rows)]))}
         model = sentence_encoder(self.weights, self.device)
@@ -124,8 +146,9 @@ class Mined(PairSource):
                 anchors, positives = (vectors[[numbers[row[side]] for row in block]] for side in (1, 2))
                 scores = anchors @ vectors[: len(texts)].T
                 scores[scores > ((anchors * positives).sum(dim=1) - self.wanted.margin)[:, None]] = -torch.inf
-                hidden = [(number, place) for number, row in enumerate(block) for place in own[row[0]]]
-                scores[tuple(torch.tensor(hidden).T)] = -torch.inf
+                hidden = [own[row[0]] for row in block]
+                numbered = np.repeat(np.arange(len(block)), [len(each) for each in hidden])
+                scores[torch.from_numpy(numbered), torch.from_numpy(np.concatenate(hidden))] = -torch.inf
                 best, closest = scores.topk(min(self.wanted.within, len(texts)))
                 counts = torch.isfinite(best).sum(dim=1).tolist()
                 ids = table["id"].slice(start, len(block)).to_pylist()
@@ -138,6 +161,12 @@ class Mined(PairSource):
         """One of the candidates, by the seed and the pair's id."""
         draw = xxhash.xxh64_intdigest(f"{self.seed}|{id}".encode())
         return candidates[draw % len(candidates)] if candidates else None
+
+
+def _texts(table: Any) -> list[tuple[str, str, str]]:  # noqa: ANN401 - a table
+    """The sentence and both views of pairs; of pairs without a sentence, `view_a` stands for it."""
+    columns = (table[name].to_pylist() for name in ("text", "view_a", "view_b"))
+    return [(text or one, one, two) for text, one, two in zip(*columns, strict=True)]
 
 
 def mined(

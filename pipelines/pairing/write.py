@@ -127,8 +127,7 @@ def write_pairs(job: PairsJob) -> Pairs:
     written = [path.absolute() for path in (out, report, *_records(out))]
     if rejects is not None and rejects.absolute() in written:
         raise InputError(f"--rejects {rejects} is where the pairs are written: choose another file")
-    if out.resolve() in [Path(item.name).resolve() for item in job.source.inputs]:
-        raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
+    _check_out(job)
     job.schema()  # a clash of columns is told before anything is looked at or written
     with ExitStack() as held:
         held.enter_context(locked_folder(out) if job.shards else locked_file(out))
@@ -138,6 +137,21 @@ def write_pairs(job: PairsJob) -> Pairs:
         pairs, digest = _write_folder(job) if job.shards else _write_file(job)
         _write_report(report, pairs, digest)
     return pairs
+
+
+def is_there(job: PairsJob) -> bool:
+    """Whether `write_pairs` would find the file of these pairs whole in its place.
+
+    Raises:
+        InputError: Something else is there, or the pairs are made from it.
+    """
+    _check_out(job)
+    return _stands(job, job.plan(), read_made(_records(job.out)[1]))
+
+
+def _check_out(job: PairsJob) -> None:
+    if job.out.resolve() in [Path(item.name).resolve() for item in job.source.inputs]:
+        raise InputError(f"--out {job.out} is what the pairs are made from: choose another --out")
 
 
 def _write_report(report: Path, pairs: Pairs, digest: str) -> None:

@@ -46,10 +46,10 @@ def collect(rows: Iterator[Row]) -> Iterator[Rows]:
 
 
 def as_text(value: object) -> str | None:
-    """A label as a string; lists and objects as JSON."""
+    """A value as a string: lists and objects as JSON, in which dates and the like are strings."""
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else str(value)
+    return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
 
 
 def text_column(where: str, columns: Columns, names: Sequence[str]) -> str:

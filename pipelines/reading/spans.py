@@ -12,16 +12,18 @@ from augment.spans import LabelledSpan
 KEYS = ("start", "end", "label")
 
 
-def read_spans(cell: str | None, raw: str, text: str) -> list[LabelledSpan] | None:
+def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[LabelledSpan] | None:
     """The spans that a cell lists as `[start, end, label]` or as objects with these keys; None where it is blank.
 
     Args:
+        where: What an error calls the row.
         cell: JSON; offsets are in characters of `raw`.
         raw: The text as the source has it.
         text: The same, normalised: NFC, without outer white space.
 
     Raises:
-        InputError: It is something else, or a span is empty, not within the text or a part of a character.
+        InputError: It is something else, a span is empty, not within the text or a part of a character, or its label is
+            neither a string nor a whole number.
     """
     if not cell or not cell.strip():
         return None
@@ -36,19 +38,20 @@ def read_spans(cell: str | None, raw: str, text: str) -> list[LabelledSpan] | No
             first, last = (min(max(place - margin, 0), len(text)) for place in places)
             if not text[first:last].strip() or text[first:last].strip() != normal(raw[start:end]).strip():
                 raise ValueError
-            spans.append(LabelledSpan(first, last, str(label)))
+            spans.append(LabelledSpan(first, last, label))
     except (ValueError, TypeError, KeyError, RecursionError):
         raise InputError(
-            f"{cell[:60]!r} are no spans of {text[:40]!r}: write [[start, end, label], ...], in characters from 0"
+            f"{where}: {cell[:60]!r} are no spans of {text[:40]!r}: "
+            "write [[start, end, label], ...], in characters from 0"
         ) from None
     return spans
 
 
-def _triples(value: Any) -> Iterator[tuple[int, int, object]]:  # noqa: ANN401 - JSON
+def _triples(value: Any) -> Iterator[tuple[int, int, str]]:  # noqa: ANN401 - JSON
     """Start, end and label of a list of lists or objects, or of an object of three lists, as `datasets` has them."""
     listed = zip(*(value[key] for key in KEYS), strict=True) if isinstance(value, dict) else value
     for each in listed:
         start, end, label = (each[key] for key in KEYS) if isinstance(each, dict) else each
-        if type(start) is not int or type(end) is not int:
+        if type(start) is not int or type(end) is not int or type(label) not in (str, int):
             raise TypeError
-        yield start, end, label
+        yield start, end, str(label)

@@ -62,6 +62,30 @@ def test_a_dataset_may_be_public_and_an_organisation_s(pairs: Augment, hub: Stan
     assert pq.read_table(io.BytesIO(repository.files["train.parquet"])).num_rows == 7
 
 
+@pytest.mark.parametrize(("first", "other", "hint"), [("--public", "", "give --public"), ("", "--public", "leave")])
+def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
+    pairs: Augment, hub: StandinHub, first: str, other: str, hint: str
+) -> None:
+    def push(*options: str) -> "subprocess.CompletedProcess[str]":
+        return export(hub, "data/pairs.arrow", "--to", "hf:twins", *filter(None, options))
+
+    seen = "public" if first else "private"
+    url = f"{hub.endpoint}/datasets/somebody/twins"
+    assert push(first).stdout == f"{url}: {seen}\n"
+    before = dict(hub.repositories["dataset/somebody/twins"].files)
+    refused = push(first, "--limit", "5")
+    assert (refused.returncode, refused.stderr) == (
+        2,
+        f"error: {url} holds files: choose another name, or --overwrite it\n",
+    )
+    refused = push(other, "--limit", "5", "--overwrite")
+    assert (refused.returncode, f"{url} is there and {seen}: {hint}" in refused.stderr) == (2, True)
+    repository = hub.repositories["dataset/somebody/twins"]
+    assert repository.files == before
+    assert push(first, "--limit", "5", "--overwrite").stdout == f"{url}: {seen}\n"
+    assert pq.read_table(io.BytesIO(repository.files["train.parquet"])).num_rows == 5
+
+
 @pytest.mark.parametrize(
     ("name", "status", "offline", "expected"),
     [
@@ -82,7 +106,12 @@ def test_what_the_hub_refuses_is_one_line(
 
 def test_options_that_do_not_go_together_and_a_dry_run(pairs: Augment) -> None:
     assert "--to xml is no format" in pairs("export", "data/pairs.arrow", "--to", "xml").err
-    refused = pairs("export", "data/pairs.arrow", "--to", "hf:a", "--out", "b")
-    assert (refused.code, "--out b is a file" in refused.err) == (2, True)
+    for options, expected in (
+        (["hf:a", "--out", "b"], "--out b is a file"),
+        (["csv", "--public"], "--public is for a dataset on the Hub, and --to csv writes a file"),
+        (["parquet", "--license", "unknown"], "--license unknown is for a dataset on the Hub"),
+    ):
+        refused = pairs("export", "data/pairs.arrow", "--to", *options)
+        assert (refused.code, expected in refused.err) == (2, True)
     preview = pairs("export", "data/pairs.arrow", "--to", "hf:a", "--limit", 5, "--dry-run", "--json")
     assert json.loads(preview.out) == {"out": "hf:a", "rows": 5, "files to read": 1}

@@ -6,6 +6,8 @@ import json
 import subprocess
 import unicodedata
 from collections.abc import Callable
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,14 @@ def test_several_sources_are_one_dataset_without_duplicates(augment: Callable[..
     (folder / "b.csv").write_text("text,label\nTwo.,x\nThree.,y\n")
     assert augment("ingest", "a.txt", "b.csv").code == 0
     assert [(row["text"], row["label"]) for row in rows()] == [("One.", None), ("Two.", None), ("Three.", "y")]
+
+
+def test_a_label_may_hold_what_json_has_no_form_for(augment: Callable[..., Any], folder: Path) -> None:
+    label = [[date(2026, 11, 22)], [Decimal("1.50")], [b"x"]]
+    for number, each in enumerate(label):
+        pq.write_table(pa.table({"text": [f"row {number}"], "label": [each]}), folder / f"{number}.parquet")
+    assert augment("ingest", "0.parquet", "1.parquet", "2.parquet").code == 0
+    assert [row["label"] for row in rows()] == ['["2026-11-22"]', '["1.50"]', "[\"b'x'\"]"]
 
 
 def test_label_and_pair_are_kept_when_present(augment: Callable[..., Any], folder: Path) -> None:

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import unicodedata
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -213,16 +214,37 @@ def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
     assert made("export", path, "--to", to, "--limit", 5, "--overwrite").out.startswith("5 rows")
 
 
+def test_columns_of_dates_and_objects_can_be_exported(augment: Augment) -> None:
+    path = write_pairs([("a dog", "one dog")], day=[date(2026, 11, 22)], more=[{"day": date(2026, 11, 23)}])
+    for to in ("jsonl", "csv"):
+        assert augment("export", path, "--to", to).code == 0
+    row = json.loads(Path("other.jsonl").read_text())
+    assert (row["day"], row["more"]) == ("2026-11-22", {"day": "2026-11-23"})
+    (cells,) = csv.DictReader(Path("other.csv").read_text().splitlines())
+    assert (cells["day"], cells["more"]) == ("2026-11-22", '{"day": "2026-11-23"}')
+
+
 def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
     assert augment("export", write_pairs([])).out == "0 rows written to other.parquet\n"
+    assert (pq.read_table("other.parquet").num_rows, group_sizes("other.parquet")) == (0, [])
     assert pq.read_schema("other.parquet").names == list(PAIR_COLUMNS)
+
+
+def group_sizes(path: str) -> list[int]:
+    metadata = pq.read_metadata(path)
+    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+
+
+def test_small_shards_become_one_row_group(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines, "--shard-size", 10)
+    assert augment("export", "data/sentences").out.startswith("60 rows")
+    assert group_sizes("data/sentences.parquet") == [60]
 
 
 def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(export, "GROUP_BYTES", 2_000)
     assert made("export", "data/sentences", "--to", "parquet").out.startswith("60 rows")
-    metadata = pq.read_metadata("data/sentences.parquet")
-    sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    sizes = group_sizes("data/sentences.parquet")
     assert len(sizes) > 1
     assert min(sizes[:-1]) > 5
     assert sum(sizes) == 60

@@ -69,12 +69,34 @@ def test_what_could_not_be_carried_is_counted(augment: Callable[..., Any]) -> No
     assert counts["spans"] == {"carried": 0, "lost": 4}
 
 
+@pytest.mark.parametrize("name", ["plain.txt", "other.csv", "other.jsonl", "other.parquet"])
+def test_a_source_without_the_column_of_spans_is_one_line(augment: Callable[..., Any], folder: Path, name: str) -> None:
+    (folder / "plain.txt").write_text("Anna met Bo.\n")
+    (folder / "other.csv").write_text("text,tags\nAnna met Bo.,[]\n")
+    (folder / "other.jsonl").write_text('{"text": "Anna met Bo.", "tags": []}\n')
+    pq.write_table(pa.table({"text": ["Anna met Bo."], "tags": ["[]"]}), folder / "other.parquet")
+    for options in ([], ["--limit", "4"], ["--dry-run"]):
+        done = augment("ingest", write("jsonl"), name, "--labels", "spans", *options)
+        expected = f"error: {name} has nothing in a column 'label' for --labels spans: give --label-column\n"
+        assert (done.code, done.err) == (2, expected)
+    assert not Path("data/sentences").exists()
+    if name != "plain.txt":
+        assert augment("ingest", name, "--labels", "spans", "--label-column", "tags").code == 0
+
+
 @pytest.mark.parametrize(
     "label",
-    ["[[0, 9, 'X']]", '[[0, 99, "X"]]', '[[2, 2, "X"]]', '[[0.0, 2, "X"]]', "7", "[[0, 4]]", '[[4, 5, "X"]]'],
+    [
+        *("[[0, 9, 'X']]", '[[0, 99, "X"]]', '[[2, 2, "X"]]', '[[0.0, 2, "X"]]', "7", "[[0, 4]]", '[[4, 5, "X"]]'),
+        *("[[0, 5, null]]", "[[0, 5, true]]", "[[0, 5, 1.5]]", '[[0, 5, ["X"]]]'),
+    ],
 )
 def test_spans_that_are_none_are_one_line(augment: Callable[..., Any], folder: Path, label: str) -> None:
-    (folder / "ner.jsonl").write_text(json.dumps({"text": "Cafe\u0301 Müller", "label": label}) + "\n")
-    done = augment("ingest", "ner.jsonl", "--labels", "spans")
-    assert done.code == 2
-    assert "are no spans of 'Café Müller': write [[start, end, label], ...]" in done.err.replace("\n", " ")
+    rows = [{"text": "Anna.", "label": [[0, 4, 7]]}, {"text": ""}, {"text": "Cafe\u0301 Müller", "label": label}]
+    (folder / "ner.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "first.jsonl").write_text(json.dumps({"text": "Bo.", "label": []}) + "\n")
+    done = augment("ingest", "first.jsonl", "ner.jsonl", "--labels", "spans")
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert done.err.startswith(f"error: ner.jsonl: row 3: {label!r} are no spans of 'Café Müller': write [[start, end,")
+    assert augment("ingest", "first.jsonl", "ner.jsonl", "--labels", "spans", "--limit", 2).code == 0
+    assert datasets.load_from_disk("data/sentences")[1]["spans"] == [{"start": 0, "end": 4, "label": "7"}]

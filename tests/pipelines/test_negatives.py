@@ -2,9 +2,11 @@
 
 import json
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from foreigners import rows_of
 
@@ -127,10 +129,43 @@ def test_negatives_that_are_there_stay_and_others_are_found(augment: Augment, fo
     assert len(rows_of("two.arrow")) == 2
 
 
+@pytest.mark.parametrize("blank", [None, ""])
+def test_pairs_without_their_sentence_are_told_apart_by_view_a(augment: Augment, blank: str | None) -> None:
+    names = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
+    rows = [
+        (str(number), blank, *each, "a", "b")
+        for number, each in enumerate([*pairwise(SENTENCES), (SENTENCES[0], "A man sings.")])
+    ]
+    columns = {name: pa.array(column, pa.string()) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
+    table = pa.table(columns)
+    with pa.OSFile("others.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    done = augment("mine-negatives", "others.arrow", "--margin", -2, "--within", 1)
+    assert done.code == 0, done.err
+    made = rows_of("others.negatives.arrow")
+    assert all(row["negative"] not in (None, row["view_a"], row["view_b"]) for row in made)
+    # Both pairs of the first sentence may have neither's view.
+    assert not {made[0]["negative"], made[-1]["negative"]} & {SENTENCES[1], "A man sings."}
+
+
+def test_a_dry_run_knows_the_limit_and_what_is_there(pairs: Augment) -> None:
+    mine = ["mine-negatives", "data/pairs.arrow", "--limit", 3]
+    assert json.loads(pairs(*mine, "--json").out)["read"] == 3
+    preview = json.loads(pairs(*mine, "--dry-run", "--json").out)
+    assert (preview["pairs"], preview["made_now"]) == (3, False)
+    refused = pairs(*mine, "--dry-run", "--seed", 4)
+    assert (refused.code, "the seed is 0 there and 4 here" in refused.err) == (2, True)
+    preview = json.loads(pairs(*mine, "--dry-run", "--seed", 4, "--overwrite", "--json").out)
+    assert preview["made_now"] is True
+    refused = pairs("mine-negatives", "data/pairs.arrow", "--dry-run", "--out", "data/pairs.arrow")
+    assert (refused.code, "is what the pairs are made from" in refused.err) == (2, True)
+
+
 def test_a_dry_run_and_mistakes_write_nothing(pairs: Augment) -> None:
     before = sorted(Path().rglob("*"))
     preview = json.loads(pairs("mine-negatives", "data/pairs.arrow", "--dry-run", "--json").out)
     assert (preview["pairs"], preview["out"]) == (len(SENTENCES), "data/pairs.negatives.arrow")
+    assert preview["made_now"] is True
     for arguments, expected in (
         (["none.arrow"], "no pairs at 'none.arrow'"),
         (["data/pairs.arrow", "--encoder", "/nowhere"], "--encoder /nowhere: no such folder"),
