@@ -103,7 +103,7 @@ def test_equal_runs_have_equal_pages_that_are_replaced_and_nothing_else_is(
     assert report(trained / "run-1", "--pairs", alike) == 2
     said = capsys.readouterr().err
     assert said.count("error:") == 5
-    assert f"error: --pairs {alike}: its 2 pairs all have one grade" in " ".join(said.split())
+    assert f"error: --pairs {alike}: all of its 2 pairs have one grade" in " ".join(said.split())
 
 
 def test_encoder_that_was_not_moved_is_the_same_before_and_after(

@@ -90,7 +90,7 @@ def read_dev(name: str, data: str | None, option: str = "--dev") -> DevSet:
         examples, _ = read_graded(Path(name), ANY_SCALE)
         grades = examples.labels or []
         if len(set(grades)) < 2:
-            raise InputError(f"{option} {name}: its {len(grades)} pairs all have one grade: there is nothing to rank")
+            raise InputError(f"{option} {name}: all of its {len(grades)} pairs have one grade: nothing to rank")
         return DevSet(examples.left, examples.right, grades)
     data = data or os.environ.get(DATA, "")
     if not data.startswith(HUB) and not (data and Path(data).expanduser().is_dir()):
