@@ -56,8 +56,8 @@ def test_training_is_the_one_of_the_command_that_is_said(
 @pytest.mark.parametrize(
     ("negatives", "said"),
     [
-        (None, "BSL is the best of 2 trainings measured on 3,900 with the bundled encoder (STS-B dev 75.88, next SimCSE "
-         "on two views 73.01, one seed): train bsl --preset tuned"),
+        (None, "BSL is the best of 2 trainings measured on 3,900 with the bundled encoder (STS-B dev 75.88, next "
+         "SimCSE on two views 73.01, one seed): train bsl --preset tuned"),
         (["x"] * 9, "with hard negatives: supervised SimCSE is its paper's choice, not measured here: train "
          "contrastive --preset supervised-simcse"),
     ],
