@@ -19,6 +19,7 @@ from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.pages.before import change_of, moved
 from trainers.pages.charts import charts, histograms
+from trainers.pages.cli import figure
 
 Report = Callable[..., int]
 HOSTILE = "</script><img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 * 7 }}"
@@ -155,6 +156,11 @@ def test_histograms_of_both_sides_share_one_scale_and_groups_one_area() -> None:
 def test_values_that_are_no_numbers_are_left_out_of_a_chart() -> None:
     (chart,) = charts([[{"step": 1, "loss": float("nan")}, {"step": 2, "loss": 3.0}, {"step": 4, "loss": 1.0}]])
     assert chart["lines"] == {0: "0.00,1.00 100.00,39.00"}
+
+
+@pytest.mark.parametrize(("value", "shown"), [(15_625, "15,625"), (0.123456, "0.1235"), (12.0, "12"), (None, "–")])
+def test_whole_numbers_are_shown_whole(value: float | None, shown: str) -> None:
+    assert figure(value) == shown
 
 
 def test_colours_have_the_contrast_of_wcag_aa(page: str) -> None:
