@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,10 +13,10 @@ from trainers.encoders.location import first_line
 HUB = "hf:"
 CARD, DONE = "README.md", "modules.json"
 LEFT_OUT = [
-    *("checkpoints/*", "checkpoint-*", "tensorboard/*", ".*", "*.tmp"),
+    *("checkpoints/*", "checkpoint-*", "tensorboard/*", ".*", "*.tmp", "*.html"),
     *("optimizer.*", "scheduler.pt", "scaler.pt", "rng_state*", "trainer_state.json", "training_args.bin"),
 ]
-"""Patterns of what only a training or its directory needs; `*` matches slashes too."""
+"""What only a training or its directory needs, and reports, which show training text; `*` matches slashes too."""
 
 Directory = Annotated[Path, typer.Argument(help="Directory of a finished run.", metavar="DIRECTORY")]
 Repository = Annotated[str, typer.Argument(help="Where to: hf:USER/MODEL.", metavar="hf:NAME")]
@@ -38,11 +38,10 @@ def push(
 ) -> None:
     """Publish a run's encoder with its model card on the Hugging Face Hub, private unless --public is given.
 
-    Checkpoints and optimiser states stay here. The token is that of `hf auth login`, or HF_TOKEN.
+    Checkpoints, optimiser states and reports stay here. The token is that of `hf auth login`, or HF_TOKEN.
 
     Example: train push runs/bsl hf:USER/my-encoder
     """
-    from huggingface_hub import metadata_load, metadata_save
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
 
     name = repository.removeprefix(HUB)
@@ -53,7 +52,7 @@ def push(
     for needed in (DONE, CARD):
         if not (directory / needed).is_file():
             raise InputError(f"{directory} is no finished encoder, it has no {needed}: give the directory of a run")
-    metadata = metadata_load(directory / CARD) or {}
+    metadata = _metadata(directory / CARD)
     if public and not (license or metadata.get("license")):
         raise InputError(f"{directory / CARD} names no licence: --public needs one, as --license apache-2.0")
     files = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
@@ -61,14 +60,22 @@ def push(
     if dry_run:
         show("\n".join(files))
         return
-    if license is not None:
-        metadata_save(directory / CARD, {**metadata, "license": license})
-    url = _upload(directory, name, public=public)
+    url = _upload(directory, name, {} if license is None else {**metadata, "license": license}, public=public)
     show(f"{url}: {len(files)} files, {'public' if public else 'private'}")
 
 
-def _upload(directory: Path, name: str, *, public: bool) -> str:
-    from huggingface_hub import HfApi, get_token
+def _metadata(card: Path) -> dict[str, Any]:
+    from huggingface_hub import metadata_load
+    from yaml import YAMLError
+
+    try:
+        return metadata_load(card) or {}
+    except (OSError, ValueError, YAMLError) as error:
+        raise InputError(f"{card} begins with no YAML that can be read ({first_line(error)}): mend it") from None
+
+
+def _upload(directory: Path, name: str, metadata: dict[str, Any], *, public: bool) -> str:
+    from huggingface_hub import HfApi, get_token, metadata_save
     from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 
     if get_token() is None:
@@ -79,6 +86,8 @@ def _upload(directory: Path, name: str, *, public: bool) -> str:
         if api.repo_info(name).private is public:
             found, instead = ("private", "leave --public out") if public else ("public", "give --public")
             raise InputError(f"{url} is there and {found}: {instead}, or another name")
+        if metadata:
+            metadata_save(directory / CARD, metadata)
         api.upload_folder(repo_id=name, folder_path=directory, ignore_patterns=[*LEFT_OUT])
     # The client raises ValueError for names that cannot be, RuntimeError where a large file cannot be sent.
     except (HTTPError, OSError, ValueError, RuntimeError) as error:

@@ -9,6 +9,7 @@ import torch
 from objective_cases import batch_of
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import CachedGISTEmbedLoss
+from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
@@ -148,8 +149,45 @@ def test_retained_vectors_are_held_where_the_encoder_had_them(
     assert outputs["loss"].item() == pytest.approx(outputs["contrast"].item() + 2 * moved, rel=1e-5)
     plain.load_state_dict(objective.state_dict())
     assert plain(**batch)["loss"].item() == pytest.approx(outputs["contrast"].item(), rel=1e-6)
-    with pytest.raises(InputError, match="makes the encoder itself the guide"):
-        objective_of(tiny_bert, "adapt", guide=str(tiny_bert))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"guide": "GUIDE"}, "makes the encoder itself the guide"),
+        ({"keep_head": True}, "nothing is known of a new head"),
+    ],
+)
+def test_retain_goes_with_nothing_that_the_encoder_was_not(
+    given: dict[str, object], said: str, tiny_bert: Path
+) -> None:
+    with pytest.raises(InputError, match=said):
+        objective_of(tiny_bert, "adapt", **given)
+
+
+def test_retained_vectors_are_those_that_the_training_begins_with(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With another pooling than its own before a Dense layer, few tokens, and a folder of the encoder's name here."""
+    torch.manual_seed(3)
+    modules = [Transformer(str(tiny_bert)), Pooling(16, "mean"), Dense(16, 6)]
+    SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path / "dense"))
+    (tmp_path / "starter").mkdir()
+    monkeypatch.chdir(tmp_path)
+    _, training, params = resolve(PRESETS, PARAMS, "adapt", {"pooling": "cls", "max_tokens": 5, "dropout": 0.0})
+    objective = build(params, training, replace(locate("dense"), name="starter"))
+    columns = objective.columns(views_of(sentences))
+    objective.before_training(tmp_path)
+    batch = objective.collate([{name: column[row] for name, column in columns.items()} for row in range(8)])
+    assert objective(**batch)["moved"].item() == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("twice", [True, False])
+def test_guide_without_two_views_is_refused(twice: bool, tiny_bert: Path, sentences: list[str]) -> None:
+    objective = objective_of(tiny_bert, "simcse", guide=str(tiny_bert), twice=twice)
+    examples = views_of(sentences) if twice else Examples(sentences, sentences, list(sentences))
+    with pytest.raises(InputError, match="both views of every row are one string"):
+        objective.columns(examples)
 
 
 def test_head_is_trained_but_not_saved(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:

@@ -116,3 +116,18 @@ def test_generator_without_head_or_of_another_vocabulary_is_one_line(tiny_bert: 
     assert objective_of(bare_bert, generator=str(tiny_bert)).dimension == 16
     with pytest.raises(InputError, match="its vocabulary is not the encoder's"):
         objective_of(tiny_bert, generator="starter")
+
+
+def test_gradient_checkpointing_reaches_the_discriminator_and_changes_no_gradient(
+    tiny_bert: Path, sentences: list[str]
+) -> None:
+    gradients = []
+    for checkpointing in (False, True):
+        objective = objective_of(tiny_bert, detection=1.0, gradient_checkpointing=checkpointing)
+        modules = objective.discriminator.modules()
+        assert any(getattr(module, "gradient_checkpointing", False) for module in modules) is checkpointing
+        objective(**batch(objective, sentences))["loss"].backward()
+        gradients.append({name: value.grad for name, value in objective.named_parameters() if value.grad is not None})
+    assert gradients[0].keys() == gradients[1].keys()
+    for name, gradient in gradients[0].items():
+        torch.testing.assert_close(gradients[1][name], gradient, msg=name)

@@ -23,20 +23,22 @@ OWN = {
     "diffcse": {"detection": 1.0},
 }  # fmt: skip
 CASES = [
-    ("bsl", "paper"), ("bsl", "code"), ("contrastive", "bsl"), ("contrastive", "simcse"),
+    ("bsl", "paper"), ("bsl", "code"), ("contrastive", "bsl"), ("contrastive", "simcse"), ("contrastive", "adapt"),
     ("contrastive", "supervised-simcse"), ("mirror", "sentence"), ("mirror", "ms"), ("regression", "sbert"),
     ("isbert", "paper"), ("isbert", "code"), ("mlm", "adapt"), ("sct", "paper"), ("sct", "code"),
     ("distil", "congen"), ("distil", "sct"), ("rank", "listmle"), ("rank", "listnet"), ("diffcse", "paper"),
 ]  # fmt: skip
 PARTIAL = ("isbert", "mlm", "diffcse")
 """Of these each process computes a part of the loss; of the others, all of it."""
+UNGUIDED = ("simcse", "adapt")
+"""The one has each sentence twice, the other is its own guide."""
 
 pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch without torch.distributed")
 
 
 def made(name: str, preset: str, encoder: Path) -> Objective:
     module = load_objective(name)
-    own = {**OWN.get(name, {}), **teachers(name, encoder)}
+    own = {**OWN.get(name, {}), **({} if preset in UNGUIDED else teachers(name, encoder))}
     _, training, params = resolve(module.PRESETS, module.PARAMS, preset, {"max_tokens": 24, **own})
     torch.manual_seed(0)
     objective = module.build(params, training, locate(str(encoder))).train()

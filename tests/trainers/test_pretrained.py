@@ -196,9 +196,12 @@ def test_model_of_the_hub_comes_with_its_layers_and_is_pinned_by_its_commit(
     source = locate("me/small")
     assert source.folder is None
     assert source.digest() == f"commit:{COMMIT}"
+    assert source.pooling() == "mean"
     encoder = Objective(load_for_training(source, "mean", 24), 24)
     assert encoder.dimension == 6
     torch.testing.assert_close(encoder.encode(sentences), encoder_of(hub).encode(sentences))
+    (hub / "modules.json").unlink()
+    assert source.pooling() == "cls", "a bare transformer"
 
 
 def pickled(encoder: Path, folder: Path, extra: dict[str, object], *, zipped: bool = True) -> Path:

@@ -107,6 +107,7 @@ def encoder(tmp_path: Path) -> Path:
         "model.safetensors": bytes(range(256)) * 50, "1_Pooling/config.json": b"{}", "LICENSE": b"Apache License",
     }  # fmt: skip
     left = ["checkpoints/checkpoint-5/optimizer.pt", "checkpoints/best-5.safetensors", ".augment.lock", "optimizer.pt"]
+    left.append("report.html")
     for name, content in {**files, **dict.fromkeys(left, b"large")}.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
@@ -160,11 +161,13 @@ def test_public_encoder_needs_a_licence_which_goes_into_its_card(hub: StandIn, e
 def test_push_that_the_hub_cannot_take_is_one_line(
     name: str, token: str | None, said: str, hub: StandIn, encoder: Path
 ) -> None:
-    code, _, errors = push(hub, encoder, name, token=token)
+    card = (encoder / "README.md").read_bytes()
+    code, _, errors = push(hub, encoder, name, "--license", "mit", token=token)
     assert code in (1, 2)
     assert errors.startswith(said)
     assert errors.count("\n") == 1
     assert hub.files == {}
+    assert (encoder / "README.md").read_bytes() == card
 
 
 @pytest.mark.parametrize(
@@ -176,4 +179,13 @@ def test_directory_that_is_no_encoder_is_refused(missing: str, said: str, hub: S
     code, _, errors = push(hub, encoder if missing else encoder / "nowhere", "hf:me/mine")
     assert (code, errors.count("\n")) == (2, 1)
     assert said in errors
+    assert hub.private == {}
+
+
+@pytest.mark.parametrize("matter", ["a: [", "- a list"])
+def test_card_whose_front_matter_is_broken_is_one_line(matter: str, hub: StandIn, encoder: Path) -> None:
+    (encoder / "README.md").write_text(f"---\n{matter}\n---\n\n# Encoder\n")
+    code, _, errors = push(hub, encoder, "hf:me/mine")
+    assert (code, errors.count("\n")) == (2, 1)
+    assert "README.md begins with no YAML that can be read" in errors
     assert hub.private == {}

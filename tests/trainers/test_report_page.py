@@ -10,11 +10,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
 
 from pipelines.console import call
 from trainers.cli import app
-from trainers.pages.before import moved
+from trainers.encoders.loading import load_for_training, save_encoder
+from trainers.encoders.location import locate
+from trainers.pages.before import change_of, moved
 from trainers.pages.charts import charts, histograms
+from trainers.pages.cli import figure
 
 Report = Callable[..., int]
 HOSTILE = "</script><img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 * 7 }}"
@@ -94,7 +99,28 @@ def test_equal_runs_have_equal_pages_that_are_replaced_and_nothing_else_is(
     assert report(trained / "nothing") == 2
     assert report(trained / "run-1", "--with", "nobody", "--sample", 0) == 2
     assert report(trained / "run-1", "--pairs", trained / "nothing.tsv") == 2
-    assert capsys.readouterr().err.count("error:") == 4
+    alike = trained / "alike.tsv"
+    alike.write_text("a\tb\t1\nc\td\t1\n")
+    assert report(trained / "run-1", "--pairs", alike) == 2
+    said = capsys.readouterr().err
+    assert said.count("error:") == 5
+    assert f"error: --pairs {alike}: all of its 2 pairs have one grade" in " ".join(said.split())
+
+
+def test_encoder_that_was_not_moved_is_the_same_before_and_after(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    """With another pooling than its own before its Dense layer, and fewer tokens than it can take."""
+    modules = [Transformer(str(tiny_bert)), Pooling(16, "mean"), Dense(16, 6), Normalize()]
+    SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path / "start"))
+    start = load_for_training(locate(str(tmp_path / "start")), "cls", 6)
+    save_encoder(start, tmp_path / "run", "# card")
+    pairs = zip(sentences[:6], sentences[7:13], strict=True)
+    (tmp_path / "graded.tsv").write_text("".join(f"{one}\t{two}\t{len(one) % 5}\n" for one, two in pairs))
+    recipe = {"encoder": str(tmp_path / "start"), "pooling": "cls", "max_tokens": 6}
+    found = change_of(tmp_path / "run", recipe, tmp_path / "graded.tsv", 100, 0)
+    for before, after in found["means"].values():
+        assert before == pytest.approx(after, abs=1e-6)
 
 
 def test_sentences_whose_neighbours_left_come_first() -> None:
@@ -130,6 +156,11 @@ def test_histograms_of_both_sides_share_one_scale_and_groups_one_area() -> None:
 def test_values_that_are_no_numbers_are_left_out_of_a_chart() -> None:
     (chart,) = charts([[{"step": 1, "loss": float("nan")}, {"step": 2, "loss": 3.0}, {"step": 4, "loss": 1.0}]])
     assert chart["lines"] == {0: "0.00,1.00 100.00,39.00"}
+
+
+@pytest.mark.parametrize(("value", "shown"), [(15_625, "15,625"), (0.123456, "0.1235"), (12.0, "12"), (None, "–")])
+def test_whole_numbers_are_shown_whole(value: float | None, shown: str) -> None:
+    assert figure(value) == shown
 
 
 def test_colours_have_the_contrast_of_wcag_aa(page: str) -> None:

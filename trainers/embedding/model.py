@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from pipelines.console import InputError, note
 from trainers.embedding.vectors import Advance, check, still
 from trainers.encoders.loading import PADDED, load_encoder
-from trainers.encoders.location import PICKLE, first_line, locate, pickled, quiet
-from trainers.encoders.modules import POOLINGS, Pooling, is_padded, pooling_of
+from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
+from trainers.encoders.modules import POOLINGS, Pooling, is_padded, pooling_of, set_max_tokens
 from trainers.files import file_sha256
 
 if TYPE_CHECKING:
@@ -192,6 +192,28 @@ def load_model(
         note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
     chosen = None if device == "auto" else device
     model = load_encoder(source, pooling=pooling, max_tokens=max_tokens, device=chosen)
+    return described(model, source, precision, batch_size, batch_tokens)
+
+
+def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int) -> EmbeddingModel:
+    """Return an encoder of `load_for_training` to embed with, as a training begins with it: cut at `max_tokens`.
+
+    The encoder is not copied, and moved to the device that sentence-transformers chooses.
+    """
+    from sentence_transformers.util import get_device_name
+
+    set_max_tokens(encoder, max_tokens)
+    return described(encoder.to(get_device_name()), source)
+
+
+def described(
+    model: SentenceTransformer,
+    source: Source,
+    precision: Precision = "fp32",
+    batch_size: int = BATCH_SIZE,
+    batch_tokens: int | None = None,
+) -> EmbeddingModel:
+    """Return a loaded model with what pins its weights; the batches are as `load_model` has them."""
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
     commit = getattr(getattr(model[0], "config", None), "_commit_hash", None)
     revision = {"revision": str(commit)} if commit else {}
@@ -199,7 +221,7 @@ def load_model(
     if folder is not None:
         pickle = [folder / PICKLE] if pickled(folder) else []
         weights = _checksums(folder, [*sorted(folder.rglob("*.safetensors")), *pickle])
-    return EmbeddingModel(model, name, pooling_of(model), precision, folder, weights, batch_size, tokens)
+    return EmbeddingModel(model, source.name, pooling_of(model), precision, folder, weights, batch_size, tokens)
 
 
 def _beside_weights(directory: Path) -> dict[str, str]:

@@ -16,7 +16,7 @@ from sentence_transformers.sentence_transformer.modules import Transformer
 
 from pipelines.console import InputError, note
 from trainers.encoders.dropout import set_dropout
-from trainers.encoders.location import PICKLE, Source, first_line, hub_snapshot, locate, quiet, transformer_weights
+from trainers.encoders.location import PICKLE, Source, first_line, locate, quiet, transformer_weights
 from trainers.encoders.modules import Parts, Pooling, assemble, parts_of, set_max_tokens
 from trainers.processes import is_first
 
@@ -79,8 +79,7 @@ def load_for_training(
         raise InputError(f"{source.path} begins with {kind}, no transformer: it cannot be trained here")
     encoder = _load(source, "cpu")
     parts = parts_of(encoder, source.name)
-    folder = source.folder or hub_snapshot(source.path)
-    if parts.pooling != pooling and folder is not None and (folder / "modules.json").is_file() and is_first():
+    if parts.pooling != pooling and is_first() and source.modules():
         note(f"{source.name} was made for {parts.pooling} pooling and is trained with {pooling} (--pooling)")
     encoder = _assembled(replace(parts, pooling=pooling), max_tokens)
     if dropout is not None:

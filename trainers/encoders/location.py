@@ -25,10 +25,20 @@ class Source:
     path: str
     folder: Path | None = None
 
+    def file(self, name: str) -> Path | None:
+        """Return a file of the model, that of a Hub name in the cache; None where there is none."""
+        if self.folder is None:
+            return hub_file(self.path, name)
+        return self.folder / name if (self.folder / name).is_file() else None
+
     def modules(self) -> list[tuple[str, str]]:
-        """Return the class and the folder of each module of a local directory; raises InputError for a broken list."""
-        file = Path(self.path, "modules.json")
-        if self.folder is None or not file.is_file():
+        """Return the class and the folder of each module, none of a bare transformer.
+
+        Raises:
+            InputError: The list of modules is broken.
+        """
+        file = self.file("modules.json")
+        if file is None:
             return []
         try:
             found = [(str(entry["type"]), str(entry["path"])) for entry in json.loads(file.read_text(encoding="utf-8"))]
@@ -38,10 +48,10 @@ class Source:
         return found
 
     def pooling(self) -> Literal["cls", "mean"]:
-        """Return the pooling that a sentence-transformers directory was made for; [CLS] for a bare transformer."""
+        """Return the pooling that a sentence-transformers model was made for; [CLS] for a bare transformer."""
         for kind, folder in self.modules():
-            config = Path(self.path, folder, "config.json")
-            if kind.endswith("Pooling") and config.is_file():
+            config = self.file(f"{folder}/config.json") if kind.endswith("Pooling") else None
+            if config is not None:
                 values = json.loads(config.read_text(encoding="utf-8"))
                 return "cls" if values.get("pooling_mode_cls_token") or values.get("pooling_mode") == "cls" else "mean"
         return "cls"
@@ -64,8 +74,8 @@ class Source:
         None where a Hub name is not in the cache and the Hub does not answer.
         """
         if self.transformer is None or self.folder is None:
-            snapshot = hub_snapshot(self.path)
-            return None if snapshot is None else f"commit:{snapshot.name}"
+            config = self.file("config.json")
+            return None if config is None else f"commit:{config.parent.name}"
         files = transformer_weights(self.transformer)
         kinds = [kind.rpartition(".")[2] for kind, _ in self.modules()]
         for place, (_, folder) in enumerate(self.modules()):
@@ -91,16 +101,16 @@ def pickled(folder: Path) -> bool:
     return (folder / PICKLE).is_file() and not any(folder.glob("model*.safetensors"))
 
 
-def hub_snapshot(name: str) -> Path | None:
-    """Return the cached folder of the Hub's newest revision of a model, named by its commit; None if there is none."""
+def hub_file(name: str, file: str) -> Path | None:
+    """Return a file of the Hub's newest revision of a model, in the cache; None if it is not there or not reached."""
     from transformers.utils import cached_file
 
     try:
         with quiet():
-            config = cached_file(name, "config.json")
+            found = cached_file(name, file)
     except (OSError, ValueError):
         return None
-    return None if config is None else Path(config).parent
+    return None if found is None else Path(found)
 
 
 def locate(name: str | None) -> Source:

@@ -69,7 +69,12 @@ PrecisionChoice = Annotated[
 ]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
 Cache = Annotated[
-    Path | None, typer.Option(help="Folder where vectors are kept. [~/.cache/twinviews/vectors]", metavar="DIR")
+    Path | None,
+    typer.Option(
+        help="Folder where vectors are kept; it grows with every model and text, and may be deleted at any time. "
+        "[~/.cache/twinviews/vectors]",
+        metavar="DIR",
+    ),
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Encode everything anew and keep no vectors.")]
 Out = Annotated[

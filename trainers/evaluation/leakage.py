@@ -39,17 +39,17 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> L
     """Count which texts of each set a trained model has seen, by the record of its training.
 
     The training text is read again from where the run's `recipe.json` says that it lay, and counts only if it is
-    still the same (its hash stands in the recipe). Pairs count with both views and the original. Where the training
-    began from another trained encoder, that one's text counts too. None without a record of a training.
+    still the same (its hash stands in the recipe). Pairs count with both views, the original and the hard negative.
+    Where the training began from another trained encoder, that one's text counts too. None without a record of a
+    training.
     """
     recipes = _recipes(model_directory)
     if not recipes:
         return None
     read = [_training_text(directory, recipe) for directory, recipe in recipes.items()]
     # For sentences alone the three columns are one.
-    sides = [(item.texts, item.left, item.right) for item in read if not isinstance(item, str)]
-    columns = {id(column): column for side in sides for column in side}.values()
-    counts = leaks_of((text for column in columns for text in column), suites) if columns else {}
+    columns = {id(column): column for item in read if not isinstance(item, str) for column in item.columns()}.values()
+    counts = leaks_of((text for column in columns for text in column if text), suites) if columns else {}
     return Leakage(counts, tuple(item for item in read if isinstance(item, str)))
 
 

@@ -3,6 +3,7 @@
 Where the pairs have hard negatives (a column `negative`), those of the whole batch are further negatives of every row.
 """
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, cast
@@ -17,6 +18,7 @@ from torch.nn import functional
 
 from pipelines.console import InputError, note
 from trainers.data.examples import Examples, number_texts
+from trainers.embedding.model import starting_model
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
 from trainers.encoders.modules import pooling_at
@@ -94,9 +96,18 @@ class Contrastive(Objective):
         self.teachers = [] if guide is None else [guide.vectors]
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both views and of the negatives, the `keys`, and the numbers of the guide's texts."""
+        """Return the ids of both views and of the negatives, the `keys`, and the numbers of the guide's texts.
+
+        Raises InputError where `--guide` is given and both views of every row are the same string.
+        """
         if self.params.twice:
             examples = replace(examples, left=examples.texts, right=examples.texts)
+        guide = self.params.guide
+        if guide is not None and all(map(str.__eq__, examples.left, examples.right)):
+            raise InputError(
+                f"--guide {guide}: both views of every row are one string, and nothing is more like it than itself: "
+                "leave --guide out, or train on two views (--no-twice)"
+            )
         columns: dict[str, Any] = {**super().columns(examples)}
         compared = [examples.left, examples.right]
         if examples.negatives is not None:
@@ -160,18 +171,16 @@ def train_only_head(encoder: SentenceTransformer) -> nn.Sequential:
 
 def build(options: PARAMS, training: Training, source: Source) -> Contrastive:
     """Load the encoder, and the guide if there is one."""
+    if options.retain and options.guide is not None:
+        raise InputError(f"--retain {options.retain:g} makes the encoder itself the guide: leave --guide out")
+    if options.retain and options.keep_head:
+        raise InputError(f"--retain {options.retain:g}: nothing is known of a new head: leave --keep-head out")
     encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
     if options.keep_head and not any(isinstance(module, Dense) for module in list(encoder)[pooling_at(encoder) :]):
         linear = cast(nn.Linear, train_only_head(encoder)[0])
         width = linear.out_features
         encoder.append(Dense(width, width, True, nn.Tanh(), linear.weight.detach(), linear.bias.detach()))
-    if options.guide is not None and options.retain:
-        raise InputError(f"--retain {options.retain:g} makes the encoder itself the guide: leave --guide out")
     guide = None if options.guide is None else load_teacher(options.guide, role="guide")
     if options.retain:
-        # All layers of a sentence-transformers directory have their part in what its vectors were.
-        whole = source.modules() and training.pooling == source.pooling()
-        guide = load_teacher(source.name, None if whole else training.pooling, role="guide")
-        if guide.dimension != encoder.get_embedding_dimension():
-            raise InputError(f"--retain {options.retain:g}: --pooling {training.pooling} is not that of {source.name}")
+        guide = Teacher(starting_model(copy.deepcopy(encoder), source, training.max_tokens), "guide")
     return Contrastive(encoder, training.max_tokens, options, guide)

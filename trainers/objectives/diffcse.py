@@ -26,6 +26,7 @@ from trainers.objective import Objective, Row, float32
 from trainers.objectives.mlm import masked_lm_head, masked_places
 from trainers.processes import gather, gather_pairs, process_rank, processes, summed
 from trainers.settings import DropoutOptions, Training
+from trainers.training.machine import enable_checkpointing
 
 READS = ("text", "views")
 
@@ -158,4 +159,7 @@ def build(options: PARAMS, training: Training, source: Source) -> DiffCse:
             "MPNet or ModernBERT"
         )
     named = source if options.generator is None else locate(options.generator)
-    return DiffCse(encoder, training.max_tokens, load_generator(named, encoder), options)
+    objective = DiffCse(encoder, training.max_tokens, load_generator(named, encoder), options)
+    if training.gradient_checkpointing:
+        enable_checkpointing(objective.discriminator)
+    return objective

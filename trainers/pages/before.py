@@ -11,9 +11,10 @@ import numpy as np
 
 from trainers.data.kinds import KINDS, DataOptions, read_examples
 from trainers.data.pairs import from_pairs, read_parts
-from trainers.embedding.model import load_model
+from trainers.embedding.model import load_model, starting_model
 from trainers.embedding.vectors import Vectors
-from trainers.encoders.location import STARTER
+from trainers.encoders.loading import load_for_training
+from trainers.encoders.location import locate
 from trainers.evaluation.metrics import spearman
 from trainers.pages.charts import histograms
 from trainers.training.dev import read_dev
@@ -36,8 +37,10 @@ def change_of(run: Path, recipe: Mapping[str, Any], pairs: Path | None, count: i
     """
     groups = sample_pairs(recipe, pairs, count, seed)
     texts = dict.fromkeys(text for rows in groups.values() for row in rows for text in row[:2])
-    start = load_model(recipe["encoder"] or STARTER, pooling=recipe["pooling"], max_tokens=recipe["max_tokens"])
-    sides = [Vectors.encode(model, texts) for model in (start, load_model(str(run)))]
+    source, max_tokens = locate(recipe["encoder"]), recipe["max_tokens"]
+    before = starting_model(load_for_training(source, recipe["pooling"], max_tokens), source, max_tokens)
+    after = load_model(str(run), max_tokens=max_tokens)
+    sides = [Vectors.encode(model, texts) for model in (before, after)]
     cosines = [
         {name: side.cosines([row[0] for row in rows], [row[1] for row in rows]) for name, rows in groups.items()}
         for side in sides
@@ -65,7 +68,7 @@ def sample_pairs(recipe: Mapping[str, Any], pairs: Path | None, count: int, seed
     draw = Random(seed)
     arrow = pairs is not None and (pairs.suffix == ".arrow" or pairs.is_dir())
     if not arrow and (pairs or recipe.get("dev")):
-        dev = read_dev(str(pairs or recipe["dev"]), recipe.get("dev_data"))
+        dev = read_dev(str(pairs or recipe["dev"]), recipe.get("dev_data"), "--pairs" if pairs else "--dev")
         rows: list[Row] = list(zip(dev.first, dev.second, dev.grades, strict=True))
         middle = (min(dev.grades) + max(dev.grades)) / 2
         named: dict[str, list[Row]] = {"graded alike": [], "graded unlike": []}
@@ -73,7 +76,10 @@ def sample_pairs(recipe: Mapping[str, Any], pairs: Path | None, count: int, seed
             named["graded alike" if (row[2] or 0) > middle else "graded unlike"].append(row)
     else:
         options = {key: recipe[key] for key in DataOptions.model_fields if recipe.get(key) is not None}
-        read = from_pairs(read_parts([str(pairs)])) if pairs else read_examples(DataOptions(**options), tuple(KINDS))[0]
+        if pairs is not None:
+            read = from_pairs(read_parts([str(pairs)]))
+        else:
+            read, _ = read_examples(DataOptions(**options), tuple(KINDS), recipe["seed"])
         drawn = read.take(draw.sample(range(len(read)), min(count, len(read))))
         views = list(zip(drawn.left, drawn.right, strict=True))
         named = {"two views of a sentence": [(one, two, None) for one, two in views if one != two]}

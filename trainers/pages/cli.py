@@ -93,6 +93,13 @@ def scores(runs: Sequence[Path], trained: Sequence[bool], beside: str) -> list[A
     return [table for name in suites for table in compare_suite(name, found, published_tables(papers, name))]
 
 
+def figure(value: float | None) -> str:
+    """Return four digits of a figure, all of a whole number, or a dash where there is none."""
+    if value is None:
+        return "–"
+    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
+
+
 def render(runs: Sequence[Mapping[str, Any]], tables: Sequence[Any]) -> str:
     """Return the page; whatever is put in is made harmless and escaped."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -107,7 +114,7 @@ def render(runs: Sequence[Mapping[str, Any]], tables: Sequence[Any]) -> str:
         lstrip_blocks=True,
         finalize=lambda value: harmless(value) if type(value) is str else value,
     )
-    environment.filters["figure"] = lambda value: "–" if value is None else f"{value:.4g}"
+    environment.filters["figure"] = figure
     last = [{key: value for line in run["log"] for key, value in line.items()} for run in runs]
     drawn = charts([run["log"] for run in runs])
     return environment.get_template(PAGE).render(runs=runs, last=last, tables=tables, charts=drawn)

@@ -77,27 +77,27 @@ class DevSet:
         return max(0.0 if rho is None else 100 * rho for rho in found)
 
 
-def read_dev(name: str, data: str | None) -> DevSet:
+def read_dev(name: str, data: str | None, option: str = "--dev") -> DevSet:
     """Read the pairs to score on: a file as `read_graded` knows it, or a benchmark by its name, such as stsb-dev.
 
-    The benchmark lies in `data` (a folder, or `hf:ORGANISATION`), or in TWINVIEWS_DATA. Raises InputError where there
-    is none that can be read.
+    The benchmark lies in `data` (a folder, or `hf:ORGANISATION`), or in TWINVIEWS_DATA. Raises InputError, with
+    the option that named them, where there is none that can be read.
     """
     known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
     if name not in known:
         if not Path(name).is_file():
-            raise InputError(f"--dev {name}: no such file, and no benchmark; benchmarks are {', '.join(known)}")
+            raise InputError(f"{option} {name}: no such file, and no benchmark; benchmarks are {', '.join(known)}")
         examples, _ = read_graded(Path(name), ANY_SCALE)
         grades = examples.labels or []
         if len(set(grades)) < 2:
-            raise InputError(f"--dev {name}: all of its {len(grades)} pairs have one grade: there is nothing to rank")
+            raise InputError(f"{option} {name}: all of its {len(grades)} pairs have one grade: nothing to rank")
         return DevSet(examples.left, examples.right, grades)
     data = data or os.environ.get(DATA, "")
     if not data.startswith(HUB) and not (data and Path(data).expanduser().is_dir()):
-        raise InputError(f"--dev {name}: no data folder {data!r}: give --dev-data DIR (or hf:mteb), or set {DATA}")
+        raise InputError(f"{option} {name}: no data folder {data!r}: give --dev-data DIR (or hf:mteb), or set {DATA}")
     found = read_pairs(known[name], data)
     if isinstance(found, Missing):
-        raise InputError(f"--dev {name}: {found}")
+        raise InputError(f"{option} {name}: {found}")
     pairs = [pair for subset in found.subsets.values() for pair in subset]
     return DevSet([pair.first for pair in pairs], [pair.second for pair in pairs], [pair.gold for pair in pairs])
 

@@ -113,7 +113,7 @@ def _prepare(objective: Objective, rows: Rows, training: Training, seed: int | N
     if training.compile:
         compile_encoders(objective)
     if training.gradient_checkpointing:
-        enable_checkpointing(objective.encoder)
+        enable_checkpointing(objective.encoder[0].model)
     if seed is not None:
         torch.manual_seed(seed)  # in all processes the same
         objective.before_first_step(cast("list[Row]", rows), training)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 import torch
-from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 from torch import nn
 from transformers import TrainingArguments
@@ -70,9 +69,8 @@ def compile_encoders(objective: nn.Module) -> None:
             module.model.compile(dynamic=True)
 
 
-def enable_checkpointing(encoder: SentenceTransformer) -> None:
+def enable_checkpointing(model: Any) -> None:  # noqa: ANN401 - transformers' model
     """Compute activations again in the backward pass; raises InputError where the architecture cannot."""
-    model = encoder[0].model
     # Its older name goes away.
     enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
     try:

@@ -31,7 +31,7 @@ def leaks(run: Path, tasks: list[Any]) -> Any:  # noqa: ANN401 - a `Leakage` who
 TASK = texts_of("stsb", "The cat sleeps.", "the  cat sleeps", "A dog eats!", "A man sings.")
 
 
-def write_pairs(path: Path, rows: list[tuple[str, str, str]]) -> Path:
+def write_pairs(path: Path, rows: list[tuple[str, str, str]], negative: str | None = None) -> Path:
     table = pa.table(
         {
             "id": [f"{number:016x}" for number in range(len(rows))],
@@ -40,6 +40,7 @@ def write_pairs(path: Path, rows: list[tuple[str, str, str]]) -> Path:
             "view_b": [row[2] for row in rows],
             "view_a_name": ["a"] * len(rows),
             "view_b_name": ["b"] * len(rows),
+            "negative": [negative] + [None] * (len(rows) - 1),
         }
     )
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -78,18 +79,18 @@ def test_every_set_has_its_own_count() -> None:
     assert leaks_of(["one"], {"": sets}) == {("", "a"): (1, 2), ("", "b"): (0, 1), ("", "empty"): (0, 0)}
 
 
-def test_a_run_on_pairs_has_seen_both_views_and_the_original(tiny_mlm: Path, tmp_path: Path) -> None:
+def test_a_run_on_pairs_has_seen_both_views_the_original_and_the_hard_negative(tiny_mlm: Path, tmp_path: Path) -> None:
     rows = [
         ("the cat sleeps", "a cat sleeps", "the old cat sleeps"),
         ("a man runs", "a dog eats", "the man runs fast"),
         ("a woman plays here", "the woman plays", "A man sings"),
         ("a train stops", "the train stops", "the red train stops"),
     ]
-    write_pairs(tmp_path / "data" / "pairs.arrow", rows * 3)
+    write_pairs(tmp_path / "data" / "pairs.arrow", rows * 3, "a negative")
     train("contrastive", "--views", "data/pairs.arrow", "--encoder", tiny_mlm, "--out", "run")
-    found = leaks(Path("run"), [TASK, texts_of("other", "the old cat sleeps", "nothing")])
+    found = leaks(Path("run"), [TASK, texts_of("other", "the old cat sleeps", "a negative", "nothing")])
     assert found is not None
-    assert found.counts == {"stsb": (3, 3), "other": (1, 2)}
+    assert found.counts == {"stsb": (3, 3), "other": (2, 3)}
     assert found.notes == ()
 
 
