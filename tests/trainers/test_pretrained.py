@@ -152,6 +152,14 @@ def test_broken_list_of_modules_is_one_line(tmp_path: Path, text: str) -> None:
         locate(str(tmp_path))
 
 
+@pytest.mark.parametrize("text", ["{", "[1]", "3"])
+def test_broken_configuration_of_a_pooling_is_one_line(tiny_bert: Path, tmp_path: Path, text: str) -> None:
+    older(tmp_path, tiny_bert)
+    (tmp_path / "1_Pooling" / "config.json").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=r"1_Pooling/config\.json says no pooling"):
+        locate(str(tmp_path)).pooling()
+
+
 def test_digest_covers_every_part_of_the_weights(tiny_bert: Path, tmp_path: Path) -> None:
     sharded, encoder = tmp_path / "sharded", encoder_of(tiny_bert)
     encoder.encoder[0].model.save_pretrained(sharded, max_shard_size="5KB")

@@ -52,7 +52,10 @@ class Source:
         for kind, folder in self.modules():
             config = self.file(f"{folder}/config.json") if kind.endswith("Pooling") else None
             if config is not None:
-                values = json.loads(config.read_text(encoding="utf-8"))
+                try:
+                    values = dict(json.loads(config.read_text(encoding="utf-8")))
+                except (OSError, ValueError, TypeError) as error:
+                    raise InputError(f"{config} says no pooling ({first_line(error)}): get it again") from None
                 return "cls" if values.get("pooling_mode_cls_token") or values.get("pooling_mode") == "cls" else "mean"
         return "cls"
 
