@@ -98,7 +98,11 @@ def _build_pairs(
     ] = None,
     negatives: Annotated[
         bool,
-        typer.Option("--negatives", help="For entailment: a column `negative`, a contradiction of the same premise."),
+        typer.Option(
+            "--negatives",
+            help="For entailment: a column `negative`, a contradiction of the same premise; those of all entailing "
+            "premises are held in memory.",
+        ),
     ] = False,
     out: Annotated[
         Path | None,
@@ -183,7 +187,8 @@ def _mine_negatives(
 ) -> None:
     """Give pairs a column `negative`: a text of another pair that an encoder finds close to view_a.
 
-    A negative that is there already stays. Texts of the same sentence are never drawn.
+    A negative that is there already stays. Texts of the same sentence are never drawn. All texts and a vector of each
+    (3 KB at 768 dimensions) are held in memory.
     """
     from pipelines.files import beside
     from pipelines.offline import offline

@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -149,17 +149,24 @@ class Entailment(PairSource):
                 for premise, hypothesis, reason in zip(premises, hypotheses, found.reasons.to_pylist(), strict=True):
                     others = [each for each in contradictions.get(premise, ()) if each != hypothesis]
                     negatives.append(others[turns[premise] % len(others)] if others and reason is None else None)
-                    turns[premise] += reason is None
+                    if premise in contradictions:
+                        turns[premise] += reason is None
                 yield found.with_negatives(pa.array(negatives, pa.string()))
 
-    def _contradictions(self) -> dict[str, list[str]]:
-        """What contradicts each premise, in order and each once."""
-        found: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    def _contradictions(self) -> dict[str, dict[str, None]]:
+        """What contradicts each premise that entails something, in order and each once; all of it is in memory."""
+        entailing = {
+            xxhash.xxh64_intdigest(premise.encode())
+            for _, premises, _, labels in self._batches()
+            for premise, label in zip(premises, labels, strict=True)
+            if label in ENTAILED
+        }
+        found: dict[str, dict[str, None]] = {}
         for _, premises, hypotheses, labels in self._batches():
             for premise, hypothesis, label in zip(premises, hypotheses, labels, strict=True):
-                if label in CONTRADICTED and hypothesis:
-                    found[premise][hypothesis] = None
-        return {premise: list(hypotheses) for premise, hypotheses in found.items()}
+                if label in CONTRADICTED and hypothesis and xxhash.xxh64_intdigest(premise.encode()) in entailing:
+                    found.setdefault(premise, {})[hypothesis] = None
+        return found
 
 
 def entailment(sources: Sequence[NliSource], limit: int | None = None, *, negatives: bool = False) -> Entailment:

@@ -57,7 +57,20 @@ def test_the_recorded_edit_gives_the_view(text: str, seed: int, length: int, uni
         assert len(characters(edit.old)) == length if unit == "character" else len(words(edit.old)) == length
 
 
-def test_compat_equals_the_published_function_on_the_papers_sentences() -> None:
+@pytest.mark.parametrize(
+    ("text", "place", "expected"),
+    [
+        ("0123456789abcdefghijklmnopqrs", 3, "0123456789abcdefghijklmnopqrs"),  # 29 characters
+        ("0123456789abcdefghijklmnopqrst", 3, "012 [MASK] 89abcdefghijklmnopqrst"),
+        ("0123456789abcdefghijklmnopqrst", 24, "0123456789abcdefghijklmn [MASK] t"),
+        ("ab ab ab ab ab ab ab ab ab ab ab", 9, " [MASK]  ab ab ab ab ab ab ab ab ab"),
+    ],
+)
+def test_the_published_function_by_hand(text: str, place: int, expected: str) -> None:
+    assert published(text, 5, lambda n: min(place, n - 1)) == expected
+
+
+def test_compat_equals_the_published_function_on_captions_and_sts_sentences() -> None:
     assert compat_differs(real_sentences(9000)) == []
 
 

@@ -12,6 +12,7 @@ from foreigners import rows_of
 
 from augment.weights import starter_encoder
 from pipelines.filters.semantic import sentence_encoder
+from pipelines.pairing.nli import entailment, nli_sources
 from pipelines.verify import verify
 
 Augment = Callable[..., Any]
@@ -49,6 +50,18 @@ def test_entailment_takes_contradictions_of_the_premise_in_turn(augment: Augment
     assert again.code == 0
     assert Path("again.arrow").read_bytes() == Path("data/pairs.arrow").read_bytes()
     assert "--negatives belongs to --pairs entailment" in augment("build-pairs", "--negatives").err
+
+
+def test_only_contradictions_of_premises_that_entail_something_are_held(folder: Path) -> None:
+    alone = [("A dog barks.", f"A dog is silent {number}.", "contradiction") for number in range(9)]
+    write_nli(folder / "nli.jsonl", [*alone, *NLI, ("A cat sits.", "A cat stands.", "contradiction")])
+    with nli_sources(["nli.jsonl"]) as sources:
+        held = entailment(sources, negatives=True)._contradictions()
+        assert {premise: [*each] for premise, each in held.items()} == {
+            "A man plays.": ["Nobody plays.", "A man sleeps."],
+            "A cat sits.": ["A cat stands."],
+        }
+        assert entailment(sources, limit=9, negatives=True)._contradictions() == {}
 
 
 def test_a_look_and_an_export_know_negatives(augment: Augment, folder: Path) -> None:
