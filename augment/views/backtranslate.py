@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from augment.translate import stages
@@ -41,7 +43,7 @@ class Backtranslate(stages.TranslationView):
         engine = "transformers" if self.draws and self.translator == "auto" else self.translator
         shared = {**self.model_dump(include={"models", "long", "retry", "precision"}), "translator": engine}
         there, revision = stages.joined_revisions(models[:-1]), models[-1].revision
-        out, home = ({"decode": way, "temperature": self._temperature(way)} for way in self._ways)
+        out, home = map(self._decoding, self._ways)
         through = Translate(**shared, **out, source=self.source, to=self.pivot, revision=there).build(runtime)
         back = Translate(
             **shared, **home, source=pivots[-1], to=self.source, hypotheses=self.hypotheses, revision=revision
@@ -51,6 +53,7 @@ class Backtranslate(stages.TranslationView):
         view._translator, view._leg, view._through = back._translator, back._leg, through
         return view
 
-    def _temperature(self, way: str) -> float | None:
-        """That of one way; where only one of both draws, it is that one's."""
-        return self.temperature if parse_decoding(way).sampled or not self.draws else None
+    def _decoding(self, way: str) -> dict[str, Any]:
+        """The options of one way; where only one of both draws, the temperature is that one's."""
+        is_given = parse_decoding(way).sampled or not self.draws
+        return {"decode": way, "temperature": self.temperature if is_given else None}

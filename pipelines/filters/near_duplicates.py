@@ -186,7 +186,7 @@ class Index:
         self._signatures[(fresh - 1) % self._window] = short[~dropped]
         self._origins[(fresh - 1) % self._window] = origins[~dropped]
         self._tables[places[~dropped]] = fresh[:, None]
-        return dropped.tolist()
+        return [bool(each) for each in dropped]
 
     def _places(self, signatures: NDArray[np.uint32]) -> NDArray[np.int64]:
         """The slot of each band: (n, HASHES) to (n, bands)."""

@@ -261,7 +261,7 @@ def test_near_duplicates_let_a_sentence_have_several_views() -> None:
 def test_near_duplicates_pass_what_was_dropped_once(monkeypatch: pytest.MonkeyPatch) -> None:
     reads = 0
 
-    class Counted(np.ndarray):  # type: ignore[type-arg]
+    class Counted(np.ndarray):
         def __getitem__(self, place: Any) -> Any:  # noqa: ANN401 - as numpy has it
             nonlocal reads
             reads += 1

@@ -140,8 +140,10 @@ def test_a_second_writer_is_refused(start: Start, lines: Path, folder: Path, aug
 
 
 def test_orphaned_workers_end(start: Start, lines: Path, folder: Path) -> None:
-    process = start("slow", lines, "--out", "out", "--shard-size", 5, "--nap", 0.2, "--workers", 2)
-    wait_for(lambda: committed(folder / "out") >= 1)
+    process = start("slow", lines, "--out", "out", "--shard-size", 5, "--nap", 90, "--workers", 2)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    wait_for(lambda: len(children.read_text().split()) >= 3)  # with what cleans up behind them
+    time.sleep(1)  # each has its tasks then
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)  # returns when the workers, which have its stderr too, have ended
 
