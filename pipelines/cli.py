@@ -5,7 +5,6 @@ from typing import Annotated, Literal, NoReturn
 
 import typer
 
-from augment import __version__
 from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
 from augment.view import ENTRY_POINT_GROUP, view_names
@@ -23,7 +22,7 @@ from pipelines.commands.view import (
     view_summary,
 )
 from pipelines.commands.wordnet import show_wordnet
-from pipelines.console import ConfigOption, show, show_json, table
+from pipelines.console import ConfigOption, VersionOption, show, show_json, table
 from pipelines.reading.lines import MAX_LINE_BYTES
 from pipelines.reading.sources import Format
 
@@ -56,17 +55,7 @@ def main() -> NoReturn:
     console.run(build_app())
 
 
-def _show_version(value: bool) -> None:
-    if value:
-        show(f"twinviews {__version__}")
-        raise typer.Exit
-
-
-def _main(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
-    ] = False,
-) -> None:
+def _main(version: VersionOption = False) -> None:
     """Sentences in, views and pairs of views out, as Arrow datasets; `train` goes on from the pairs."""
 
 

@@ -10,10 +10,11 @@ import sys
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
+from augment import __version__
 from augment.errors import InputError as InputError
 from augment.errors import MissingExtraError as MissingExtraError
 from augment.errors import TwinviewsError as TwinviewsError
@@ -30,6 +31,17 @@ CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\
 STDOUT = "stdout"
 # Root of the usage errors of typer's own click (vendored since 0.2x, the click package before that).
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        show(f"twinviews {__version__}")
+        raise typer.Exit
+
+
+VersionOption = Annotated[
+    bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+]
 
 
 def run(app: typer.Typer) -> NoReturn:

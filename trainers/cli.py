@@ -1,12 +1,12 @@
 """The command `train`: one subcommand per objective, made from its file, sweeps over them, and the evaluation."""
 
 from importlib import import_module
-from typing import Annotated, Any, NoReturn
+from typing import Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
-from pipelines.console import run, show
+from pipelines.console import VersionOption, run
 from trainers.catalogue import objective_names, summary
 
 MODULES = {
@@ -98,19 +98,7 @@ def make_app() -> typer.Typer:
     return app
 
 
-def _show_version(value: bool) -> None:
-    if value:
-        from importlib.metadata import version
-
-        show(f"twinviews {version('twinviews')}")
-        raise typer.Exit
-
-
-def _main(
-    version: Annotated[
-        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
-    ] = False,
-) -> None:
+def _main(version: VersionOption = False) -> None:
     pass
 
 
