@@ -195,8 +195,8 @@ def broken_pairs(path: Path, kind: str) -> Path:
     ("kind", "message"),
     [
         ("cut in the schema", "is no Arrow IPC stream"),
-        ("cut in the rows", "is cut short"),
-        ("cut at the end", "is cut short"),
+        ("cut in the rows", "or is damaged"),
+        ("cut at the end", "or is damaged"),
         ("numbers", "holds int64, text is wanted"),
         ("text", "is no Arrow IPC stream"),
         ("column", "has no column 'view_b'"),
