@@ -32,7 +32,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 SAMPLE = ROOT / "pipelines" / "sample" / "sentences.txt"
 SENTENCES = 300
-TRAINED = ["--epochs", "2", "--batch-size", "8", "--save-every", "5", "--device", "cpu"]
+TRAINED = ["--epochs", "2", "--batch-size", "8", "--save-every", "5"]
 PAIRED = ["build-pairs", "--pairs", "original", "--view", "span-mask"]
 COMMANDS: Mapping[str, Sequence[str]] = {
     "ingest": ["augment", "ingest", "lines.txt", "--shard-size", "50"],
@@ -75,7 +75,13 @@ def start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
         "import signal, runpy, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
         f"sys.argv[0] = {command[0]!r}; runpy.run_module({package!r}, run_name='__main__')"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "HF_HUB_OFFLINE": "1",
+        "OMP_NUM_THREADS": "1",
+        "CUDA_VISIBLE_DEVICES": "",
+    }
     return subprocess.Popen(
         [sys.executable, "-c", code, *command[1:]],
         cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True,
