@@ -118,8 +118,7 @@ def disturb(name: str, command: Sequence[str], before: Path, undisturbed: Path, 
     tally.codes[f"{how.name} {code}"] += 1
     if code not in ((130, 0) if how == signal.SIGINT else (-signal.SIGKILL, 0)) or "Traceback" in said:
         tally.wrong.append(f"{name}: {how.name} after {after:.2f} s gave exit code {code}: {said[-300:]}")
-    going_on = [*command, "--resume"] if command[0] == "train" else command
-    code, said = finish(start(going_on, folder))
+    code, said = finish(start(command, folder))
     left = [path.name for ending in TOLD for path in folder.rglob(ending)]
     there, expected = content(folder), content(undisturbed)
     tally.left += len(left)
