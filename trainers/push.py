@@ -71,7 +71,7 @@ def _metadata(card: Path) -> dict[str, Any]:
     try:
         return metadata_load(card) or {}
     except (OSError, ValueError, YAMLError) as error:
-        raise InputError(f"{card}: its YAML header cannot be read ({first_line(error)}): correct or remove it") from None
+        raise InputError(f"{card}: its header is no YAML ({first_line(error)}): correct it") from None
 
 
 def _upload(directory: Path, name: str, metadata: dict[str, Any], *, public: bool) -> str:

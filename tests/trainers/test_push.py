@@ -187,5 +187,5 @@ def test_card_whose_front_matter_is_broken_is_one_line(matter: str, hub: StandIn
     (encoder / "README.md").write_text(f"---\n{matter}\n---\n\n# Encoder\n")
     code, _, errors = push(hub, encoder, "hf:me/mine")
     assert (code, errors.count("\n")) == (2, 1)
-    assert "README.md: its YAML header cannot be read" in errors
+    assert "README.md: its header is no YAML" in errors
     assert hub.private == {}
