@@ -90,7 +90,12 @@ def start(command: Sequence[str], folder: Path) -> subprocess.Popen[bytes]:
 
 def finish(process: subprocess.Popen[bytes], after: float | None = None, how: int = 0) -> tuple[int, str]:
     """Wait for its end, with a signal to all its processes after so many seconds; exit code and what it said."""
-    timer = threading.Timer(after or 0, lambda: process.poll() is None and os.killpg(process.pid, how))
+
+    def stop() -> None:
+        if process.poll() is None:
+            os.killpg(process.pid, how)
+
+    timer = threading.Timer(after or 0, stop)
     if after is not None:
         timer.start()
     _, said = process.communicate()

@@ -102,7 +102,8 @@ def run(contender: str, cache: str) -> dict[str, Any]:
     done = subprocess.run(command, check=False, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"{contender}: exit code {done.returncode}\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout)
+    figures: dict[str, Any] = json.loads(done.stdout)
+    return figures
 
 
 def show(rounds: Sequence[dict[str, dict[str, Any]]]) -> None:

@@ -120,11 +120,11 @@ class Bench:
         folder = row.folder(seed)
         results = self.out / folder / "evaluation"
         if not (results / "sts.json").exists():
-            model, pooling = self.encoder or "starter", ("--pooling", row.pooling)
+            model, pooling = self.encoder or "starter", ["--pooling", row.pooling]
             if row.options:
                 start = ("--encoder", self.encoder) if self.encoder else ()
                 self.command("train", *row.options, *start, "--seed", str(seed), "--out", str(folder))
-                model, pooling = str(folder), ()
+                model, pooling = str(folder), []
             data = ("--suite", "sts", "--data", str(self.data), "--precision", "bf16")
             self.command("train", "evaluate", model, *data, *pooling, "--out", str(results))
         found = json.loads((results / "sts.json").read_text(encoding="utf-8"))

@@ -114,7 +114,7 @@ def plain(task: Task) -> float:
         scores = (unit @ unit.T / TEMPERATURE).masked_fill(own, float("-inf"))
         loss = functional.cross_entropy(scores, torch.arange(2 * size, device=device).roll(size))
         optimizer.zero_grad()
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
     loss.item()
     return time.perf_counter() - start

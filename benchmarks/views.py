@@ -20,10 +20,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from nlpaug_rows import NLPAUG_ROWS
+from nlpaug_rows import NLPAUG_ROWS, Row
 from wordfreq import zipf_frequency
 
 from augment.view import ViewSpec, make_view, row_seed
@@ -104,6 +105,11 @@ def make_ours(spec: ViewSpec, texts: Texts) -> Made:
     fractions = [share for share in shares if share is not None] if spec.name in FRACTIONS else []
     idle = sum(edit.old.casefold() == edit.new.casefold() for one in made for edit in one.edits)
     return Made([one.text for one in made], fractions, seconds, idle)
+
+
+def make_theirs(make: Callable[[Sequence[str]], Row], texts: Texts) -> Made:
+    """A view of nlpaug's."""
+    return Made(*make(texts))
 
 
 def changes(text: str, view: str) -> Change:
@@ -187,8 +193,8 @@ def rows(wanted: Sequence[str], data: Path, sentences: int, judge: str | None) -
     similarity = judged(judge)
     texts = corpora(data, sentences)
     makers: dict[str, Callable[[Texts], Made]] = {
-        **{name: lambda texts, spec=spec: make_ours(spec, texts) for name, spec in OURS.items()},
-        **{name: lambda texts, run=run: Made(*run(texts)) for name, run in NLPAUG_ROWS.items()},
+        **{name: partial(make_ours, spec) for name, spec in OURS.items()},
+        **{name: partial(make_theirs, make) for name, make in NLPAUG_ROWS.items()},
     }
     for name in wanted or makers:
         for corpus, sample in texts.items():

@@ -32,7 +32,7 @@ def main() -> None:
     pairs = []
     for rank, language in enumerate(LANGUAGES):
         texts = sentences[rank :: len(LANGUAGES)]
-        translator = MarianTranslator(options.model, prefix=f">>{language}<< ", decode="greedy")
+        translator = MarianTranslator(options.model, prefix=f">>{language}<<")
         for start in range(0, len(texts), AT_ONCE):
             window = texts[start : start + AT_ONCE]
             made = zip(translator.translate(window), window, strict=True)

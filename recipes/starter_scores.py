@@ -24,6 +24,7 @@ import numpy as np
 from sacrebleu import corpus_bleu, corpus_chrf, sentence_chrf
 from wordfreq import zipf_frequency
 
+from augment.translate.decoding import parse_decoding
 from augment.translate.marian import MarianTranslator
 from augment.translate.models import resolve_models
 
@@ -34,7 +35,7 @@ STSB = "corpora/stsbenchmark_train_10k_sents_random_sampled.txt"
 UNRELATED = 25
 WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
 Translators = dict[tuple[str, str], MarianTranslator]
-TestSet = tuple[list[str], list[list[str]]]
+TestSet = tuple[list[str], Sequence[Sequence[str | None]]]
 
 
 def lines(path: Path) -> list[str]:
@@ -81,7 +82,7 @@ def load(models: str, precision: str, decode: str) -> Translators:
     found = {}
     for pair in [pair for pivot in PIVOTS for pair in (("en", pivot), (pivot, "en"))]:
         model = resolve_models(models, *pair)
-        found[pair] = MarianTranslator(model.path, prefix=model.prefix, precision=precision, decode=decode)
+        found[pair] = MarianTranslator(model.path, model.prefix, parse_decoding(decode), precision=precision)
     return found
 
 

@@ -23,7 +23,7 @@ import json
 import random
 import re
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -178,6 +178,11 @@ def names(data: Path) -> list[str]:
     return sorted(word for word in words if word.lower() not in lower)
 
 
+def both_sides(pair: Pair, change: Callable[[str], str]) -> Pair:
+    """Return the pair with both sides changed."""
+    return change(pair[0]), change(pair[1])
+
+
 def changed(pair: Pair, known: frozenset[str], pool: Sequence[str], draw: random.Random) -> Pair:
     """Return a pair with some names, numbers, stops and capitals changed on both sides alike."""
     both = set(NAME.findall(pair[0])) & set(NAME.findall(pair[1])) & known
@@ -190,11 +195,11 @@ def changed(pair: Pair, known: frozenset[str], pool: Sequence[str], draw: random
     }
     if swaps:
         found = re.compile(r"\b(?:" + "|".join(map(re.escape, swaps)) + r")\b")
-        pair = tuple(found.sub(lambda match: swaps[match.group()], side) for side in pair)
+        pair = both_sides(pair, lambda side: found.sub(lambda match: swaps[match.group()], side))
     if all(side.endswith(".") for side in pair) and draw.random() < UNSTOPPED:
-        pair = tuple(side[:-1].rstrip() for side in pair)
+        pair = both_sides(pair, lambda side: side[:-1].rstrip())
     if draw.random() < LOWERED:
-        pair = tuple(side.lower() for side in pair)
+        pair = both_sides(pair, str.lower)
     return pair
 
 
