@@ -30,10 +30,15 @@ from pathlib import Path
 
 from sacremoses import MosesDetokenizer
 
+from trainers.marian.text import CODE, build_tokenizer
+
 Pair = tuple[str, str]
 
 LANGUAGES = {"de": "deu", "fr": "fra"}
 HELD_OUT = 1_000
+VOCABULARY = 12_000
+SHORT = 65
+"""Characters of the longest sentence of the pairs that the models learn from first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +219,11 @@ def without(pairs: Iterable[Pair], banned: set[str]) -> list[Pair]:
     return [pair for pair in pairs if folded(pair[0]) not in banned and folded(pair[1]) not in banned]
 
 
+def short(pair: Pair) -> bool:
+    """Whether both sides are short, the code of the target language aside."""
+    return all(len(CODE.sub("", side)) <= SHORT for side in pair)
+
+
 def write_pairs(path: Path, pairs: Iterable[Pair]) -> None:
     """Write `source<TAB>target` lines."""
     path.write_text("".join(f"{source}\t{target}\n" for source, target in pairs), encoding="utf-8")
@@ -255,8 +265,11 @@ def main() -> None:
             print(f"{language} {corpus.folder}: {len(kept):,} pairs, {len(taken):,} taken")
             out_of += [(f">>{language}<< {source}", target) for source, target in taken]
             into += [(target, source) for source, target in taken]
-    write_pairs(options.out / "en-xx.tsv", out_of)
-    write_pairs(options.out / "xx-en.tsv", into)
+    for name, pairs in (("en-xx", out_of), ("xx-en", into)):
+        write_pairs(options.out / f"{name}.tsv", pairs)
+        write_pairs(options.out / f"short.{name}.tsv", (pair for pair in pairs if short(pair)))
+    sides = (CODE.sub("", side) for pair in out_of for side in pair)
+    build_tokenizer(sides, options.out / "tokenizer", size=VOCABULARY, codes=[f">>{code}<<" for code in LANGUAGES])
     english = sorted(text for text in monolingual if folded(text) not in banned)
     (options.out / "english.txt").write_text("\n".join(english) + "\n", encoding="utf-8")
     print(f"{len(out_of):,} pairs each way, {len(english):,} English sentences")
