@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SENTENCES = "corpora/stsbenchmark_train_10k_sents_random_sampled.txt"
-BACK = "data/backtranslations.arrow"
+BACK, TWICE = "data/backtranslations.arrow", "data/twice.arrow"
 VIEWS = {
     BACK: (),
+    TWICE: ("--pairs", "self"),
     "data/synonyms.arrow": ("--pairs", "original", "--view", "synonym"),
     "data/mlm-fill.arrow": ("--pairs", "original", "--view", "mlm-fill"),
 }
@@ -78,6 +79,7 @@ ROWS = (
     bsl("back-translation, preset code", "--preset", "code"),
     bsl("back-translation, preset tuned", *TUNED, seeds=True),
     bsl("back-translation, preset post-training", "--preset", "post-training"),
+    bsl("the sentence twice, preset tuned", *TUNED, pairs=TWICE, seeds=True),
     bsl("synonym, preset tuned", *TUNED, pairs="data/synonyms.arrow", seeds=True),
     bsl("MLM-fill, preset tuned", *TUNED, pairs="data/mlm-fill.arrow", seeds=True),
     *(bsl(f"tuned, momentum {momentum}", *TUNED, f"--momentum={momentum}") for momentum in MOMENTA),
@@ -87,11 +89,25 @@ ROWS = (
         for batch in BATCHES
     ),
     Row("contrastive, preset simcse", ("contrastive", "--text", "data/sentences", "--preset", "simcse")),
+    Row("SCT back-translation, preset tuned", ("sct", "--views", BACK)),
+    Row("SCT the sentence twice, preset tuned", ("sct", "--views", TWICE)),
+    Row("DiffCSE, preset paper", ("diffcse", "--text", "data/sentences")),
     Row("IS-BERT, preset paper", ("isbert", "--text", "data/sentences", "--preset", "paper")),
     Row("IS-BERT, preset code", ("isbert", "--text", "data/sentences", "--preset", "code")),
     Row("IS-BERT, preset tuned", ("isbert", "--text", "data/sentences", "--preset", "tuned")),
     Row("MLM, preset adapt", ("mlm", "--text", "data/sentences", "--preset", "adapt")),
 )  # fmt: skip
+
+
+def taught(teacher: str) -> tuple[Row, ...]:
+    """The rows of the objectives that learn from another encoder."""
+    learns = (
+        "--text",
+        "data/sentences",
+        "--teacher",
+        str(Path(teacher).resolve()) if Path(teacher).exists() else teacher,
+    )
+    return Row("distilled, preset tuned", ("distil", *learns)), Row("RankCSE, preset tuned", ("rank", *learns))
 
 
 class Bench:
@@ -145,6 +161,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rows", default="", help="only the rows whose names match this regular expression")
     parser.add_argument("--encoder", help="another encoder than the bundled starter")
+    parser.add_argument("--teacher", help="also the objectives that learn from this encoder")
     parser.add_argument("--jobs", type=int, default=1, help="trainings at a time, one thread each if more than one")
     options = parser.parse_args()
     if options.jobs > 1:
@@ -157,7 +174,7 @@ def main() -> None:
     with ThreadPoolExecutor(options.jobs) as pool:
         waiting = [
             (row, [pool.submit(bench.score, row, seed) for seed in range(1, options.seeds + 1 if row.seeds else 2)])
-            for row in ROWS
+            for row in ROWS + (taught(options.teacher) if options.teacher else ())
             if re.search(options.rows, row.name)
         ]
         for row, futures in waiting:
