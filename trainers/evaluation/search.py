@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import torch
 
-Similarity = Literal["cosine", "dot"]
-
 SCORES = 16 * 2**20
 """Similarities held at once: 64 MiB of float32."""
 TIED = 1e-5
@@ -20,8 +18,8 @@ TIED = 1e-5
 
 
 def nearest(
-    queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Similarity = "cosine", *,
-    scores: int = SCORES,
+    queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Literal["cosine", "dot"] = "cosine",
+    *, scores: int = SCORES,
 ) -> NDArray[np.int64]:  # fmt: skip
     """Return the rows of `keys` that are nearest to each query, best first; of equal ones the first comes first.
 

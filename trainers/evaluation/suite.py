@@ -7,43 +7,19 @@ from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pipelines.console import InputError, progress
+from trainers.baselines.encoders import Function, as_encoder
 from trainers.baselines.fitting import Adaptation, FitText
-from trainers.baselines.function import Function, as_encoder
 from trainers.embedding.vectors import TextEncoder, Vectors
-from trainers.evaluation.discovery import SMOKE_TEST, decimals, expanded, load_suite
 from trainers.evaluation.leakage import Leakage, find_leaks
 from trainers.evaluation.metrics import average
 from trainers.evaluation.pairs import read_all
-from trainers.evaluation.task import HUB, SEED, Missing, Predictions, Result, Task
+from trainers.evaluation.suites import SMOKE_TEST, decimals, expanded, load_suite
+from trainers.evaluation.task import HUB, SEED, Result, Scores, Suite, Task
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
-
-
-class Suite(NamedTuple):
-    """A suite's sets as they were found, and what is missing of it.
-
-    `metrics` are the columns of its table; `expected` is how many sets its average is over, 0 where it has none;
-    `decimals` is how many of a metric are printed.
-    """
-
-    name: str
-    title: str
-    metrics: tuple[str, ...]
-    expected: int
-    tasks: tuple[Task, ...]
-    missing: tuple[Missing, ...] = ()
-    decimals: int = 2
-
-
-class Scores(NamedTuple):
-    """A suite's results: all that is to be known of them as JSON values, and each set's predictions for its items."""
-
-    suite: Suite
-    values: dict[str, Any]
-    predictions: Mapping[str, Predictions]
 
 
 def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
@@ -61,8 +37,7 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     suites = []
     for name in chosen:
         module = load_suite(name)
-        find = getattr(module, "find", None) or partial(read_all, module.BENCHMARKS)
-        tasks, missing = find(data or "")
+        tasks, missing = (getattr(module, "find", None) or partial(read_all, module.BENCHMARKS))(data or "")
         title, metrics, counted = module.__doc__.splitlines()[0], tuple(module.METRICS), module.COUNTED
         suites.append(Suite(name, title, metrics, counted, tuple(tasks), tuple(missing), decimals(name)))
     if not any(suite.tasks for suite in suites):
@@ -92,7 +67,13 @@ def evaluate_suites(
     spent, known = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
     seconds = {"encode": spent, "encoded_texts": len(texts) - known, "cached_texts": known}
     leaks = find_leaks(trained, {suite.name: suite.tasks for suite in suites}) if trained is not None else None
-    common = _provenance(encoder, adaptation) | {
+    common = {
+        "encoder": f"{encoder.title}, {adaptation.title}" if adaptation else encoder.title,
+        "model": encoder.card(),
+        "adaptation": adaptation.card() if adaptation else None,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+        "machine": platform.platform(),
         "texts_in_fit": fit.shared(texts) if fit else None,
         "settings": dict(settings or {}),
         "seed": seed,
@@ -110,35 +91,26 @@ def evaluate_suites(
                 advance(1)
             times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}
             predictions = {name: each.predictions for name, each in results.items() if each.predictions}
-            scores.append(Scores(suite, _suite(suite, results, leaks) | common | times, predictions))
+            scores.append(Scores(suite, _values(suite, results, leaks) | common | times, predictions))
     return scores
 
 
-def _provenance(encoder: TextEncoder, adaptation: Adaptation | None) -> dict[str, Any]:
-    return {
-        "encoder": f"{encoder.title}, {adaptation.title}" if adaptation else encoder.title,
-        "model": encoder.card(),
-        "adaptation": adaptation.card() if adaptation else None,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
-        "machine": platform.platform(),
-    }
-
-
-def _suite(suite: Suite, results: Mapping[str, Result], leaks: Leakage | None) -> dict[str, Any]:
+def _values(suite: Suite, results: Mapping[str, Result], leaks: Leakage | None) -> dict[str, Any]:
     """Return what is to be said of a suite; its average is of each metric that all counted sets have."""
     sets = {}
     for task in suite.tasks:
         seen = leaks.counts.get((suite.name, task.name)) if leaks else None
         sets[task.name] = {
-            **{name: getattr(task, name) for name in ("title", "size", "source")},
+            "title": task.title,
+            "size": task.size,
+            "source": task.source,
             "files": dict(task.files),
             "sha256": task.sha256(),
             "note": task.note,
             "counted": task.counted,
             "figures": dict(results[task.name].metrics),
             "parts": {name: dict(part) for name, part in results[task.name].parts.items()},
-            "seen_in_training": dict(zip(("texts", "of"), seen, strict=True)) if seen else None,
+            "seen_in_training": {"texts": seen[0], "of": seen[1]} if seen else None,
         }
     counted = [results[task.name].metrics for task in suite.tasks if task.counted and suite.expected]
     shared = [name for name in (counted[0] if counted else ()) if all(name in figures for figures in counted)]

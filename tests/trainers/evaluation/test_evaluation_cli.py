@@ -1,7 +1,5 @@
 """The command: what it prints, what it writes, and what it says to a mistake."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -12,25 +10,12 @@ import pytest
 import typer
 
 from pipelines.console import call
-from trainers.evaluation.cli import evaluate
 from trainers.evaluation.suites.sample import SAMPLE
 
-
-@pytest.fixture
-def app() -> typer.Typer:
-    app = typer.Typer()
-    app.command()(evaluate)
-    return app
+Capsys = pytest.CaptureFixture[str]
 
 
-@pytest.fixture
-def model(tiny_mlm: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(tiny_mlm, tmp_path / "tiny")
-
-
-def test_without_data_the_smoke_test_runs_and_says_so(
-    app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_data_the_smoke_test_runs_and_says_so(app: typer.Typer, model: Path, capsys: Capsys) -> None:
     assert call(app, [str(model), "--pooling", "mean"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("sample (smoke test, no benchmark): ")
@@ -42,9 +27,7 @@ def test_without_data_the_smoke_test_runs_and_says_so(
     ]  # fmt: skip
 
 
-def test_the_whole_suite_with_an_average_under_each_aggregation(
-    app: typer.Typer, model: Path, suite_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_whole_suite_has_three_averages(app: typer.Typer, model: Path, suite_data: Path, capsys: Capsys) -> None:
     assert call(app, [str(model), "--data", str(suite_data), "--pooling", "mean", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values == json.loads((model / "evaluation" / "mean" / "sts.json").read_text())
@@ -69,7 +52,7 @@ def test_the_whole_suite_with_an_average_under_each_aggregation(
 
 
 def test_a_folder_with_some_sets_reports_them_and_marks_the_average(
-    app: typer.Typer, model: Path, suite_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    app: typer.Typer, model: Path, suite_data: Path, tmp_path: Path, capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     for name in ("STS16-en-test", "stsbenchmark"):
@@ -86,9 +69,7 @@ def test_a_folder_with_some_sets_reports_them_and_marks_the_average(
     assert not (model / "evaluation").exists()
 
 
-def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(
-    app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(app: typer.Typer, model: Path, capsys: Capsys) -> None:
     from safetensors.torch import load_file, save_file
 
     weights = load_file(model / "model.safetensors")
@@ -103,9 +84,7 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(
     assert "smoke test: `all` is undefined for this model's vectors" in err
 
 
-def test_results_of_other_settings_are_kept_where_they_are(
-    app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_of_other_settings_are_kept(app: typer.Typer, model: Path, tmp_path: Path, capsys: Capsys) -> None:
     out = tmp_path / "out"
     start = "model-tiny-pooling-mean"
     runs: list[tuple[list[str], str]] = [
@@ -179,7 +158,7 @@ def text(tmp_path: Path, sentences: list[str], words: list[str]) -> Path:
 )
 def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
     app: typer.Typer, model: Path, suite_data: Path, glove: Path, text: Path, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str], arguments: list[str], title: str, folder: str,
+    capsys: Capsys, arguments: list[str], title: str, folder: str,
 ) -> None:  # fmt: skip
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "encoders.py").write_text(
@@ -200,9 +179,7 @@ def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
         assert fit["sentences"] == 42
 
 
-def test_evaluation_text_in_the_text_to_fit_on_is_counted_and_told(
-    app: typer.Typer, suite_data: Path, sentences: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_evaluation_text_in_fit_text(app: typer.Typer, suite_data: Path, sentences: list[str], capsys: Capsys) -> None:
     Path("text.txt").write_text("\n".join([*sentences[:10], "something else"]))
     assert call(app, ["tfidf", "--fit", "text.txt", "--data", str(suite_data), "--json"]) == 0
     out, err = capsys.readouterr()
@@ -239,18 +216,14 @@ def test_evaluation_text_in_the_text_to_fit_on_is_counted_and_told(
         (["json:dumps"], "json:dumps failed on 256 texts: ValueError: could not convert"),
     ],
 )
-def test_mistakes_are_one_line_and_exit_code_2(
-    app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_mistakes_are_told(app: typer.Typer, model: Path, capsys: Capsys, arguments: list[str], message: str) -> None:
     assert call(app, arguments) == 2
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1].startswith("error: ")
     assert message in lines[-1]
 
 
-def test_a_full_disk_is_one_line_that_names_the_file(
-    app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_one_line_with_the_file(app: typer.Typer, model: Path, tmp_path: Path, capsys: Capsys) -> None:
     (tmp_path / "out" / "sample.json").mkdir(parents=True)
     assert call(app, [str(model), "--pooling", "mean", "--out", "out"]) == 1
     last = capsys.readouterr().err.splitlines()[-1]

@@ -1,7 +1,5 @@
 """Files of evaluations: drafts that killed processes leave, and whole files in their place."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

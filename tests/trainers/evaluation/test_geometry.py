@@ -1,7 +1,5 @@
 """How vectors lie: every figure against plain NumPy on small sets, and against hand-made positions."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 from typing import Any

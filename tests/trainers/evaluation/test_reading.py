@@ -1,7 +1,5 @@
 """Rows of CSV files and lines of gzipped ones: what is kept, and what is refused in one line."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from pathlib import Path
@@ -49,9 +47,7 @@ def read_words(path: Path) -> object:
     ],
     ids=["translated", "afs", "multi-simlex", "cometa"],
 )
-def test_broken_quotes_are_named_with_the_line_they_begin_in(
-    tmp_path: Path, read: Callable[[Path], object], text: str, broken: str
-) -> None:
+def test_broken_quotes_have_a_line(tmp_path: Path, read: Callable[[Path], object], text: str, broken: str) -> None:
     with pytest.raises(InputError, match=r"x\.csv line 2: broken quotes"):
         read(write(tmp_path / "x.csv", text.format(broken)))
 

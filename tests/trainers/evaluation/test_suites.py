@@ -1,7 +1,5 @@
 """Suites: found by their files, encoded together, reported one by one."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -13,11 +11,12 @@ import typer
 from pipelines.console import InputError, call
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation import suites
-from trainers.evaluation.cli import evaluate
-from trainers.evaluation.discovery import expanded, suite_names
-from trainers.evaluation.record import results_table, write
-from trainers.evaluation.suite import Suite, evaluate_suites, find_suites
-from trainers.evaluation.task import SEED, Predictions, Result, Task
+from trainers.evaluation.record import write
+from trainers.evaluation.suite import evaluate_suites, find_suites
+from trainers.evaluation.suites import expanded, suite_names
+from trainers.evaluation.task import SEED, Predictions, Result, Suite, Task
+
+Capsys = pytest.CaptureFixture[str]
 
 SUITE = '''"""The lengths of lines: how many are even."""
 
@@ -59,18 +58,6 @@ def suite(name: str, *tasks: Task, expected: int = 0, decimals: int = 2) -> Suit
 
 def encoded(texts: list[str]) -> list[list[float]]:
     return [[float(len(text))] for text in texts]
-
-
-@pytest.fixture
-def app() -> typer.Typer:
-    app = typer.Typer()
-    app.command()(evaluate)
-    return app
-
-
-@pytest.fixture
-def model(tiny_mlm: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(tiny_mlm, tmp_path / "tiny")
 
 
 @pytest.fixture
@@ -130,10 +117,10 @@ def test_an_average_is_over_the_counted_sets_and_undefined_with_one_of_them() ->
 
 
 def test_sparse_vectors_leave_what_needs_dense_ones_undefined() -> None:
-    from trainers.baselines.tfidf import Tfidf
+    from trainers.baselines.encoders import tfidf
 
     sets = lengths("one", "cat", "dog", dense=True), lengths("two", "cat", even=None)
-    (scores,) = evaluate_suites(Tfidf(), [suite("x", *sets)])
+    (scores,) = evaluate_suites(tfidf(), [suite("x", *sets)])
     assert [each["figures"] for each in scores.values["sets"].values()] == [
         {"even": None, "seed": None}, {"even": None, "other": 1.0},
     ]  # fmt: skip
@@ -141,7 +128,7 @@ def test_sparse_vectors_leave_what_needs_dense_ones_undefined() -> None:
 
 
 def test_two_suites_print_two_tables_and_one_json_object(
-    app: typer.Typer, model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    app: typer.Typer, model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
     data = shutil.copytree(suite_data / "SICK", tmp_path / "data" / "SICK").parent
     for name in ("one.txt", "two.txt"):
@@ -160,9 +147,7 @@ def test_two_suites_print_two_tables_and_one_json_object(
     assert values["sts"]["sets"]["sickr"]["size"] == 4927
 
 
-def test_a_dry_run_lists_what_is_found_and_missing_of_every_suite(
-    app: typer.Typer, another: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_lists_found_and_missing_sets(app: typer.Typer, another: str, tmp_path: Path, capsys: Capsys) -> None:
     (tmp_path / "one.txt").write_text("a cat\nthe dog\na cat")
     arguments = ["no/model", "--suite", another, "--suite", "sts", "--data", str(tmp_path), "--dry-run"]
     assert call(app, arguments) == 0
@@ -179,9 +164,7 @@ def test_items_of_an_earlier_evaluation_do_not_stay_beside_another(tmp_path: Pat
         assert (tmp_path / "x.items.npz").exists() == left
 
 
-def test_texts_seen_in_training_stand_beside_the_score(
-    app: typer.Typer, model: Path, another: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_texts_seen_in_training(app: typer.Typer, model: Path, another: str, tmp_path: Path, capsys: Capsys) -> None:
     from trainers.data.examples import from_text
 
     (tmp_path / "text.txt").write_text("The dog.\nsomething else\n")
@@ -202,9 +185,7 @@ def test_texts_seen_in_training_stand_beside_the_score(
     assert "is not looked at: it has changed since" in err
 
 
-def test_a_second_evaluation_takes_the_vectors_of_the_first(
-    app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_evaluation_takes_the_vectors_of_the_first(app: typer.Typer, model: Path, capsys: Capsys) -> None:
     arguments = [str(model), "--suite", "sample", "--pooling", "mean", "--cache", "kept", "--json"]
     first, second, other, without = [], [], [], []
     for values, more in ((first, []), (second, []), (other, ["--pooling", "cls"]), (without, ["--no-cache"])):
@@ -216,10 +197,3 @@ def test_a_second_evaluation_takes_the_vectors_of_the_first(
     assert first[0]["sets"] == second[0]["sets"]
     assert first[0]["sets"] != other[0]["sets"]
     assert len(list(Path("kept").iterdir())) == 2
-
-
-@pytest.mark.parametrize(("decimals", "printed"), [(2, "33.33"), (3, "33.333")])
-def test_a_suite_says_how_many_decimals_its_figures_have(decimals: int, printed: str) -> None:
-    (scores,) = evaluate_suites(encoded, [suite("x", lengths("one", "a", "bb", "ccc"), decimals=decimals)])
-    ((_, _, even, _),) = results_table(scores).rows
-    assert even == printed

@@ -1,7 +1,5 @@
 """Figures and tables as they are printed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

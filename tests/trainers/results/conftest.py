@@ -1,7 +1,5 @@
 """Evaluations written by hand, in the form of `train evaluate`, with the items that their figures are of."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Results as an evaluation leaves them, made by hand, and what `train compare` prints of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

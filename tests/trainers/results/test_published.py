@@ -1,7 +1,5 @@
 """The papers' rows as they were typed: read whole, consistent in themselves, and naming figures that we give."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 
@@ -114,9 +112,7 @@ def test_single_cells(
         ("isbert", "Table 4", "IS-BERT-STSb (ssl + ft)", "stsb", SPEARMAN, "84.84 +- 0.43"),
     ],
 )
-def test_cells_are_shown_x_100_with_the_decimals_that_were_printed(
-    paper: str, table: str, model: str, name: str, measure: str, shown: str
-) -> None:
+def test_cells_are_shown_x_100(paper: str, table: str, model: str, name: str, measure: str, shown: str) -> None:
     assert str(row(paper, table, model).cells[Column((name,), measure)]) == shown
 
 
