@@ -29,7 +29,7 @@ Figures = Mapping[str, float | None]
 
 def encoded(model: str, sets: Sequence[Pairs], pooling: Pooling, options: argparse.Namespace) -> Vectors:
     """Vectors of every distinct text of the sets."""
-    chosen = {name: getattr(options, name) for name in ("precision", "device", "batch_size", "batch_tokens")}
+    chosen = {name: getattr(options, name) for name in ("precision", "device", "batch_tokens")}
     return Vectors.encode(
         open_encoder(model, pooling=pooling, **chosen), (text for item in sets for text in item.texts)
     )

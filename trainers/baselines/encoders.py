@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from pipelines.console import InputError
 from trainers.baselines.fitting import Adaptation, FitText, whitening
 from trainers.data.examples import from_text
-from trainers.embedding.vectors import Advance, Matrix, TextEncoder, check, still
+from trainers.embedding.vectors import BATCH_SIZE, Advance, Matrix, TextEncoder, check, still
 from trainers.files import file_sha256
 
 Function: TypeAlias = Callable[[list[str]], Any]
@@ -25,6 +25,8 @@ Described: TypeAlias = tuple[Matrix, str, dict[str, Any]]
 """Vectors (texts, d), how the title goes on behind the name, and what the card says of them."""
 
 TFIDF = "tfidf"
+EPOCHS = 1
+"""Passes of a flow over its text, as its authors train it."""
 STATIC = ("glove", "fasttext")
 DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*(\.[^\W\d]\w*)*")
 EDGES = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
@@ -55,7 +57,7 @@ class Baseline:
         return {"name": self.name, "kind": self.kind, **self._about}
 
 
-def open_encoder(name: str, fit: FitText | None = None, *, batch_size: int = 256, **options: Any) -> TextEncoder:  # noqa: ANN401 - as `load_model` has them
+def open_encoder(name: str, fit: FitText | None = None, **options: Any) -> TextEncoder:  # noqa: ANN401 - as `load_model` has them
     """Return the encoder called `name`; `options` are those of `load_model`.
 
     A folder of that name comes first, then `tfidf`, `glove:FILE`, `fasttext:FILE`, `package.module:function`; all else
@@ -67,39 +69,37 @@ def open_encoder(name: str, fit: FitText | None = None, *, batch_size: int = 256
     if Path(name).expanduser().is_dir() or not (name == TFIDF or static or DOTTED.fullmatch(name)):
         from trainers.embedding.model import load_model
 
-        return load_model(name, batch_size=batch_size, **options)
+        return load_model(name, **options)
     for option, usual in USUAL.items():
         value = options.get(option, usual)
         if value != usual:
             raise InputError(f"{name} is no model: --{option.replace('_', '-')} {value} is not for it, leave it out")
     if static:
         return word_vectors(name, Path(file).expanduser())
-    return tfidf(fit) if name == TFIDF else load_function(name, batch_size)
+    return tfidf(fit) if name == TFIDF else load_function(name)
 
 
 def open_fit(
-    model: str, whiten: str | None, epochs: int | None, fit: Path | None, seed: int
+    model: str, whiten: str | None, fit: Path | None, seed: int, *, flow: bool
 ) -> tuple[FitText | None, Adaptation | None]:
-    """Return the text of `--fit`, and the map that `--whiten` (a dimension or `all`) or `--flow` (epochs) asks for.
+    """Return the text of `--fit`, and the map that `--whiten` (a dimension or `all`) or `--flow` asks for.
 
     Raises InputError: both maps at once, a dimension that is none, no such text, or nothing to fit on it.
     """
-    if fit is not None and whiten is None and epochs is None and (model != TFIDF or Path(model).is_dir()):
+    if fit is not None and whiten is None and not flow and (model != TFIDF or Path(model).is_dir()):
         raise InputError(f"--fit {fit}: nothing of {model} is fitted: leave it out, or add --whiten or --flow")
-    if whiten is not None and epochs is not None:
+    if whiten is not None and flow:
         raise InputError("--whiten and --flow both: give one of them")
     if whiten not in (None, "all") and not (whiten.isdecimal() and int(whiten) > 0):
         raise InputError(f"--whiten {whiten}: give the number of dimensions to keep, or all")
     if fit is not None and not fit.exists():
         raise InputError(f"no text to fit on at {str(fit)!r}: give --fit a file with one sentence a line")
     text = FitText(fit.as_posix(), from_text(fit).texts) if fit is not None else None
-    if whiten is not None:
-        return text, whitening(None if whiten == "all" else int(whiten), text)
-    if epochs is None:
-        return text, None
-    from trainers.baselines.flow import flow
+    if flow:
+        from trainers.baselines.flow import flow_map
 
-    return text, flow(epochs, seed, text)
+        return text, flow_map(EPOCHS, seed, text)
+    return text, whitening(None if whiten == "all" else int(whiten), text) if whiten else None
 
 
 def as_encoder(thing: TextEncoder | Function) -> TextEncoder:
@@ -112,7 +112,7 @@ def as_encoder(thing: TextEncoder | Function) -> TextEncoder:
     )
 
 
-def load_function(name: str, batch_size: int = 256) -> Baseline:
+def load_function(name: str) -> Baseline:
     """Import `package.module:function`, from the working directory too, as `python -m` would.
 
     What is named may also be an object with a method `encode`, such as a SentenceTransformer. Raises InputError: the
@@ -131,13 +131,13 @@ def load_function(name: str, batch_size: int = 256) -> Baseline:
     function = getattr(found, "encode", found)
     if not callable(function):
         raise InputError(f"{module} has no {path!r} to call: name a function of it, from texts to vectors")
-    return function_encoder(function, name, Path(source) if source else None, batch_size)
+    return function_encoder(function, name, Path(source) if source else None)
 
 
-def function_encoder(function: Function, name: str, source: Path | None = None, batch_size: int = 256) -> Baseline:
+def function_encoder(function: Function, name: str, source: Path | None = None, size: int = BATCH_SIZE) -> Baseline:
     """Return a function of a list of texts as an encoder; it gives a vector each: an array, a tensor, or lists.
 
-    It is called with at most `batch_size` texts of like length, longest first. Encoding raises InputError: the function
+    It is called with at most `size` texts of like length, longest first. Encoding raises InputError: the function
     fails, or gives no array with a row per text and as many columns as before; TwinviewsError: it gives NaN or
     infinity.
     """
@@ -145,8 +145,8 @@ def function_encoder(function: Function, name: str, source: Path | None = None, 
     def vectors(texts: Sequence[str], advance: Advance) -> Described:
         order = sorted(range(len(texts)), key=lambda row: -len(texts[row]))
         batches = []
-        for start in range(0, len(order), batch_size):
-            batch = [texts[row] for row in order[start : start + batch_size]]
+        for start in range(0, len(order), size):
+            batch = [texts[row] for row in order[start : start + size]]
             try:
                 output = function(list(batch))
                 # A tensor may need a gradient, or be on a GPU: NumPy takes neither.

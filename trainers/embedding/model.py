@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.console import InputError, note
-from trainers.embedding.vectors import Advance, check, still
+from trainers.embedding.vectors import BATCH_SIZE, Advance, check, still
 from trainers.encoders.loading import PADDED, load_encoder
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
 from trainers.encoders.modules import POOLINGS, Pooling, is_padded, pooling_of, set_max_tokens
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Precision = Literal["fp32", "bf16"]
-BATCH_SIZE = 256
 BATCH_TOKENS = 16_384
 CPU_BATCH_TOKENS = 2048
 """Fewer on a processor, where a batch that stays in its caches is faster."""

@@ -20,6 +20,10 @@ Advance: TypeAlias = Callable[[int], None]
 """Called with the number of texts done since it was last called."""
 
 
+BATCH_SIZE = 256
+"""Most texts in a batch."""
+
+
 def still(count: int) -> None:
     """Report no progress."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -36,57 +36,32 @@ def evaluate(
     ] = None,
     pooling: Annotated[
         Literal["mean", "cls", "first-last", "padded-mean"] | None,
-        typer.Option(
-            help="Pool like this, not as the model says. padded-mean: with the padding, at 64 tokens (Mirror-BERT)."
-        ),
+        typer.Option(help="Pool like this, not as the model says. padded-mean: over 64 tokens, padding too."),
     ] = None,
     max_tokens: Annotated[
-        int | None,
-        typer.Option(min=3, help="Cut (of padded-mean, pad) texts at so many tokens. [as the model says; 64]"),
+        int | None, typer.Option(min=3, help="Cut (of padded-mean, pad) texts at so many tokens. [as the model; 64]")
     ] = None,
     whiten: Annotated[
-        str | None,
-        typer.Option(help="Whiten the vectors (Su et al. 2021) to so many dimensions, or all.", metavar="DIM|all"),
+        str | None, typer.Option(help="Whiten to so many dimensions, or all (Su et al. 2021).", metavar="DIM|all")
     ] = None,
-    flow: Annotated[
-        bool, typer.Option("--flow", help="Map the vectors by a flow trained on them (Li et al. 2020).")
-    ] = False,
-    flow_epochs: Annotated[int | None, typer.Option(min=1, help="Passes over the flow's text. [1]")] = None,
+    flow: Annotated[bool, typer.Option("--flow", help="Map the vectors by a flow (Li et al. 2020).")] = False,
     fit: Annotated[
-        Path | None,
-        typer.Option(
-            help="Text to fit tfidf, --whiten or --flow on, a sentence a line. [the sets' own]", metavar="FILE"
-        ),
+        Path | None, typer.Option(help="Text to fit tfidf, --whiten or --flow on. [the sets' own]", metavar="FILE")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(help="Decides folds (1111 is SentEval's) and draws, and the flow's training.")
-    ] = SEED,
-    batch_size: Annotated[int, typer.Option(min=1, help="Most texts in a batch.")] = 256,
+    seed: Annotated[int, typer.Option(help="Decides folds (1111 is SentEval's), draws and the flow.")] = SEED,
     batch_tokens: Annotated[
-        int | None,
-        typer.Option(min=1, help="Most tokens in a batch, padding included. [2048 on a CPU, 16384 elsewhere]"),
+        int | None, typer.Option(min=1, help="Most tokens in a batch, with padding. [2048 on a CPU, 16384 elsewhere]")
     ] = None,
-    precision: Annotated[
-        Literal["fp32", "bf16"],
-        typer.Option(help="bf16 is faster on some machines; figures can move by some hundredths."),
-    ] = "fp32",
+    precision: Annotated[Literal["fp32", "bf16"], typer.Option(help="bf16 moves figures by hundredths.")] = "fp32",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     cache: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder where vectors are kept; it grows with every model and text, and may be deleted at any time. "
-            "[~/.cache/twinviews/vectors]",
-            metavar="DIR",
-        ),
+        typer.Option(help="Folder of kept vectors, which may be deleted at any time. [~/.cache/twinviews/vectors]"),
     ] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Encode everything anew and keep no vectors.")] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for the results. [evaluation/ beside the model]", metavar="DIR")
-    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Encode everything anew; keep no vectors.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results. [evaluation/ beside the model]")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List what is found and missing; encode and write nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what is there and missing; write nothing.")] = False,
     config: ConfigOption = None,
 ) -> None:
     """Score MODEL on suites of evaluation sets; every distinct text of all of them is encoded once.
@@ -102,30 +77,24 @@ def evaluate(
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
-    from trainers.baselines.encoders import open_encoder, open_fit
+    from trainers.baselines.encoders import EPOCHS, open_encoder, open_fit
     from trainers.embedding.cache import cache_folder, cached
+    from trainers.embedding.vectors import BATCH_SIZE
     from trainers.evaluation.record import results_folder
     from trainers.evaluation.suite import evaluate_suites
 
-    if flow_epochs and not flow:
-        raise InputError(f"--flow-epochs {flow_epochs} without --flow: add it, or leave this out")
-    epochs = (flow_epochs or 1) if flow else None
-    text, adaptation = open_fit(model, whiten, epochs, fit, seed)
+    text, adaptation = open_fit(model, whiten, fit, seed, flow=flow)
     suites = _find(suite, data)
     if dry_run:
         _show_found(suites, model)
         return
     if cache is not None and (no_cache or cache.expanduser().is_file()):
         raise InputError(f"--cache {cache}: give a folder, or --no-cache alone")
-    encoder = open_encoder(
-        model, text, batch_size=batch_size, batch_tokens=batch_tokens, pooling=pooling, max_tokens=max_tokens,
-        precision=precision, device=device,
-    )  # fmt: skip
-    deciding = {
-        "pooling": pooling, "max_tokens": max_tokens, "precision": precision, "whiten": whiten, "flow_epochs": epochs,
-        "fit": str(fit) if fit else None, "seed": seed,
-    }  # fmt: skip
-    batches = {"batch_size": batch_size, "batch_tokens": getattr(encoder, "batch_tokens", None)}
+    chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
+    encoder = open_encoder(model, text, batch_tokens=batch_tokens, device=device, **chosen)
+    epochs = EPOCHS if flow else None
+    deciding = chosen | {"whiten": whiten, "flow_epochs": epochs, "fit": str(fit) if fit else None, "seed": seed}
+    batches = {"batch_size": BATCH_SIZE, "batch_tokens": getattr(encoder, "batch_tokens", None)}
     settings = deciding | batches | {"data": data, "device": str(getattr(encoder, "device", "cpu"))}
     trained = getattr(encoder, "directory", None)
     parts = [pooling, adaptation.key if adaptation else None, f"fit-{fit.name}" if fit else None]

@@ -38,15 +38,26 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> L
 
     The training text is read again from where the run's `recipe.json` says that it lay, and counts only if it is
     still the same (its hash stands in the recipe). Pairs count with both views, the original and the hard negative.
-    Where the training began from another trained encoder, that one's text counts too.
+    Where the training began from another run, that one's text counts too.
     """
-    read = [_training_text(directory, recipe) for directory, recipe in _recipes(model_directory).items()]
+    read: dict[Path, Examples | str] = {}
+    directory = model_directory
+    while directory.resolve() not in read:
+        try:
+            recipe = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
+            start = str(recipe["twinviews"] and recipe.get("encoder"))
+        except (OSError, ValueError, LookupError, TypeError):
+            break
+        read[directory.resolve()] = _training_text(directory, recipe)
+        starts = (place / start for place in _places(directory))
+        directory = next((path for path in starts if (path / RECIPE).is_file()), Path(start))
     if not read:
         return None
     # For sentences alone the three columns are one.
-    columns = {id(column): column for item in read if not isinstance(item, str) for column in item.columns()}.values()
+    examples = [item for item in read.values() if not isinstance(item, str)]
+    columns = {id(column): column for item in examples for column in item.columns()}.values()
     counts = leaks_of((text for column in columns for text in column if text), suites) if columns else {}
-    return Leakage(counts, tuple(item for item in read if isinstance(item, str)))
+    return Leakage(counts, tuple(item for item in read.values() if isinstance(item, str)))
 
 
 def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> dict[tuple[str, str], tuple[int, int]]:
@@ -55,21 +66,6 @@ def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> dict
     # Only what is looked for is kept: the training text may be larger than memory.
     seen = set().union(*keys.values()).intersection(map(normalised, texts))
     return {name: (len(each & seen), len(each)) for name, each in keys.items()}
-
-
-def _recipes(directory: Path) -> dict[Path, dict[str, Any]]:
-    """Return the recipes of a run and of the runs that it began from, newest first."""
-    found: dict[Path, dict[str, Any]] = {}
-    while directory.resolve() not in found:
-        try:
-            recipe = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
-            start = str(recipe["twinviews"] and recipe.get("encoder"))
-        except (OSError, ValueError, LookupError, TypeError):
-            break
-        found[directory.resolve()] = recipe
-        starts = (place / start for place in _places(directory))
-        directory = next((path for path in starts if (path / RECIPE).is_file()), Path(start))
-    return found
 
 
 def _places(directory: Path) -> list[Path]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pipelines.console import InputError, TwinviewsError, note
 from trainers.evaluation.suites import SMOKE_TEST
-from trainers.evaluation.table import Table
+from trainers.evaluation.table import Table, noted
 from trainers.evaluation.task import MARK, Scores
 from trainers.files import whole_file
 
@@ -50,16 +50,12 @@ def results_table(scores: Scores) -> Table:
 def notes(scores: Scores) -> list[str]:
     """Return what must be said beside a suite's scores: on single copies, undefined metrics, and what is missing."""
     sets = scores.values["sets"].values()
-    remarks: dict[str, list[str]] = {}
+    remarks = []
     for item in sets:
-        undefined = [metric for metric, value in list(item["figures"].items())[:1] if value is None]
-        for remark in (item["note"], *(f"`{metric}` is undefined for this model's vectors" for metric in undefined)):
-            if remark:
-                remarks.setdefault(remark, []).append(item["title"])
-    said = []
-    for remark, titles in remarks.items():
-        named = "every set" if len(titles) == len(sets) > 1 else ", ".join(titles)
-        said.append(f"{MARK if remark.startswith(MARK) else ''}{named}: {remark.removeprefix(MARK)}")
+        remarks += [(item["title"], item["note"])] if item["note"] else []
+        metric, value = next(iter(item["figures"].items()))
+        remarks += [(item["title"], f"`{metric}` is undefined for this model's vectors")] if value is None else []
+    said = list(noted(remarks, len(sets)))
     if scores.values["texts_in_fit"]:
         said.append(f"{scores.values['texts_in_fit']:,} evaluation texts stand in the text that was fitted on")
     leaked = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]

@@ -41,30 +41,15 @@ def compare(
             metavar="PAPER,...",
         ),
     ] = "bsl,mirror,isbert",
-    suite: Annotated[
-        list[str] | None, typer.Option(help="Only this suite, e.g. sts; give it again for another.", metavar="SUITE")
-    ] = None,
-    all_tables: Annotated[
-        bool, typer.Option("--all-tables", help="Print the papers' ablations and settings too, not only results.")
-    ] = False,
-    intervals: Annotated[
-        bool, typer.Option("--intervals", help="Print 95% bootstrap intervals of single runs' scores.")
-    ] = False,
-    test: Annotated[
-        bool, typer.Option("--test", help="Test every further run against the first: paired bootstrap.")
-    ] = False,
+    suite: Annotated[list[str] | None, typer.Option(help="Only this suite; give it again for another.")] = None,
+    all_tables: Annotated[bool, typer.Option("--all-tables", help="Print the papers' ablations too.")] = False,
+    intervals: Annotated[bool, typer.Option("--intervals", help="Print 95% intervals of single runs.")] = False,
+    test: Annotated[bool, typer.Option("--test", help="Test every further run against the first.")] = False,
     resamples: Annotated[int, typer.Option(min=100, max=MOST, help="Samples of every interval and test.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Decides the samples.")] = 0,
-    signature: Annotated[
-        bool,
-        typer.Option("--signature", help="Print below each table one line a run that says all that decides its row."),
-    ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print a record for each figure, and the tables, as JSON.")
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="Write the tables to this file as Markdown.", metavar="FILE.md")
-    ] = None,
+    signature: Annotated[bool, typer.Option("--signature", help="Print all that decides each row of ours.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON: a record a figure, and the tables.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the tables to this file as Markdown.")] = None,
     config: ConfigOption = None,
 ) -> None:
     """Print the scores of RUNs in one table a suite, the papers' printed rows beside them, each with its source.

@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeVar
 
 from trainers.evaluation.record import signature
 from trainers.evaluation.suites import decimals
-from trainers.evaluation.table import Table, mean
+from trainers.evaluation.table import Table, mean, noted
 from trainers.evaluation.task import MARK
 from trainers.results.papers import SPEARMAN, Column, PublishedRow, PublishedTable, published_sizes
 from trainers.results.records import Run, StoredSet
@@ -182,9 +182,7 @@ def _of_sets(found: Sequence[tuple[str, str, StoredSet]]) -> Iterable[str]:
     for title, size, printed in dict.fromkeys(another):
         yield f"{MARK}ours, {title}: {size:,} items, the papers score {printed:,}: another test"
     every = {item.title for _, _, item in found}
-    for note, titles in _group((item.note, item.title) for _, _, item in found if item.note).items():
-        where = "every set" if len(titles) == len(every) > 1 else ", ".join(titles)
-        yield f"{MARK if note.startswith(MARK) else ''}ours, {where}: {note.removeprefix(MARK)}"
+    yield from noted(((item.title, item.note) for _, _, item in found if item.note), len(every), "ours, ")
     copies = _group((item.title, item.sha256) for _, _, item in found)
     differing = [title for title, digests in copies.items() if len(digests) > 1]
     if differing:

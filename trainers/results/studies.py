@@ -26,20 +26,10 @@ from trainers.evaluation.table import markdown, show
 from trainers.evaluation.task import Suite
 from trainers.files import whole_file
 from trainers.processes import is_first, join_processes, of_first, processes
+from trainers.results import records
 from trainers.results.axes import Axes, Setting, folder_part, settings
 from trainers.results.comparison import compare_suite
-from trainers.results.records import (
-    Evaluation,
-    StoredSet,
-    StoredStudy,
-    StoredSuite,
-    StudyCell,
-    StudyRun,
-    load,
-    read_results,
-    read_study,
-    shorten,
-)
+from trainers.results.records import Evaluation, StoredStudy, StoredSuite, StudyRun, load, read_results
 from trainers.settings import Training, resolve
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import request_of, run_training, settings_of
@@ -179,7 +169,10 @@ def read_training(run: Path, seed: str) -> list[Evaluation]:
     dev = [entry["dev"] for entry in lines if "dev" in entry and entry.get("step") != 0]
     if dev:
         figures["dev"] = max(dev) if keep == "best" else dev[-1]
-    sets = {key: StoredSet(title="", size=0, counted=False, sha256="", figures={key: figures[key]}) for key in figures}
+    sets = {
+        key: records.StoredSet(title="", size=0, counted=False, sha256="", figures={key: figures[key]})
+        for key in figures
+    }
     stored = StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets)
     return [Evaluation(stored, run, seed)] if sets else []
 
@@ -262,9 +255,9 @@ def _run(study: Study, options: Mapping[str, Any]) -> str | None:
 
 def _save(study: Study, done: Sequence[StudyRun]) -> None:
     """List what has been done in the study's folder."""
-    cells: dict[str, StudyCell] = {}
+    cells: dict[str, records.StudyCell] = {}
     for (setting, _, _), run in zip(study.runs, done, strict=False):
-        cells.setdefault(setting.title, StudyCell(settings=dict(setting.labels), runs=[])).runs.append(run)
+        cells.setdefault(setting.title, records.StudyCell(settings=dict(setting.labels), runs=[])).runs.append(run)
     listed = [cell.model_dump() for cell in cells.values()]
     values = {"objective": study.objective, "options": study.shared(), "cells": listed}
     study.file.parent.mkdir(parents=True, exist_ok=True)
@@ -275,7 +268,8 @@ def _save(study: Study, done: Sequence[StudyRun]) -> None:
 def _report(study: Study, done: Sequence[StudyRun]) -> None:
     """Print how the settings compare, and leave the same as a page. Raises TwinviewsError: a run failed."""
     scored = study.scoring is not None
-    runs = shorten(read_study(study.file, read_results if scored else read_training), [study.file.parent])
+    read = records.read_study(study.file, read_results if scored else read_training)
+    runs = records.shorten(read, [study.file.parent])
     tables = compare_suite(SUITE if scored else TRAINING, runs)
     failed = [f"{run.directory} failed: {run.error}" for run in done if run.error]
     page = study.file.with_suffix(".md")

@@ -5,10 +5,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-import typer
 from known_vectors import WORDS, write_bert
 
-from trainers.evaluation.cli import evaluate
 from trainers.evaluation.suites.sts import BENCHMARKS
 
 SENTENCES = [f"{WORDS[i % 6]} {WORDS[6 + i % 7]} {' '.join(WORDS[13 : 13 + i % 5])}".strip() for i in range(42)]
@@ -29,13 +27,6 @@ def tiny_mlm(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def model(tiny_mlm: Path, tmp_path: Path) -> Path:
     return shutil.copytree(tiny_mlm, tmp_path / "tiny")
-
-
-@pytest.fixture
-def app() -> typer.Typer:
-    app = typer.Typer()
-    app.command()(evaluate)
-    return app
 
 
 def row(index: int) -> tuple[str, str, str]:

@@ -3,6 +3,9 @@
 from pathlib import Path
 from typing import Any
 
+from pipelines.console import call
+from trainers.cli import app
+
 # fmt: off
 WORDS = [
     "the", "a", "cat", "dog", "man", "woman", "runs", "sleeps", "eats", "sings", "fast", "slowly",
@@ -44,3 +47,8 @@ def write_bert(directory: Path, positions: int = 32) -> Path:
     BertForMaskedLM(config).half().save_pretrained(directory)
     tokenizer.save_pretrained(directory)
     return directory
+
+
+def evaluate(arguments: list[str]) -> int:
+    """Run `train evaluate` and return its exit status."""
+    return call(app, ["evaluate", *arguments])

@@ -69,7 +69,7 @@ def test_any_function_is_an_encoder_whatever_kind_of_rows_it_gives(wrap: Callabl
         batches.append(texts)
         return wrap([[float(number) for number in row] for row in lengths(texts)])
 
-    encoder = function_encoder(function, "mine", batch_size=3)
+    encoder = function_encoder(function, "mine", size=3)
     vectors = Vectors.encode(encoder, [*TEXTS, *TEXTS])
     assert vectors.of(TEXTS).tolist() == lengths(TEXTS)
     assert vectors.of(TEXTS).dtype == np.float32
@@ -104,7 +104,7 @@ def test_an_unusable_function_is_one_line(
 
 
 def test_vectors_of_changing_length_are_refused() -> None:
-    encoder = function_encoder(lambda texts: [[1.0] * len(texts) for _ in texts], "mine", batch_size=3)
+    encoder = function_encoder(lambda texts: [[1.0] * len(texts) for _ in texts], "mine", size=3)
     with pytest.raises(InputError, match="gave vectors of 1 and 3 numbers"):
         encoder.encode(TEXTS)
 

@@ -1,12 +1,14 @@
 """Exact search by blocks against a full sort, ties included."""
 
 import math
+from unittest.mock import patch
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from trainers.evaluation import search
 from trainers.evaluation.search import nearest, norms
 
 
@@ -33,7 +35,8 @@ def test_blocks_find_what_sorting_finds(
     # Few distinct values: many keys are equal, or equally near, or zero.
     values = np.random.default_rng(seed).integers(-1, 2, (n + m, d)).astype(np.float32)
     queries, keys = values[:n], values[n:]
-    found = nearest(queries, keys, k, "dot" if similarity == "dot" else "cosine", scores=scores)
+    with patch.object(search, "SCORES", scores):
+        found = nearest(queries, keys, k, "dot" if similarity == "dot" else "cosine")
     assert found.tolist() == by_hand(queries, keys, k, similarity)
 
 
@@ -46,4 +49,5 @@ def test_equal_rows_tie_exactly_wherever_they_stand() -> None:
     place = {row.tobytes(): index for index, row in enumerate(distinct)}
     which = np.array([place[row.tobytes()] for row in keys])
     expected = np.stack([np.lexsort((np.arange(2100), -line[which])) for line in cosines])[:, :5]
-    assert nearest(queries, keys, 5, scores=5000).tolist() == expected.tolist()
+    with patch.object(search, "SCORES", 5000):
+        assert nearest(queries, keys, 5).tolist() == expected.tolist()

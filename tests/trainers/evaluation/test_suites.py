@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
+from known_vectors import evaluate
 
-from pipelines.console import InputError, call
+from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation import suites
 from trainers.evaluation.record import write
@@ -128,18 +128,18 @@ def test_sparse_vectors_leave_what_needs_dense_ones_undefined() -> None:
 
 
 def test_two_suites_print_two_tables_and_one_json_object(
-    app: typer.Typer, model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: Capsys
+    model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
     data = shutil.copytree(suite_data / "SICK", tmp_path / "data" / "SICK").parent
     for name in ("one.txt", "two.txt"):
         (data / name).write_text("a cat\nthe dog")
     arguments = [str(model), "--suite", another, "--suite", "sts", "--data", "data", "--pooling", "cls", "--seed", "3"]
-    assert call(app, arguments) == 0
+    assert evaluate(arguments) == 0
     out, _ = capsys.readouterr()
     titles = [line for line in out.splitlines() if "pooling cls" in line]
     assert [line.split(":")[0] for line in titles] == [another, "sts"]
     assert "average of 2" in out
-    assert call(app, [*arguments, "--json"]) == 0
+    assert evaluate([*arguments, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)["suites"]
     assert list(values) == [another, "sts"]
     assert values[another] == json.loads((model / "evaluation" / "cls" / f"{another}.json").read_text())
@@ -147,10 +147,10 @@ def test_two_suites_print_two_tables_and_one_json_object(
     assert values["sts"]["sets"]["sickr"]["size"] == 4927
 
 
-def test_a_dry_run_lists_found_and_missing_sets(app: typer.Typer, another: str, tmp_path: Path, capsys: Capsys) -> None:
+def test_a_dry_run_lists_found_and_missing_sets(another: str, tmp_path: Path, capsys: Capsys) -> None:
     (tmp_path / "one.txt").write_text("a cat\nthe dog\na cat")
     arguments = ["no/model", "--suite", another, "--suite", "sts", "--data", str(tmp_path), "--dry-run"]
-    assert call(app, arguments) == 0
+    assert evaluate(arguments) == 0
     out, err = capsys.readouterr()
     assert [another, "ONE", "3", "here"] in [line.split() for line in out.splitlines()]
     assert f"{another}: missing: two: no two.txt" in err
@@ -164,14 +164,14 @@ def test_items_of_an_earlier_evaluation_do_not_stay_beside_another(tmp_path: Pat
         assert (tmp_path / "x.items.npz").exists() == left
 
 
-def test_texts_seen_in_training(app: typer.Typer, model: Path, another: str, tmp_path: Path, capsys: Capsys) -> None:
+def test_texts_seen_in_training(model: Path, another: str, tmp_path: Path, capsys: Capsys) -> None:
     from trainers.data.examples import from_text
 
     (tmp_path / "text.txt").write_text("The dog.\nsomething else\n")
     recipe = {"text": "text.txt", "seed": 1, "twinviews": {"data_xxh64": from_text(tmp_path / "text.txt").digest()}}
     (model / "recipe.json").write_text(json.dumps(recipe))
     (tmp_path / "one.txt").write_text("a cat\nthe dog\nthe dog\nthe man")
-    assert call(app, [str(model), "--suite", another, "--data", str(tmp_path), "--pooling", "cls"]) == 0
+    assert evaluate([str(model), "--suite", another, "--data", str(tmp_path), "--pooling", "cls"]) == 0
     out, err = capsys.readouterr()
     assert "seen in training" in out
     assert "1 of 3" in out
@@ -179,18 +179,18 @@ def test_texts_seen_in_training(app: typer.Typer, model: Path, another: str, tmp
     values = json.loads((model / "evaluation" / "cls" / f"{another}.json").read_text())
     assert values["sets"]["one"]["seen_in_training"] == {"texts": 1, "of": 3}
     (tmp_path / "text.txt").write_text("another text\n")
-    assert call(app, [str(model), "--suite", another, "--data", str(tmp_path), "--pooling", "cls"]) == 0
+    assert evaluate([str(model), "--suite", another, "--data", str(tmp_path), "--pooling", "cls"]) == 0
     out, err = capsys.readouterr()
     assert "seen in training" not in out
     assert "is not looked at: it has changed since" in err
 
 
-def test_a_second_evaluation_takes_the_vectors_of_the_first(app: typer.Typer, model: Path, capsys: Capsys) -> None:
+def test_a_second_evaluation_takes_the_vectors_of_the_first(model: Path, capsys: Capsys) -> None:
     arguments = [str(model), "--suite", "sample", "--pooling", "mean", "--cache", "kept", "--json"]
     first, second, other, without = [], [], [], []
     for values, more in ((first, []), (second, []), (other, ["--pooling", "cls"]), (without, ["--no-cache"])):
         given = arguments if more != ["--no-cache"] else [*arguments[:5], "--json"]
-        assert call(app, [*given, *more]) == 0
+        assert evaluate([*given, *more]) == 0
         values.append(json.loads(capsys.readouterr().out))
     counts = [values[0]["seconds"]["cached_texts"] for values in (first, second, other, without)]
     assert counts == [0, first[0]["distinct_texts"], 0, 0]

@@ -1,7 +1,7 @@
 """What `train compare` says beside its tables: of other tasks, sizes and copies, of protocols, and of leakage."""
 
 import pytest
-from made_items import NAMES, WriteRun, cells, compare, figures, lines
+from made_items import NAMES, cells, compare, figures, lines, write_run
 
 from trainers.results.papers import published_sizes
 
@@ -12,14 +12,14 @@ def said(capsys: Capsys) -> list[str]:
     return capsys.readouterr().err.splitlines()
 
 
-def test_a_note_names_its_sets_once(write_run: WriteRun, capsys: Capsys) -> None:
+def test_a_note_names_its_sets_once(capsys: Capsys) -> None:
     noted = {name: {"note": "tokenised text" if name == "stsb" else "raw; whole"} for name in NAMES[-2:]}
     runs = [write_run(name, figures(), sets=noted) for name in ("one", "two")]
     assert compare(*runs, "--with", "none") == 0
     assert said(capsys) == ["ours, STSB: tokenised text", "ours, SICKR: raw; whole"]
 
 
-def test_figures_of_another_task_are_marked(write_run: WriteRun, capsys: Capsys) -> None:
+def test_figures_of_another_task_are_marked(capsys: Capsys) -> None:
     names = [f"bli-{pair}" for pair in ("en-fr", "en-it", "en-ru", "en-tr", "it-fr", "ru-fr")]
     noted = {name: {"note": "* few candidates", "size": published_sizes()[name]} for name in names}
     run = write_run("mine", {name: {"acc@1": 7.0} for name in names}, suite="bli", sets=noted)
@@ -30,7 +30,7 @@ def test_figures_of_another_task_are_marked(write_run: WriteRun, capsys: Capsys)
     assert shown.err.splitlines() == ["* ours, every set: few candidates"]
 
 
-def test_other_copies_of_a_set_are_said(write_run: WriteRun, capsys: Capsys) -> None:
+def test_other_copies_of_a_set_are_said(capsys: Capsys) -> None:
     runs = [
         write_run(name, figures(), sets={each: {"sha256": copy} for each in ("sts12", "sickr")})
         for name, copy in (("one", "a"), ("two", "b"), ("three", "a"))
@@ -39,7 +39,7 @@ def test_other_copies_of_a_set_are_said(write_run: WriteRun, capsys: Capsys) -> 
     assert said(capsys) == ["STS12, SICKR: figures of different copies, by their checksums"]
 
 
-def test_a_set_of_another_size_than_published_is_marked_in_any_suite(write_run: WriteRun, capsys: Capsys) -> None:
+def test_a_set_of_another_size_than_published_is_marked_in_any_suite(capsys: Capsys) -> None:
     sizes = {"bc5cdr-disease": 4363, "ncbi-disease": 960, "xl-bel": 10000}
     each = {name: {"acc@1": 50.0, "acc@5": 60.0} for name in sizes}
     run = write_run("mine", each, suite="linking", sets={name: {"size": size} for name, size in sizes.items()})
@@ -52,7 +52,7 @@ def test_a_set_of_another_size_than_published_is_marked_in_any_suite(write_run: 
     ]
 
 
-def test_texts_seen_in_training_are_said(write_run: WriteRun, capsys: Capsys) -> None:
+def test_texts_seen_in_training_are_said(capsys: Capsys) -> None:
     seen = {
         "stsb": {"seen_in_training": {"texts": 267, "of": 2550}},
         "sickr": {"seen_in_training": {"texts": 0, "of": 9}},

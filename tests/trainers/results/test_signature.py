@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_items import WriteRun, compare, figures, tables, write_study
+from made_items import compare, figures, tables, write_run, write_study
 
 from pipelines.console import call
 from trainers.cli import app
@@ -17,7 +17,7 @@ def signatures(run: Path, capsys: Capsys) -> list[str]:
     return [line.partition(": ")[2] for line in tables(capsys.readouterr().out)[0]["notes"] if "|sets:" in line]
 
 
-def test_it_is_printed_once_a_row_where_it_is_asked_for(write_run: WriteRun, capsys: Capsys) -> None:
+def test_it_is_printed_once_a_row_where_it_is_asked_for(capsys: Capsys) -> None:
     run = write_run("mine", {"stsb": {"all": 70.0}})
     assert compare(run, "--with", "mirror") == 0
     assert "weights:" not in capsys.readouterr().err
@@ -36,13 +36,13 @@ def test_it_is_printed_once_a_row_where_it_is_asked_for(write_run: WriteRun, cap
         {"sets": {"sts13": {"sha256": "other"}}},
     ],
 )
-def test_whatever_decides_a_score_is_in_it(changed: dict[str, Any], write_run: WriteRun, capsys: Capsys) -> None:
+def test_whatever_decides_a_score_is_in_it(changed: dict[str, Any], capsys: Capsys) -> None:
     (before,) = signatures(write_run("mine", figures()), capsys)
     (after,) = signatures(write_run("mine", figures(), **changed), capsys)
     assert before != after
 
 
-def test_seeds_share_one_with_what_differs_joined(write_run: WriteRun, tmp_path: Path, capsys: Capsys) -> None:
+def test_seeds_share_one_with_what_differs_joined(tmp_path: Path, capsys: Capsys) -> None:
     for seed in (1, 2):
         write_run(
             f"study/seed-{seed}", {"stsb": {"all": 70.0}}, model={"weights": {"model.safetensors": f"{seed}" * 64}}
