@@ -79,7 +79,8 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     options = parser.parse_args()
-    sets = [item for item in read_all(sts.BENCHMARKS, options.data)[0] if item.counted]
+    read = read_all(sts.BENCHMARKS, options.data)
+    sets = [item for item in read if isinstance(item, Pairs) and item.counted]
     masked = scores(sets, encoded(options.model, sets, "mean", options))
     print(f"{options.model}, Spearman x 100\n")
     show(sets, [{how: masked[item.name].get(how) for how in AGGREGATIONS} for item in sets])

@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--first", type=Path, nargs="+", required=True)
     parser.add_argument("--second", type=Path, nargs="+", required=True)
     options = parser.parse_args()
-    sets = read_all(sts.BENCHMARKS, str(options.data))[0]
+    sets = [item for item in read_all(sts.BENCHMARKS, str(options.data)) if isinstance(item, Pairs)]
     first, second = (mean_cosines(models, sets) for models in (options.first, options.second))
     print("| subset | pairs | overlap | first | second | first - second | first ~ overlap | second ~ overlap |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")

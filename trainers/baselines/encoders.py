@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,6 @@ from trainers.data.examples import from_text
 from trainers.embedding.vectors import BATCH_SIZE, Advance, Matrix, TextEncoder, check, still
 from trainers.files import file_sha256
 
-Function: TypeAlias = Callable[[list[str]], Any]
 Described: TypeAlias = tuple[Matrix, str, dict[str, Any]]
 """Vectors (texts, d), how the title goes on behind the name, and what the card says of them."""
 
@@ -102,16 +101,6 @@ def open_fit(
     return text, whitening(None if whiten == "all" else int(whiten), text) if whiten else None
 
 
-def as_encoder(thing: TextEncoder | Function) -> TextEncoder:
-    """Return an encoder as it is, and a function (or an object with a method `encode`) as an encoder."""
-    if hasattr(thing, "encode") and hasattr(thing, "card"):
-        return cast("TextEncoder", thing)
-    function: Any = getattr(thing, "encode", thing)
-    return function_encoder(
-        function, f"{function.__module__}:{getattr(function, '__qualname__', type(thing).__name__)}"
-    )
-
-
 def load_function(name: str) -> Baseline:
     """Import `package.module:function`, from the working directory too, as `python -m` would.
 
@@ -134,7 +123,9 @@ def load_function(name: str) -> Baseline:
     return function_encoder(function, name, Path(source) if source else None)
 
 
-def function_encoder(function: Function, name: str, source: Path | None = None, size: int = BATCH_SIZE) -> Baseline:
+def function_encoder(
+    function: Callable[[list[str]], Any], name: str, source: Path | None = None, size: int = BATCH_SIZE
+) -> Baseline:
     """Return a function of a list of texts as an encoder; it gives a vector each: an array, a tensor, or lists.
 
     It is called with at most `size` texts of like length, longest first. Encoding raises InputError: the function

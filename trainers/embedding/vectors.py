@@ -29,7 +29,7 @@ def still(count: int) -> None:
 
 
 class TextEncoder(Protocol):
-    """Anything that turns texts into vectors; `trainers.baselines.encoders.as_encoder` makes one of any function.
+    """Anything that turns texts into vectors.
 
     `name` is the encoder as the user named it, `title` a line that says exactly what was evaluated.
     """

@@ -157,13 +157,12 @@ def column_reader(*names: str, labels: Mapping[str, float] | None = None) -> Rea
     return read
 
 
-def read_all(benchmarks: Sequence[Benchmark], data: str) -> tuple[list[Pairs], list[Missing]]:
-    """Return the benchmarks that are in a folder, or on the Hub where `data` is `hf:ORGANISATION`, and the others.
+def read_all(benchmarks: Sequence[Benchmark], data: str) -> list[Pairs | Missing]:
+    """Read every benchmark from a folder, or from the Hub where `data` is `hf:ORGANISATION`, or say that it is missing.
 
     Raises InputError: a file is malformed, or a count is not the published one.
     """
-    read = [read_pairs(benchmark, data) for benchmark in benchmarks]
-    return [item for item in read if isinstance(item, Pairs)], [item for item in read if isinstance(item, Missing)]
+    return [read_pairs(benchmark, data) for benchmark in benchmarks]
 
 
 def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:

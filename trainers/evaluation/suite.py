@@ -4,20 +4,18 @@ import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from pipelines.console import InputError, progress
-from trainers.baselines.encoders import Function, as_encoder
 from trainers.baselines.fitting import Adaptation, FitText
 from trainers.embedding.vectors import TextEncoder, Vectors
 from trainers.evaluation.leakage import Leakage, find_leaks
 from trainers.evaluation.metrics import average
 from trainers.evaluation.pairs import read_all
 from trainers.evaluation.suites import SMOKE_TEST, decimals, expanded, load_suite
-from trainers.evaluation.task import HUB, SEED, Result, Scores, Suite, Task
+from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
 
@@ -37,9 +35,11 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     suites = []
     for name in chosen:
         module = load_suite(name)
-        tasks, missing = (getattr(module, "find", None) or partial(read_all, module.BENCHMARKS))(data or "")
+        read = module.find(data or "") if hasattr(module, "find") else read_all(module.BENCHMARKS, data or "")
+        tasks = tuple(item for item in read if isinstance(item, Task))
+        missing = tuple(item for item in read if isinstance(item, Missing))
         title, metrics, counted = module.__doc__.splitlines()[0], tuple(module.METRICS), module.COUNTED
-        suites.append(Suite(name, title, metrics, counted, tuple(tasks), tuple(missing), decimals(name)))
+        suites.append(Suite(name, title, metrics, counted, tasks, missing, decimals(name)))
     if not any(suite.tasks for suite in suites):
         first = next((f"; the first is {item}" for suite in suites for item in suite.missing), "")
         raise InputError(f"no set of {', '.join(chosen)} is in {data}{first}; data_cards/ says where all are to be had")
@@ -47,19 +47,18 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
 
 
 def evaluate_suites(
-    encoder: TextEncoder | Function, suites: Sequence[Suite], *, seed: int = SEED,
+    encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED,
     adaptation: Adaptation | None = None, fit: FitText | None = None, trained: Path | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> list[Scores]:  # fmt: skip
     """Encode the distinct texts of all suites once and score every set.
 
-    `encoder` may be any function from a list of texts to an array with a row for each; `seed` decides folds and draws;
-    `adaptation` maps the vectors, fitted if it has a text of its own; `fit` is the text that either was fitted on;
-    `trained` is the model's directory, for the texts that it was trained on; `settings` are for the record.
+    `seed` decides folds and draws; `adaptation` maps the vectors, fitted if it has a text of its own; `fit` is the text
+    that either was fitted on; `trained` is the model's directory, for the texts that it was trained on; `settings` are
+    for the record.
 
     Raises InputError: the encoder gives no row per text. Raises TwinviewsError: it gives NaN or infinity.
     """
-    encoder = as_encoder(encoder)
     texts = distinct_texts(task for suite in suites for task in suite.tasks)
     start = time.perf_counter()
     with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:

@@ -1,10 +1,12 @@
 """An encoder whose vectors are given, and a tiny one of the shape of the bundled starter."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from pipelines.console import call
 from trainers.cli import app
+from trainers.evaluation.task import Missing, Task
 
 # fmt: off
 WORDS = [
@@ -52,3 +54,9 @@ def write_bert(directory: Path, positions: int = 32) -> Path:
 def evaluate(arguments: list[str]) -> int:
     """Run `train evaluate` and return its exit status."""
     return call(app, ["evaluate", *arguments])
+
+
+def parted(read: Iterable[Task | Missing]) -> tuple[list[Any], list[Missing]]:
+    """Return the sets of a suite that were found, and those that are missing."""
+    items = list(read)
+    return [item for item in items if isinstance(item, Task)], [item for item in items if isinstance(item, Missing)]

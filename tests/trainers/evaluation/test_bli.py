@@ -4,9 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from known_vectors import parted
 from numpy.typing import NDArray
 
 from pipelines.console import InputError
+from trainers.baselines.encoders import function_encoder
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation import record
 from trainers.evaluation.suite import evaluate_suites
@@ -100,7 +102,7 @@ def few(monkeypatch: Patch) -> None:
 def test_pairs_are_read_lower_cased_and_the_reported_ones_counted(tmp_path: Path) -> None:
     write_pair(tmp_path / "lexical" / "xling-eval", "en-de")
     write_pair(tmp_path / "lexical" / "xling-eval", "en-fr")
-    found, missing = bli.find(str(tmp_path))
+    found, missing = parted(bli.find(str(tmp_path)))
     assert [(item.name, item.counted) for item in found] == [("bli-en-fr", True), ("bli-en-de", False)]
     assert found[0].texts == ["of", "house", "dog", "von", "haus", "hund"]
     assert found[0].lines[2:] == ["((0, 0), (1, 1))\n", "[(2, (2,))]\n"]
@@ -112,10 +114,9 @@ def test_pairs_are_read_lower_cased_and_the_reported_ones_counted(tmp_path: Path
 @pytest.mark.usefixtures("few")
 def test_figures_among_the_dictionaries_words_are_marked_wherever_they_are_printed(tmp_path: Path) -> None:
     write_pair(tmp_path / "xling-eval", "en-fr")
-    found, _ = bli.find(str(tmp_path))
-    (scores,) = evaluate_suites(
-        lambda texts: [[len(text), 1.0] for text in texts], [Suite("bli", "BLI", bli.METRICS, 1, tuple(found))]
-    )
+    found, _ = parted(bli.find(str(tmp_path)))
+    encoder = function_encoder(lambda texts: [[len(text), 1.0] for text in texts], "mine")
+    (scores,) = evaluate_suites(encoder, [Suite("bli", "BLI", bli.METRICS, 1, tuple(found))])
     assert [row[0] for row in record.results_table(scores).rows] == ["BLI en-fr *", "average of 1 *"]
     assert record.notes(scores)[0].startswith("* BLI en-fr: candidates are the words")
 
@@ -125,7 +126,7 @@ def test_a_vocabulary_file_adds_candidates(tmp_path: Path) -> None:
     write_pair(tmp_path / "xling-eval", "en-fr")
     (tmp_path / "xling-eval" / "vocabulary").mkdir()
     (tmp_path / "xling-eval" / "vocabulary" / "fr.txt").write_text("Chat\nhund\n")
-    ((found,), _) = bli.find(str(tmp_path))
+    ((found,), _) = parted(bli.find(str(tmp_path)))
     assert found.texts[3:] == ["von", "haus", "hund", "chat"]
     assert (found.note or "").startswith("candidates are the words of fr.txt and of the dictionaries")
     assert "vocabulary/fr.txt" in found.files
@@ -134,7 +135,7 @@ def test_a_vocabulary_file_adds_candidates(tmp_path: Path) -> None:
 def test_several_translations_are_one_word(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(bli, "SIZES", {"train.freq.5k": 1, "test.freq.2k": 3})
     write_pair(tmp_path / "xling-eval", "ru-fr", "a\tb\n", "x\ty\nx\tz\nx\ty\n")
-    ((found,), _) = bli.find(str(tmp_path))
+    ((found,), _) = parted(bli.find(str(tmp_path)))
     assert found.size == 1
     assert found.lines[3] == "[(1, (1, 2))]\n"
 
@@ -150,7 +151,7 @@ def test_a_wrong_file_is_one_line(tmp_path: Path, test: str, message: str) -> No
 
 
 def test_the_real_dictionaries_have_the_published_counts(research_data: Path) -> None:
-    found, missing = bli.find(str(research_data))
+    found, missing = parted(bli.find(str(research_data)))
     assert [item.name for item in found[:6]] == [f"bli-{pair}" for pair in REPORTED]
     assert [item.size for item in found[:4]] == [2000] * 4
     assert len(found) == 13

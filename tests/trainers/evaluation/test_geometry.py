@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from known_vectors import Known
+from known_vectors import Known, parted
 from numpy.typing import NDArray
 
 from trainers.embedding.vectors import Vectors
@@ -59,7 +59,7 @@ def test_every_figure_is_that_of_its_definition(block: int, monkeypatch: pytest.
 
 
 def test_the_suite_reads_test_and_train_and_averages_nothing(research_data: Path) -> None:
-    found, missing = geometry.find(str(research_data))
+    found, missing = parted(geometry.find(str(research_data)))
     assert missing == []
     assert [(item.name, item.size, item.counted) for item in found] == [
         ("stsb", 1379, False),

@@ -1,6 +1,5 @@
 """Which texts of an evaluation a model was trained on, from real runs' recipes and by hand."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ def texts_of(name: str, *texts: str) -> Task:
 def leaks(run: Path, tasks: list[Any]) -> Any:  # noqa: ANN401 - a `Leakage` whose counts are by set
     """Return the counts of one suite by set, and the notes."""
     found = find_leaks(run, {"": tasks})
-    return found and replace(found, counts={name: count for (_, name), count in found.counts.items()})
+    return found and found._replace(counts={name: count for (_, name), count in found.counts.items()})
 
 
 TASK = texts_of("stsb", "The cat sleeps.", "the  cat sleeps", "A dog eats!", "A man sings.")

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from known_vectors import parted
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
@@ -87,7 +88,7 @@ def write_biosyn(folder: Path, files: int = 100, mentions: int = 960) -> None:
 
 def test_biosyns_files_are_read_where_they_are(tmp_path: Path) -> None:
     write_biosyn(tmp_path / "datasets" / "ncbi-disease")
-    found, missing = linking.find(str(tmp_path))
+    found, missing = parted(linking.find(str(tmp_path)))
     assert [item.name for item in found] == ["ncbi-disease"]
     assert found[0].size == 960
     assert found[0].note is None
@@ -124,7 +125,7 @@ def write_own(folder: Path, mentions: str, dictionary: str = "P1||Oak\nP2||Lime\
 def test_mentions_that_can_only_be_wrong_are_counted_in_the_note(tmp_path: Path) -> None:
     write_own(tmp_path / "linking" / "trees", "P1||oak\nP3|P2||lime\nP3||elm\nP4||yew\n")
     write_own(tmp_path / "linking" / "whole", "P1||oak\n")
-    found, _ = linking.find(str(tmp_path))
+    found, _ = parted(linking.find(str(tmp_path)))
     assert [item.note for item in found] == [
         "2 mentions have no concept in the dictionary: counted as wrong", None,
     ]  # fmt: skip
@@ -148,7 +149,7 @@ def test_a_corpus_becomes_mentions_and_a_dictionary_with_the_mentions_of_train_a
     write_corpus(tmp_path / "bel" / "ncbi-disease")
     (tmp_path / "bel" / "dictionary").mkdir()
     (tmp_path / "bel" / "dictionary" / "medic_06Jul2012.txt").write_text(MEDIC_LINES)
-    ((found,), missing) = linking.find(str(tmp_path))
+    ((found,), missing) = parted(linking.find(str(tmp_path)))
     assert found.size == 960
     assert found.lines[0] == "\thearing loss\tD1\n"
     assert list(dict.fromkeys(found.texts)) == [
@@ -161,7 +162,7 @@ def test_a_corpus_becomes_mentions_and_a_dictionary_with_the_mentions_of_train_a
 
 def test_a_corpus_without_a_dictionary_is_missing_and_of_another_size_an_error(tmp_path: Path) -> None:
     write_corpus(tmp_path / "ncbi-disease", test=959)
-    _, missing = linking.find(str(tmp_path))
+    _, missing = parted(linking.find(str(tmp_path)))
     assert "no medic_06Jul2012.txt" in next(item for item in missing if item.name == "ncbi-disease").reason
     (tmp_path / "medic_06Jul2012.txt").write_text(MEDIC_LINES)
     with pytest.raises(InputError, match=r"NCBItestset_corpus.txt: 959 annotations, expected 960"):
@@ -173,11 +174,11 @@ def test_xl_bel_is_one_set_with_a_part_per_language(tmp_path: Path, monkeypatch:
     folder.mkdir(parents=True)
     for code in XL_BEL:
         (folder / f"{code}_1k_test_query.txt").write_text("".join(f"C{i}|C0||{code}{i}\n" for i in range(1000)))
-    _, missing = linking.find(str(tmp_path))
+    _, missing = parted(linking.find(str(tmp_path)))
     assert "umls_onto" in next(item for item in missing if item.name == "xl-bel").reason
     monkeypatch.setattr(linking, "NAMED_SETS", (BY_NAME["xl-bel"]._replace(dictionary="names.txt", names=3),))
     (folder / "names.txt").write_text("C0||zero\nC1||One\nC2||One\n")
-    ((found,), _) = linking.find(str(tmp_path))
+    ((found,), _) = parted(linking.find(str(tmp_path)))
     assert found.size == 10000
     assert found.texts[:3] == ["zero", "one", "de0"]
     assert {line.split("\t")[0] for line in found.lines[:10000]} == set(XL_BEL)
@@ -196,7 +197,7 @@ def test_cometa_and_askapatient_are_read_as_sapbert_has_them(tmp_path: Path) -> 
     (folder / "AskAPatient.dict.txt").write_text("7||insomnia\n")
     for fold in range(10):
         (folder / f"AskAPatient.fold-{fold}.test.preprocessed_query.txt").write_text("7||no sleep\n")
-    found, _ = linking.find(str(tmp_path))
+    found, _ = parted(linking.find(str(tmp_path)))
     assert {item.name: item.size for item in found} == {"askapatient": 10, "cometa": 4350}
     assert found[0].lines[3] == "fold 3\tno sleep\t7\n"
     (tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt").write_text("\n")
@@ -207,7 +208,7 @@ def test_cometa_and_askapatient_are_read_as_sapbert_has_them(tmp_path: Path) -> 
 def test_names_and_mentions_of_ones_own_are_a_set(tmp_path: Path) -> None:
     folder = tmp_path / "linking" / "plants"
     write_own(folder, "P3||Lime tree\n", "P1||Oak\nP2||Lime\nP3||lime\n")
-    ((found,), _) = linking.find(str(tmp_path))
+    ((found,), _) = parted(linking.find(str(tmp_path)))
     assert (found.name, found.size, found.texts) == ("plants", 1, ["oak", "lime", "lime tree"])
     (folder / "mentions.txt").write_text("")
     with pytest.raises(InputError, match="0 mentions and 2 names"):
@@ -218,7 +219,7 @@ def test_names_and_mentions_of_ones_own_are_a_set(tmp_path: Path) -> None:
 
 
 def test_the_real_files_have_the_published_counts(research_data: Path) -> None:
-    found, missing = linking.find(str(research_data))
+    found, missing = parted(linking.find(str(research_data)))
     sizes = {item.name: (item.size, len(item.lines) - item.size) for item in found}
     assert sizes["ncbi-disease"] == (960, 73026)
     assert sizes["bc5cdr-disease"][0] == 4424 - 61

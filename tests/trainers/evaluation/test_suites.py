@@ -9,6 +9,7 @@ import pytest
 from known_vectors import evaluate
 
 from pipelines.console import InputError
+from trainers.baselines.encoders import function_encoder, tfidf
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation import suites
 from trainers.evaluation.record import write
@@ -29,10 +30,11 @@ COUNTED = 2
 
 def find(data):
     paths = [Path(data) / name for name in ("one.txt", "two.txt")]
-    return (
-        [lengths(path.stem, *path.read_text().split("\\n")) for path in paths if path.exists()],
-        [Missing(path.stem, path.stem, f"no {path.name}", "nowhere") for path in paths if not path.exists()],
-    )
+    return [
+        lengths(path.stem, *path.read_text().split("\\n")) if path.exists()
+        else Missing(path.stem, path.stem, f"no {path.name}", "nowhere")
+        for path in paths
+    ]
 '''
 
 
@@ -56,8 +58,7 @@ def suite(name: str, *tasks: Task, expected: int = 0, decimals: int = 2) -> Suit
     return Suite(name, "lengths", ("even", "seed"), expected, tasks, decimals=decimals)
 
 
-def encoded(texts: list[str]) -> list[list[float]]:
-    return [[float(len(text))] for text in texts]
+LENGTHS = function_encoder(lambda texts: [[float(len(text))] for text in texts], "lengths")
 
 
 @pytest.fixture
@@ -91,10 +92,10 @@ def test_a_text_that_several_suites_share_is_encoded_once() -> None:
 
     def remembered(texts: list[str]) -> list[list[float]]:
         seen.extend(texts)
-        return encoded(texts)
+        return [[float(len(text))] for text in texts]
 
     one, two = lengths("one", "a", "bb", "ccc"), lengths("two", "bb", "dddd", "a")
-    found = evaluate_suites(remembered, [suite("x", one), suite("y", two, one)], seed=5)
+    found = evaluate_suites(function_encoder(remembered, "remembered"), [suite("x", one), suite("y", two, one)], seed=5)
     assert sorted(seen) == ["a", "bb", "ccc", "dddd"]
     assert [scores.values["distinct_texts"] for scores in found] == [3, 4]
     assert found[0].values["seconds"]["encoded_texts"] == 4
@@ -105,20 +106,18 @@ def test_a_text_that_several_suites_share_is_encoded_once() -> None:
 
 def test_an_average_is_over_the_counted_sets_and_undefined_with_one_of_them() -> None:
     sets = [lengths("one", "a"), lengths("two", "bb"), lengths("three", "bb", counted=False)]
-    (scores,) = evaluate_suites(encoded, [suite("x", *sets, expected=3)])
+    (scores,) = evaluate_suites(LENGTHS, [suite("x", *sets, expected=3)])
     assert scores.values["average"] == {"sets": 2, "of": 3, "figures": {"even": 50.0, "seed": SEED}}
     assert not scores.values["complete"]
     sets.append(lengths("nothing", "a", even=None))
-    (scores,) = evaluate_suites(encoded, [suite("x", *sets, expected=3)])
+    (scores,) = evaluate_suites(LENGTHS, [suite("x", *sets, expected=3)])
     assert scores.values["average"]["figures"] == {"even": None}
     assert scores.values["complete"]
-    (scores,) = evaluate_suites(encoded, [suite("x", *sets)])
+    (scores,) = evaluate_suites(LENGTHS, [suite("x", *sets)])
     assert scores.values["average"]["figures"] == {}
 
 
 def test_sparse_vectors_leave_what_needs_dense_ones_undefined() -> None:
-    from trainers.baselines.encoders import tfidf
-
     sets = lengths("one", "cat", "dog", dense=True), lengths("two", "cat", even=None)
     (scores,) = evaluate_suites(tfidf(), [suite("x", *sets)])
     assert [each["figures"] for each in scores.values["sets"].values()] == [
@@ -160,7 +159,7 @@ def test_a_dry_run_lists_found_and_missing_sets(another: str, tmp_path: Path, ca
 
 def test_items_of_an_earlier_evaluation_do_not_stay_beside_another(tmp_path: Path) -> None:
     for even, left in ((0.0, True), (None, False)):
-        write(tmp_path, evaluate_suites(encoded, [suite("x", lengths("one", "a", even=even))]))
+        write(tmp_path, evaluate_suites(LENGTHS, [suite("x", lengths("one", "a", even=even))]))
         assert (tmp_path / "x.items.npz").exists() == left
 
 

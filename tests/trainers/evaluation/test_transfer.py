@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from known_vectors import Known
+from known_vectors import Known, parted
 from numpy.typing import NDArray
 
 from pipelines.console import InputError
@@ -241,7 +241,7 @@ def test_a_malformed_line_or_a_wrong_count_is_named(tmp_path: Path, lines: str, 
 
 @pytest.fixture(scope="module")
 def real(research_data: Path) -> dict[str, Task]:
-    found, missing = transfer.find(str(research_data))
+    found, missing = parted(transfer.find(str(research_data)))
     assert missing == []
     return {item.name: item for item in found}
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainers.baselines.encoders import as_encoder, tfidf
+from trainers.baselines.encoders import function_encoder, tfidf
 from trainers.embedding import cache
 from trainers.embedding.cache import cached
 from trainers.embedding.model import load_model
@@ -85,7 +85,7 @@ def test_whatever_changes_a_vector_changes_the_identity(tiny_mlm: Path, tmp_path
 
 
 def test_what_could_be_another_encoder_next_time_is_not_kept(tmp_path: Path) -> None:
-    for encoder in (as_encoder(lambda texts: [[1.0] for _ in texts]), tfidf()):
+    for encoder in (function_encoder(lambda texts: [[1.0] for _ in texts], "mine"), tfidf()):
         assert cached(encoder, tmp_path) is encoder
     unknown = Counting()
     unknown.fingerprint = lambda: None  # type: ignore[assignment, method-assign, return-value]

@@ -66,37 +66,25 @@ def test_stored_scores_are_taken_while_nothing_changes_that_decides_them(model: 
     assert scored(model.rename("renamed"), find(moved)) == first
 
 
-def test_scores_of_other_weights_are_made_anew(model: Path, graded_data: Path, capsys: Capsys) -> None:
+@pytest.mark.parametrize("change", ["weights", "items", "", "{", "[]", '{"sets": {}}', "\ud800"])
+def test_scores_of_something_else_are_made_anew(model: Path, graded_data: Path, change: str, capsys: Capsys) -> None:
     from safetensors.torch import load_file, save_file
 
-    scoring = find(graded_data)
-    before, _ = scored(model, scoring)
-    weights = {name: weight.flip(0).contiguous() for name, weight in load_file(model / "model.safetensors").items()}
-    save_file(weights, model / "model.safetensors", {"format": "pt"})
-    after, _ = scored(model, scoring)
-    assert after != before
-    assert "of other weights, settings or items: evaluated anew" in capsys.readouterr().err
-
-
-def test_scores_on_other_items_are_made_anew(model: Path, graded_data: Path, capsys: Capsys) -> None:
-    before, _ = scored(model, find(graded_data))
-    data = shutil.copytree(graded_data, Path("other"))
-    lines = (data / "stsbenchmark" / "sts-test.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-    rows = [line.split("\t") for line in lines]
-    swapped = ["\t".join([*row[:4], other[4], *row[5:]]) for row, other in zip(rows, rows[::-1], strict=True)]
-    (data / "stsbenchmark" / "sts-test.csv").write_text("".join(swapped), encoding="utf-8")
-    after, _ = scored(model, find(data))
-    assert after != before
-    assert "of other weights, settings or items: evaluated anew" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"sets": {}}', "\ud800"])
-def test_damaged_scores_are_made_anew(model: Path, graded_data: Path, damage: str, capsys: Capsys) -> None:
-    scoring = find(graded_data)
-    whole, _ = scored(model, scoring)
-    Path("scores/sts.json").write_bytes(damage.encode("utf-8", "surrogatepass"))
+    data = shutil.copytree(graded_data, Path("data"))
+    before, _ = scored(model, find(data))
     capsys.readouterr()
-    assert scored(model, scoring)[0] == whole
+    if change == "weights":
+        weights = {name: weight.flip(0).contiguous() for name, weight in load_file(model / "model.safetensors").items()}
+        save_file(weights, model / "model.safetensors", {"format": "pt"})
+    elif change == "items":
+        lines = (data / "stsbenchmark" / "sts-test.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+        rows = [line.split("\t") for line in lines]
+        swapped = ["\t".join([*row[:4], other[4], *row[5:]]) for row, other in zip(rows, rows[::-1], strict=True)]
+        (data / "stsbenchmark" / "sts-test.csv").write_text("".join(swapped), encoding="utf-8")
+    else:
+        Path("scores/sts.json").write_bytes(change.encode("utf-8", "surrogatepass"))
+    after, _ = scored(model, find(data))
+    assert (after != before) == (change in ("weights", "items"))
     assert [line for line in capsys.readouterr().err.splitlines() if "scores" in line] == [
         "scores/sts.json is damaged, or of other weights, settings or items: evaluated anew"
     ]

@@ -22,7 +22,7 @@ def load_suite(name: str) -> Any:  # noqa: ANN401 - a module
 
     It has `METRICS`, the names of its metrics in the order of the table's columns, `COUNTED`, how many sets its average
     is over when none is missing (0 where no paper averages them), and `BENCHMARKS`, of graded pairs, or
-    `find(data)`, which reads its sets from a folder or `hf:ORGANISATION` and returns the tasks and what is missing;
+    `find(data)`, which reads its sets from a folder or `hf:ORGANISATION`, and returns tasks or `Missing`;
     perhaps `DECIMALS`, how many are printed.
     """
     return importlib.import_module(f"{__name__}.{name.replace('-', '_')}")

@@ -130,21 +130,21 @@ def _best_ranks(scores: NDArray[np.floating], right: NDArray[np.int64]) -> NDArr
     return np.asarray(1 + np.count_nonzero(ahead, axis=1), np.int64)
 
 
-def find(data: str) -> tuple[list[Task], list[Missing]]:
+def find(data: str) -> list[Task | Missing]:
     """Read every pair of languages that is in a folder, Mirror-BERT's first: only those are averaged.
 
     Raises InputError: a file is malformed, or a count is not the published one.
     """
     places = [] if data.startswith(HUB) else usual_places(FOLDERS, Path(data).expanduser())
-    found, missing = [], []
+    read: list[Task | Missing] = []
     for pair in [*REPORTED, *(pair for pair in PAIRS if pair not in REPORTED)]:
         names = [f"{pair}/yacle.{part}.{pair}.tsv" for part in SIZES]
         root = next((place for place in places if all((place / name).is_file() for name in names)), None)
         if root is not None:
-            found.append(_read(root, pair, [root / name for name in names]))
+            read.append(_read(root, pair, [root / name for name in names]))
         elif pair in REPORTED:
-            missing.append(Missing(f"bli-{pair}", f"BLI {pair}", f"no xling-eval/{names[0]} in {data}", WHERE))
-    return found, missing
+            read.append(Missing(f"bli-{pair}", f"BLI {pair}", f"no xling-eval/{names[0]} in {data}", WHERE))
+    return read
 
 
 def _read(root: Path, pair: str, paths: Sequence[Path]) -> Task:

@@ -76,10 +76,10 @@ def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
     return {"uniformity": float(np.log(near / pairs)), "random-cosine": mean, "random-sd": deviation}
 
 
-def find(data: str) -> tuple[list[Task], list[Missing]]:
+def find(data: str) -> list[Task | Missing]:
     """Read the sentences from a folder or the Hub; raises InputError for a malformed file or a wrong count."""
-    found, missing = read_all((STSB, STSB_TRAIN), data)
-    return [of_pairs(pairs) for pairs in found], missing
+    read = read_all((STSB, STSB_TRAIN), data)
+    return [item if isinstance(item, Missing) else of_pairs(item) for item in read]
 
 
 def of_pairs(pairs: Pairs) -> Task:

@@ -149,18 +149,17 @@ def _accuracy(right: NDArray[np.bool_]) -> dict[str, float | None]:
     return dict(zip(RANKS, means, strict=True))
 
 
-def find(data: str) -> tuple[list[Task], list[Missing]]:
+def find(data: str) -> list[Task | Missing]:
     """Read every linking set that is in a folder, and say what is missing of those that papers report.
 
     Raises InputError: a file is malformed, or a count is not the published one.
     """
     if data.startswith(HUB):
         reason = "not on the Hub in the form that is read"
-        return [], [Missing(known.name, known.title, reason, known.where) for known in (*CORPORA, *NAMED_SETS)]
+        return [Missing(known.name, known.title, reason, known.where) for known in (*CORPORA, *NAMED_SETS)]
     folder = Path(data).expanduser()
-    read = [_corpus(corpus, folder) for corpus in CORPORA] + [_named(known, folder) for known in NAMED_SETS]
-    found = [*(item for item in read if isinstance(item, Task)), *_own(folder)]
-    return found, [item for item in read if isinstance(item, Missing)]
+    corpora, named = (_corpus(each, folder) for each in CORPORA), (_named(each, folder) for each in NAMED_SETS)
+    return [*corpora, *named, *_own(folder)]
 
 
 def _corpus(corpus: Corpus, data: Path) -> Task | Missing:

@@ -254,22 +254,21 @@ def classifier(inputs: Floats, classes: Rows) -> LogisticRegression:
     return LogisticRegression(solver="lbfgs", tol=1e-7, max_iter=10_000, warm_start=True)
 
 
-def find(data: str) -> tuple[list[Task], list[Missing]]:
+def find(data: str) -> list[Task | Missing]:
     """Read the sets from a folder; raises InputError for a malformed line or a wrong count.
 
     Copies on the Hub are not read: their order, and so their folds, are not those of SentEval's files.
     """
-    found: list[Task] = []
-    missing = []
+    read: list[Task | Missing] = []
     for corpus in CORPORA:
         paths = find_files(list(corpus.files), corpus.folders, Path(data).expanduser())
         if isinstance(paths, str):
             reason = "not on the Hub in SentEval's order" if data.startswith(HUB) else paths
             where = f"{SENTEVAL} or SentEval's get_transfer_data.bash"
-            missing.append(Missing(corpus.name, corpus.title, reason, where))
+            read.append(Missing(corpus.name, corpus.title, reason, where))
         else:
-            found.append(_task(corpus, paths))
-    return found, missing
+            read.append(_task(corpus, paths))
+    return read
 
 
 def _task(corpus: Corpus, paths: Sequence[Path]) -> Task:
