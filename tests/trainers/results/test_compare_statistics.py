@@ -9,13 +9,7 @@ from sklearn.metrics import roc_auc_score
 from trainers.evaluation.task import Predictions
 from trainers.results.significance import Estimate, average, estimate, shuffled
 
-
-def outcomes(seed: int, right: float, size: int = 300) -> Predictions:
-    """Return outcomes of which about a share `right` is 1; two seeds agree on most items."""
-    shared = np.random.default_rng(0).random(size)
-    own = np.random.default_rng(seed + 100).random(size)
-    value = np.where(own < 0.7, shared, own)
-    return Predictions("mean", np.ones(size), (value < right).astype(float))
+OUTCOMES = Predictions("mean", np.ones(300), (np.random.default_rng(1).random(300) < 0.7).astype(float))
 
 
 def labelled(seed: int, noise: float, size: int = 300) -> Predictions:
@@ -44,14 +38,14 @@ def difference(first: Predictions, second: Predictions, resamples: int = 2000, s
     return estimate(second, resamples, seed) - estimate(first, resamples, seed)
 
 
-@pytest.mark.parametrize("items", [similar(1, 2.0), labelled(1, 1.0), outcomes(1, 0.7)], ids=lambda i: i.statistic)
+@pytest.mark.parametrize("items", [similar(1, 2.0), labelled(1, 1.0), OUTCOMES], ids=lambda i: i.statistic)
 def test_every_resample_scores_as_the_items_that_it_draws(items: Predictions) -> None:
     assert estimate(items, 1).value == pytest.approx(figure(items))
     expected = [by_scipy(items, rows) for rows in drawn(items, 5, 3)]
     np.testing.assert_allclose(estimate(items, 5, 3).draws, expected, rtol=1e-10)
 
 
-@pytest.mark.parametrize("items", [similar(1, 2.0), labelled(1, 1.0), outcomes(1, 0.7)], ids=lambda i: i.statistic)
+@pytest.mark.parametrize("items", [similar(1, 2.0), labelled(1, 1.0), OUTCOMES], ids=lambda i: i.statistic)
 def test_the_interval_is_scipys_percentile_bootstrap(items: Predictions) -> None:
     rows = np.arange(len(items.gold))
     expected = stats.bootstrap(
