@@ -50,7 +50,7 @@ def results_table(scores: Scores) -> Table:
 def notes(scores: Scores) -> list[str]:
     """Return what must be said beside a suite's scores: on single copies, undefined metrics, and what is missing."""
     sets = scores.values["sets"].values()
-    remarks = []
+    remarks: list[tuple[str, str]] = []
     for item in sets:
         remarks += [(item["title"], item["note"])] if item["note"] else []
         metric, value = next(iter(item["figures"].items()))

@@ -149,7 +149,8 @@ def find(data: str) -> list[Task | Missing]:
 
 def _read(root: Path, pair: str, paths: Sequence[Path]) -> Task:
     train, test = (_entries(path, size) for path, size in zip(paths, SIZES.values(), strict=True))
-    files, rows = list(paths), []
+    files = list(paths)
+    rows: list[dict[str, int]] = []
     note = f"{MARK}{DICTIONARIES}"
     for side, language in enumerate(pair.split("-")):
         words = [entry[side] for entry in [*train, *test]]
