@@ -84,7 +84,7 @@ def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str
         if kind == "views":
             values["views"] = [str(place / written) for written in recipe["views"]]
         elif kind != "words" or (place / recipe["words"].partition(":")[0]).is_file():
-            values[str(kind)] = str(place / recipe[kind])
+            values[str(kind)] = str(place / recipe[str(kind)])
         try:
             examples, _ = read_examples(DataOptions(**values), (str(kind),), recipe.get("seed", 1))
         except (InputError, MissingExtraError) as error:
