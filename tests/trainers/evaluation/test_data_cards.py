@@ -97,7 +97,7 @@ def sizes() -> Iterator[tuple[str, str, object]]:
     yield "xling-eval", "splits", {"train": bli.SIZES["train.freq.5k"], "test": bli.SIZES["test.freq.2k"]}
 
 
-@pytest.mark.parametrize(("card", "key", "value"), sizes())
+@pytest.mark.parametrize(("card", "key", "value"), list(sizes()))
 def test_the_sizes_are_those_that_the_code_checks(card: str, key: str, value: object) -> None:
     assert front_matter(card)[key] == value
 
