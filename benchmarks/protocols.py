@@ -76,7 +76,6 @@ def main() -> None:
     parser.add_argument("--model", default="starter", help="another encoder than the bundled starter")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     options = parser.parse_args()
     read = read_all(sts.BENCHMARKS, options.data)
