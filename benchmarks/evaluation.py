@@ -28,7 +28,8 @@ import torch
 from trainers.embedding.cache import cached
 from trainers.embedding.model import load_model
 from trainers.evaluation import record
-from trainers.evaluation.suite import Suite, distinct_texts, evaluate_suites, find_suites
+from trainers.evaluation.suite import distinct_texts, evaluate_suites, find_suites
+from trainers.evaluation.task import Suite
 
 CONTENDERS = ("ours", "sentence-transformers", "ours, cached")
 TARGET = 1.15

@@ -16,9 +16,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
+from trainers.baselines.encoders import open_encoder
 from trainers.embedding.vectors import Vectors
 from trainers.encoders.modules import Pooling
-from trainers.evaluation.models import open_encoder
 from trainers.evaluation.pairs import Pairs, read_all
 from trainers.evaluation.suites import sts
 
@@ -29,7 +29,7 @@ Figures = Mapping[str, float | None]
 
 def encoded(model: str, sets: Sequence[Pairs], pooling: Pooling, options: argparse.Namespace) -> Vectors:
     """Vectors of every distinct text of the sets."""
-    chosen = {name: getattr(options, name) for name in ("precision", "device", "batch_size", "batch_tokens")}
+    chosen = {name: getattr(options, name) for name in ("precision", "device", "batch_tokens")}
     return Vectors.encode(
         open_encoder(model, pooling=pooling, **chosen), (text for item in sets for text in item.texts)
     )
@@ -76,10 +76,10 @@ def main() -> None:
     parser.add_argument("--model", default="starter", help="another encoder than the bundled starter")
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--batch-size", type=int, default=256)
     parser.add_argument("--batch-tokens", type=int, default=8192)
     options = parser.parse_args()
-    sets = [item for item in read_all(sts.BENCHMARKS, options.data)[0] if item.counted]
+    read = read_all(sts.BENCHMARKS, options.data)
+    sets = [item for item in read if isinstance(item, Pairs) and item.counted]
     masked = scores(sets, encoded(options.model, sets, "mean", options))
     print(f"{options.model}, Spearman x 100\n")
     show(sets, [{how: masked[item.name].get(how) for how in AGGREGATIONS} for item in sets])

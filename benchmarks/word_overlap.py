@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from trainers.baselines.encoders import open_encoder
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation.metrics import spearman
-from trainers.evaluation.models import open_encoder
 from trainers.evaluation.pairs import Pair, Pairs, read_all
 from trainers.evaluation.suites import sts
 
@@ -60,7 +60,7 @@ def main() -> None:
     parser.add_argument("--first", type=Path, nargs="+", required=True)
     parser.add_argument("--second", type=Path, nargs="+", required=True)
     options = parser.parse_args()
-    sets = read_all(sts.BENCHMARKS, str(options.data))[0]
+    sets = [item for item in read_all(sts.BENCHMARKS, str(options.data)) if isinstance(item, Pairs)]
     first, second = (mean_cosines(models, sets) for models in (options.first, options.second))
     print("| subset | pairs | overlap | first | second | first - second | first ~ overlap | second ~ overlap |")
     print("|---|--:|--:|--:|--:|--:|--:|--:|")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,7 +12,6 @@ import xxhash
 from numpy.typing import NDArray
 
 from pipelines.console import InputError
-from trainers.data.examples import from_text
 from trainers.embedding.vectors import Advance, TextEncoder, Vectors, check, still
 
 Map: TypeAlias = "Callable[[NDArray[np.float32]], NDArray[np.float32]]"
@@ -21,6 +19,8 @@ Map: TypeAlias = "Callable[[NDArray[np.float32]], NDArray[np.float32]]"
 
 OWN_TEXT = "each set's own sentences"
 """What a map is fitted on without a text of its own, as both papers do for their `target` figures."""
+SMALLEST = 1e-6
+"""Variance, as a part of the largest, below which a direction is rounding noise that whitening would blow up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +46,13 @@ class FitText:
         return sum(text in own for text in texts)
 
 
-def read_fit_text(path: Path) -> FitText:
-    """Read the text of `--fit`: one sentence a line (.gz too), or a dataset folder with a `text` column.
-
-    Raises InputError: there is none, it is no text, or it is empty.
-    """
-    if not path.exists():
-        raise InputError(f"no text to fit on at {str(path)!r}: give --fit a file with one sentence a line")
-    return FitText(path.as_posix(), from_text(path).texts)
-
-
 @dataclass(frozen=True, slots=True)
 class Adaptation:
     """A way of fitting a map, and the text it is fitted on; without one, the sentences of each set that is scored.
 
     The latter is transductive: the scores are of a map that has seen the test sentences (not their grades).
-
-    Attributes:
-        method: What is done to the vectors, for titles.
-        key: The same for names of files.
-        settings: The same as JSON values.
-        fit: From vectors (texts, d) to the map that is fitted on them.
-        text: What it is fitted on.
+    `method` is what is done to the vectors, for titles, `key` the same for names of files, `settings` as JSON values;
+    `fit` goes from vectors (texts, d) to the map that is fitted on them.
     """
 
     method: str
@@ -92,8 +77,7 @@ class Adaptation:
         """
         if self.text is None:
             return self
-        vectors = Vectors.encode(encoder, self.text.texts, advance)
-        fitted = self.fit(_dense(vectors, self.text.texts, encoder.name))
+        fitted = self.fit(_dense(Vectors.encode(encoder, self.text.texts, advance), self.text.texts, encoder.name))
         return replace(self, fit=lambda _: fitted)
 
     def apply(self, vectors: Vectors, texts: Sequence[str], name: str) -> Vectors:
@@ -101,31 +85,24 @@ class Adaptation:
 
         `name` is the encoder's, for messages.
         """
-        fitted = self.fit(_dense(vectors, texts, name))
         distinct = list(dict.fromkeys(texts))
-        mapped = fitted(_dense(vectors, distinct, name))
+        mapped = self.fit(_dense(vectors, texts, name))(_dense(vectors, distinct, name))
         check(mapped, distinct, f"{name}, {self.method},")
         return Vectors({text: row for row, text in enumerate(distinct)}, mapped)
 
 
 def _dense(vectors: Vectors, texts: Sequence[str], name: str) -> NDArray[np.float32]:
-    matrix = vectors.of(texts)
-    if not isinstance(matrix, np.ndarray):
+    if vectors.sparse:
         raise InputError(f"{name} has sparse vectors: --whiten and --flow need dense ones, so leave them out")
-    return matrix
-
-
-SMALLEST = 1e-6
-"""Variance, as a part of the largest, below which a direction is rounding noise that whitening would blow up."""
+    return vectors.dense(texts)
 
 
 def whitening(dimension: int | None, text: FitText | None = None) -> Adaptation:
     """Return the whitening to `dimension` directions of largest variance (Whitening-k in the paper); None keeps all."""
     title = "whitened" + (f" to {dimension} dimensions" if dimension else "")
     settings = {"method": "whitening", "dimension": dimension}
-    return Adaptation(
-        title, f"whitened-{dimension or 'all'}", settings, partial(fit_whitening, dimension=dimension), text
-    )
+    fit = partial(fit_whitening, dimension=dimension)
+    return Adaptation(title, f"whitened-{dimension or 'all'}", settings, fit, text)
 
 
 def fit_whitening(vectors: NDArray[np.float32], dimension: int | None = None) -> Map:

@@ -106,7 +106,7 @@ class Flow(nn.Module):
         return density
 
 
-def flow(epochs: int, seed: int, text: FitText | None = None) -> Adaptation:
+def flow_map(epochs: int, seed: int, text: FitText | None = None) -> Adaptation:
     """Return the map through a flow: passes over the text, and the seed of its weights and of the order."""
     title = f"through a flow ({epochs} epoch{'s' if epochs > 1 else ''}, seed {seed})"
     settings = {

@@ -53,10 +53,7 @@ class CachedEncoder:
         return getattr(self.encoder, name)
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
-        """Return the texts' vectors (texts, d), float32; `advance` hears of those on disk at once.
-
-        Raises InputError: the encoder gives no row per text. Raises TwinviewsError: it gives NaN or infinity.
-        """
+        """Return vectors (texts, d), float32; `advance` hears of those on disk at once. Raises as `check` does."""
         keys = [xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass")) for text in texts]
         places: dict[bytes, list[int]] = {}
         for row, key in enumerate(keys):

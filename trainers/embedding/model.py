@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.console import InputError, note
-from trainers.embedding.vectors import Advance, check, still
+from trainers.embedding.vectors import BATCH_SIZE, Advance, check, still
 from trainers.encoders.loading import PADDED, load_encoder
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
 from trainers.encoders.modules import POOLINGS, Pooling, is_padded, pooling_of, set_max_tokens
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
 Precision = Literal["fp32", "bf16"]
-BATCH_SIZE = 256
 BATCH_TOKENS = 16_384
 CPU_BATCH_TOKENS = 2048
 """Fewer on a processor, where a batch that stays in its caches is faster."""
@@ -84,7 +83,10 @@ class EmbeddingModel:
         Raises TwinviewsError: the model gives vectors that are not finite.
         """
         import torch
+        from sentence_transformers.util import batch_to_device
 
+        sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
+        more: dict[str, Any] = {"processing_kwargs": {"text": sizes}} if self._width else {}
         vectors: NDArray[np.float32] | None = None
         # Autocast off is still a context of its own: a model's own dtype then decides.
         mixed = torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
@@ -92,11 +94,11 @@ class EmbeddingModel:
         with torch.inference_mode(), mixed:
             for rows in pack(self._lengths(texts), self.batch_size, self.batch_tokens):
                 batch = [texts[row] for row in rows]
-                output = self.model(self._features(batch))["sentence_embedding"].float().cpu().numpy()
+                features = batch_to_device(self.model.preprocess(batch, prompt=self._prompt, **more), self.model.device)
+                output = self.model(features)["sentence_embedding"].float().cpu().numpy()
                 check(output, batch, self.name)
                 output = output[:, : self.model.truncate_dim]
-                if vectors is None:
-                    vectors = np.empty((len(texts), output.shape[1]), np.float32)
+                vectors = np.empty((len(texts), output.shape[1]), np.float32) if vectors is None else vectors
                 vectors[rows] = output
                 advance(len(rows))
         return np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32) if vectors is None else vectors
@@ -118,20 +120,17 @@ class EmbeddingModel:
             "device": self.device.partition(":")[0],
         }
         libraries = {name: version(name) for name in LIBRARIES}
-        files = _beside_weights(self.directory) if self.directory else {}
-        known = {"weights": dict(self.weights), "files": files, "settings": settings, "libraries": libraries}
+        known = {"weights": dict(self.weights), "files": {}, "settings": settings, "libraries": libraries}
+        if self.directory:
+            # A module's configuration is called config.json, or, of a CNN, cnn_config.json.
+            folders = [self.directory, *sorted({path.parent for path in self.directory.glob("*/*config.json")})]
+            paths = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in _BESIDE_WEIGHTS]
+            known["files"] = _checksums(self.directory, paths)
         return hashlib.sha256(json.dumps(known, sort_keys=True, default=str).encode()).hexdigest()[:32]
 
     @property
     def _prompt(self) -> str | None:
         return self.model.prompts[self.model.default_prompt_name] if self.model.default_prompt_name else None
-
-    def _features(self, batch: list[str]) -> Any:  # noqa: ANN401 - what the modules take
-        from sentence_transformers.util import batch_to_device
-
-        sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
-        more: dict[str, Any] = {"processing_kwargs": {"text": sizes}} if self._width else {}
-        return batch_to_device(self.model.preprocess(batch, prompt=self._prompt, **more), self.model.device)
 
     @property
     def _width(self) -> int | None:
@@ -139,13 +138,11 @@ class EmbeddingModel:
         return self.model.max_seq_length or PADDED if is_padded(self.model) else None
 
     def _lengths(self, texts: Sequence[str]) -> list[int]:
-        if self._width is not None:
-            return [self._width] * len(texts)
+        if self._width is not None or not texts:
+            return [self._width or 0] * len(texts)
         tokenizer = self.model.tokenizer
         if not callable(tokenizer):  # static word vectors: nothing is padded
             return [1 + len(text.split()) for text in texts]
-        if not texts:
-            return []
         limit = self.model.max_seq_length
         with quiet(), warnings.catch_warnings(action="ignore"):
             ids = tokenizer(list(texts), add_special_tokens=True, return_attention_mask=False)["input_ids"]
@@ -192,7 +189,7 @@ def load_model(
         note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
     chosen = None if device == "auto" else device
     model = load_encoder(source, pooling=pooling, max_tokens=max_tokens, device=chosen)
-    return described(model, source, precision, batch_size, batch_tokens)
+    return _described(model, source, precision, batch_size, batch_tokens)
 
 
 def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int) -> EmbeddingModel:
@@ -203,33 +200,21 @@ def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int
     from sentence_transformers.util import get_device_name
 
     set_max_tokens(encoder, max_tokens)
-    return described(encoder.to(get_device_name()), source)
+    return _described(encoder.to(get_device_name()), source)
 
 
-def described(
-    model: SentenceTransformer,
-    source: Source,
-    precision: Precision = "fp32",
-    batch_size: int = BATCH_SIZE,
+def _described(
+    model: SentenceTransformer, source: Source, precision: Precision = "fp32", batch_size: int = BATCH_SIZE,
     batch_tokens: int | None = None,
-) -> EmbeddingModel:
-    """Return a loaded model with what pins its weights; the batches are as `load_model` has them."""
+) -> EmbeddingModel:  # fmt: skip
+    """Return a loaded model with what pins its weights."""
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
     commit = getattr(getattr(model[0], "config", None), "_commit_hash", None)
-    revision = {"revision": str(commit)} if commit else {}
-    folder, weights = source.folder, revision
+    folder, weights = source.folder, {"revision": str(commit)} if commit else {}
     if folder is not None:
         pickle = [folder / PICKLE] if pickled(folder) else []
         weights = _checksums(folder, [*sorted(folder.rglob("*.safetensors")), *pickle])
     return EmbeddingModel(model, source.name, pooling_of(model), precision, folder, weights, batch_size, tokens)
-
-
-def _beside_weights(directory: Path) -> dict[str, str]:
-    """Return the sha256 of a model's vocabulary and configuration."""
-    # A module's configuration is called config.json, or, of a CNN, cnn_config.json.
-    folders = [directory, *sorted({path.parent for path in directory.glob("*/*config.json")})]
-    paths = [path for folder in folders for path in sorted(folder.iterdir())]
-    return _checksums(directory, [path for path in paths if path.suffix in _BESIDE_WEIGHTS])
 
 
 def _checksums(directory: Path, paths: Sequence[Path]) -> dict[str, str]:

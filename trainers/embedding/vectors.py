@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +20,25 @@ Advance: TypeAlias = Callable[[int], None]
 """Called with the number of texts done since it was last called."""
 
 
+BATCH_SIZE = 256
+"""Most texts in a batch."""
+
+
 def still(count: int) -> None:
     """Report no progress."""
 
 
 class TextEncoder(Protocol):
-    """Anything that turns texts into vectors; `trainers.baselines.function.as_encoder` makes one of any function."""
+    """Anything that turns texts into vectors.
+
+    `name` is the encoder as the user named it, `title` a line that says exactly what was evaluated.
+    """
 
     @property
-    def name(self) -> str:
-        """The encoder as the user named it."""
+    def name(self) -> str: ...  # noqa: D102
 
     @property
-    def title(self) -> str:
-        """One line that says exactly what was evaluated."""
+    def title(self) -> str: ...  # noqa: D102
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
         """Return one row per text, in their order; float32, finite, not normalised."""
@@ -43,8 +47,7 @@ class TextEncoder(Protocol):
         """Return the encoder's name, dimension, provenance and settings as JSON values; call it after `encode`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Vectors:
+class Vectors(NamedTuple):
     """The vectors of distinct texts: `rows` maps a text to its row of `matrix`."""
 
     rows: Mapping[str, int]
@@ -84,10 +87,7 @@ def checked(encoder: TextEncoder, texts: Sequence[str], advance: Advance = still
 
 
 def check(matrix: Matrix, texts: Sequence[str], name: str) -> None:
-    """Raise unless `matrix` has a row per text and finite numbers.
-
-    Raises InputError: another shape. Raises TwinviewsError: NaN or infinity.
-    """
+    """Raise InputError unless `matrix` has a row per text, and TwinviewsError where it has NaN or infinity."""
     if matrix.ndim != 2 or matrix.shape[0] != len(texts) or matrix.shape[1] == 0:
         raise InputError(f"{name} gave an array of shape {matrix.shape} for {len(texts)} texts: one row each is needed")
     dense = isinstance(matrix, np.ndarray)

@@ -9,102 +9,59 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from pipelines.console import ConfigOption, InputError, note, progress, show, show_json, table
-from trainers.evaluation.discovery import ALL, SMOKE_TEST, suite_names
+from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import SEED
 
 if TYPE_CHECKING:
-    from trainers.evaluation.suite import Scores, Suite
+    from trainers.evaluation.task import Scores, Suite
 
 DATA_VARIABLE = "TWINVIEWS_DATA"
-DECIDING = ("pooling", "max_tokens", "precision", "whiten", "flow_epochs", "fit", "seed")
-"""Options that distinguish scores, by the names that they have in the results."""
-
-Model = Annotated[
-    str,
-    typer.Argument(
-        help="A sentence-transformers or transformers directory, a Hub name, `starter`, `tfidf`, `glove:FILE`, "
-        "`fasttext:FILE`, or a function of yours as `package.module:function`.",
-        show_default=False,
-    ),
-]
-Suites = Annotated[
-    list[str] | None,
-    typer.Option(
-        help=f"What to evaluate on; give it again for another. There are {', '.join(suite_names())}; {ALL} is all of "
-        "them but the bundled smoke test `sample`. [sts with data, sample without]",
-        metavar=f"NAME|{ALL}",
-        show_default=False,
-    ),
-]
-Data = Annotated[
-    str | None,
-    typer.Option(envvar=DATA_VARIABLE, help="Folder with the benchmarks, or hf:mteb for the Hub.", metavar="DIR"),
-]
-PoolingChoice = Annotated[
-    Literal["mean", "cls", "first-last", "padded-mean"] | None,
-    typer.Option(
-        help="Pool like this, not as the model says. padded-mean: with the padding, at 64 tokens (Mirror-BERT)."
-    ),
-]
-MaxTokens = Annotated[
-    int | None, typer.Option(min=3, help="Cut (of padded-mean, pad) texts at so many tokens. [as the model says; 64]")
-]
-Whiten = Annotated[
-    str | None,
-    typer.Option(help="Whiten the vectors (Su et al. 2021) to so many dimensions, or all.", metavar="DIM|all"),
-]
-Flow = Annotated[bool, typer.Option("--flow", help="Map the vectors by a flow trained on them (Li et al. 2020).")]
-FlowEpochs = Annotated[int | None, typer.Option(min=1, help="Passes over the flow's text. [1]")]
-Fit = Annotated[
-    Path | None,
-    typer.Option(help="Text to fit tfidf, --whiten or --flow on, a sentence a line. [the sets' own]", metavar="FILE"),
-]
-Seed = Annotated[int, typer.Option(help="Decides folds (1111 is SentEval's) and draws, and the flow's training.")]
-BatchSize = Annotated[int, typer.Option(min=1, help="Most texts in a batch.")]
-BatchTokens = Annotated[
-    int | None, typer.Option(min=1, help="Most tokens in a batch, padding included. [2048 on a CPU, 16384 elsewhere]")
-]
-PrecisionChoice = Annotated[
-    Literal["fp32", "bf16"], typer.Option(help="bf16 is faster on some machines; figures can move by some hundredths.")
-]
-Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")]
-Cache = Annotated[
-    Path | None,
-    typer.Option(
-        help="Folder where vectors are kept; it grows with every model and text, and may be deleted at any time. "
-        "[~/.cache/twinviews/vectors]",
-        metavar="DIR",
-    ),
-]
-NoCache = Annotated[bool, typer.Option("--no-cache", help="Encode everything anew and keep no vectors.")]
-Out = Annotated[
-    Path | None,
-    typer.Option(help="Folder for the results. [evaluation/ beside the model]", metavar="DIR"),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="List what is found and missing; encode and write nothing.")]
+SUITES = f"""What to evaluate on; give it again for another. There are {", ".join(suite_names())}; {ALL} is all of \
+them but the bundled smoke test `sample`. [sts with data, sample without]"""
 
 
 def evaluate(
-    model: Model,
-    suite: Suites = None,
-    data: Data = None,
-    pooling: PoolingChoice = None,
-    max_tokens: MaxTokens = None,
-    whiten: Whiten = None,
-    flow: Flow = False,
-    flow_epochs: FlowEpochs = None,
-    fit: Fit = None,
-    seed: Seed = SEED,
-    batch_size: BatchSize = 256,
-    batch_tokens: BatchTokens = None,
-    precision: PrecisionChoice = "fp32",
-    device: Device = "auto",
-    cache: Cache = None,
-    no_cache: NoCache = False,
-    out: Out = None,
-    json: Json = False,
-    dry_run: DryRun = False,
+    model: Annotated[
+        str,
+        typer.Argument(
+            help="A sentence-transformers or transformers directory, a Hub name, `starter`, `tfidf`, `glove:FILE`, "
+            "`fasttext:FILE`, or a function of yours as `package.module:function`.",
+            show_default=False,
+        ),
+    ],
+    suite: Annotated[list[str] | None, typer.Option(help=SUITES, metavar=f"NAME|{ALL}", show_default=False)] = None,
+    data: Annotated[
+        str | None,
+        typer.Option(envvar=DATA_VARIABLE, help="Folder with the benchmarks, or hf:mteb for the Hub.", metavar="DIR"),
+    ] = None,
+    pooling: Annotated[
+        Literal["mean", "cls", "first-last", "padded-mean"] | None,
+        typer.Option(help="Pool like this, not as the model says. padded-mean: over 64 tokens, padding too."),
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=3, help="Cut (of padded-mean, pad) texts at so many tokens. [as the model; 64]")
+    ] = None,
+    whiten: Annotated[
+        str | None, typer.Option(help="Whiten to so many dimensions, or all (Su et al. 2021).", metavar="DIM|all")
+    ] = None,
+    flow: Annotated[bool, typer.Option("--flow", help="Map the vectors by a flow (Li et al. 2020).")] = False,
+    fit: Annotated[
+        Path | None, typer.Option(help="Text to fit tfidf, --whiten or --flow on. [the sets' own]", metavar="FILE")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Decides folds (1111 is SentEval's), draws and the flow.")] = SEED,
+    batch_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Most tokens in a batch, with padding. [2048 on a CPU, 16384 elsewhere]")
+    ] = None,
+    precision: Annotated[Literal["fp32", "bf16"], typer.Option(help="bf16 moves figures by hundredths.")] = "fp32",
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder of kept vectors, which may be deleted at any time. [~/.cache/twinviews/vectors]"),
+    ] = None,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Encode everything anew; keep no vectors.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Folder for the results. [evaluation/ beside the model]")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what is there and missing; write nothing.")] = False,
     config: ConfigOption = None,
 ) -> None:
     """Score MODEL on suites of evaluation sets; every distinct text of all of them is encoded once.
@@ -120,46 +77,37 @@ def evaluate(
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
-    run(locals())
-
-
-def run(given: dict[str, Any]) -> None:
-    """Evaluate as `evaluate` was asked to, by the names of its options. Raises InputError: a mistake in one of them."""
+    from trainers.baselines.encoders import EPOCHS, open_encoder, open_fit
     from trainers.embedding.cache import cache_folder, cached
-    from trainers.evaluation.models import USUAL, open_encoder, open_fit
+    from trainers.embedding.vectors import BATCH_SIZE
     from trainers.evaluation.record import results_folder
     from trainers.evaluation.suite import evaluate_suites
 
-    model, fit, cache = given["model"], given["fit"], given["cache"]
-    if given["flow_epochs"] and not given["flow"]:
-        raise InputError(f"--flow-epochs {given['flow_epochs']} without --flow: add it, or leave this out")
-    epochs = (given["flow_epochs"] or 1) if given["flow"] else None
-    text, adaptation = open_fit(model, given["whiten"], epochs, fit, given["seed"])
-    suites = _find(given["suite"], given["data"])
-    if given["dry_run"]:
+    text, adaptation = open_fit(model, whiten, fit, seed, flow=flow)
+    suites = _find(suite, data)
+    if dry_run:
         _show_found(suites, model)
         return
-    if cache is not None and (given["no_cache"] or cache.expanduser().is_file()):
+    if cache is not None and (no_cache or cache.expanduser().is_file()):
         raise InputError(f"--cache {cache}: give a folder, or --no-cache alone")
-    encoder = open_encoder(model, text, **{name: given[name] for name in (*USUAL, "batch_size", "batch_tokens")})
+    chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
+    encoder = open_encoder(model, text, batch_tokens=batch_tokens, device=device, **chosen)
+    epochs = EPOCHS if flow else None
+    deciding = chosen | {"whiten": whiten, "flow_epochs": epochs, "fit": str(fit) if fit else None, "seed": seed}
+    batches = {"batch_size": BATCH_SIZE, "batch_tokens": getattr(encoder, "batch_tokens", None)}
+    settings = deciding | batches | {"data": data, "device": str(getattr(encoder, "device", "cpu"))}
     trained = getattr(encoder, "directory", None)
-    given = given | {
-        "flow_epochs": epochs, "fit": str(fit) if fit else None, "device": str(getattr(encoder, "device", "cpu")),
-        "batch_tokens": getattr(encoder, "batch_tokens", None),
-    }  # fmt: skip
-    deciding = {name: given[name] for name in DECIDING}
-    settings = deciding | {name: given[name] for name in ("batch_size", "batch_tokens", "data", "device")}
-    parts = [given["pooling"], adaptation.key if adaptation else None, f"fit-{fit.name}" if fit else None]
+    parts = [pooling, adaptation.key if adaptation else None, f"fit-{fit.name}" if fit else None]
     named = [part for part in parts if part]
-    directory = results_folder(model, trained, given["out"], named, [suite.name for suite in suites], deciding)
-    kept = encoder if given["no_cache"] else cached(encoder, cache.expanduser() if cache else cache_folder())
+    directory = results_folder(model, trained, out, named, [each.name for each in suites], deciding)
+    kept = encoder if no_cache else cached(encoder, cache.expanduser() if cache else cache_folder())
     if adaptation is not None and text is not None:
         with progress("encoding the text to fit on", len(set(text.texts)), unit="texts") as advance:
             adaptation = adaptation.prepare(kept, advance)
     evaluation = evaluate_suites(
-        kept, suites, seed=given["seed"], adaptation=adaptation, fit=text, trained=trained, settings=settings
+        kept, suites, seed=seed, adaptation=adaptation, fit=text, trained=trained, settings=settings
     )
-    _report(evaluation, directory, json=given["json"])
+    _report(evaluation, directory, json=json)
 
 
 def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
@@ -186,8 +134,7 @@ def _show_found(suites: Sequence[Suite], model: str) -> None:
 
 
 def _report(evaluation: Sequence[Scores], directory: Path, *, json: bool) -> None:
-    from trainers.evaluation.record import notes, results_table, write
-    from trainers.evaluation.signature import suite_signature
+    from trainers.evaluation.record import notes, results_table, suite_signature, write
 
     first, single = evaluation[0].values, len(evaluation) == 1
     if json:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from trainers.evaluation.reading import bad_line, columns, csv_rows, filled_lines, tsv_rows
+from trainers.evaluation.reading import bad_line, columns, csv_rows, filled_lines
 
 UNLINKED = frozenset({"", "-", "-1", "cui-less"})
 """What corpora write for a mention that has no concept."""
@@ -21,11 +21,11 @@ _BREAK = re.compile(rf"[\s{re.escape(string.punctuation)}]+")
 _BRACKET = re.compile(r"\(([^()\[\];]+?)(?:[,;][^()]*)?\)")
 _LIST = re.compile(r"(?P<heads>.+?),? (?:and/or|and|or) (?P<last>(?:the )?[\w-]+) (?P<stem>.+)")
 
-Fold: TypeAlias = Callable[[str], str]
-"""What is done to a name before it is compared."""
-
 Entry: TypeAlias = tuple[str, frozenset[str]]
 """A name and the ids of its concepts."""
+
+Names: TypeAlias = Mapping[str, frozenset[str]]
+"""A dictionary: distinct names, in the order of the file, each with the ids of every concept that bears it."""
 
 
 class Mention(NamedTuple):
@@ -39,20 +39,29 @@ class Mention(NamedTuple):
     group: str = ""
 
 
-class Dictionary(NamedTuple):
-    """Distinct names, in the order of the file, each with the ids of every concept that bears it."""
+class Annotation(NamedTuple):
+    """A mention as a corpus has it; `parts` is its own resolution of a composite one, if it gives any."""
 
-    names: tuple[str, ...]
-    ids: tuple[frozenset[str], ...]
+    text: str
+    kind: str
+    ids: str
+    parts: str = ""
 
-    @classmethod
-    def of(cls, entries: Iterable[tuple[str, frozenset[str]]]) -> Dictionary:
-        """Join the entries of one name, as BioSyn does: their ids are united, the first one's place is kept."""
-        joined: dict[str, frozenset[str]] = {}
-        for name, ids in entries:
-            if name and ids:
-                joined[name] = joined.get(name, frozenset()) | ids
-        return cls(tuple(joined), tuple(joined.values()))
+
+class Document(NamedTuple):
+    """Title and abstract of an article, with its annotations."""
+
+    text: str
+    annotations: list[Annotation]
+
+
+def joined(entries: Iterable[Entry]) -> Names:
+    """Join the entries of one name, as BioSyn does: their ids are united, the first one's place is kept."""
+    names: dict[str, frozenset[str]] = {}
+    for name, ids in entries:
+        if name and ids:
+            names[name] = names.get(name, frozenset()) | ids
+    return names
 
 
 def concepts(text: str) -> frozenset[str]:
@@ -71,7 +80,7 @@ def lower(text: str) -> str:
     return text.strip().lower()
 
 
-def read_names(path: Path, fold: Fold = lower, *, synonyms: bool = True) -> Iterator[Entry]:
+def read_names(path: Path, fold: Callable[[str], str] = lower, *, synonyms: bool = True) -> Iterator[Entry]:
     """Yield folded names and ids of lines `id||name` or, as in MEDIC, `id|id||name|synonym`.
 
     Raises InputError: a line is of another form.
@@ -100,34 +109,10 @@ def read_concepts(path: Path) -> Iterator[Mention]:
             yield Mention(tuple(part.strip() for part in text.split("|") if part.strip()) or (text,), ids)
 
 
-def read_cells(path: Path, name: int, ids: int) -> Iterator[Entry]:
-    """Yield names and ids of two columns of a tab-separated file without header; raises InputError for a short line."""
-    for number, fields in tsv_rows(path):
-        if len(fields) <= max(name, ids):
-            raise bad_line(path, number, f"{max(name, ids) + 1} columns", fields)
-        yield fields[name].strip(), concepts(fields[ids])
-
-
 def read_cometa(path: Path) -> Iterator[Entry]:
     """Yield names and ids of COMETA's tab-separated table, `Term` and `General SNOMED ID`; raises as `columns`."""
     for _, (term, ids) in columns(path, csv_rows(path, delimiter="\t"), ("Term", "General SNOMED ID")):
         yield lower(term), concepts(ids)
-
-
-class Annotation(NamedTuple):
-    """A mention as a corpus has it; `parts` is its own resolution of a composite one, if it gives any."""
-
-    text: str
-    kind: str
-    ids: str
-    parts: str = ""
-
-
-class Document(NamedTuple):
-    """Title and abstract of an article, with its annotations."""
-
-    text: str
-    annotations: Sequence[Annotation]
 
 
 def read_pubtator(path: Path) -> list[Document]:
@@ -164,10 +149,10 @@ def resolved(document: Document, kinds: Collection[str], spelling: Mapping[str, 
         ids = concepts(annotation.ids)
         if annotation.kind not in kinds or not ids:
             continue
-        text = written_out(annotation.text, long_forms)
+        text = _written_out(annotation.text, long_forms)
         parts, count = [text], annotation.ids.count("|") + 1
         if count > 1:
-            own = [written_out(part, long_forms) for part in annotation.parts.split("|")]
+            own = [_written_out(part, long_forms) for part in annotation.parts.split("|")]
             listed = _LIST.fullmatch(text)
             heads = [head.strip() for head in f"{listed['heads']},{listed['last']}".split(",")] if listed else []
             coordinated = [f"{head} {listed['stem']}" for head in heads if head and listed]
@@ -198,7 +183,7 @@ def abbreviations(text: str) -> dict[str, str]:
     return found
 
 
-def written_out(mention: str, long_forms: Mapping[str, str]) -> str:
+def _written_out(mention: str, long_forms: Mapping[str, str]) -> str:
     """Return a mention with each word, or part of a word between slashes, that is a short form written out."""
 
     def word(match: re.Match[str]) -> str:

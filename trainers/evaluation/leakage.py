@@ -3,9 +3,8 @@
 import json
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import regex
 
@@ -18,8 +17,7 @@ RECIPE = "recipe.json"
 IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Leakage:
+class Leakage(NamedTuple):
     """How much of each set stands in a training text.
 
     `counts`: by suite and set, its distinct texts that stand there, and all of them, two texts being one where only
@@ -36,48 +34,38 @@ def normalised(text: str) -> str:
 
 
 def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> Leakage | None:
-    """Count which texts of each set a trained model has seen, by the record of its training.
+    """Count which texts of each set a trained model has seen, by the record of its training; None without one.
 
     The training text is read again from where the run's `recipe.json` says that it lay, and counts only if it is
     still the same (its hash stands in the recipe). Pairs count with both views, the original and the hard negative.
-    Where the training began from another trained encoder, that one's text counts too. None without a record of a
-    training.
+    Where the training began from another run, that one's text counts too.
     """
-    recipes = _recipes(model_directory)
-    if not recipes:
-        return None
-    read = [_training_text(directory, recipe) for directory, recipe in recipes.items()]
-    # For sentences alone the three columns are one.
-    columns = {id(column): column for item in read if not isinstance(item, str) for column in item.columns()}.values()
-    counts = leaks_of((text for column in columns for text in column if text), suites) if columns else {}
-    return Leakage(counts, tuple(item for item in read if isinstance(item, str)))
-
-
-def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> dict[tuple[str, str], tuple[int, int]]:
-    """Count, as `Leakage` has them, which texts of each set stand in `texts`, a training text; it is read once."""
-    keys = {
-        (suite, task.name): set(map(normalised, dict.fromkeys(task.texts)))
-        for suite, tasks in suites.items()
-        for task in tasks
-    }
-    # Only what is looked for is kept: the training text may be larger than memory.
-    seen = set().union(*keys.values()).intersection(map(normalised, texts))
-    return {name: (len(each & seen), len(each)) for name, each in keys.items()}
-
-
-def _recipes(directory: Path) -> dict[Path, dict[str, Any]]:
-    """Return the recipes of a run and of the runs that it began from, newest first."""
-    found: dict[Path, dict[str, Any]] = {}
-    while directory.resolve() not in found:
+    read: dict[Path, Examples | str] = {}
+    directory = model_directory
+    while directory.resolve() not in read:
         try:
             recipe = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
             start = str(recipe["twinviews"] and recipe.get("encoder"))
         except (OSError, ValueError, LookupError, TypeError):
             break
-        found[directory.resolve()] = recipe
+        read[directory.resolve()] = _training_text(directory, recipe)
         starts = (place / start for place in _places(directory))
         directory = next((path for path in starts if (path / RECIPE).is_file()), Path(start))
-    return found
+    if not read:
+        return None
+    # For sentences alone the three columns are one.
+    examples = [item for item in read.values() if not isinstance(item, str)]
+    columns = {id(column): column for item in examples for column in item.columns()}.values()
+    counts = leaks_of((text for column in columns for text in column if text), suites) if columns else {}
+    return Leakage(counts, tuple(item for item in read.values() if isinstance(item, str)))
+
+
+def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Count, as `Leakage` has them, which texts of each set stand in `texts`, a training text; it is read once."""
+    keys = {(name, task.name): set(map(normalised, task.texts)) for name, tasks in suites.items() for task in tasks}
+    # Only what is looked for is kept: the training text may be larger than memory.
+    seen = set().union(*keys.values()).intersection(map(normalised, texts))
+    return {name: (len(each & seen), len(each)) for name, each in keys.items()}
 
 
 def _places(directory: Path) -> list[Path]:
@@ -95,10 +83,8 @@ def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str
         values = {name: recipe.get(name) for name in (*KINDS, "scale", "limit")}
         if kind == "views":
             values["views"] = [str(place / written) for written in recipe["views"]]
-        elif kind in ("text", "graded"):
-            values[kind] = place / recipe[kind]
-        elif kind == "words" and (place / recipe["words"].partition(":")[0]).is_file():
-            values["words"] = str(place / recipe["words"])
+        elif kind != "words" or (place / recipe["words"].partition(":")[0]).is_file():
+            values[str(kind)] = str(place / recipe[str(kind)])
         try:
             examples, _ = read_examples(DataOptions(**values), (str(kind),), recipe.get("seed", 1))
         except (InputError, MissingExtraError) as error:

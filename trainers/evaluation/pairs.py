@@ -32,6 +32,7 @@ class Pair(NamedTuple):
     gold: float
 
 
+Subsets: TypeAlias = Mapping[str, tuple[Pair, ...]]
 Reader: TypeAlias = Callable[..., Iterator[Pair]]
 """From the name of a subset and the paths of its files to its pairs; raises InputError for a broken line."""
 
@@ -88,9 +89,6 @@ class Benchmark:
     def pairs(self) -> int:
         """The published number of graded pairs."""
         return sum(self.sizes.values())
-
-
-Subsets: TypeAlias = Mapping[str, tuple[Pair, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -159,13 +157,12 @@ def column_reader(*names: str, labels: Mapping[str, float] | None = None) -> Rea
     return read
 
 
-def read_all(benchmarks: Sequence[Benchmark], data: str) -> tuple[list[Pairs], list[Missing]]:
-    """Return the benchmarks that are in a folder, or on the Hub where `data` is `hf:ORGANISATION`, and the others.
+def read_all(benchmarks: Sequence[Benchmark], data: str) -> list[Pairs | Missing]:
+    """Read every benchmark from a folder, or from the Hub where `data` is `hf:ORGANISATION`, or say that it is missing.
 
     Raises InputError: a file is malformed, or a count is not the published one.
     """
-    read = [read_pairs(benchmark, data) for benchmark in benchmarks]
-    return [item for item in read if isinstance(item, Pairs)], [item for item in read if isinstance(item, Missing)]
+    return [read_pairs(benchmark, data) for benchmark in benchmarks]
 
 
 def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:
@@ -185,7 +182,7 @@ def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:
 def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path]) -> Pairs:
     folder = next(iter(paths.values())).parent
     subsets: dict[str, tuple[Pair, ...]] = {}
-    notes, counted = [benchmark.note], benchmark.counted
+    notes: list[str | None] = []
     for name, expected in benchmark.sizes.items():
         pairs = tuple(layout.read(name, *(paths[file.format(name)] for file in layout.files)))
         # Of fewer than two pairs there is no correlation.
@@ -193,10 +190,9 @@ def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path])
             check_count(f"{benchmark.title} {name} in {folder}", len(pairs), expected, "graded pairs")
         elif len(pairs) != expected:
             notes.append(f"{len(pairs)} graded pairs in this copy, the papers speak of {expected}: not averaged")
-            counted = False
         subsets[name.removeprefix("surprise.")] = pairs
     checksums = {path.name: file_sha256(path) for path in paths.values()}
-    return _pairs(benchmark, subsets, str(folder), checksums, notes, counted=counted)
+    return _pairs(benchmark, subsets, str(folder), checksums, notes, counted=not notes)
 
 
 def _read_hub(benchmark: Benchmark, organisation: str) -> Pairs | Missing:
@@ -219,12 +215,12 @@ def _read_hub(benchmark: Benchmark, organisation: str) -> Pairs | Missing:
     )
     check_count(f"{source} ({copy.split})", len(pairs), copy.pairs or benchmark.pairs, "graded pairs")
     whole = len(benchmark.sizes) > 1
-    notes = [benchmark.note, "no subset column in this copy: only `all`" if whole else None]
-    if copy.pairs:
-        notes.append(f"all {copy.pairs} pairs, not the {benchmark.pairs} of the test: not averaged")
+    notes = [
+        "no subset column in this copy: only `all`" if whole else None,
+        f"all {copy.pairs} pairs, not the {benchmark.pairs} of the test: not averaged" if copy.pairs else None,
+    ]
     subsets = {"" if benchmark.binary else copy.split: pairs}
-    counted = benchmark.counted and copy.pairs is None
-    return _pairs(benchmark, subsets, f"{HUB}{source}", revision, notes, counted=counted, whole=whole)
+    return _pairs(benchmark, subsets, f"{HUB}{source}", revision, notes, counted=not copy.pairs, whole=whole)
 
 
 def _pairs(
@@ -237,8 +233,8 @@ def _pairs(
         # In SentEval's copy the full stops at the ends stand alone.
         notes.append(TOKENISED if 2 * sum(ends) > len(ends) else AS_WRITTEN)
     return Pairs(
-        name=benchmark.name, title=benchmark.title, subsets=subsets, source=source, files=files, counted=counted,
-        note="; ".join(filter(None, notes)) or None, size=len(pairs),
+        name=benchmark.name, title=benchmark.title, subsets=subsets, source=source, files=files, size=len(pairs),
+        counted=counted and benchmark.counted, note="; ".join(filter(None, [benchmark.note, *notes])) or None,
         texts=[text for pair in pairs for text in pair[:2]],
         lines=[
             f"{name}\t{pair.gold:g}\t{pair.first}\t{pair.second}\n".removeprefix("\t")

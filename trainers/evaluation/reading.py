@@ -34,14 +34,14 @@ def find_files(
 
     `beside`: other folders, relative to that one, where a file may be.
     """
-    places = [place for place in usual_places(folders, data) if place.is_dir()]
-    absent: list[str] = []
-    for place in places:
+    reason = f"no folder {' or '.join(folders)} below {data}"
+    for number, place in enumerate(place for place in usual_places(folders, data) if place.is_dir()):
         found = {name: find_file(name, (place, *(place / other for other in beside))) for name in names}
-        if all(found.values()):
+        absent = [name for name, path in found.items() if path is None]
+        if not absent:
             return [path for path in found.values() if path]
-        absent = absent or [name for name, path in found.items() if path is None]
-    return f"{places[0]} lacks {', '.join(absent)}" if places else f"no folder {' or '.join(folders)} below {data}"
+        reason = reason if number else f"{place} lacks {', '.join(absent)}"
+    return reason
 
 
 def check_count(what: object, found: int, expected: int, unit: str) -> None:
@@ -92,10 +92,10 @@ def csv_rows(
     With `repairs`, texts to replace, the file may be of one byte a character instead of UTF-8. Raises InputError: A
     quote is not closed, or something follows a closing one, or the file cannot be read.
     """
-    text = "\n".join(file_lines(path, bytewise=repairs is not None))
+    lines = file_lines(path, bytewise=repairs is not None)
     for wrong, right in (repairs or {}).items():
-        text = text.replace(wrong, right)
-    reader = csv.reader((f"{line}\n" for line in text.split("\n")) if text else (), delimiter=delimiter, strict=True)
+        lines = [line.replace(wrong, right) for line in lines]
+    reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
     rows: list[tuple[int, list[str]]] = []
     number = 1
     try:

@@ -1,21 +1,23 @@
-"""Scores as tables, and as files: JSON with all that is needed to repeat them, a page, every item's prediction."""
+"""Scores as tables, signatures and files: JSON with all that is needed to repeat them, a page, every prediction."""
 
+import hashlib
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from pipelines.console import InputError, TwinviewsError, note
-from trainers.evaluation.discovery import SMOKE_TEST
-from trainers.evaluation.suite import Scores
-from trainers.evaluation.table import Table
-from trainers.evaluation.task import MARK
+from trainers.evaluation.suites import SMOKE_TEST
+from trainers.evaluation.table import Table, noted
+from trainers.evaluation.task import MARK, Scores
 from trainers.files import whole_file
 
 SEEN = "seen in training"
+DIGITS = 12
+"""Hex digits of a checksum that are printed in a signature."""
 
 
 def results_table(scores: Scores) -> Table:
@@ -48,16 +50,12 @@ def results_table(scores: Scores) -> Table:
 def notes(scores: Scores) -> list[str]:
     """Return what must be said beside a suite's scores: on single copies, undefined metrics, and what is missing."""
     sets = scores.values["sets"].values()
-    remarks: dict[str, list[str]] = {}
+    remarks: list[tuple[str, str]] = []
     for item in sets:
-        undefined = [metric for metric, value in list(item["figures"].items())[:1] if value is None]
-        for remark in (item["note"], *(f"`{metric}` is undefined for this model's vectors" for metric in undefined)):
-            if remark:
-                remarks.setdefault(remark, []).append(item["title"])
-    said = []
-    for remark, titles in remarks.items():
-        named = "every set" if len(titles) == len(sets) > 1 else ", ".join(titles)
-        said.append(f"{MARK if remark.startswith(MARK) else ''}{named}: {remark.removeprefix(MARK)}")
+        remarks += [(item["title"], item["note"])] if item["note"] else []
+        metric, value = next(iter(item["figures"].items()))
+        remarks += [(item["title"], f"`{metric}` is undefined for this model's vectors")] if value is None else []
+    said = list(noted(remarks, len(sets)))
     if scores.values["texts_in_fit"]:
         said.append(f"{scores.values['texts_in_fit']:,} evaluation texts stand in the text that was fitted on")
     leaked = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]
@@ -75,8 +73,7 @@ def markdown(scores: Scores) -> str:
     if parts:
         metrics = tuple(dict.fromkeys(metric for _, _, part in parts for metric in part))
         body = [(*names, *(_cell(part.get(each), suite.decimals) for each in metrics)) for *names, part in parts]
-        made = Table("Parts", ("set", "part", *metrics), tuple(body), metrics)
-        lines += ["", f"## {made.title}", "", *made.markdown()]
+        lines += ["", "## Parts", "", *Table("", ("set", "part", *metrics), tuple(body), metrics).markdown()]
     versions = ", ".join(f"{name} {number}" for name, number in scores.values["versions"].items())
     lines += ["", *(f"- {remark}" for remark in notes(scores)), f"- {scores.values['date']}; {versions}"]
     return "\n".join(lines) + "\n"
@@ -89,24 +86,75 @@ def _cell(value: float | None, decimals: int) -> str:
     return f"{value:.{decimals}f}"
 
 
+def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], metrics: Sequence[str]) -> str:
+    """Return every setting that decides figures of one suite, in one line that a paper can quote.
+
+    Example: `sts|sets:stsb|metric:all|pooling:mean|tokens:128|precision:fp32|seed:1111|items:0f3c92a1...|...`
+
+    `evaluations` are the suite's results as `train evaluate` stores them, one for each training seed; what is not the
+    same in all of them is joined by "+", as are `sets` and `metrics` (for correlations, how subsets were joined).
+    """
+    parts = [_settings(stored, [name for name in sets if name in stored["sets"]]) for stored in evaluations]
+    line = {"sets": "+".join(sets), "metric": "+".join(metrics)}
+    line |= {key: "+".join(dict.fromkeys(each[key] for each in parts if each[key])) for key in parts[0]}
+    line["runs"] = str(len(parts)) if len(parts) > 1 else ""
+    return "|".join([str(evaluations[0]["suite"]), *(f"{key}:{value}" for key, value in line.items() if value)])
+
+
+def suite_signature(stored: Mapping[str, Any]) -> str:
+    """Return the signature of a suite's average, or of all its sets where it has none."""
+    counted = [name for name, each in stored["sets"].items() if each["counted"]]
+    sets = counted if len(counted) > 1 else list(stored["sets"])
+    metrics = dict.fromkeys(metric for name in sets for metric in list(stored["sets"][name]["figures"])[:1])
+    return signature([stored], sets, list(metrics))
+
+
+def _settings(stored: Mapping[str, Any], sets: Sequence[str]) -> dict[str, str]:
+    def joined(digests: Sequence[object]) -> str:
+        whole = [str(digest) for digest in digests]
+        return (whole[0] if len(whole) == 1 else _sha256("".join(whole)))[:DIGITS] if whole else ""
+
+    def short(value: object) -> str:
+        return _sha256(json.dumps(value, sort_keys=True))[:DIGITS] if isinstance(value, Mapping) else str(value)
+
+    model, adaptation = stored["model"], stored.get("adaptation") or {}
+    return {
+        "pooling": str(model.get("pooling") or ""),
+        "tokens": str(model.get("max_tokens") or ""),
+        "precision": str(stored["settings"].get("precision") or ""),
+        "adaptation": ",".join(f"{key}={short(value)}" for key, value in adaptation.items() if value is not None),
+        "seed": str(stored.get("seed") or ""),
+        "items": joined([stored["sets"][name]["sha256"] for name in sets]),
+        "weights": joined(list((model.get("weights") or {}).values())),
+        "version": str(stored.get("versions", {}).get("twinviews", "")),
+    }
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 def results_folder(
     model: str, trained: Path | None, out: Path | None, parts: Sequence[str], suites: Iterable[str],
     settings: Mapping[str, object],
 ) -> Path:  # fmt: skip
     """Make and return the folder for results: `evaluation/` in the model's directory, below `runs/`, or `out`.
 
-    Results of other settings that are there already are kept; the new ones get a folder in it that is named by all
-    settings.
+    Where results of other settings lie already, the new ones get a folder in it that is named by all settings.
     `trained` is the model's directory, if it has one; `parts` (a pooling, a map) make it another encoder, with a folder
     in `evaluation/`; `settings` are all that distinguishes scores, by the names that they have in the results. Raises
     InputError: the folder cannot be made or written into.
     """
-    beside = trained if trained and Path(model).expanduser().is_dir() else Path("runs") / _folder_name(model)
-    folder = out or beside / "evaluation" / "-".join(map(_folder_name, parts))
+
+    def named(text: str) -> str:
+        return re.sub(r"[^\w.-]+", "--", text).strip("-.")
+
+    beside = trained if trained and Path(model).expanduser().is_dir() else Path("runs") / named(model)
+    folder = out or beside / "evaluation" / "-".join(map(named, parts))
     settings = {"model": model, **settings} if out else settings
     if any(_other_settings(folder / f"{suite}.json", settings) for suite in suites):
         given = [f"{name.replace('_', '-')}-{value}" for name, value in settings.items() if value is not None]
-        kept, folder = folder, folder / "-".join(map(_folder_name, given))
+        kept, folder = folder, folder / "-".join(map(named, given))
         note(f"results of other settings in {kept} are kept: these go to {folder}")
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
@@ -125,10 +173,6 @@ def _other_settings(path: Path, settings: Mapping[str, object]) -> bool:
     return any(before.get(key) != value for key, value in settings.items())
 
 
-def _folder_name(text: str) -> str:
-    return re.sub(r"[^\w.-]+", "--", text).strip("-.")
-
-
 def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
     """Write every suite that has sets; return the paths.
 
@@ -140,32 +184,23 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
 
     written = []
     for scores in (scores for scores in evaluation if scores.suite.tasks):
-        made, page, items = (directory / f"{scores.suite.name}.{ending}" for ending in ("json", "md", "items.npz"))
         arrays: dict[str, Any] = {
             f"{name}/{part}": np.asarray(getattr(found, part))
             for name, found in scores.predictions.items()
             for part in ("gold", "predicted", "statistic")
         }
-        text = json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n"
-        with _drafted(made) as stream:
-            stream.write(text.encode())
-        with _drafted(page) as stream:
-            stream.write(markdown(scores).encode())
-        written += [made, page]
-        if arrays:
-            with _drafted(items) as stream:
-                np.savez(stream, allow_pickle=False, **arrays)
-            written.append(items)
-        else:
+        texts = {"json": json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n", "md": markdown(scores)}
+        for ending in (*texts, *(["items.npz"] if arrays else [])):
+            written.append(directory / f"{scores.suite.name}.{ending}")
+            try:
+                with whole_file(written[-1]) as stream:
+                    if ending in texts:
+                        stream.write(texts[ending].encode())
+                    else:
+                        np.savez(stream, allow_pickle=False, **arrays)
+            except OSError as error:
+                raise TwinviewsError(f"cannot write {written[-1]} ({error.strerror}): give another --out") from None
+        if not arrays:
             # Those of an earlier evaluation would be taken for this one's.
-            items.unlink(missing_ok=True)
+            (directory / f"{scores.suite.name}.items.npz").unlink(missing_ok=True)
     return written
-
-
-@contextmanager
-def _drafted(path: Path) -> Iterator[IO[bytes]]:
-    try:
-        with whole_file(path) as stream:
-            yield stream
-    except OSError as error:
-        raise TwinviewsError(f"cannot write {path} ({error.strerror}): give another place with --out") from None

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import torch
 
-Similarity = Literal["cosine", "dot"]
-
 SCORES = 16 * 2**20
 """Similarities held at once: 64 MiB of float32."""
 TIED = 1e-5
@@ -20,15 +18,14 @@ TIED = 1e-5
 
 
 def nearest(
-    queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Similarity = "cosine", *,
-    scores: int = SCORES,
-) -> NDArray[np.int64]:  # fmt: skip
+    queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Literal["cosine", "dot"] = "cosine"
+) -> NDArray[np.int64]:
     """Return the rows of `keys` that are nearest to each query, best first; of equal ones the first comes first.
 
     Float32 products choose candidates, float64 ones order them, so that two equal rows tie exactly, wherever a matrix
     product would have rounded them apart.
     From `queries` (n, d) and `keys` (m, d) to row numbers (n, min(k, m)). "dot" is the product with the key as it is; a
-    zero vector has similarity 0. At most `scores` similarities are held at once, beside a scaled copy of `keys`.
+    zero vector has similarity 0. At most `SCORES` similarities are held at once.
     """
     import torch
 
@@ -37,7 +34,7 @@ def nearest(
     # Scaled by the longest: `TIED` is meant for products of at most 1.
     keys = unit(keys) if similarity == "cosine" else _scaled(keys, 1 / max(float(norms(keys).max(initial=0.0)), 1e-30))
     found = np.empty((len(queries), k), np.int64)
-    for start, block in score_blocks(queries, keys, scores=scores) if k else ():
+    for start, block in score_blocks(queries, keys) if k else ():
         least = torch.topk(block, k, dim=1).values[:, -1:] - TIED
         for row, near in enumerate((block >= least).cpu().numpy(), start):
             candidates = np.flatnonzero(near)
@@ -47,17 +44,15 @@ def nearest(
     return found
 
 
-def score_blocks(
-    queries: NDArray[np.float32], keys: NDArray[np.float32], *, scores: int = SCORES
-) -> Iterator[tuple[int, torch.Tensor]]:
+def score_blocks(queries: NDArray[np.float32], keys: NDArray[np.float32]) -> Iterator[tuple[int, torch.Tensor]]:
     """Yield the first row and the products of blocks of queries (n, d) with all keys (m, d), on a GPU if there is one.
 
-    A block (rows, m) has at most `scores` products, or one row.
+    A block (rows, m) has at most `SCORES` products, or one row.
     """
     import torch
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    step = max(1, scores // max(1, len(keys)))
+    step = max(1, SCORES // max(1, len(keys)))
     columns = torch.from_numpy(keys).to(device).T
     for start in range(0, len(queries), step):
         yield start, torch.from_numpy(queries[start : start + step]).to(device) @ columns

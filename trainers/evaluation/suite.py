@@ -4,46 +4,20 @@ import platform
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pipelines.console import InputError, progress
 from trainers.baselines.fitting import Adaptation, FitText
-from trainers.baselines.function import Function, as_encoder
 from trainers.embedding.vectors import TextEncoder, Vectors
-from trainers.evaluation.discovery import SMOKE_TEST, decimals, expanded, load_suite
 from trainers.evaluation.leakage import Leakage, find_leaks
 from trainers.evaluation.metrics import average
 from trainers.evaluation.pairs import read_all
-from trainers.evaluation.task import HUB, SEED, Missing, Predictions, Result, Task
+from trainers.evaluation.suites import SMOKE_TEST, decimals, expanded, load_suite
+from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
-
-
-class Suite(NamedTuple):
-    """A suite's sets as they were found, and what is missing of it.
-
-    `metrics` are the columns of its table; `expected` is how many sets its average is over, 0 where it has none;
-    `decimals` is how many of a metric are printed.
-    """
-
-    name: str
-    title: str
-    metrics: tuple[str, ...]
-    expected: int
-    tasks: tuple[Task, ...]
-    missing: tuple[Missing, ...] = ()
-    decimals: int = 2
-
-
-class Scores(NamedTuple):
-    """A suite's results: all that is to be known of them as JSON values, and each set's predictions for its items."""
-
-    suite: Suite
-    values: dict[str, Any]
-    predictions: Mapping[str, Predictions]
 
 
 def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
@@ -61,10 +35,11 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     suites = []
     for name in chosen:
         module = load_suite(name)
-        find = getattr(module, "find", None) or partial(read_all, module.BENCHMARKS)
-        tasks, missing = find(data or "")
+        read = module.find(data or "") if hasattr(module, "find") else read_all(module.BENCHMARKS, data or "")
+        tasks = tuple(item for item in read if isinstance(item, Task))
+        missing = tuple(item for item in read if isinstance(item, Missing))
         title, metrics, counted = module.__doc__.splitlines()[0], tuple(module.METRICS), module.COUNTED
-        suites.append(Suite(name, title, metrics, counted, tuple(tasks), tuple(missing), decimals(name)))
+        suites.append(Suite(name, title, metrics, counted, tasks, missing, decimals(name)))
     if not any(suite.tasks for suite in suites):
         first = next((f"; the first is {item}" for suite in suites for item in suite.missing), "")
         raise InputError(f"no set of {', '.join(chosen)} is in {data}{first}; data_cards/ says where all are to be had")
@@ -72,19 +47,18 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
 
 
 def evaluate_suites(
-    encoder: TextEncoder | Function, suites: Sequence[Suite], *, seed: int = SEED,
+    encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED,
     adaptation: Adaptation | None = None, fit: FitText | None = None, trained: Path | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> list[Scores]:  # fmt: skip
     """Encode the distinct texts of all suites once and score every set.
 
-    `encoder` may be any function from a list of texts to an array with a row for each; `seed` decides folds and draws;
-    `adaptation` maps the vectors, fitted if it has a text of its own; `fit` is the text that either was fitted on;
-    `trained` is the model's directory, for the texts that it was trained on; `settings` are for the record.
+    `seed` decides folds and draws; `adaptation` maps the vectors, fitted if it has a text of its own; `fit` is the text
+    that either was fitted on; `trained` is the model's directory, for the texts that it was trained on; `settings` are
+    for the record.
 
     Raises InputError: the encoder gives no row per text. Raises TwinviewsError: it gives NaN or infinity.
     """
-    encoder = as_encoder(encoder)
     texts = distinct_texts(task for suite in suites for task in suite.tasks)
     start = time.perf_counter()
     with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
@@ -92,7 +66,13 @@ def evaluate_suites(
     spent, known = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
     seconds = {"encode": spent, "encoded_texts": len(texts) - known, "cached_texts": known}
     leaks = find_leaks(trained, {suite.name: suite.tasks for suite in suites}) if trained is not None else None
-    common = _provenance(encoder, adaptation) | {
+    common = {
+        "encoder": f"{encoder.title}, {adaptation.title}" if adaptation else encoder.title,
+        "model": encoder.card(),
+        "adaptation": adaptation.card() if adaptation else None,
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
+        "machine": platform.platform(),
         "texts_in_fit": fit.shared(texts) if fit else None,
         "settings": dict(settings or {}),
         "seed": seed,
@@ -110,35 +90,26 @@ def evaluate_suites(
                 advance(1)
             times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}
             predictions = {name: each.predictions for name, each in results.items() if each.predictions}
-            scores.append(Scores(suite, _suite(suite, results, leaks) | common | times, predictions))
+            scores.append(Scores(suite, _values(suite, results, leaks) | common | times, predictions))
     return scores
 
 
-def _provenance(encoder: TextEncoder, adaptation: Adaptation | None) -> dict[str, Any]:
-    return {
-        "encoder": f"{encoder.title}, {adaptation.title}" if adaptation else encoder.title,
-        "model": encoder.card(),
-        "adaptation": adaptation.card() if adaptation else None,
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
-        "machine": platform.platform(),
-    }
-
-
-def _suite(suite: Suite, results: Mapping[str, Result], leaks: Leakage | None) -> dict[str, Any]:
+def _values(suite: Suite, results: Mapping[str, Result], leaks: Leakage | None) -> dict[str, Any]:
     """Return what is to be said of a suite; its average is of each metric that all counted sets have."""
     sets = {}
     for task in suite.tasks:
         seen = leaks.counts.get((suite.name, task.name)) if leaks else None
         sets[task.name] = {
-            **{name: getattr(task, name) for name in ("title", "size", "source")},
+            "title": task.title,
+            "size": task.size,
+            "source": task.source,
             "files": dict(task.files),
             "sha256": task.sha256(),
             "note": task.note,
             "counted": task.counted,
             "figures": dict(results[task.name].metrics),
             "parts": {name: dict(part) for name, part in results[task.name].parts.items()},
-            "seen_in_training": dict(zip(("texts", "of"), seen, strict=True)) if seen else None,
+            "seen_in_training": {"texts": seen[0], "of": seen[1]} if seen else None,
         }
     counted = [results[task.name].metrics for task in suite.tasks if task.counted and suite.expected]
     shared = [name for name in (counted[0] if counted else ()) if all(name in figures for figures in counted)]

@@ -1,10 +1,11 @@
 """A table on the screen and in Markdown, and a figure as it stands there: a value, or mean and deviation over seeds."""
 
 import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from pipelines import console
+from trainers.evaluation.task import MARK
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,16 @@ class Table:
         """Return the lines of the table itself."""
         marks = "|".join("--:" if name in self.right else "---" for name in self.columns)
         return [_line(self.columns), f"|{marks}|", *map(_line, self.rows)]
+
+
+def noted(remarks: Iterable[tuple[str, str]], every: int, before: str = "") -> Iterator[str]:
+    """Yield remarks once, each behind the titles it is on, or `every set`; `remarks` are titles and what is said."""
+    found: dict[str, dict[str, None]] = {}
+    for title, remark in remarks:
+        found.setdefault(remark, {})[title] = None
+    for remark, titles in found.items():
+        named = "every set" if len(titles) == every > 1 else ", ".join(titles)
+        yield f"{MARK if remark.startswith(MARK) else ''}{before}{named}: {remark.removeprefix(MARK)}"
 
 
 def show(tables: Iterable[Table]) -> None:

@@ -1,11 +1,11 @@
-"""What a suite is made of: sets of texts that give metrics, and a prediction for each of their items."""
+"""What evaluations are made of: sets of texts that give metrics, suites of such sets, and their scores."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
     import numpy as np
@@ -93,3 +93,27 @@ class Missing(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.title}: {self.reason}; to be had from {self.where}"
+
+
+class Suite(NamedTuple):
+    """A suite's sets as they were found, and what is missing of it.
+
+    `metrics` are the columns of its table; `expected` is how many sets its average is over, 0 where it has none;
+    `decimals` is how many of a metric are printed.
+    """
+
+    name: str
+    title: str
+    metrics: tuple[str, ...]
+    expected: int
+    tasks: tuple[Task, ...]
+    missing: tuple[Missing, ...] = ()
+    decimals: int = 2
+
+
+class Scores(NamedTuple):
+    """A suite's results: all that is to be known of them as JSON values, and each set's predictions for its items."""
+
+    suite: Suite
+    values: dict[str, Any]
+    predictions: Mapping[str, Predictions]

@@ -89,7 +89,7 @@ def scores(runs: Sequence[Path], trained: Sequence[bool], beside: str) -> list[A
         raise InputError(f"--with {beside}: no paper {min(unknown)!r}, there are {', '.join(PAPERS)}; or give none")
     scored = [run for run, log in zip(runs, trained, strict=True) if not log or (run / FOLDER).is_dir()]
     found = shorten([each for run in scored for each in read_runs(run)], runs)
-    suites = dict.fromkeys(record.stored.suite for each in found for record in each.records)
+    suites = dict.fromkeys(each.stored.suite for run in found for each in run.evaluations)
     return [table for name in suites for table in compare_suite(name, found, published_tables(papers, name))]
 
 

@@ -58,7 +58,7 @@ def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], written: Co
         labels = [label.strip() for label in listed.split(",")]
         if not all(labels):
             raise InputError(f"--over {text!r}: a value is empty: write it as KEY=V1,V2")
-        axes[key] = dict(_labelled(f"--over {option}={label}", label, flags[key]) for label in labels)
+        axes[key] = dict(_labelled(option, label, flags[key]) for label in labels)
         if len({folder_part(label) for label in axes[key]}) < len(labels):
             raise InputError(f"--over {text!r}: two values give folders of one name: each value once")
     return axes
@@ -66,24 +66,25 @@ def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], written: Co
 
 def settings(axes: Axes) -> list[Setting]:
     """Return all combinations of the axes' values, the last axis running fastest; without axes, one that is empty."""
-    made = []
-    for labels in product(*axes.values()):
-        chosen = dict(zip(axes, labels, strict=True))
-        values = {key: axes[key][label] for key, label in chosen.items()}
-        made.append(Setting({key.replace("_", "-"): label for key, label in chosen.items()}, values))
-    return made
+    names = [key.replace("_", "-") for key in axes]
+    chosen = product(*(values.items() for values in axes.values()))
+    return [
+        Setting(
+            {name: label for name, (label, _) in zip(names, pairs, strict=True)},
+            {key: value for key, (_, value) in zip(axes, pairs, strict=True)},
+        )
+        for pairs in chosen
+    ]
 
 
 def folder_part(label: str) -> str:
     """Return a label as a part of a file's name: paths become dashes, and long ones keep their end behind a hash."""
     safe = re.sub(r"[^\w.+-]+", "-", label)
-    if len(safe) <= LONGEST:
-        return safe
-    return f"{xxhash.xxh64_hexdigest(label.encode())[:8]}~{safe[-LONGEST + 9 :]}"
+    return safe if len(safe) <= LONGEST else f"{xxhash.xxh64_hexdigest(label.encode())[:8]}~{safe[-LONGEST + 9 :]}"
 
 
 def _labelled(option: str, label: str, flag: Flag) -> tuple[str, Any]:
-    """Return a value with its label; 1e-4 and 0.0001 are written the same way, so that they are one folder."""
+    """Return a label with its value; 1e-4 and 0.0001 are written the same way, so that they are one folder."""
     from pydantic import TypeAdapter, ValidationError
 
     taken: TypeAdapter[Any] = TypeAdapter(flag.type)
@@ -94,8 +95,8 @@ def _labelled(option: str, label: str, flag: Flag) -> tuple[str, Any]:
             # A plus joins the values of an option that takes several, unless it is in a file's name.
             return label, taken.validate_python([label] if Path(label).exists() else label.split("+"))
         except ValidationError:
-            raise InputError(f"{option}: {error.errors()[0]['msg'].lower()}") from None
+            raise InputError(f"--over {option}={label}: {error.errors()[0]['msg'].lower()}") from None
     if flag.least is not None and value < flag.least:
-        raise InputError(f"{option}: input should be at least {flag.least}")
+        raise InputError(f"--over {option}={label}: input should be at least {flag.least}")
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return repr(value).removesuffix(".0") if number else label, value

@@ -21,54 +21,35 @@ from trainers.results.significance import assess
 MOST = 100_000
 """Resamples: p-values to five decimals, and minutes on the greatest sets."""
 
-Runs = Annotated[
-    list[Path] | None,
-    typer.Argument(
-        help="Runs that were evaluated: their directories, folders or JSON files of results, or the folder of a "
-        "study (--seeds, sweep), which gives mean and deviation. None: the papers' rows alone.",
-        show_default=False,
-        metavar="RUN...",
-    ),
-]
-Papers = Annotated[
-    str,
-    typer.Option(
-        "--with",
-        help="Papers to print beside: bsl, mirror, isbert; simcse, esimcse, diffcse, rankcse, congen, sct "
-        "(averages alone); or none.",
-        metavar="PAPER,...",
-    ),
-]
-Suites = Annotated[
-    list[str] | None,
-    typer.Option(help="Only this suite, e.g. sts; give it again for another.", metavar="SUITE"),
-]
-AllTables = Annotated[
-    bool, typer.Option("--all-tables", help="Print the papers' ablations and settings too, not only results.")
-]
-Intervals = Annotated[bool, typer.Option("--intervals", help="Print 95% bootstrap intervals of single runs' scores.")]
-Test = Annotated[bool, typer.Option("--test", help="Test every further run against the first: paired bootstrap.")]
-Resamples = Annotated[int, typer.Option(min=100, max=MOST, help="Samples of every interval and test.")]
-Seed = Annotated[int, typer.Option(min=0, help="Decides the samples.")]
-Signatures = Annotated[
-    bool, typer.Option("--signature", help="Print below each table one line a run that says all that decides its row.")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print a record for each figure, and the tables, as JSON.")]
-Out = Annotated[Path | None, typer.Option(help="Write the tables to this file as Markdown.", metavar="FILE.md")]
-
 
 def compare(
-    runs: Runs = None,
-    beside: Papers = "bsl,mirror,isbert",
-    suite: Suites = None,
-    all_tables: AllTables = False,
-    intervals: Intervals = False,
-    test: Test = False,
-    resamples: Resamples = 2000,
-    seed: Seed = 0,
-    signature: Signatures = False,
-    json: Json = False,
-    out: Out = None,
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="Runs that were evaluated: their directories, folders or JSON files of results, or the folder of a "
+            "study (--seeds, sweep), which gives mean and deviation. None: the papers' rows alone.",
+            show_default=False,
+            metavar="RUN...",
+        ),
+    ] = None,
+    beside: Annotated[
+        str,
+        typer.Option(
+            "--with",
+            help="Papers to print beside: bsl, mirror, isbert; simcse, esimcse, diffcse, rankcse, congen, sct "
+            "(averages alone); or none.",
+            metavar="PAPER,...",
+        ),
+    ] = "bsl,mirror,isbert",
+    suite: Annotated[list[str] | None, typer.Option(help="Only this suite; give it again for another.")] = None,
+    all_tables: Annotated[bool, typer.Option("--all-tables", help="Print the papers' ablations too.")] = False,
+    intervals: Annotated[bool, typer.Option("--intervals", help="Print 95% intervals of single runs.")] = False,
+    test: Annotated[bool, typer.Option("--test", help="Test every further run against the first.")] = False,
+    resamples: Annotated[int, typer.Option(min=100, max=MOST, help="Samples of every interval and test.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Decides the samples.")] = 0,
+    signature: Annotated[bool, typer.Option("--signature", help="Print all that decides each row of ours.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON: a record a figure, and the tables.")] = False,
+    out: Annotated[Path | None, typer.Option(help="Write the tables to this file as Markdown.")] = None,
     config: ConfigOption = None,
 ) -> None:
     """Print the scores of RUNs in one table a suite, the papers' printed rows beside them, each with its source.
@@ -79,7 +60,10 @@ def compare(
 
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
-    papers = _papers(beside)
+    papers = [] if beside == "none" else list(dict.fromkeys(name.strip() for name in beside.split(",")))
+    for name in papers:
+        if name not in PAPERS:
+            raise InputError(f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
     found = shorten([run for path in runs or () for run in read_runs(path)], runs or ())
     tables: list[Table] = []
     assessed: list[Table] = []
@@ -95,29 +79,21 @@ def compare(
             "<suite>.items.npz beside the results of a suite: run `train evaluate` again, or name another"
         )
     if json:
-        records = [record.json(run.title) for run in found for record in run.records]
+        records = [record for run in found for record in run.records()]
         show_json({"records": records, "tables": [asdict(table) for table in tables]})
     else:
         show(tables)
     for run in found:
-        if not run.records:
+        if not run.evaluations:
             note(f"{run.title}: none of its {run.seeds} seeds has results")
     if out is not None:
         _write(out, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
 
 
-def _papers(written: str) -> list[str]:
-    names = [] if written == "none" else [name.strip() for name in written.split(",")]
-    for name in names:
-        if name not in PAPERS:
-            raise InputError(f"--with {written}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
-    return list(dict.fromkeys(names))
-
-
 def _suites(wanted: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
     """Return the suites to print, in the papers' order: those asked for, else those of the runs, else the papers'."""
     order = [table.suite for name in PAPERS for table in load_paper(name)]
-    present = {record.stored.suite for run in runs for record in run.records}
+    present = {each.stored.suite for run in runs for each in run.evaluations}
     if not runs:
         present = {table.suite for name in papers for table in load_paper(name)}
     known = sorted(present, key=lambda name: (order.index(name) if name in order else len(order), name))

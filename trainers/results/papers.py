@@ -1,7 +1,6 @@
 """The results that the papers print, table by table, as data: `published/<paper>.yaml`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
@@ -25,8 +24,7 @@ class Column(NamedTuple):
     measure: str
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedRow:
+class PublishedRow(NamedTuple):
     """One printed row. `origin`: where the authors took it from; `aggregation`: how a year's subsets were joined."""
 
     model: str
@@ -36,8 +34,7 @@ class PublishedRow:
     note: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedTable:
+class PublishedTable(NamedTuple):
     """One printed table. `heads` are the columns as printed; `main`: of results, not of settings or details.
 
     `source`: the table as it is cited, `BSL Table 1`; `cited`: how other papers name its own, `Zhang et al. 2020`.
@@ -48,7 +45,7 @@ class PublishedTable:
     suite: str
     main: bool
     heads: Mapping[Column, str]
-    rows: tuple[PublishedRow, ...]
+    rows: Sequence[PublishedRow]
 
 
 @cache
@@ -87,26 +84,22 @@ def _table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> PublishedTabl
     }
     source = f"{paper['title']} {values.get('printed', 'Table ' + values['table'])}"
     marks = {**paper.get("marks", {}), **values.get("marks", {})}
+    rows = []
     # A line in brackets is a heading.
-    lines = (line for line in values["rows"].splitlines() if not line.startswith("["))
-    rows = tuple(_row(line, paper, values, marks, list(heads)) for line in lines)
+    for line in (line for line in values["rows"].splitlines() if not line.startswith("[")):
+        model, *printed = (part.strip() for part in line.split("|"))
+        mark = model[-1] if model[-1] in marks else None
+        model = model[:-1].rstrip() if mark else model
+        pairs = zip(heads, printed, strict=True)
+        cells = {column: _figure(text, values.get("times", 1)) for column, text in pairs if text != EMPTY}
+        origin = marks[mark] if mark else None if model in values.get("own", ()) else values.get("origin")
+        aggregation = paper.get("aggregations", {}).get(mark, values.get("aggregation"))
+        note = values.get("notes", {}).get(model, values.get("note"))
+        rows.append(PublishedRow(model, cells, origin, aggregation, note))
     return PublishedTable(source, paper["cited"], values["suite"], values.get("main", False), heads, rows)
 
 
-def _row(
-    line: str, paper: Mapping[str, Any], values: Mapping[str, Any], marks: Mapping[str, str], columns: Sequence[Column]
-) -> PublishedRow:
-    model, *printed = (part.strip() for part in line.split("|"))
-    mark = model[-1] if model[-1] in marks else None
-    model = model[:-1].rstrip() if mark else model
-    pairs = zip(columns, printed, strict=True)
-    cells = {column: _cell(text, values.get("times", 1)) for column, text in pairs if text != EMPTY}
-    origin = marks[mark] if mark else None if model in values.get("own", ()) else values.get("origin")
-    aggregation = paper.get("aggregations", {}).get(mark, values.get("aggregation"))
-    return PublishedRow(model, cells, origin, aggregation, values.get("notes", {}).get(model, values.get("note")))
-
-
-def _cell(printed: str, times: int) -> Figure:
+def _figure(printed: str, times: int) -> Figure:
     value, _, deviation = (part.strip() for part in printed.partition("±"))
     # As decimals, so that .556 becomes 55.6 and nothing near it.
     digits = max(0, len(value.partition(".")[2]) - len(str(times)) + 1)

@@ -1,7 +1,7 @@
-"""Stored scores in long form: a record for each figure of each run, read from what evaluations and studies left."""
+"""Stored scores: the files that evaluations and studies leave, read as runs with an evaluation for each seed."""
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -9,14 +9,12 @@ from typing import Annotated, Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from pipelines.console import InputError
-from trainers.evaluation.discovery import suite_names
+from trainers.evaluation.suites import suite_names
 
 FOLDER = "evaluation"
 STUDIES = ("seeds.json", "sweep.json")
 UNTRAINED = "untrained=*"
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 Model = TypeVar("Model", bound=BaseModel)
 
 
@@ -72,28 +70,13 @@ class StoredStudy(_Stored):
     cells: list[StudyCell]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Record:
-    """One figure of one evaluation, x 100 where it is a rate.
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """The results of one suite and the file they are in; `seed`: of the training, or outside a study the folder."""
 
-    `seed`: of the training, or the folder where it is no part of a study; `of`: the set that was scored; `stored`: the
-    whole evaluation; `file`: where that lies.
-    """
-
-    set: str
-    metric: str
-    value: float | None
-    seed: str
-    of: StoredSet
     stored: StoredSuite
     file: Path
-
-    def json(self, run: str) -> dict[str, Any]:
-        """Return the row of the long form as JSON values; `run` is what the tables call it."""
-        settings = {**self.stored.settings, "adaptation": self.stored.adaptation}
-        about = {"weights": self.stored.model.get("weights"), "items": self.of.sha256, "settings": settings}
-        figure = {"suite": self.stored.suite, "set": self.set, "metric": self.metric, "value": self.value}
-        return {"run": run, "file": str(self.file), **about, "seed": self.seed, **figure}
+    seed: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,20 +84,25 @@ class Run:
     """One evaluated model, or all seeds of one setting of a study: `seeds` counts those without results too."""
 
     title: str
-    records: Sequence[Record]
+    evaluations: Sequence[Evaluation]
     seeds: int = 1
 
-    def of(self, suite: str) -> list[Record]:
-        """Return the records of a suite."""
-        return [record for record in self.records if record.stored.suite == suite]
+    def of(self, suite: str) -> list[Evaluation]:
+        """Return the evaluations on a suite, one for each seed."""
+        return [each for each in self.evaluations if each.stored.suite == suite]
 
-
-def group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
-    """Return the values of each key, keys and values in order of first appearance and each once."""
-    found: dict[Key, dict[Value, None]] = {}
-    for key, value in pairs:
-        found.setdefault(key, {})[value] = None
-    return {key: list(values) for key, values in found.items()}
+    def records(self) -> list[dict[str, Any]]:
+        """Return the long form as JSON values: a row for each figure, x 100 where it is a rate."""
+        rows = []
+        for each in self.evaluations:
+            stored = each.stored
+            about = {"run": self.title, "file": str(each.file), "weights": stored.model.get("weights")}
+            settings = {**stored.settings, "adaptation": stored.adaptation}
+            for name, item in stored.sets.items():
+                of_set = {"items": item.sha256, "settings": settings, "seed": each.seed, "suite": stored.suite}
+                for metric, value in item.figures.items():
+                    rows.append({**about, **of_set, "set": name, "metric": metric, "value": value})
+        return rows
 
 
 def read_runs(path: Path) -> list[Run]:
@@ -126,57 +114,52 @@ def read_runs(path: Path) -> list[Run]:
     if path.is_file():
         if path.name in STUDIES:
             return read_study(path)
-        return [Run(str(path), records_of(load(StoredSuite, path), path, str(path)))]
+        return [Run(str(path), [Evaluation(load(StoredSuite, path), path, str(path))])]
     if not path.is_dir():
         raise InputError(f"no run at {str(path)!r}: give a run's directory, or a JSON file of results")
     found = [run for name in STUDIES if (path / name).is_file() for run in read_study(path / name)]
     if not found:
-        own = Run(str(path), read_results(path, str(path)))
-        # Evaluations with another pooling or map than the model's own stand in folders below its own.
-        others = [] if own.records else sorted((path / FOLDER).glob("*/"))
-        read = [own, *(Run(str(folder), read_results(folder, str(folder))) for folder in others)]
-        found = [run for run in read if run.records]
-    if not any(run.records for run in found):
+        found = _runs([path]) or _runs(sorted((path / FOLDER).glob("*/")))
+    if not any(run.evaluations for run in found):
         raise InputError(f"no results in {str(path)!r}: run `train evaluate` first, or name folders in it")
     return found
 
 
-def read_results(directory: Path, seed: str) -> list[Record]:
-    """Return the records of the evaluations in a run's `evaluation/`, or in the directory itself.
+def read_results(directory: Path, seed: str) -> list[Evaluation]:
+    """Return the evaluations in a run's `evaluation/`, or in the directory itself.
 
     Raises InputError: a file of results is broken.
     """
     folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory
     files = [path for name in suite_names() if (path := folder / f"{name}.json").is_file()]
-    return [record for path in files for record in records_of(load(StoredSuite, path), path, seed)]
+    return [Evaluation(load(StoredSuite, path), path, seed) for path in files]
 
 
-def read_study(file: Path, read: Callable[[Path, str], list[Record]] = read_results) -> list[Run]:
+def read_study(file: Path, read: Callable[[Path, str], list[Evaluation]] = read_results) -> list[Run]:
     """Return a run for each setting of a study, and for each untrained encoder that was scored with it.
 
-    `file` is its `seeds.json` or `sweep.json`; `read` gives the records of a run's folder and its seed. Raises
+    `file` is its `seeds.json` or `sweep.json`; `read` gives the evaluations of a run's folder and its seed. Raises
     InputError: the file, or one of results, is broken.
     """
     runs = []
     for cell in load(StoredStudy, file).cells:
         title = ", ".join(f"{name}={label}" for name, label in cell.settings.items())
-        records = []
-        for run in (run for run in cell.runs if run.error is None):
-            # Where the folder is now, whatever directory the study was made from.
-            parts = Path(run.directory).parts[-2 if title else -1 :]
-            records += read(file.parent.joinpath(*parts), str(run.seed))
-        runs.append(Run(f"{file.parent} {title}".rstrip(), records, len(cell.runs)))
-    starts = [Run(str(folder), read(folder, str(folder))) for folder in sorted(file.parent.glob(UNTRAINED))]
-    return runs + [run for run in starts if run.records]
+        # Where the folder is now, whatever directory the study was made from.
+        depth = 2 if title else 1
+        found = [
+            each
+            for run in cell.runs
+            if run.error is None
+            for each in read(file.parent.joinpath(*Path(run.directory).parts[-depth:]), str(run.seed))
+        ]
+        runs.append(Run(f"{file.parent} {title}".rstrip(), found, len(cell.runs)))
+    return runs + _runs(sorted(file.parent.glob(UNTRAINED)), read)
 
 
-def records_of(stored: StoredSuite, file: Path, seed: str) -> list[Record]:
-    """Return a record for each figure of an evaluation."""
-    return [
-        Record(name, metric, value, seed, each, stored, file)
-        for name, each in stored.sets.items()
-        for metric, value in each.figures.items()
-    ]
+def _runs(folders: Sequence[Path], read: Callable[[Path, str], list[Evaluation]] = read_results) -> list[Run]:
+    """Return a run for each folder that has results."""
+    runs = [Run(str(folder), read(folder, str(folder))) for folder in folders]
+    return [run for run in runs if run.evaluations]
 
 
 def load(model: type[Model], path: Path) -> Model:

@@ -1,12 +1,10 @@
-"""Intervals of the runs' scores, and tests of one run against others, from the items beside the results.
-
-Percentile bootstrap intervals and the paired bootstrap test.
-"""
+"""Percentile bootstrap intervals of the runs' scores, and paired bootstrap tests of one run against others."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, TypeAlias
 
@@ -18,13 +16,16 @@ from trainers.evaluation.table import Table
 from trainers.evaluation.task import Predictions
 from trainers.files import read_arrays
 from trainers.results.comparison import ALL
-from trainers.results.records import Record, Run
+from trainers.results.records import Run, StoredSet
 
 Floats: TypeAlias = "NDArray[np.float64]"
 
 LEVEL = 0.95
 PORTION = 100_000
 """Items that are held at once: about what a processor's cache takes."""
+ROUNDING = 0.01
+"""How far the score of the items may be from the figure beside them."""
+AVERAGED = "an average takes its sets as independent of each other"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,20 +57,25 @@ class Estimate:
         return Estimate(self.value - other.value, self.draws - other.draws)
 
 
-def score_of(items: Predictions) -> float | None:
-    """Return the score x 100 of a set's items; None where it is undefined."""
-    value = float(_scores(items.statistic, items.gold[None], items.predicted[None])[0])
-    return None if np.isnan(value) else value
+class Scored(NamedTuple):
+    """A set's results, the file that they are in, the items, and their bootstrap."""
+
+    stored: StoredSet
+    file: Path
+    items: Predictions
+    drawn: Estimate
 
 
-def estimate(items: Predictions, resamples: int, seed: int = 0) -> Estimate | None:
-    """Return a set's score and that of as many items drawn with replacement; None where the score is undefined.
+Sets = Mapping[str, Scored]
+"""A run's sets of one suite by name; those without items, as in geometry, or without a score are left out."""
+
+
+def estimate(items: Predictions, resamples: int, seed: int = 0) -> Estimate:
+    """Return a set's score and that of as many items drawn with replacement.
 
     `seed` decides the `resamples` draws: sets with as many items are drawn alike.
     """
-    value = score_of(items)
-    if value is None:
-        return None
+    value = float(_scores(items.statistic, items.gold[None], items.predicted[None])[0])
     rng, size = np.random.default_rng(seed), len(items.predicted)
     draws, most = [], max(1, PORTION // size)
     for start in range(0, resamples, most):
@@ -109,24 +115,6 @@ def _scores(statistic: str, gold: Floats, predicted: Floats) -> Floats:
     return np.asarray(100 * np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0))
 
 
-ROUNDING = 0.01
-"""How far the score of the items may be from the figure beside them."""
-
-AVERAGED = "an average takes its sets as independent of each other"
-
-
-class Scored(NamedTuple):
-    """A set's first figure, the items that it is of, and its bootstrap."""
-
-    record: Record
-    items: Predictions
-    drawn: Estimate
-
-
-Sets = Mapping[str, Scored]
-"""A run's sets of one suite by name; those without items, as in geometry, or without a score are left out."""
-
-
 def assess(
     suite: str, runs: Sequence[Run], resamples: int, seed: int, *, intervals: bool = False, test: bool = False
 ) -> list[Table]:
@@ -141,7 +129,7 @@ def assess(
         if test and run.seeds > 1:
             raise InputError(f"{run.title} is {run.seeds} seeds: a test takes single runs, name one")
     found = [(run.title, _scored(suite, run, resamples, seed)) for run in present if run.seeds == 1]
-    measures = dict.fromkeys(each.record.metric for _, sets in found for each in sets.values())
+    measures = dict.fromkeys(next(iter(each.stored.figures)) for _, sets in found for each in sets.values())
     named = ", ".join("Spearman over all pairs of a set" if name == ALL else name for name in measures)
     tables = []
     if intervals:
@@ -157,61 +145,53 @@ def assess(
     return [table for table in tables if table.rows]
 
 
-def _intervals(sets: Sets, resamples: int, seed: int) -> Iterable[tuple[str, ...]]:
-    """Yield the cells of each set, and of the average if there is one, of which every set is drawn by itself."""
-    lines = [([name], each.drawn) for name, each in sets.items()]
-    counted = _counted(sets)
-    apart = [estimate(sets[name].items, resamples, seed + number) for number, name in enumerate(counted)]
-    if counted:
-        lines.append((counted, average([each for each in apart if each is not None])))
-    for names, drawn in lines:
-        yield *_about(sets, names), *_decimals(drawn.value, *drawn.interval)
+def _intervals(sets: Sets, resamples: int, seed: int) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of each line; of an average every set is drawn by itself."""
+    for title, count, names in _lines(sets):
+        drawn = sets[names[0]].drawn
+        if len(names) > 1:
+            drawn = average([estimate(sets[name].items, resamples, seed + row) for row, name in enumerate(names)])
+        yield title, count, *_decimals(drawn.value, *drawn.interval)
 
 
-def _against(first: Sets, second: Sets, seed: int) -> Iterable[tuple[str, ...]]:
-    """Yield the cells of a test of each set, and of the average where every set of it has a score."""
-    shared = [name for name in first if name in second]
-    for one, two in ((first[name].record, second[name].record) for name in shared):
-        if one.of.sha256 != two.of.sha256:
-            raise InputError(f"{one.of.title} is not the same in {one.file} and {two.file}: evaluate both on one copy")
-    found = {name: second[name].drawn - first[name].drawn for name in shared}
-    lines = [([name], drawn) for name, drawn in found.items()]
-    counted = _counted({name: first[name] for name in shared})
-    if counted:
-        lines.append((counted, average(shuffled([found[name] for name in counted], seed))))
-    for names, drawn in lines:
+def _against(first: Sets, second: Sets, seed: int) -> Iterator[tuple[str, ...]]:
+    """Yield the cells of a test of each line that both have."""
+    shared = {name: each for name, each in first.items() if name in second}
+    for one, two in ((each, second[name]) for name, each in shared.items()):
+        if one.stored.sha256 != two.stored.sha256:
+            raise InputError(
+                f"{one.stored.title} is not the same in {one.file} and {two.file}: evaluate both on one copy"
+            )
+    for title, count, names in _lines(shared):
+        found = [second[name].drawn - first[name].drawn for name in names]
+        drawn = average(shuffled(found, seed)) if len(names) > 1 else found[0]
         scores = _decimals(*(fmean(sets[name].drawn.value for name in names) for sets in (first, second)))
-        interval = _decimals(*drawn.interval)
-        yield *_about(first, names), *scores, f"{drawn.value:+.2f}", *interval, f"{drawn.p_value:.4f}"
+        yield title, count, *scores, f"{drawn.value:+.2f}", *_decimals(*drawn.interval), f"{drawn.p_value:.4f}"
 
 
-def _counted(sets: Sets) -> list[str]:
-    """Return the sets that the average is over, if there is one."""
-    found = [name for name, each in sets.items() if each.record.of.counted]
-    return found if len(found) > 1 else []
-
-
-def _about(sets: Sets, names: Sequence[str]) -> tuple[str, str]:
-    """Return the title of a set or of an average, and the number of items."""
-    title = sets[names[0]].record.of.title if len(names) == 1 else f"average of {len(names)}"
-    return title, str(sum(len(sets[name].items.gold) for name in names))
+def _lines(sets: Sets) -> list[tuple[str, str, list[str]]]:
+    """Return title, items and names of each set, and of the average over the counted ones if it is of several."""
+    counted = [name for name, each in sets.items() if each.stored.counted]
+    lines = [(each.stored.title, [name]) for name, each in sets.items()]
+    lines += [(f"average of {len(counted)}", counted)] if len(counted) > 1 else []
+    return [(title, str(sum(len(sets[name].items.gold) for name in names)), names) for title, names in lines]
 
 
 def _scored(suite: str, run: Run, resamples: int, seed: int) -> Sets:
-    first = {record.set: record for record in reversed(run.of(suite))}
-    file = run.of(suite)[0].file.with_name(f"{suite}.items.npz")
+    evaluation = run.of(suite)[0]
+    file = evaluation.file.with_name(f"{suite}.items.npz")
     found = {}
     try:
         arrays = read_arrays(file) if file.is_file() else {}
         for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays):
             gold, predicted, statistic = (arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic"))
-            items = Predictions(statistic.item(), gold, predicted)
-            score, figure = score_of(items), first[name].value
-            if (figure is None) != (score is None) or abs((score or 0.0) - (figure or 0.0)) > ROUNDING:
-                raise ValueError(f"{name}: {score} there, {figure} in the results")
-            drawn = estimate(items, resamples, seed)
-            if drawn is not None:
-                found[name] = Scored(first[name], items, drawn)
+            items, stored = Predictions(statistic.item(), gold, predicted), evaluation.stored.sets[name]
+            drawn, figure = estimate(items, resamples, seed), next(iter(stored.figures.values()))
+            if figure is None and np.isnan(drawn.value):
+                continue
+            if figure is None or not abs(drawn.value - figure) <= ROUNDING:
+                raise ValueError(f"{name}: {drawn.value} there, {figure} in the results")
+            found[name] = Scored(stored, evaluation.file, items, drawn)
     except (OSError, ValueError, LookupError) as error:
         raise InputError(f"{file} does not go with the results beside it ({error}): evaluate again") from None
     return found

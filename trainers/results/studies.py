@@ -21,24 +21,15 @@ from trainers.encoders.location import STARTER, locate
 from trainers.encoders.modules import Pooling
 from trainers.evaluation.cli import DATA_VARIABLE
 from trainers.evaluation.record import write
-from trainers.evaluation.suite import Suite, evaluate_suites, find_suites
+from trainers.evaluation.suite import evaluate_suites, find_suites
 from trainers.evaluation.table import markdown, show
+from trainers.evaluation.task import Suite
 from trainers.files import whole_file
 from trainers.processes import is_first, join_processes, of_first, processes
+from trainers.results import records
 from trainers.results.axes import Axes, Setting, folder_part, settings
 from trainers.results.comparison import compare_suite
-from trainers.results.records import (
-    Record,
-    StoredSet,
-    StoredStudy,
-    StoredSuite,
-    StudyRun,
-    load,
-    read_results,
-    read_study,
-    records_of,
-    shorten,
-)
+from trainers.results.records import Evaluation, StoredStudy, StoredSuite, StudyRun, load, read_results
 from trainers.settings import Training, resolve
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import request_of, run_training, settings_of
@@ -47,77 +38,16 @@ SUITE = "sts"
 TRAINING = "training"
 LOG = "log.jsonl"
 
-Precision = Literal["fp32", "bf16"]
-"""The number format of the forward passes of an evaluation."""
+# What may differ between a study and its continuation; its data are told by their names here, not by their content.
+OUTSIDE = FREE - {*DataOptions.model_fields, "dev"} | {"seed", "out", "dry_run", "overwrite", "resume"}
 
 
 class Scoring(NamedTuple):
     """The benchmarks that every run is scored on, read once."""
 
     data: str
-    precision: Precision
+    precision: Literal["fp32", "bf16"]
     suite: Suite
-
-
-def find_scoring(data: str | None, precision: Precision | None, *, baseline: bool) -> Scoring | None:
-    """Read the benchmarks in `data` (a folder, or `hf:ORGANISATION`), or in the environment's; None without data.
-
-    Raises InputError: none of them is there, a file cannot be read, or a baseline would have none.
-    """
-    data = data or os.environ.get(DATA_VARIABLE)
-    if baseline and not data:
-        raise InputError(f"--baseline needs benchmarks to score on: give --data DIR, or set {DATA_VARIABLE}")
-    return Scoring(data, precision or "fp32", find_suites([SUITE], data)[0]) if data else None
-
-
-def score(model: str, directory: Path, scoring: Scoring, pooling: Pooling | None = None, *, anew: bool = False) -> None:
-    """Write the scores of a model (a directory, a Hub name or `starter`) into `directory`, as `train evaluate` does.
-
-    Scores that are there are kept, unless `anew`, for the same vectors (weights, configuration, settings, versions)
-    and the same items. `pooling` is taken instead of what the model says.
-    """
-    encoder = load_encoder(model, pooling=pooling, precision=scoring.precision)
-    path = directory / f"{SUITE}.json"
-    if path.exists() and not anew:
-        if _is_of(path, encoder.fingerprint(), scoring.suite):
-            return
-        note(f"{path} is damaged, or of other weights, settings or items: evaluated anew")
-    settings = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision, "device": encoder.device}
-    evaluation = evaluate_suites(encoder, [scoring.suite], trained=encoder.directory, settings=settings)
-    directory.mkdir(parents=True, exist_ok=True)
-    write(directory, evaluation)
-
-
-def _is_of(path: Path, fingerprint: str | None, suite: Suite) -> bool:
-    """Whether a file has the scores of this encoder on these items."""
-    try:
-        stored = load(StoredSuite, path)
-    except InputError:
-        return False
-    items = {name: each.sha256 for name, each in stored.sets.items()}
-    same = fingerprint is not None and stored.model.get("fingerprint") == fingerprint and not stored.adaptation
-    return same and items == {task.name: task.sha256() for task in suite.tasks}
-
-
-def training_records(run: Path, seed: str) -> list[Record]:
-    """Return what a finished run's log says last of its loss and spread, and the dev score of the weights it kept."""
-    try:
-        lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").splitlines()]
-        keep = json.loads((run / RECIPE).read_text(encoding="utf-8")).get("keep")
-    except (FileNotFoundError, ValueError):
-        return []
-    figures = {key: entry[key] for entry in lines for key in ("loss", "spread") if key in entry}
-    # At step 0 it is the untrained encoder's.
-    dev = [entry["dev"] for entry in lines if "dev" in entry and entry.get("step") != 0]
-    if dev:
-        figures["dev"] = max(dev) if keep == "best" else dev[-1]
-    sets = {key: StoredSet(title="", size=0, counted=False, sha256="", figures={key: figures[key]}) for key in figures}
-    return records_of(StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets), run, seed)
-
-
-# What may differ between a study and its continuation; its data are told by their names here, not by their content.
-NAMED = {*DataOptions.model_fields, "dev"}
-OUTSIDE = (FREE - NAMED) | {"seed", "out", "dry_run", "overwrite", "resume"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,10 +69,16 @@ class Study:
         given, own = settings_of(self.module, options), locate(options["encoder"]).pooling()
         return resolve(self.module.PRESETS, self.module.PARAMS, options["preset"], given, own_pooling=own)[1]
 
+    def shared(self) -> dict[str, Any]:
+        """Return the options that hold for all runs, as they are stored."""
+        given = {key: value for key, value in self.values.items() if key not in OUTSIDE and value not in (None, [], ())}
+        values: dict[str, Any] = json.loads(json.dumps(given, default=str))
+        return values
+
 
 def train_study(
     name: str, module: ObjectiveModule, values: Mapping[str, Any], axes: Axes | None = None, *, seeds: int | None,
-    data: str | None, baseline: bool, eval_precision: Precision | None,
+    data: str | None, baseline: bool, eval_precision: Literal["fp32", "bf16"] | None,
 ) -> None:  # fmt: skip
     """Train every combination of the axes' values under several seeds, score the runs, and print their comparison.
 
@@ -181,6 +117,66 @@ def train_study(
         _report(study, done)
 
 
+def find_scoring(data: str | None, precision: Literal["fp32", "bf16"] | None, *, baseline: bool) -> Scoring | None:
+    """Read the benchmarks in `data` (a folder, or `hf:ORGANISATION`), or in the environment's; None without data.
+
+    Raises InputError: none of them is there, a file cannot be read, or a baseline would have none.
+    """
+    data = data or os.environ.get(DATA_VARIABLE)
+    if baseline and not data:
+        raise InputError(f"--baseline needs benchmarks to score on: give --data DIR, or set {DATA_VARIABLE}")
+    return Scoring(data, precision or "fp32", find_suites([SUITE], data)[0]) if data else None
+
+
+def score(model: str, directory: Path, scoring: Scoring, pooling: Pooling | None = None, *, anew: bool = False) -> None:
+    """Write the scores of a model (a directory, a Hub name or `starter`) into `directory`, as `train evaluate` does.
+
+    Scores that are there are kept, unless `anew`, for the same vectors (weights, configuration, settings, versions)
+    and the same items. `pooling` is taken instead of what the model says.
+    """
+    encoder = load_encoder(model, pooling=pooling, precision=scoring.precision)
+    path = directory / f"{SUITE}.json"
+    if path.exists() and not anew:
+        if _is_of(path, encoder.fingerprint(), scoring.suite):
+            return
+        note(f"{path} is damaged, or of other weights, settings or items: evaluated anew")
+    given = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision, "device": encoder.device}
+    evaluation = evaluate_suites(encoder, [scoring.suite], trained=encoder.directory, settings=given)
+    directory.mkdir(parents=True, exist_ok=True)
+    write(directory, evaluation)
+
+
+def _is_of(path: Path, fingerprint: str | None, suite: Suite) -> bool:
+    """Whether a file has the scores of this encoder on these items."""
+    try:
+        stored = load(StoredSuite, path)
+    except InputError:
+        return False
+    items = {name: each.sha256 for name, each in stored.sets.items()}
+    same = fingerprint is not None and stored.model.get("fingerprint") == fingerprint and not stored.adaptation
+    return same and items == {task.name: task.sha256() for task in suite.tasks}
+
+
+def read_training(run: Path, seed: str) -> list[Evaluation]:
+    """Return what a finished run's log says last of its loss and spread, and the dev score of the weights it kept."""
+    try:
+        lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").splitlines()]
+        keep = json.loads((run / RECIPE).read_text(encoding="utf-8")).get("keep")
+    except (FileNotFoundError, ValueError):
+        return []
+    figures = {key: entry[key] for entry in lines for key in ("loss", "spread") if key in entry}
+    # At step 0 it is the untrained encoder's.
+    dev = [entry["dev"] for entry in lines if "dev" in entry and entry.get("step") != 0]
+    if dev:
+        figures["dev"] = max(dev) if keep == "best" else dev[-1]
+    sets = {
+        key: records.StoredSet(title="", size=0, counted=False, sha256="", figures={key: figures[key]})
+        for key in figures
+    }
+    stored = StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets)
+    return [Evaluation(stored, run, seed)] if sets else []
+
+
 def _planned(study: Study) -> list[list[object]]:
     """Check every run's options and data; return labels, seed, rows, steps, directory and state of each.
 
@@ -190,7 +186,7 @@ def _planned(study: Study) -> list[list[object]]:
     if (out / RECIPE).is_file():
         raise InputError(f"{out} holds a single run: give another --out, the runs of a study get folders in it")
     if study.file.is_file() and not study.values["overwrite"]:
-        check_same(out, load(StoredStudy, study.file).options, _shared_options(study), what="other options")
+        check_same(out, load(StoredStudy, study.file).options, study.shared(), what="other options")
     for name in dict.fromkeys(options["encoder"] for _, _, options in study.runs):
         locate(name)
     counted: dict[str, int] = {}
@@ -199,23 +195,15 @@ def _planned(study: Study) -> list[list[object]]:
         data = request_of(study.objective, study.module, options).data
         if repr(data) not in counted:
             counted[repr(data)] = len(read_examples(data, study.module.READS)[0])
-        rows = counted[repr(data)]
-        training = study.training(options)
+        rows, training = counted[repr(data)], study.training(options)
         steps = training.model_copy(update={"batch_size": min(training.batch_size, rows)}).steps(rows)
-        planned.append([*setting.labels.values(), seed, rows, steps, str(options["out"]), _state(options["out"])])
+        state = "finished" if _is_done(options["out"]) else "begun" if (options["out"] / RECIPE).is_file() else ""
+        planned.append([*setting.labels.values(), seed, rows, steps, str(options["out"]), state])
     return planned
 
 
-def _shared_options(study: Study) -> dict[str, Any]:
-    given = {key: value for key, value in study.values.items() if key not in OUTSIDE and value not in (None, [], ())}
-    values: dict[str, Any] = json.loads(json.dumps(given, default=str))
-    return values
-
-
-def _state(directory: Path) -> str:
-    if (directory / DONE).is_file():
-        return "finished"
-    return "begun" if (directory / RECIPE).is_file() else ""
+def _is_done(directory: Path) -> bool:
+    return (directory / DONE).is_file()
 
 
 def _train(study: Study) -> list[StudyRun]:
@@ -246,7 +234,7 @@ def _run(study: Study, options: Mapping[str, Any]) -> str | None:
     Under several processes a run that fails ends the study: the processes would no longer be at the same run.
     """
     directory: Path = options["out"]
-    finished = not options["overwrite"] and _state(directory) == "finished"
+    finished = not options["overwrite"] and _is_done(directory)
     try:
         with redirect_stdout(sys.stderr):
             request = request_of(study.objective, study.module, options)
@@ -267,11 +255,11 @@ def _run(study: Study, options: Mapping[str, Any]) -> str | None:
 
 def _save(study: Study, done: Sequence[StudyRun]) -> None:
     """List what has been done in the study's folder."""
-    cells: dict[str, dict[str, Any]] = {}
+    cells: dict[str, records.StudyCell] = {}
     for (setting, _, _), run in zip(study.runs, done, strict=False):
-        cell = cells.setdefault(setting.title, {"settings": setting.labels, "runs": []})
-        cell["runs"].append(run.model_dump())
-    values = {"objective": study.objective, "options": _shared_options(study), "cells": list(cells.values())}
+        cells.setdefault(setting.title, records.StudyCell(settings=dict(setting.labels), runs=[])).runs.append(run)
+    listed = [cell.model_dump() for cell in cells.values()]
+    values = {"objective": study.objective, "options": study.shared(), "cells": listed}
     study.file.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(study.file) as stream:
         stream.write((json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
@@ -280,7 +268,8 @@ def _save(study: Study, done: Sequence[StudyRun]) -> None:
 def _report(study: Study, done: Sequence[StudyRun]) -> None:
     """Print how the settings compare, and leave the same as a page. Raises TwinviewsError: a run failed."""
     scored = study.scoring is not None
-    runs = shorten(read_study(study.file, read_results if scored else training_records), [study.file.parent])
+    read = records.read_study(study.file, read_results if scored else read_training)
+    runs = records.shorten(read, [study.file.parent])
     tables = compare_suite(SUITE if scored else TRAINING, runs)
     failed = [f"{run.directory} failed: {run.error}" for run in done if run.error]
     page = study.file.with_suffix(".md")

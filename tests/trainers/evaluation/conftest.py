@@ -1,20 +1,14 @@
 """A tiny masked language model, the suite's files at full size from few sentences, the research data if it is here."""
 
-from __future__ import annotations
-
 import os
+import shutil
 from pathlib import Path
 
 import pytest
+from known_vectors import WORDS, write_bert
 
 from trainers.evaluation.suites.sts import BENCHMARKS
 
-# fmt: off
-WORDS = [
-    "the", "a", "cat", "dog", "man", "woman", "runs", "sleeps", "eats", "sings", "fast", "slowly",
-    "here", "there", "red", "old", "young", "train", "plays", "stops",
-]
-# fmt: on
 SENTENCES = [f"{WORDS[i % 6]} {WORDS[6 + i % 7]} {' '.join(WORDS[13 : 13 + i % 5])}".strip() for i in range(42)]
 
 
@@ -27,22 +21,12 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: py
 
 @pytest.fixture(scope="session")
 def tiny_mlm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A plain transformers directory with an MLM head and fp16 weights, the shape of the bundled starter."""
-    import torch
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
+    return write_bert(tmp_path_factory.mktemp("model") / "tiny")
 
-    directory = tmp_path_factory.mktemp("model") / "tiny"
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    tokenizer = BertTokenizerFast(vocab={token: index for index, token in enumerate(tokens)}, model_max_length=32)
-    assert len(tokenizer) == len(tokens)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokens), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=32, initializer_range=0.5,
-    )  # fmt: skip
-    BertForMaskedLM(config).half().save_pretrained(directory)
-    tokenizer.save_pretrained(directory)
-    return directory
+
+@pytest.fixture
+def model(tiny_mlm: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(tiny_mlm, tmp_path / "tiny")
 
 
 def row(index: int) -> tuple[str, str, str]:

@@ -1,7 +1,5 @@
 """TF-IDF, functions, whitening and the flow, each against an independent computation."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -12,11 +10,10 @@ import pytest
 import torch
 
 from pipelines.console import InputError, TwinviewsError
+from trainers.baselines.encoders import function_encoder, load_function, tfidf
 from trainers.baselines.fitting import FitText, fit_whitening, whitening
 from trainers.baselines.flow import BATCH, Flow, train
 from trainers.baselines.flow import fit as fit_flow
-from trainers.baselines.function import FunctionEncoder, as_encoder, load_function
-from trainers.baselines.tfidf import Tfidf
 from trainers.embedding.vectors import Vectors
 
 TEXTS = ["the cat sat on the mat", "the dog sat", "a dog ate the cat", "Dog dog"]
@@ -36,7 +33,7 @@ def tfidf_by_hand(texts: list[str], corpus: list[str]) -> np.ndarray:
 
 
 def test_tfidf_on_its_own_text_by_hand() -> None:
-    encoder = Tfidf()
+    encoder = tfidf()
     vectors = Vectors.encode(encoder, TEXTS)
     expected = tfidf_by_hand(TEXTS, TEXTS)
     np.testing.assert_allclose(vectors.of(TEXTS).toarray(), expected, atol=1e-6)  # type: ignore[union-attr]
@@ -47,7 +44,7 @@ def test_tfidf_on_its_own_text_by_hand() -> None:
 
 
 def test_tfidf_fitted_on_another_text_knows_that_texts_words_only() -> None:
-    encoder = Tfidf(FitText("text.txt", TEXTS[:2]))
+    encoder = tfidf(FitText("text.txt", TEXTS[:2]))
     vectors = encoder.encode(["cat dog", "zebra"])
     np.testing.assert_allclose(vectors.toarray(), tfidf_by_hand(["cat dog", "zebra"], TEXTS[:2]), atol=1e-6)  # type: ignore[union-attr]
     assert vectors[1].nnz == 0
@@ -57,7 +54,7 @@ def test_tfidf_fitted_on_another_text_knows_that_texts_words_only() -> None:
 
 def test_tfidf_without_words_is_refused() -> None:
     with pytest.raises(InputError, match="no word of two letters or more in the evaluation text"):
-        Tfidf().encode(["a", "!"])
+        tfidf().encode(["a", "!"])
 
 
 def lengths(texts: list[str]) -> list[list[float]]:
@@ -72,7 +69,7 @@ def test_any_function_is_an_encoder_whatever_kind_of_rows_it_gives(wrap: Callabl
         batches.append(texts)
         return wrap([[float(number) for number in row] for row in lengths(texts)])
 
-    encoder = FunctionEncoder(function, "mine", batch_size=3)
+    encoder = function_encoder(function, "mine", size=3)
     vectors = Vectors.encode(encoder, [*TEXTS, *TEXTS])
     assert vectors.of(TEXTS).tolist() == lengths(TEXTS)
     assert vectors.of(TEXTS).dtype == np.float32
@@ -81,32 +78,21 @@ def test_any_function_is_an_encoder_whatever_kind_of_rows_it_gives(wrap: Callabl
     assert encoder.card()["dimension"] == 3
 
 
-def test_an_encoder_stays_itself_and_an_object_with_encode_becomes_one() -> None:
-    class Model:
-        def encode(self, texts: list[str]) -> list[list[float]]:
-            return lengths(texts)
-
-    encoder = as_encoder(lengths)
-    assert as_encoder(encoder) is encoder
-    assert encoder.name.endswith(":lengths")
-    assert np.array_equal(as_encoder(Model()).encode(TEXTS), encoder.encode(TEXTS))  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     ("code", "message"),
     [
         ("def f(texts): return [[1.0]]", r"bad_module_\d+:f gave an array of shape \(1, 1\) for 4 texts"),
         ("def f(texts): return None", r"gave an array of shape \(\) for 4 texts"),
         ("def f(texts): return [[1.0], [1.0, 2.0]] * 2", "failed on 4 texts: ValueError"),
-        ("def f(texts):\n    return texts[99]", r"failed on 4 texts: IndexError: .* \(bad_module_\d+.py line 2\)"),
+        ("def f(texts):\n    return texts[99]", r"failed on 4 texts: IndexError: "),
         ("def f(texts): return [[float('nan')] for _ in texts]", "gives NaN or infinity, for one: 'the cat sat"),
-        ("import no_such_package\nf = len", r"cannot import .*: No module named 'no_such_package' \(.* line 1\)"),
-        ("f = 1 / 0", r"cannot import .*: ZeroDivisionError: .* \(bad_module_\d+.py line 1\)"),
+        ("import no_such_package\nf = len", r"cannot import .*: No module named 'no_such_package'"),
+        ("f = 1 / 0", r"cannot import .*: ZeroDivisionError: "),
         ("import sys\nsys.exit(3)", "cannot import .*: SystemExit: 3"),
         ("f = 1", "has no 'f' to call"),
     ],
 )
-def test_a_function_that_cannot_be_used_is_told_in_one_line(
+def test_an_unusable_function_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -118,7 +104,7 @@ def test_a_function_that_cannot_be_used_is_told_in_one_line(
 
 
 def test_vectors_of_changing_length_are_refused() -> None:
-    encoder = FunctionEncoder(lambda texts: [[1.0] * len(texts) for _ in texts], "mine", batch_size=3)
+    encoder = function_encoder(lambda texts: [[1.0] * len(texts) for _ in texts], "mine", size=3)
     with pytest.raises(InputError, match="gave vectors of 1 and 3 numbers"):
         encoder.encode(TEXTS)
 
@@ -222,7 +208,7 @@ def test_a_flow_is_the_same_for_the_same_seed_and_leaves_the_random_numbers_alon
 def test_without_a_text_of_its_own_a_map_is_fitted_on_each_sets_sentences() -> None:
     vectors = Vectors({text: row for row, text in enumerate("abcdefghij")}, cloud(10, 3))
     adaptation = whitening(None)
-    encoder = FunctionEncoder(lengths, "mine")
+    encoder = function_encoder(lengths, "mine")
     assert adaptation.prepare(encoder) is adaptation
     assert "each set's own sentences (transductive)" in adaptation.title
     # A sentence that stands in several pairs weighs as often.
@@ -236,7 +222,7 @@ def test_with_a_text_of_its_own_a_map_sees_nothing_of_the_sets() -> None:
     vectors = Vectors({text: row for row, text in enumerate("abcdefghij")}, cloud(10, 3))
     own = cloud(50, 3, seed=3)
     text = FitText("text.txt", [f"{row}" for row in range(50)])
-    encoder = FunctionEncoder(lambda texts: own[[int(text) for text in texts]], "mine")
+    encoder = function_encoder(lambda texts: own[[int(text) for text in texts]], "mine")
     adaptation = whitening(2, text).prepare(encoder)
     assert "whitened to 2 dimensions, fitted on text.txt (50 sentences)" in adaptation.title
     mapped = adaptation.apply(vectors, list("abc"), "mine")

@@ -1,43 +1,28 @@
 """Maps, CSLS and ranks against SciPy and plain loops; dictionaries as xling-eval has them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
+from known_vectors import parted
 from numpy.typing import NDArray
 
 from pipelines.console import InputError
+from trainers.baselines.encoders import function_encoder
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation import record
-from trainers.evaluation.suite import Suite, evaluate_suites
+from trainers.evaluation.suite import evaluate_suites
 from trainers.evaluation.suites import bli
-from trainers.evaluation.suites.bli import (
-    METRICS,
-    REPORTED,
-    Lexicon,
-    neighbourhood,
-    procrustes,
-    ranks,
-    score_lexicon,
-)
+from trainers.evaluation.suites.bli import METRICS, REPORTED, Lexicon, neighbourhood, ranks, score_lexicon
+from trainers.evaluation.task import Suite
 
-CARD = Path(__file__).parents[3] / "data_cards" / "xling-eval.md"
+Patch = pytest.MonkeyPatch
+
 RNG = np.random.default_rng(5)
 
 
 def normal(*shape: int) -> NDArray[np.float32]:
     return RNG.normal(size=shape).astype(np.float32)
-
-
-def test_a_rotation_is_found_again() -> None:
-    rotation, _ = np.linalg.qr(RNG.normal(size=(8, 8)))
-    source = normal(100, 8)
-    found = procrustes(source, (source @ rotation).astype(np.float32))
-    np.testing.assert_allclose(found, rotation, atol=1e-5)
-    np.testing.assert_allclose(found @ found.T, np.eye(8), atol=1e-10)
 
 
 def cosine(one: NDArray[np.float32], two: NDArray[np.float32]) -> float:
@@ -109,7 +94,7 @@ def write_pair(root: Path, pair: str, train: str = "of\tvon\nhouse\tHaus\n", tes
 
 
 @pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
+def few(monkeypatch: Patch) -> None:
     monkeypatch.setattr(bli, "SIZES", {"train.freq.5k": 2, "test.freq.2k": 1})
 
 
@@ -117,7 +102,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_pairs_are_read_lower_cased_and_the_reported_ones_counted(tmp_path: Path) -> None:
     write_pair(tmp_path / "lexical" / "xling-eval", "en-de")
     write_pair(tmp_path / "lexical" / "xling-eval", "en-fr")
-    found, missing = bli.find(str(tmp_path))
+    found, missing = parted(bli.find(str(tmp_path)))
     assert [(item.name, item.counted) for item in found] == [("bli-en-fr", True), ("bli-en-de", False)]
     assert found[0].texts == ["of", "house", "dog", "von", "haus", "hund"]
     assert found[0].lines[2:] == ["((0, 0), (1, 1))\n", "[(2, (2,))]\n"]
@@ -129,10 +114,9 @@ def test_pairs_are_read_lower_cased_and_the_reported_ones_counted(tmp_path: Path
 @pytest.mark.usefixtures("few")
 def test_figures_among_the_dictionaries_words_are_marked_wherever_they_are_printed(tmp_path: Path) -> None:
     write_pair(tmp_path / "xling-eval", "en-fr")
-    found, _ = bli.find(str(tmp_path))
-    (scores,) = evaluate_suites(
-        lambda texts: [[len(text), 1.0] for text in texts], [Suite("bli", "BLI", bli.METRICS, 1, tuple(found))]
-    )
+    found, _ = parted(bli.find(str(tmp_path)))
+    encoder = function_encoder(lambda texts: [[len(text), 1.0] for text in texts], "mine")
+    (scores,) = evaluate_suites(encoder, [Suite("bli", "BLI", bli.METRICS, 1, tuple(found))])
     assert [row[0] for row in record.results_table(scores).rows] == ["BLI en-fr *", "average of 1 *"]
     assert record.notes(scores)[0].startswith("* BLI en-fr: candidates are the words")
 
@@ -142,16 +126,16 @@ def test_a_vocabulary_file_adds_candidates(tmp_path: Path) -> None:
     write_pair(tmp_path / "xling-eval", "en-fr")
     (tmp_path / "xling-eval" / "vocabulary").mkdir()
     (tmp_path / "xling-eval" / "vocabulary" / "fr.txt").write_text("Chat\nhund\n")
-    ((found,), _) = bli.find(str(tmp_path))
+    ((found,), _) = parted(bli.find(str(tmp_path)))
     assert found.texts[3:] == ["von", "haus", "hund", "chat"]
     assert (found.note or "").startswith("candidates are the words of fr.txt and of the dictionaries")
     assert "vocabulary/fr.txt" in found.files
 
 
-def test_several_translations_are_one_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_translations_are_one_word(tmp_path: Path, monkeypatch: Patch) -> None:
     monkeypatch.setattr(bli, "SIZES", {"train.freq.5k": 1, "test.freq.2k": 3})
     write_pair(tmp_path / "xling-eval", "ru-fr", "a\tb\n", "x\ty\nx\tz\nx\ty\n")
-    ((found,), _) = bli.find(str(tmp_path))
+    ((found,), _) = parted(bli.find(str(tmp_path)))
     assert found.size == 1
     assert found.lines[3] == "[(1, (1, 2))]\n"
 
@@ -166,16 +150,8 @@ def test_a_wrong_file_is_one_line(tmp_path: Path, test: str, message: str) -> No
         bli.find(str(tmp_path))
 
 
-def test_the_card_has_the_sizes_that_the_code_checks() -> None:
-    _, header, text = CARD.read_text(encoding="utf-8").split("---\n", 2)
-    values = yaml.safe_load(header)
-    assert values["rows"] == bli.SIZES["test.freq.2k"]
-    assert values["splits"] == {"train": bli.SIZES["train.freq.5k"], "test": bli.SIZES["test.freq.2k"]}
-    assert all(pair in text for pair in REPORTED)
-
-
 def test_the_real_dictionaries_have_the_published_counts(research_data: Path) -> None:
-    found, missing = bli.find(str(research_data))
+    found, missing = parted(bli.find(str(research_data)))
     assert [item.name for item in found[:6]] == [f"bli-{pair}" for pair in REPORTED]
     assert [item.size for item in found[:4]] == [2000] * 4
     assert len(found) == 13

@@ -1,17 +1,16 @@
 """The data cards: complete front matter, and the sizes that the code checks."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from trainers.evaluation.pairs import Benchmark
+from trainers.evaluation.suites import bli, linking, transfer
 from trainers.evaluation.suites.afs import AFS, ASPECT
 from trainers.evaluation.suites.lexical import BENCHMARKS as LEXICAL
 from trainers.evaluation.suites.lexical import LANGUAGES
@@ -36,7 +35,7 @@ PLACES: dict[str, tuple[str, ...]] = {
     "stsbenchmark": ("sts/stsbenchmark",), "sick": ("sts/SICK",), "stsb-multi-mt": ("sts/stsb-multi-mt",),
     "sts17": ("sts17",), "simlex-999": ("lexical/simlex-999",), "multi-simlex": ("lexical/multi-simlex",),
     "xling-eval": ("lexical/xling-eval/*",), "ukp-aspect": ("afs",), "qnli": ("qnli",),
-    "ncbi-disease": ("bel/ncbi-disease", "bel/dictionary"), "ncbi-disease-chen": ("bel/ncbi-processed-chen",),
+    "ncbi-disease": ("bel/ncbi-disease", "bel/dictionary"),
     "bc5cdr": ("bel/bc5cdr", "bel/dictionary"), "xl-bel": ("bel/xl-bel",),
     **{name: (f"senteval/{name.upper()}",) for name in ("mr", "cr", "subj", "mpqa", "sst", "trec", "mrpc")},
     "multi30k": ("parallel/multi30k", "corpora/multi30k-task2"), "tatoeba": ("parallel/tatoeba-manythings",),
@@ -68,31 +67,45 @@ def test_a_card_is_complete(card: Path) -> None:
         assert heading in text
 
 
-@pytest.mark.parametrize("benchmark", [*STS, *LEXICAL, SAMPLE], ids=lambda benchmark: benchmark.name)
-def test_the_sizes_are_those_that_the_code_checks(benchmark: Benchmark) -> None:
-    values = front_matter(OF_BENCHMARK.get(benchmark.name, benchmark.name))
-    if benchmark.name == "stsb-dev":
-        assert values["splits"]["dev"] == benchmark.pairs
-    else:
-        assert values["rows"] == benchmark.pairs
-    if "subsets" in values:
-        assert values["subsets"] == {name.removeprefix("surprise."): size for name, size in benchmark.sizes.items()}
+def sizes() -> Iterator[tuple[str, str, object]]:
+    """Yield card, key and the value that the code checks a file's size against."""
+    for benchmark in (*STS, *LEXICAL, SAMPLE, QNLI):
+        if benchmark.name != "stsb-dev":
+            yield OF_BENCHMARK.get(benchmark.name, benchmark.name), "rows", benchmark.pairs
+    for card in ("sts12", "sts13", "sts14", "sts15", "sts16"):
+        (year,) = [each for each in STS if each.name == card]
+        yield card, "subsets", {name.removeprefix("surprise."): size for name, size in year.sizes.items()}
+    yield "sts17", "subsets", {each.name.removeprefix("sts17-"): each.pairs for each in STS17}
+    yield "sts-es", "subsets", {each.name: each.pairs for each in MONOLINGUAL if each.name.endswith("-es")}
+    yield "msrvid-ru", "rows", next(each.pairs for each in MONOLINGUAL if each.name == "sts12-ru")
+    yield "afs", "subsets", {name: size for each in AFS for name, size in each.sizes.items()}
+    yield "ukp-aspect", "subsets", ASPECT.sizes
+    for corpus in transfer.CORPORA:
+        parts = dict(corpus.files.values())
+        files = {file: size for file, (_, size) in corpus.files.items()}
+        yield (
+            corpus.name.replace("sst2", "sst"),
+            "subsets" if "all" in parts else "splits",
+            (files if "all" in parts else parts),
+        )
+    ncbi, disease, chemical = linking.CORPORA
+    yield "ncbi-disease", "rows", ncbi.mentions
+    yield "bc5cdr", "subsets", {"disease": disease.mentions, "chemical": chemical.mentions}
+    for each in linking.NAMED_SETS:
+        if each.size:
+            yield each.name, "rows", each.size * len(each.mentions)
+    yield "xling-eval", "splits", {"train": bli.SIZES["train.freq.5k"], "test": bli.SIZES["test.freq.2k"]}
 
 
-@pytest.mark.parametrize("benchmark", STS17, ids=lambda benchmark: benchmark.name)
-def test_the_card_of_sts17_has_the_tracks(benchmark: Benchmark) -> None:
-    assert front_matter("sts17")["subsets"][benchmark.name.removeprefix("sts17-")] == benchmark.pairs
+@pytest.mark.parametrize(("card", "key", "value"), list(sizes()))
+def test_the_sizes_are_those_that_the_code_checks(card: str, key: str, value: object) -> None:
+    assert front_matter(card)[key] == value
 
 
-def test_the_cards_of_the_other_suites_have_the_sizes_that_the_code_checks() -> None:
-    spanish = {item.name: item.pairs for item in MONOLINGUAL if item.name.endswith("-es")}
-    assert front_matter("sts-es")["subsets"] == spanish
-    assert front_matter("msrvid-ru")["rows"] == next(item.pairs for item in MONOLINGUAL if item.name == "sts12-ru")
+def test_the_splits_are_those_that_the_code_checks() -> None:
     splits = front_matter("stsb-multi-mt")["splits"]
     assert all(item.sizes == {split: splits[split]} for item in STSB for split in item.sizes)
-    assert front_matter("afs")["subsets"] == {name: size for item in AFS for name, size in item.sizes.items()}
-    assert front_matter("ukp-aspect")["subsets"] == ASPECT.sizes
-    assert front_matter("qnli")["rows"] == QNLI.pairs
+    assert front_matter("stsbenchmark")["splits"]["dev"] == next(each.pairs for each in STS if each.name == "stsb-dev")
 
 
 def test_every_checksum_is_one_and_is_compared_with_a_file() -> None:

@@ -1,7 +1,5 @@
 """The command: what it prints, what it writes, and what it says to a mistake."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -9,29 +7,15 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
+from known_vectors import evaluate
 
-from pipelines.console import call
-from trainers.evaluation.cli import evaluate
 from trainers.evaluation.suites.sample import SAMPLE
 
-
-@pytest.fixture
-def app() -> typer.Typer:
-    app = typer.Typer()
-    app.command()(evaluate)
-    return app
+Capsys = pytest.CaptureFixture[str]
 
 
-@pytest.fixture
-def model(tiny_mlm: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(tiny_mlm, tmp_path / "tiny")
-
-
-def test_without_data_the_smoke_test_runs_and_says_so(
-    app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(app, [str(model), "--pooling", "mean"]) == 0
+def test_without_data_the_smoke_test_runs_and_says_so(model: Path, capsys: Capsys) -> None:
+    assert evaluate([str(model), "--pooling", "mean"]) == 0
     out, err = capsys.readouterr()
     assert out.startswith("sample (smoke test, no benchmark): ")
     assert str(SAMPLE.pairs) in out
@@ -42,10 +26,8 @@ def test_without_data_the_smoke_test_runs_and_says_so(
     ]  # fmt: skip
 
 
-def test_the_whole_suite_with_an_average_under_each_aggregation(
-    app: typer.Typer, model: Path, suite_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert call(app, [str(model), "--data", str(suite_data), "--pooling", "mean", "--json"]) == 0
+def test_the_whole_suite_has_three_averages(model: Path, suite_data: Path, capsys: Capsys) -> None:
+    assert evaluate([str(model), "--data", str(suite_data), "--pooling", "mean", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     assert values == json.loads((model / "evaluation" / "mean" / "sts.json").read_text())
     assert values["complete"]
@@ -69,13 +51,13 @@ def test_the_whole_suite_with_an_average_under_each_aggregation(
 
 
 def test_a_folder_with_some_sets_reports_them_and_marks_the_average(
-    app: typer.Typer, model: Path, suite_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    model: Path, suite_data: Path, tmp_path: Path, capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     for name in ("STS16-en-test", "stsbenchmark"):
         shutil.copytree(suite_data / name, tmp_path / "some" / name)
     monkeypatch.setenv("TWINVIEWS_DATA", str(tmp_path / "some"))
-    assert call(app, [str(model), "--pooling", "cls", "--out", str(tmp_path / "out")]) == 0
+    assert evaluate([str(model), "--pooling", "cls", "--out", str(tmp_path / "out")]) == 0
     out, err = capsys.readouterr()
     assert "average (INCOMPLETE: 2 of 7 sets)" in out
     assert err.count("missing: ") == 5
@@ -86,9 +68,7 @@ def test_a_folder_with_some_sets_reports_them_and_marks_the_average(
     assert not (model / "evaluation").exists()
 
 
-def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(
-    app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(model: Path, capsys: Capsys) -> None:
     from safetensors.torch import load_file, save_file
 
     weights = load_file(model / "model.safetensors")
@@ -97,15 +77,13 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(
     weights[f"{name}.weight"].zero_()
     weights[f"{name}.bias"].fill_(1.0)
     save_file(weights, model / "model.safetensors", metadata={"format": "pt"})
-    assert call(app, [str(model), "--pooling", "mean", "--json"]) == 0
+    assert evaluate([str(model), "--pooling", "mean", "--json"]) == 0
     out, err = capsys.readouterr()
     assert {json.loads(out)["sets"]["sample"]["figures"][name] for name in ("all", "pearson")} == {None}
     assert "smoke test: `all` is undefined for this model's vectors" in err
 
 
-def test_results_of_other_settings_are_kept_where_they_are(
-    app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_results_of_other_settings_are_kept(model: Path, tmp_path: Path, capsys: Capsys) -> None:
     out = tmp_path / "out"
     start = "model-tiny-pooling-mean"
     runs: list[tuple[list[str], str]] = [
@@ -117,23 +95,23 @@ def test_results_of_other_settings_are_kept_where_they_are(
         ([], f"{start}-precision-fp32-seed-1111"),
     ]
     for options, folder in runs:
-        assert call(app, ["tiny", "--pooling", "mean", "--out", str(out), *options]) == 0
+        assert evaluate(["tiny", "--pooling", "mean", "--out", str(out), *options]) == 0
         assert (f"results of other settings in {out} are kept" in capsys.readouterr().err) == (folder != ".")
         assert (out / folder / "sample.json").exists()
     assert len(list(out.rglob("sample.json"))) == len(runs)
     made = (out / "sample.json").stat().st_mtime_ns
-    assert call(app, ["tiny", "--pooling", "mean", "--out", str(out), "--whiten", "4"]) == 0
+    assert evaluate(["tiny", "--pooling", "mean", "--out", str(out), "--whiten", "4"]) == 0
     assert (out / "sample.json").stat().st_mtime_ns != made
     assert len(list(out.rglob("sample.json"))) == len(runs)
     for seed in ("1", "2"):
-        assert call(app, [str(model), "--pooling", "cls", "--seed", seed]) == 0
+        assert evaluate([str(model), "--pooling", "cls", "--seed", seed]) == 0
     assert len(list((model / "evaluation" / "cls").rglob("sample.json"))) == 2
 
 
 @pytest.mark.parametrize("damage", ['{"settings"', "[]", '{"settings": 3, "seed": 1, "model": 2}'])
-def test_a_damaged_result_is_written_anew(app: typer.Typer, model: Path, tmp_path: Path, damage: str) -> None:
+def test_a_damaged_result_is_written_anew(model: Path, tmp_path: Path, damage: str) -> None:
     (tmp_path / "sample.json").write_text(damage)
-    assert call(app, ["tiny", "--pooling", "mean", "--out", str(tmp_path)]) == 0
+    assert evaluate(["tiny", "--pooling", "mean", "--out", str(tmp_path)]) == 0
     assert json.loads((tmp_path / "sample.json").read_text())["suite"] == "sample"
 
 
@@ -178,15 +156,15 @@ def text(tmp_path: Path, sentences: list[str], words: list[str]) -> Path:
     ],
 )
 def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
-    app: typer.Typer, model: Path, suite_data: Path, glove: Path, text: Path, tmp_path: Path,
-    capsys: pytest.CaptureFixture[str], arguments: list[str], title: str, folder: str,
+    model: Path, suite_data: Path, glove: Path, text: Path, tmp_path: Path,
+    capsys: Capsys, arguments: list[str], title: str, folder: str,
 ) -> None:  # fmt: skip
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "encoders.py").write_text(
         "def letters(texts):\n    return [[text.count(c) for c in 'aeiourst'] for text in texts]\n"
     )
     shutil.copytree(suite_data / "STS16-en-test", tmp_path / "some" / "STS16-en-test")
-    assert call(app, [*arguments, "--data", "some"]) == 0
+    assert evaluate([*arguments, "--data", "some"]) == 0
     out, _ = capsys.readouterr()
     assert out.startswith(f"sts: {title}")
     values = json.loads((tmp_path / folder / "sts.json").read_text())
@@ -200,11 +178,9 @@ def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
         assert fit["sentences"] == 42
 
 
-def test_evaluation_text_in_the_text_to_fit_on_is_counted_and_told(
-    app: typer.Typer, suite_data: Path, sentences: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_evaluation_text_in_fit_text(suite_data: Path, sentences: list[str], capsys: Capsys) -> None:
     Path("text.txt").write_text("\n".join([*sentences[:10], "something else"]))
-    assert call(app, ["tfidf", "--fit", "text.txt", "--data", str(suite_data), "--json"]) == 0
+    assert evaluate(["tfidf", "--fit", "text.txt", "--data", str(suite_data), "--json"]) == 0
     out, err = capsys.readouterr()
     values = json.loads(out)
     assert values["texts_in_fit"] == len(set(sentences[:10]))
@@ -230,7 +206,6 @@ def test_evaluation_text_in_the_text_to_fit_on_is_counted_and_told(
         (["tiny", "--whiten", "0"], "--whiten 0: give the number of dimensions to keep, or all"),
         (["tiny", "--whiten", "99", "--pooling", "mean"], "cannot whiten to 99 dimensions"),
         (["tiny", "--whiten", "4", "--flow"], "--whiten and --flow both: give one of them"),
-        (["tiny", "--flow-epochs", "4"], "--flow-epochs 4 without --flow"),
         (["tfidf", "--pooling", "cls"], "tfidf is no model: --pooling cls is not for it"),
         (["tfidf", "--whiten", "4"], "tfidf has sparse vectors"),
         (["glove:", "--precision", "bf16"], "glove: is no model: --precision bf16 is not for it"),
@@ -239,20 +214,16 @@ def test_evaluation_text_in_the_text_to_fit_on_is_counted_and_told(
         (["json:dumps"], "json:dumps failed on 256 texts: ValueError: could not convert"),
     ],
 )
-def test_mistakes_are_one_line_and_exit_code_2(
-    app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
-    assert call(app, arguments) == 2
+def test_mistakes_are_told(model: Path, capsys: Capsys, arguments: list[str], message: str) -> None:
+    assert evaluate(arguments) == 2
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1].startswith("error: ")
     assert message in lines[-1]
 
 
-def test_a_full_disk_is_one_line_that_names_the_file(
-    app: typer.Typer, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_full_disk_is_one_line_with_the_file(model: Path, tmp_path: Path, capsys: Capsys) -> None:
     (tmp_path / "out" / "sample.json").mkdir(parents=True)
-    assert call(app, [str(model), "--pooling", "mean", "--out", "out"]) == 1
+    assert evaluate([str(model), "--pooling", "mean", "--out", "out"]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
     assert "cannot write out/sample.json (Is a directory)" in last
     assert not list((tmp_path / "out").glob(".*"))

@@ -1,7 +1,6 @@
-"""Vectors against a computation by hand, packing, and models that cannot be used."""
+"""Vectors against a computation by hand, packing, models that cannot be used, and a directory as MTEB takes it."""
 
-from __future__ import annotations
-
+import importlib.util
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,8 @@ from pipelines.console import InputError, TwinviewsError
 from trainers.embedding.model import EmbeddingModel, load_model, pack
 from trainers.embedding.vectors import Vectors
 from trainers.encoders.loading import PADDED
+
+Capsys = pytest.CaptureFixture[str]
 
 
 def vectors_of(encoder: EmbeddingModel, texts: list[str]) -> dict[str, np.ndarray]:
@@ -67,32 +68,12 @@ def test_vectors_do_not_depend_on_the_batches(tiny_mlm: Path, sentences: list[st
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
-def test_a_sentence_transformers_directory_gives_its_own_vectors(
-    tiny_mlm: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
-    parts = [Transformer(str(tiny_mlm)), Pooling(16, "cls")]
-    prompts = {"task": "the old man sings "}
-    SentenceTransformer(modules=parts, prompts=prompts, default_prompt_name="task").save_pretrained(
-        str(tmp_path / "st")
-    )
-    texts = sorted(set(sentences))
-    encoder = load_model(str(tmp_path / "st"))
-    np.testing.assert_allclose(encoder.encode(texts), encoder.model.encode(texts), atol=1e-5)
-    assert encoder.pooling == "cls"
-    assert load_model(str(tmp_path / "st"), pooling="mean").pooling == "mean"
-
-
-def test_another_pooling_keeps_the_models_prompt_and_dimension(
-    tiny_mlm: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_another_pooling_keeps_prompt_and_dimension(tiny_mlm: Path, sentences: list[str], tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
     prompts = {"task": "the old man sings "}
-    for pooling, other in (("mean", "cls"), ("cls", "mean")):
+    for pooling, other in (("mean", "cls"), ("cls", "mean"), ("cls", "cls")):
         modules = [Transformer(str(tiny_mlm)), Pooling(16, pooling, include_prompt=False)]
         made = SentenceTransformer(modules=modules, prompts=prompts, default_prompt_name="task", truncate_dim=5).float()
         made.save_pretrained(str(tmp_path / pooling))
@@ -106,9 +87,7 @@ def test_another_pooling_keeps_the_models_prompt_and_dimension(
 
 
 @pytest.mark.parametrize("tail", ["Dense", "Normalize", "CNN"])
-def test_every_module_of_a_directory_is_run_and_named(
-    tiny_mlm: Path, sentences: list[str], tmp_path: Path, tail: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_every_module_is_run(tiny_mlm: Path, sentences: list[str], tmp_path: Path, tail: str, capsys: Capsys) -> None:
     import torch
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import CNN, Dense, Normalize, Pooling, Transformer
@@ -132,9 +111,7 @@ def test_every_module_of_a_directory_is_run_and_named(
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "padded-mean", "cnn"])
-def test_what_was_trained_is_evaluated_with_the_vectors_of_its_training(
-    tiny_mlm: Path, sentences: list[str], tmp_path: Path, pooling: str
-) -> None:
+def test_what_was_trained_is_evaluated(tiny_mlm: Path, sentences: list[str], tmp_path: Path, pooling: str) -> None:
     import torch
 
     from trainers.encoders.batches import encode
@@ -154,27 +131,17 @@ def test_what_was_trained_is_evaluated_with_the_vectors_of_its_training(
     assert ("CNN" in encoder.title) == (pooling == "cnn")
 
 
-def test_a_run_that_was_trained_at_fewer_tokens_is_evaluated_at_as_many_as_are_asked_for(
-    tmp_path: Path, sentences: list[str], words: list[str]
-) -> None:
+def test_a_run_is_evaluated_at_the_tokens_asked_for(tmp_path: Path, sentences: list[str]) -> None:
     import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
+    from known_vectors import write_bert
+    from transformers import AutoModel, AutoTokenizer
 
     from trainers.encoders.loading import load_for_training, save_encoder
     from trainers.encoders.location import locate
 
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words]
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokens), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=80, initializer_range=0.5,
-    )  # fmt: skip
-    bert = BertModel(config).eval()
-    bert.save_pretrained(tmp_path / "bert")
-    tokenizer = BertTokenizerFast(vocab={token: row for row, token in enumerate(tokens)}, model_max_length=80)
-    tokenizer.save_pretrained(tmp_path / "bert")
-    trained = load_for_training(locate(str(tmp_path / "bert")), "padded-mean", 20)
-    save_encoder(trained, tmp_path / "run", "card")
+    path = str(write_bert(tmp_path / "bert", 80))
+    bert, tokenizer = AutoModel.from_pretrained(path).float().eval(), AutoTokenizer.from_pretrained(path)
+    save_encoder(load_for_training(locate(path), "padded-mean", 20), tmp_path / "run", "card")
     long = " ".join(sentences)
     for options, width in (
         ({"pooling": "padded-mean"}, 64),
@@ -194,9 +161,7 @@ def test_a_run_that_was_trained_at_fewer_tokens_is_evaluated_at_as_many_as_are_a
         load_model(str(tmp_path / "run"), max_tokens=81)
 
 
-def test_a_plain_model_without_pooling_says_that_it_takes_means(
-    tiny_mlm: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_plain_model_without_pooling_says_that_it_takes_means(tiny_mlm: Path, capsys: Capsys) -> None:
     assert load_model(str(tiny_mlm)).pooling == "mean"
     assert "masked means (--pooling mean|cls|first-last|padded-mean)" in capsys.readouterr().err
     load_model(str(tiny_mlm), pooling="mean")
@@ -227,3 +192,24 @@ def test_nan_is_an_error_and_no_score(tiny_mlm: Path) -> None:
         next(encoder.model.parameters()).fill_(float("nan"))
     with pytest.raises(TwinviewsError, match="gives NaN or infinity"):
         encoder.encode(["a cat"])
+
+
+@pytest.mark.skipif(importlib.util.find_spec("mteb") is None, reason="needs the extra eval")
+def test_mteb_takes_a_directory_as_a_model(tiny_mlm: Path, sentences: list[str], tmp_path: Path) -> None:
+    from datasets import Dataset
+    from mteb.evaluate import evaluate as run
+    from mteb.mocks.mock_tasks import MockSTSTask
+    from scipy.stats import spearmanr
+    from sentence_transformers import SentenceTransformer
+
+    encoder = load_model(str(tiny_mlm), pooling="mean")
+    encoder.model.save_pretrained(str(tmp_path / "run"))
+    task = MockSTSTask()
+    one, two, gold = sentences[:30], sentences[7:37], [float(row % 6) for row in range(30)]
+    rows = Dataset.from_dict({"sentence1": one, "sentence2": two, "score": gold})
+    task.dataset, task.data_loaded = {"test": rows}, True
+    task.load_data = lambda **_: None  # type: ignore[method-assign, assignment]
+    (found,) = run(SentenceTransformer(str(tmp_path / "run")), task, cache=None).task_results
+    a, b = encoder.encode(one).astype(float), encoder.encode(two).astype(float)
+    cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    assert found.get_score() == pytest.approx(spearmanr(gold, cosine).statistic, abs=0.01)

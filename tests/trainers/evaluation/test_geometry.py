@@ -1,20 +1,17 @@
 """How vectors lie: every figure against plain NumPy on small sets, and against hand-made positions."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from known_vectors import Known
+from known_vectors import Known, parted
 from numpy.typing import NDArray
 
-from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation.suites import geometry
-from trainers.evaluation.suites.geometry import METRICS, POSITIVE, all_pairs, score_texts
+from trainers.evaluation.suites.geometry import METRICS, POSITIVE, score_texts
 from trainers.evaluation.task import Result
 
 
@@ -62,7 +59,7 @@ def test_every_figure_is_that_of_its_definition(block: int, monkeypatch: pytest.
 
 
 def test_the_suite_reads_test_and_train_and_averages_nothing(research_data: Path) -> None:
-    found, missing = geometry.find(str(research_data))
+    found, missing = parted(geometry.find(str(research_data)))
     assert missing == []
     assert [(item.name, item.size, item.counted) for item in found] == [
         ("stsb", 1379, False),
@@ -70,24 +67,3 @@ def test_the_suite_reads_test_and_train_and_averages_nothing(research_data: Path
     ]
     assert geometry.COUNTED == 0
     assert all("from 0 to 1" in item.note for item in found)
-
-
-def test_texts_of_ones_own_are_measured_as_a_graded_sets_sentences_are(tmp_path: Path) -> None:
-    (tmp_path / "geometry").mkdir()
-    (tmp_path / "geometry" / "word.txt").write_text("one\ntwo\n\none\nthree \n", encoding="utf-8")
-    (found,), _ = geometry.find(str(tmp_path))
-    assert (found.name, found.size, found.texts) == ("word", 4, ["one", "two", "one", "three"])
-    matrix = np.random.default_rng(5).normal(1, 1, (3, 4)).astype(np.float32)
-    result = found.score(Vectors({"one": 0, "two": 1, "three": 2}, matrix), 0)
-    expected = all_pairs(matrix)
-    assert {name: result.metrics[name] for name in expected} == expected
-    assert result.metrics["mean-norm"] == pytest.approx(np.linalg.norm(matrix.mean(axis=0)))
-    assert result.metrics["alignment"] is None
-
-
-@pytest.mark.parametrize(("name", "content"), [("word", "one\none\n"), ("stsb", "one\ntwo\n")])
-def test_texts_that_cannot_be_measured_are_one_line(tmp_path: Path, name: str, content: str) -> None:
-    (tmp_path / "geometry").mkdir()
-    (tmp_path / "geometry" / f"{name}.txt").write_text(content)
-    with pytest.raises(InputError, match="expected two different texts or more"):
-        geometry.find(str(tmp_path))

@@ -1,8 +1,5 @@
 """Which texts of an evaluation a model was trained on, from real runs' recipes and by hand."""
 
-from __future__ import annotations
-
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +22,7 @@ def texts_of(name: str, *texts: str) -> Task:
 def leaks(run: Path, tasks: list[Any]) -> Any:  # noqa: ANN401 - a `Leakage` whose counts are by set
     """Return the counts of one suite by set, and the notes."""
     found = find_leaks(run, {"": tasks})
-    return found and replace(found, counts={name: count for (_, name), count in found.counts.items()})
+    return found and found._replace(counts={name: count for (_, name), count in found.counts.items()})
 
 
 TASK = texts_of("stsb", "The cat sleeps.", "the  cat sleeps", "A dog eats!", "A man sings.")
@@ -70,12 +67,8 @@ def test_case_spaces_and_punctuation_are_of_no_account(one: str, other: str, sam
     assert (normalised(one) == normalised(other)) is same
 
 
-def test_distinct_texts_are_counted_once() -> None:
-    assert leaks_of(["THE CAT SLEEPS", "the cat sleeps", "a dog eats"], {"": [TASK]}) == {("", "stsb"): (2, 3)}
-
-
 def test_every_set_has_its_own_count() -> None:
-    sets = [texts_of("a", "One", "two"), texts_of("b", "two"), texts_of("empty")]
+    sets = [texts_of("a", "One", "two", "one!"), texts_of("b", "two"), texts_of("empty")]
     assert leaks_of(["one"], {"": sets}) == {("", "a"): (1, 2), ("", "b"): (0, 1), ("", "empty"): (0, 0)}
 
 
@@ -103,7 +96,7 @@ def trained(tiny_mlm: Path, tmp_path: Path) -> Path:
     return tmp_path / "project" / "runs" / "one"
 
 
-def test_the_training_text_is_found_beside_the_run_from_another_directory(
+def test_the_training_text_is_found_from_another_directory(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     elsewhere = tmp_path / "elsewhere"
@@ -114,15 +107,6 @@ def test_the_training_text_is_found_beside_the_run_from_another_directory(
     found = leaks(trained, [TASK])
     assert found is not None
     assert found.counts == {"stsb": (1, 3)}
-
-
-def test_a_training_text_that_changed_gives_a_note_and_no_number(trained: Path, tmp_path: Path) -> None:
-    with (tmp_path / "sentences.txt").open("a", encoding="utf-8") as file:
-        file.write("a dog eats\n")
-    found = leaks(trained, [TASK])
-    assert found is not None
-    assert found.counts == {}
-    assert found.notes == (f"the training text of {trained} is not looked at: it has changed since",)
 
 
 def test_a_run_that_began_from_another_has_seen_that_ones_text_too(trained: Path, tmp_path: Path) -> None:

@@ -1,23 +1,23 @@
 """Suites: found by their files, encoded together, reported one by one."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-import typer
+from known_vectors import evaluate
 
-from pipelines.console import InputError, call
+from pipelines.console import InputError
+from trainers.baselines.encoders import function_encoder, tfidf
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation import suites
-from trainers.evaluation.cli import evaluate
-from trainers.evaluation.discovery import expanded, suite_names
-from trainers.evaluation.record import results_table, write
-from trainers.evaluation.suite import Suite, evaluate_suites, find_suites
-from trainers.evaluation.task import SEED, Predictions, Result, Task
+from trainers.evaluation.record import write
+from trainers.evaluation.suite import evaluate_suites, find_suites
+from trainers.evaluation.suites import expanded, suite_names
+from trainers.evaluation.task import SEED, Predictions, Result, Suite, Task
+
+Capsys = pytest.CaptureFixture[str]
 
 SUITE = '''"""The lengths of lines: how many are even."""
 
@@ -30,10 +30,11 @@ COUNTED = 2
 
 def find(data):
     paths = [Path(data) / name for name in ("one.txt", "two.txt")]
-    return (
-        [lengths(path.stem, *path.read_text().split("\\n")) for path in paths if path.exists()],
-        [Missing(path.stem, path.stem, f"no {path.name}", "nowhere") for path in paths if not path.exists()],
-    )
+    return [
+        lengths(path.stem, *path.read_text().split("\\n")) if path.exists()
+        else Missing(path.stem, path.stem, f"no {path.name}", "nowhere")
+        for path in paths
+    ]
 '''
 
 
@@ -57,20 +58,7 @@ def suite(name: str, *tasks: Task, expected: int = 0, decimals: int = 2) -> Suit
     return Suite(name, "lengths", ("even", "seed"), expected, tasks, decimals=decimals)
 
 
-def encoded(texts: list[str]) -> list[list[float]]:
-    return [[float(len(text))] for text in texts]
-
-
-@pytest.fixture
-def app() -> typer.Typer:
-    app = typer.Typer()
-    app.command()(evaluate)
-    return app
-
-
-@pytest.fixture
-def model(tiny_mlm: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(tiny_mlm, tmp_path / "tiny")
+LENGTHS = function_encoder(lambda texts: [[float(len(text))] for text in texts], "lengths")
 
 
 @pytest.fixture
@@ -104,10 +92,10 @@ def test_a_text_that_several_suites_share_is_encoded_once() -> None:
 
     def remembered(texts: list[str]) -> list[list[float]]:
         seen.extend(texts)
-        return encoded(texts)
+        return [[float(len(text))] for text in texts]
 
     one, two = lengths("one", "a", "bb", "ccc"), lengths("two", "bb", "dddd", "a")
-    found = evaluate_suites(remembered, [suite("x", one), suite("y", two, one)], seed=5)
+    found = evaluate_suites(function_encoder(remembered, "remembered"), [suite("x", one), suite("y", two, one)], seed=5)
     assert sorted(seen) == ["a", "bb", "ccc", "dddd"]
     assert [scores.values["distinct_texts"] for scores in found] == [3, 4]
     assert found[0].values["seconds"]["encoded_texts"] == 4
@@ -118,22 +106,20 @@ def test_a_text_that_several_suites_share_is_encoded_once() -> None:
 
 def test_an_average_is_over_the_counted_sets_and_undefined_with_one_of_them() -> None:
     sets = [lengths("one", "a"), lengths("two", "bb"), lengths("three", "bb", counted=False)]
-    (scores,) = evaluate_suites(encoded, [suite("x", *sets, expected=3)])
+    (scores,) = evaluate_suites(LENGTHS, [suite("x", *sets, expected=3)])
     assert scores.values["average"] == {"sets": 2, "of": 3, "figures": {"even": 50.0, "seed": SEED}}
     assert not scores.values["complete"]
     sets.append(lengths("nothing", "a", even=None))
-    (scores,) = evaluate_suites(encoded, [suite("x", *sets, expected=3)])
+    (scores,) = evaluate_suites(LENGTHS, [suite("x", *sets, expected=3)])
     assert scores.values["average"]["figures"] == {"even": None}
     assert scores.values["complete"]
-    (scores,) = evaluate_suites(encoded, [suite("x", *sets)])
+    (scores,) = evaluate_suites(LENGTHS, [suite("x", *sets)])
     assert scores.values["average"]["figures"] == {}
 
 
 def test_sparse_vectors_leave_what_needs_dense_ones_undefined() -> None:
-    from trainers.baselines.tfidf import Tfidf
-
     sets = lengths("one", "cat", "dog", dense=True), lengths("two", "cat", even=None)
-    (scores,) = evaluate_suites(Tfidf(), [suite("x", *sets)])
+    (scores,) = evaluate_suites(tfidf(), [suite("x", *sets)])
     assert [each["figures"] for each in scores.values["sets"].values()] == [
         {"even": None, "seed": None}, {"even": None, "other": 1.0},
     ]  # fmt: skip
@@ -141,18 +127,18 @@ def test_sparse_vectors_leave_what_needs_dense_ones_undefined() -> None:
 
 
 def test_two_suites_print_two_tables_and_one_json_object(
-    app: typer.Typer, model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: Capsys
 ) -> None:
     data = shutil.copytree(suite_data / "SICK", tmp_path / "data" / "SICK").parent
     for name in ("one.txt", "two.txt"):
         (data / name).write_text("a cat\nthe dog")
     arguments = [str(model), "--suite", another, "--suite", "sts", "--data", "data", "--pooling", "cls", "--seed", "3"]
-    assert call(app, arguments) == 0
+    assert evaluate(arguments) == 0
     out, _ = capsys.readouterr()
     titles = [line for line in out.splitlines() if "pooling cls" in line]
     assert [line.split(":")[0] for line in titles] == [another, "sts"]
     assert "average of 2" in out
-    assert call(app, [*arguments, "--json"]) == 0
+    assert evaluate([*arguments, "--json"]) == 0
     values = json.loads(capsys.readouterr().out)["suites"]
     assert list(values) == [another, "sts"]
     assert values[another] == json.loads((model / "evaluation" / "cls" / f"{another}.json").read_text())
@@ -160,12 +146,10 @@ def test_two_suites_print_two_tables_and_one_json_object(
     assert values["sts"]["sets"]["sickr"]["size"] == 4927
 
 
-def test_a_dry_run_lists_what_is_found_and_missing_of_every_suite(
-    app: typer.Typer, another: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_dry_run_lists_found_and_missing_sets(another: str, tmp_path: Path, capsys: Capsys) -> None:
     (tmp_path / "one.txt").write_text("a cat\nthe dog\na cat")
     arguments = ["no/model", "--suite", another, "--suite", "sts", "--data", str(tmp_path), "--dry-run"]
-    assert call(app, arguments) == 0
+    assert evaluate(arguments) == 0
     out, err = capsys.readouterr()
     assert [another, "ONE", "3", "here"] in [line.split() for line in out.splitlines()]
     assert f"{another}: missing: two: no two.txt" in err
@@ -175,20 +159,18 @@ def test_a_dry_run_lists_what_is_found_and_missing_of_every_suite(
 
 def test_items_of_an_earlier_evaluation_do_not_stay_beside_another(tmp_path: Path) -> None:
     for even, left in ((0.0, True), (None, False)):
-        write(tmp_path, evaluate_suites(encoded, [suite("x", lengths("one", "a", even=even))]))
+        write(tmp_path, evaluate_suites(LENGTHS, [suite("x", lengths("one", "a", even=even))]))
         assert (tmp_path / "x.items.npz").exists() == left
 
 
-def test_texts_seen_in_training_stand_beside_the_score(
-    app: typer.Typer, model: Path, another: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_texts_seen_in_training(model: Path, another: str, tmp_path: Path, capsys: Capsys) -> None:
     from trainers.data.examples import from_text
 
     (tmp_path / "text.txt").write_text("The dog.\nsomething else\n")
     recipe = {"text": "text.txt", "seed": 1, "twinviews": {"data_xxh64": from_text(tmp_path / "text.txt").digest()}}
     (model / "recipe.json").write_text(json.dumps(recipe))
     (tmp_path / "one.txt").write_text("a cat\nthe dog\nthe dog\nthe man")
-    assert call(app, [str(model), "--suite", another, "--data", str(tmp_path), "--pooling", "cls"]) == 0
+    assert evaluate([str(model), "--suite", another, "--data", str(tmp_path), "--pooling", "cls"]) == 0
     out, err = capsys.readouterr()
     assert "seen in training" in out
     assert "1 of 3" in out
@@ -196,30 +178,21 @@ def test_texts_seen_in_training_stand_beside_the_score(
     values = json.loads((model / "evaluation" / "cls" / f"{another}.json").read_text())
     assert values["sets"]["one"]["seen_in_training"] == {"texts": 1, "of": 3}
     (tmp_path / "text.txt").write_text("another text\n")
-    assert call(app, [str(model), "--suite", another, "--data", str(tmp_path), "--pooling", "cls"]) == 0
+    assert evaluate([str(model), "--suite", another, "--data", str(tmp_path), "--pooling", "cls"]) == 0
     out, err = capsys.readouterr()
     assert "seen in training" not in out
     assert "is not looked at: it has changed since" in err
 
 
-def test_a_second_evaluation_takes_the_vectors_of_the_first(
-    app: typer.Typer, model: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_second_evaluation_takes_the_vectors_of_the_first(model: Path, capsys: Capsys) -> None:
     arguments = [str(model), "--suite", "sample", "--pooling", "mean", "--cache", "kept", "--json"]
     first, second, other, without = [], [], [], []
     for values, more in ((first, []), (second, []), (other, ["--pooling", "cls"]), (without, ["--no-cache"])):
         given = arguments if more != ["--no-cache"] else [*arguments[:5], "--json"]
-        assert call(app, [*given, *more]) == 0
+        assert evaluate([*given, *more]) == 0
         values.append(json.loads(capsys.readouterr().out))
     counts = [values[0]["seconds"]["cached_texts"] for values in (first, second, other, without)]
     assert counts == [0, first[0]["distinct_texts"], 0, 0]
     assert first[0]["sets"] == second[0]["sets"]
     assert first[0]["sets"] != other[0]["sets"]
     assert len(list(Path("kept").iterdir())) == 2
-
-
-@pytest.mark.parametrize(("decimals", "printed"), [(2, "33.33"), (3, "33.333")])
-def test_a_suite_says_how_many_decimals_its_figures_have(decimals: int, printed: str) -> None:
-    (scores,) = evaluate_suites(encoded, [suite("x", lengths("one", "a", "bb", "ccc"), decimals=decimals)])
-    ((_, _, even, _),) = results_table(scores).rows
-    assert even == printed

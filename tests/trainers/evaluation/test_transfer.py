@@ -1,34 +1,34 @@
 """The classification sets: their readers, SentEval's protocol against plain scikit-learn, features and outcomes."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
-from known_vectors import Known
+from known_vectors import Known, parted
 from numpy.typing import NDArray
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation import regression
 from trainers.evaluation.reading import find_files
-from trainers.evaluation.regression import BEFORE_TEST, DENSE, WITHIN, Judged, centred, folded, judge
 from trainers.evaluation.suites import transfer
 from trainers.evaluation.suites.transfer import (
+    BEFORE_TEST,
     CORPORA,
-    Corpus,
+    DENSE,
+    WITHIN,
     Labelled,
     Parts,
+    folded,
+    judge,
     read_parts,
     score_labelled,
     senteval_places,
 )
 from trainers.evaluation.task import Task
+
+Patch = pytest.MonkeyPatch
 
 BY_NAME = {corpus.name: corpus for corpus in CORPORA}
 
@@ -37,17 +37,16 @@ def read(name: str, data: Path, *items: int) -> Parts:
     """Read a set from a folder, with so many items in its files instead of the published ones."""
     about = BY_NAME[name]
     sizes = zip(about.files.items(), items or [size for _, size in about.files.values()], strict=True)
-    about = replace(about, files={file: (part, size) for (file, (part, _)), size in sizes})
+    about = about._replace(files={file: (part, size) for (file, (part, _)), size in sizes})
     paths = find_files(list(about.files), about.folders, data)
     assert not isinstance(paths, str)
     return read_parts(about, paths)
 
 
-def write(folder: Path, **files: str | bytes) -> None:
+def write(folder: Path, files: Mapping[str, str], encoding: str = "utf-8") -> None:
     folder.mkdir(parents=True)
     for name, content in files.items():
-        path = folder / name.replace("__", "-").replace("_dot_", ".")
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        (folder / name).write_text(content, encoding, newline="")
 
 
 def data(rows: int, dimension: int, classes: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
@@ -56,6 +55,10 @@ def data(rows: int, dimension: int, classes: int, seed: int = 0) -> tuple[NDArra
     inputs = rng.normal(size=(rows, dimension)) / np.sqrt(np.arange(1, dimension + 1)) + 0.5
     scores = (inputs - 0.5) @ rng.normal(size=(dimension, classes)) + rng.normal(size=(rows, classes))
     return inputs.astype(np.float32), scores.argmax(axis=1).astype(np.int64)
+
+
+def centred(inputs: NDArray[np.float32]) -> NDArray[np.float64]:
+    return inputs.astype(np.float64) - inputs.mean(axis=0)
 
 
 def plain_search(strengths: tuple[float, ...], seed: int, folds: int) -> Any:  # noqa: ANN401 - an untyped library's
@@ -73,20 +76,18 @@ def plain_search(strengths: tuple[float, ...], seed: int, folds: int) -> Any:  #
 
 @pytest.mark.parametrize(("dense", "classes"), [(DENSE, 2), (DENSE, 3), (0, 2), (0, 3)])
 @pytest.mark.parametrize("strengths", [WITHIN, BEFORE_TEST])
-def test_a_judgement_agrees_with_the_grid_search_of_scikit_learn(
-    dense: int, classes: int, strengths: tuple[float, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_grid_search_agrees(dense: int, classes: int, strengths: tuple[float, ...], monkeypatch: Patch) -> None:
     # With either solver.
-    monkeypatch.setattr(regression, "DENSE", dense)
+    monkeypatch.setattr(transfer, "DENSE", dense)
     inputs, labels = data(200, 10, classes, seed=1)
     rows = np.arange(200)
     train, test = rows[:120], rows[120:]
-    judged = judge(centred(inputs, train), labels, train, test, folded(labels, train, 1111, 4), strengths)
+    found, choice = judge(centred(inputs), labels, train, test, folded(labels, train, 1111, 4), strengths)
     search = plain_search(strengths, 1111, 4).fit(inputs[train].astype(np.float64), labels[train])
-    np.testing.assert_array_equal(judged.predicted, search.predict(inputs[test]))
-    assert judged.strength == search.best_params_["C"]
+    np.testing.assert_array_equal(found, search.predict(inputs[test]))
+    assert choice["strength"] == search.best_params_["C"]
     best = 100 * search.cv_results_["mean_test_score"][search.best_index_]
-    assert judged.inner == pytest.approx(best, abs=0.005)
+    assert choice["inner"] == pytest.approx(best, abs=0.005)
 
 
 def test_development_items_choose_the_strength_and_are_not_trained_on() -> None:
@@ -94,43 +95,13 @@ def test_development_items_choose_the_strength_and_are_not_trained_on() -> None:
 
     inputs, labels = data(260, 10, 2, seed=2)
     train, dev, test = np.split(np.arange(260), [80, 170])
-    judged = judge(centred(inputs, train), labels, train, test, [(train, dev)], WITHIN)
+    found, choice = judge(centred(inputs), labels, train, test, [(train, dev)], WITHIN)
     models = [LogisticRegression(C=strength, tol=1e-8).fit(inputs[train], labels[train]) for strength in WITHIN]
     shares = [model.score(inputs[dev], labels[dev]) for model in models]
     best = int(np.argmax(shares))
     assert min(shares) < max(shares)
-    assert judged.strength == WITHIN[best]
-    np.testing.assert_array_equal(judged.predicted, models[best].predict(inputs[test]))
-
-
-def test_regressions_of_several_classes_that_are_only_tried_are_fitted_to_convergence_too() -> None:
-    from sklearn.linear_model import LogisticRegression
-
-    rng = np.random.default_rng(3)
-    features = rng.normal(size=(600, 200)) / np.sqrt(np.arange(1, 201))
-    classes = (features @ rng.normal(size=(200, 6)) + rng.normal(size=(600, 6))).argmax(axis=1)
-    inputs = centred((features + 2).astype(np.float32), slice(None))
-    tried = regression._model(inputs, classes)
-    assert tried.solver == "lbfgs"
-    for strength in BEFORE_TEST:
-        tried.set_params(C=strength).fit(inputs[:500], classes[:500])
-        exact = LogisticRegression(C=strength, solver="newton-cg", tol=1e-10, max_iter=1000)
-        exact.fit(inputs[:500], classes[:500])
-        assert abs(tried.predict_proba(inputs[500:]) - exact.predict_proba(inputs[500:])).max() < 2e-4
-
-
-def test_sparse_vectors_give_what_dense_ones_give() -> None:
-    from scipy.sparse import csr_matrix
-
-    inputs, labels = data(240, 20, 2, seed=3)
-    inputs = np.where(inputs > 0.4, inputs, 0).astype(np.float32)
-    train, dev, test = np.split(np.arange(240), [100, 170])
-    dense, sparse = (
-        judge(centred(form, train), labels, train, test, [(train, dev)], WITHIN)
-        for form in (inputs, csr_matrix(inputs))
-    )
-    np.testing.assert_array_equal(dense.predicted, sparse.predicted)
-    assert dense.strength == sparse.strength
+    assert choice["strength"] == WITHIN[best]
+    np.testing.assert_array_equal(found, models[best].predict(inputs[test]))
 
 
 def test_items_are_folded_in_the_order_in_which_senteval_sorts_them() -> None:
@@ -156,36 +127,31 @@ def senteval_folds(folder: Path, files: Sequence[str]) -> list[tuple[str, int, i
     return list(zip(texts, labels.tolist(), folds.tolist(), strict=True))
 
 
-def our_folds(parts: Parts, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int, int]]:
+def our_folds(parts: Parts, monkeypatch: Patch) -> list[tuple[str, int, int]]:
     """Return the same of a set as it is scored, each regression replaced by one that knows nothing."""
     texts = list(dict.fromkeys(text for item in parts["all"] for text in item.texts))
     vectors = Vectors.encode(Known(texts, np.arange(len(texts), dtype=np.float32)[:, None] + 1), texts)
     found: list[tuple[str, int, int]] = []
 
-    def known(inputs: NDArray[np.float32], classes: NDArray[np.int64], *rows: Any) -> Judged:  # noqa: ANN401 - the rest
+    def known(inputs: NDArray[np.float64], classes: NDArray[np.int64], train: Any, test: Any, *more: Any) -> Any:  # noqa: ANN401 - as `judge`
         if not found:
-            found.extend(
-                (texts[int(row) - 1], int(label), -1) for row, label in zip(inputs[:, 0], classes, strict=True)
-            )
+            rows = np.rint(inputs[:, 0] - inputs[:, 0].min()).astype(int)
+            found.extend((texts[row], int(label), -1) for row, label in zip(rows, classes, strict=True))
         fold = 1 + max(number for _, _, number in found)
-        test = rows[1]
         for row in test:
             found[row] = (*found[row][:2], fold)
-        return Judged(classes[test], 1.0, 1.0)
+        return classes[test], {}
 
-    monkeypatch.setattr(regression, "judge", known)
-    monkeypatch.setattr(regression, "centred", lambda inputs, rows: inputs)
+    monkeypatch.setattr(transfer, "judge", known)
     score_labelled(parts, vectors, 1111)
     return found
 
 
-def test_items_are_in_the_folds_of_senteval_though_some_have_no_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_items_are_in_the_folds_of_senteval_though_some_have_no_words(tmp_path: Path, monkeypatch: Patch) -> None:
     good = [f"good {'very ' * (number % 3)}{number}" for number in range(20)]
     bad = [f"bad {'very ' * (number % 4)}{number}" for number in range(20)]
-    lines = {"custrev_dot_pos": [*good, "", "."], "custrev_dot_neg": ["so", *bad, "", "!"]}
-    write(tmp_path / "CR", **{name: "".join(f"{line}\n" for line in of) for name, of in lines.items()})
+    lines = {"custrev.pos": [*good, "", "."], "custrev.neg": ["so", *bad, "", "!"]}
+    write(tmp_path / "CR", {name: "".join(f"{line}\n" for line in of) for name, of in lines.items()})
     expected = senteval_folds(tmp_path / "CR", ("custrev.pos", "custrev.neg"))
     assert our_folds(read("cr", tmp_path, 22, 23), monkeypatch) == expected
     assert [text for text, _, _ in expected[:5]] == [".", ".", "so", "!", "."]
@@ -229,34 +195,31 @@ def test_pairs_are_told_by_difference_and_product_with_accuracy_and_f1() -> None
     np.testing.assert_array_equal(result.predictions.predicted, predicted == labels[60:])
 
 
-def test_a_file_for_each_class_is_read_with_its_empty_lines(tmp_path: Path) -> None:
-    write(tmp_path / "CR", custrev_dot_pos="good  , really\n\n", custrev_dot_neg="bad .\n")
-    items = read("cr", tmp_path, 2, 1)["all"]
-    assert items == [Labelled("good , really", 1), Labelled("", 1), Labelled("bad .", 0)]
-    assert [item.texts for item in items] == [["good , really"], ["."], ["bad ."]]
+MRPC_HEADER = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
 
 
-def test_trec_is_read_with_its_latin_letters(tmp_path: Path) -> None:
-    write(
-        tmp_path / "senteval" / "TREC",
-        train_5500_dot_label="NUM:dist How far : 3 ?\nABBR:exp What is caf\xe9 ?\n".encode("latin-1"),
-        TREC_10_dot_label="LOC:city Where ?\n",
-    )
-    parts = read("trec", tmp_path, 2, 1)
-    assert parts["train"] == [Labelled("How far : 3 ?", 5), Labelled("What is café ?", 0)]
-    assert parts["test"] == [Labelled("Where ?", 4)]
+@pytest.mark.parametrize(
+    ("folder", "files", "expected"),
+    [
+        ("CR", {"custrev.pos": "good  , really\n\n", "custrev.neg": "bad .\n"},
+         {"all": [Labelled("good , really", 1), Labelled("", 1), Labelled("bad .", 0)]}),
+        ("TREC", {"train_5500.label": "NUM:dist How far : 3 ?\nABBR:exp What is caf\xe9 ?\n",
+                  "TREC_10.label": "LOC:city Where ?\n"},
+         {"train": [Labelled("How far : 3 ?", 5), Labelled("What is café ?", 0)], "test": [Labelled("Where ?", 4)]}),
+        ("MRPC", {"msr_paraphrase_train.txt": f'{MRPC_HEADER}1\t1\t2\t"A" said\tB "said\r\n',
+                  "msr_paraphrase_test.txt": f"{MRPC_HEADER}0\t3\t4\tC\tD\r\n"},
+         {"train": [Labelled('"A" said', 1, 'B "said')], "test": [Labelled("C", 0, "D")]}),
+    ],
+)  # fmt: skip
+def test_formats_are_read(tmp_path: Path, folder: str, files: dict[str, str], expected: Parts) -> None:
+    """Empty lines, Latin letters, a header and quotation marks are kept for what they are."""
+    write(tmp_path / folder, files, "latin-1" if folder == "TREC" else "utf-8")
+    assert read(folder.lower(), tmp_path, *((1, 1) if folder == "MRPC" else (2, 1))) == expected
 
 
-def test_mrpc_is_read_behind_its_header_with_its_quotation_marks(tmp_path: Path) -> None:
-    header = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
-    write(
-        tmp_path / "MRPC",
-        msr_paraphrase_train_dot_txt=f'{header}1\t1\t2\t"A" said\tB "said\r\n',
-        msr_paraphrase_test_dot_txt=f"{header}0\t3\t4\tC\tD\r\n",
-    )
-    parts = read("mrpc", tmp_path, 1, 1)
-    assert parts == {"train": [Labelled('"A" said', 1, 'B "said')], "test": [Labelled("C", 0, "D")]}
-    assert parts["train"][0].texts == ['"A" said', 'B "said']
+def test_texts_are_encoded_with_a_full_stop_for_none() -> None:
+    items = [Labelled("good , really", 1), Labelled("", 1), Labelled('"A" said', 1, 'B "said')]
+    assert [item.texts for item in items] == [["good , really"], ["."], ['"A" said', 'B "said']]
 
 
 @pytest.mark.parametrize(
@@ -269,7 +232,7 @@ def test_mrpc_is_read_behind_its_header_with_its_quotation_marks(tmp_path: Path)
 )
 def test_a_malformed_line_or_a_wrong_count_is_named(tmp_path: Path, lines: str, message: str) -> None:
     folder = tmp_path / BY_NAME["sst2"].folders[0]
-    write(folder, sentiment__train=lines, sentiment__dev="", sentiment__test="so good\t1\n")
+    write(folder, {"sentiment-train": lines, "sentiment-dev": "", "sentiment-test": "so good\t1\n"})
     with pytest.raises(InputError, match=message):
         read("sst2", tmp_path, 2, 0, 1)
     (folder / "sentiment-train").write_text("so good\t1\nbad\t0\n")
@@ -278,7 +241,7 @@ def test_a_malformed_line_or_a_wrong_count_is_named(tmp_path: Path, lines: str, 
 
 @pytest.fixture(scope="module")
 def real(research_data: Path) -> dict[str, Task]:
-    found, missing = transfer.find(str(research_data))
+    found, missing = parted(transfer.find(str(research_data)))
     assert missing == []
     return {item.name: item for item in found}
 
@@ -294,32 +257,3 @@ def test_the_real_files_are_read_whole(real: dict[str, Task], research_data: Pat
     assert real["mr"].lines[5331] == "all\t0\tsimplistic , silly and tedious .\t\n"
     # Class 1 of MRPC's test: what a constant answer gives is 66.49, F1 79.87.
     assert sum(item.label for item in read("mrpc", research_data)["test"]) == 1147
-
-
-CARDS = Path(__file__).parents[3] / "data_cards"
-CARD = {about.name: about.name for about in CORPORA} | {"sst2": "sst"}
-
-
-def card_of(about: Corpus) -> tuple[dict[str, Any], str]:
-    text = (CARDS / f"{CARD[about.name]}.md").read_text(encoding="utf-8")
-    return yaml.safe_load(text.split("---\n")[1]), text
-
-
-@pytest.mark.parametrize("about", CORPORA, ids=lambda about: about.name)
-def test_a_card_has_the_sizes_and_the_files(about: Corpus) -> None:
-    card, text = card_of(about)
-    if "subsets" in card:
-        assert card["subsets"] == {file: size for file, (_, size) in about.files.items()}
-        assert card["rows"] == sum(card["subsets"].values())
-    else:
-        assert card["splits"] == dict(about.files.values())
-        assert card["rows"] == card["splits"]["test"]
-    assert all(f"`{file}`" in text for file in about.files)
-    assert f"`{about.folders[0]}/`" in text
-
-
-@pytest.mark.parametrize("about", CORPORA, ids=lambda about: about.name)
-def test_the_checksums_of_a_card_are_those_of_the_files(real: dict[str, Task], about: Corpus) -> None:
-    place = f"{about.folders[0].partition('/')[2]}/" if "/" in about.folders[0] else ""
-    sums = {f"{place}{name}": sum for name, sum in real[about.name].files.items()}
-    assert sums.items() <= card_of(about)[0]["sha256"].items()

@@ -1,7 +1,5 @@
 """The vector cache: the same vectors, fewer texts encoded, and nothing that a damaged file can do."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess
@@ -13,12 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainers.baselines.function import as_encoder
-from trainers.baselines.tfidf import Tfidf
+from trainers.baselines.encoders import function_encoder, tfidf
 from trainers.embedding import cache
 from trainers.embedding.cache import cached
 from trainers.embedding.model import load_model
 from trainers.embedding.vectors import Advance, still
+
+Capsys = pytest.CaptureFixture[str]
 
 TEXTS = ["a cat", "the dog runs", "the old man", "a"]
 NAME = "0123456789abcdef0123456789abcdef"
@@ -60,16 +59,6 @@ def test_a_text_is_encoded_once_over_several_evaluations(tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == [NAME, NAME[::-1]]
 
 
-def test_a_real_models_vectors_are_the_same_from_the_disk(tiny_mlm: Path, sentences: list[str], tmp_path: Path) -> None:
-    encoder = load_model(str(tiny_mlm), pooling="mean")
-    kept = cached(encoder, tmp_path)
-    made, read = kept.encode(sentences), cached(encoder, tmp_path).encode(sentences)
-    assert np.array_equal(made, read)
-    np.testing.assert_allclose(made, encoder.encode(sentences), atol=1e-5)
-    assert kept.title == encoder.title
-    assert kept.card() == encoder.card()
-
-
 def test_whatever_changes_a_vector_changes_the_identity(tiny_mlm: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(tiny_mlm, tmp_path / "copy")
     usual = load_model(str(copy), pooling="mean").fingerprint()
@@ -96,7 +85,7 @@ def test_whatever_changes_a_vector_changes_the_identity(tiny_mlm: Path, tmp_path
 
 
 def test_what_could_be_another_encoder_next_time_is_not_kept(tmp_path: Path) -> None:
-    for encoder in (as_encoder(lambda texts: [[1.0] for _ in texts]), Tfidf()):
+    for encoder in (function_encoder(lambda texts: [[1.0] for _ in texts], "mine"), tfidf()):
         assert cached(encoder, tmp_path) is encoder
     unknown = Counting()
     unknown.fingerprint = lambda: None  # type: ignore[assignment, method-assign, return-value]
@@ -104,9 +93,7 @@ def test_what_could_be_another_encoder_next_time_is_not_kept(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other", "array", "pickle"])
-def test_a_damaged_shard_is_left_out_and_its_texts_are_encoded_again(
-    tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_shard_is_encoded_again(tmp_path: Path, damage: str, capsys: Capsys) -> None:
     cached(Counting(), tmp_path).encode(TEXTS)
     (shard,) = (tmp_path / NAME).glob("*.npz")
     whole = shard.read_bytes()
@@ -159,9 +146,7 @@ def test_processes_that_write_at_once_leave_whole_shards(tmp_path: Path) -> None
     assert not list((tmp_path / NAME).glob(".*"))
 
 
-def test_a_cache_that_cannot_be_written_costs_a_note_and_no_score(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_cache_that_cannot_be_written_costs_a_note_and_no_score(tmp_path: Path, capsys: Capsys) -> None:
     (tmp_path / "file").write_text("")
     vectors = cached(Counting(), tmp_path / "file").encode(TEXTS)
     assert np.array_equal(vectors, Counting().encode(TEXTS))

@@ -1,7 +1,5 @@
 """Averaged word vectors against means by hand; files as GloVe, fastText and word2vec write them; broken files."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 from pathlib import Path
@@ -10,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.console import InputError
-from trainers.baselines.static import StaticEncoder, read_word_vectors, resolve
+from trainers.baselines.encoders import read_word_vectors, resolve, word_vectors
 from trainers.embedding.vectors import Vectors
 
 GLOVE = """\
@@ -35,7 +33,7 @@ def glove(tmp_path: Path) -> Path:
 
 def test_a_text_is_the_mean_of_its_words_by_hand(glove: Path) -> None:
     texts = ["the cat .", "The cat the", "paris unicorn", "Paris", "xyzzy plugh"]
-    encoder = StaticEncoder("glove:glove.txt", glove)
+    encoder = word_vectors("glove:glove.txt", glove)
     vectors = encoder.encode(texts)
     assert vectors.dtype == np.float32
     expected = [
@@ -49,7 +47,7 @@ def test_a_text_is_the_mean_of_its_words_by_hand(glove: Path) -> None:
 
 
 def test_unknown_words_and_zero_vectors_are_counted_and_told(glove: Path) -> None:
-    encoder = StaticEncoder("glove:glove.txt", glove)
+    encoder = word_vectors("glove:glove.txt", glove)
     vectors = Vectors.encode(encoder, ["the cat", "xyzzy plugh", "the unicorn", "the cat"])
     card = encoder.card()
     assert (card["words"], card["unknown"], card["zero_vectors"]) == (6, 3, 1)

@@ -1,7 +1,5 @@
 """`train compare` on results written by hand: what stands beside what, and what is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable
@@ -9,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_items import NAMES, WriteRun, cells, compare, figures, figures_of, lines, similar, tables, write_study
+from made_items import NAMES, cells, compare, figures, figures_of, lines, similar, tables, write_run, write_study
 
 from pipelines.console import call
 from trainers.cli import app
 
+Capsys = pytest.CaptureFixture[str]
+
 PAPER = ("--suite", "qnli", "--with", "mirror")
 
 
-def test_our_row_stands_above_the_papers_rows_with_their_sources(
-    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_our_row_stands_above_the_papers_rows_with_their_sources(capsys: Capsys) -> None:
     run = write_run("mine", figures())
     assert compare(run, "--with", "mirror") == 0
     shown = capsys.readouterr().out
@@ -32,9 +30,7 @@ def test_our_row_stands_above_the_papers_rows_with_their_sources(
     assert shown.index("mine") < shown.index("SBERT*")
 
 
-def test_our_row_stands_under_every_aggregation_of_the_papers(
-    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_our_row_stands_under_every_aggregation_of_the_papers(capsys: Capsys) -> None:
     run = write_run("mine", {**figures(), "sts13": {"all": 61.0, "pearson": 1.0}})
     assert compare(run, "--with", "bsl") == 0
     shown = capsys.readouterr()
@@ -47,7 +43,7 @@ def test_our_row_stands_under_every_aggregation_of_the_papers(
     assert "subsets are joined in different ways (all, weighted)" in shown.err
 
 
-def test_a_row_that_two_papers_print_comes_once_with_both_sources(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_row_that_two_papers_print_comes_once_with_both_sources(capsys: Capsys) -> None:
     assert compare("--suite", "sts") == 0
     shown = capsys.readouterr().out
     (row,) = [line for line in shown.splitlines() if " 56.77 " in line]
@@ -58,7 +54,7 @@ def test_a_row_that_two_papers_print_comes_once_with_both_sources(capsys: pytest
     assert len([line for line in shown.splitlines() if line.startswith("Unigram-TFIDF")]) == 1
 
 
-def test_ablations_come_when_all_tables_are_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+def test_ablations_come_when_all_tables_are_asked_for(capsys: Capsys) -> None:
     assert compare("--suite", "sts", "--with", "bsl") == 0
     assert "momentum" not in capsys.readouterr().out
     assert compare("--suite", "sts", "--with", "bsl", "--all-tables") == 0
@@ -66,9 +62,7 @@ def test_ablations_come_when_all_tables_are_asked_for(capsys: pytest.CaptureFixt
     assert cells(row) == ["BSL, momentum 0.999", "all", "73.74", "BSL Table 6"]
 
 
-def test_seeds_of_a_study_are_mean_and_deviation(
-    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_seeds_of_a_study_are_mean_and_deviation(tmp_path: Path, capsys: Capsys) -> None:
     for seed, shift in ((1, 0.0), (2, 1.0), (3, 2.0)):
         write_run(f"runs/study/lr-2e-05/seed-{seed}", figures(shift))
     write_run("runs/study/untrained=starter-mean", figures(-30))
@@ -84,9 +78,7 @@ def test_seeds_of_a_study_are_mean_and_deviation(
     assert shown.err.splitlines()[-1] == "study lr=9: none of its 1 seeds has results"
 
 
-def test_a_figure_that_not_every_seed_has_is_empty(
-    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_figure_that_not_every_seed_has_is_empty(tmp_path: Path, capsys: Capsys) -> None:
     for seed, value in ((1, 70.0), (2, None)):
         write_run(f"study/seed-{seed}", {"stsb": {"all": value}, "sickr": {"all": 50.0}})
     write_study(tmp_path / "study", ({}, {"study/seed-1": None, "study/seed-2": None}))
@@ -96,9 +88,7 @@ def test_a_figure_that_not_every_seed_has_is_empty(
 
 
 @pytest.mark.parametrize("changed", [{"size": 9927}, None])
-def test_a_set_of_another_size_is_marked_and_not_averaged_and_a_missing_one_is_empty(
-    changed: dict[str, int] | None, write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_set_of_another_size_is_marked(changed: dict[str, int] | None, capsys: Capsys) -> None:
     whole = figures()
     if changed is None:
         del whole["sickr"]
@@ -109,7 +99,7 @@ def test_a_set_of_another_size_is_marked_and_not_averaged_and_a_missing_one_is_e
     assert cells(row) == ["mine", "60.00", "61.00", "62.00", "63.00", "64.00", "65.00", *last, "ours, 2026-11-21"]
 
 
-def test_other_figures_have_columns_of_their_own(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_figures_have_columns_of_their_own(capsys: Capsys) -> None:
     names = ("afs-gun-control", "afs-gay-marriage", "afs-death-penalty")
     run = write_run("mine", {name: {"all": 50.0 + i, "pearson": 40.0 + i} for i, name in enumerate(names)}, suite="afs")
     assert compare(run, "--with", "bsl,isbert") == 0
@@ -121,16 +111,14 @@ def test_other_figures_have_columns_of_their_own(write_run: WriteRun, capsys: py
     assert cells(theirs) == ["IS-BERT", "49.14", "45.25", "BSL Table 10, IS-BERT Table 2"]
 
 
-def test_what_is_no_rate_has_three_decimals(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_no_rate_has_three_decimals(capsys: Capsys) -> None:
     run = write_run("mine", {"stsb-train": {"isotropy": 0.26549, "mean-norm": 5.57}}, suite="geometry")
     assert compare(run, "--with", "mirror") == 0
     (ours,) = lines(capsys.readouterr().out, "mine")
     assert cells(ours) == ["mine", "5.570", "0.265", "ours, 2026-11-21"]
 
 
-def test_sets_that_no_paper_prints_stand_in_a_table_of_their_own(
-    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sets_that_no_paper_prints_stand_in_a_table_of_their_own(capsys: Capsys) -> None:
     run = write_run("mine", {**figures(), "new": {"auc": 77.0}, "other": {"all": 50.0}})
     assert compare(run, "--with", "mirror", "--json") == 0
     _, rest = tables(capsys.readouterr().out)
@@ -140,17 +128,13 @@ def test_sets_that_no_paper_prints_stand_in_a_table_of_their_own(
 
 
 @pytest.mark.parametrize("named", ["mine", "mine/evaluation", "mine/evaluation/sts.json"])
-def test_a_run_is_named_by_its_directory_its_results_or_their_file(
-    named: str, write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_is_named_by_directory_or_file(named: str, capsys: Capsys) -> None:
     write_run("mine", figures())
     assert compare(named, "--with", "none") == 0
     assert "63.00" in capsys.readouterr().out
 
 
-def test_a_model_that_was_only_pooled_otherwise_has_a_row_for_each_pooling(
-    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_model_that_was_only_pooled_otherwise_has_a_row_for_each_pooling(capsys: Capsys) -> None:
     for way in ("cls", "mean"):
         write_run(way, figures())
         Path("model", "evaluation").mkdir(parents=True, exist_ok=True)
@@ -173,9 +157,7 @@ def test_a_model_that_was_only_pooled_otherwise_has_a_row_for_each_pooling(
         (["deep/b"], ["deep/b"]),
     ],
 )
-def test_folders_that_all_runs_lie_in_are_not_printed(
-    named: list[str], short: list[str], write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_shared_folders_are_left_out(named: list[str], short: list[str], capsys: Capsys) -> None:
     for name in ("deep/final/a", "deep/final/b", "deep/b", "other"):
         write_run(name, figures())
     assert compare(*named, "--with", "none", "--json") == 0
@@ -183,7 +165,7 @@ def test_folders_that_all_runs_lie_in_are_not_printed(
     assert [row["model"] for row in table["rows"]] == short
 
 
-def test_the_page_holds_what_the_screen_shows(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_holds_what_the_screen_shows(capsys: Capsys) -> None:
     items = {name: similar(index, 2.0) for index, name in enumerate(NAMES[:2])}
     each = {name: {**found, "weighted": None} for name, found in figures_of(items).items()}
     run = write_run("mine", each, items=items)
@@ -197,7 +179,7 @@ def test_the_page_holds_what_the_screen_shows(write_run: WriteRun, capsys: pytes
     assert "BSL Table 1, SBERT: The printed average is 74.89" in page
 
 
-def test_json_has_a_record_for_each_figure(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_has_a_record_for_each_figure(capsys: Capsys) -> None:
     run = write_run("mine", {"stsb": {"all": 70.123456, "pearson": None}}, sets={"stsb": {"sha256": "abc"}})
     assert compare(run, "--with", "none", "--json") == 0
     first, second = json.loads(capsys.readouterr().out)["records"]
@@ -225,9 +207,7 @@ def test_json_has_a_record_for_each_figure(write_run: WriteRun, capsys: pytest.C
         (["mine", "--intervals"], "nothing for --intervals: no run of one seed with <suite>.items.npz"),
     ],
 )
-def test_mistakes_are_one_line(
-    arguments: list[str], said: str, write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_say_why(arguments: list[str], said: str, tmp_path: Path, capsys: Capsys) -> None:
     write_run("mine", figures())
     (tmp_path / "empty").mkdir()
     (tmp_path / "broken.json").write_text("{")
@@ -256,9 +236,7 @@ def _change(name: str, value: object) -> Callable[[dict[str, Any]], None]:
         lambda values: values.clear(),
     ],
 )
-def test_damaged_results_are_refused(
-    change: Callable[[dict[str, Any]], None], write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damage_is_refused(change: Callable[[dict[str, Any]], None], capsys: Capsys) -> None:
     path = write_run("mine", figures()) / "evaluation" / "sts.json"
     values = json.loads(path.read_text())
     change(values)
@@ -270,9 +248,7 @@ def test_damaged_results_are_refused(
 
 
 @pytest.mark.parametrize("out", ["pipe", "folder", "round", "gone/page.md", "file/page.md"])
-def test_what_is_no_place_for_a_page_is_left_alone(
-    out: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_place_for_a_page_is_left_alone(out: str, tmp_path: Path, capsys: Capsys) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "round").symlink_to("round")
     (tmp_path / "folder").mkdir()
@@ -285,9 +261,7 @@ def test_what_is_no_place_for_a_page_is_left_alone(
     assert (tmp_path / "file").read_text() == "kept"
 
 
-def test_two_evaluations_of_the_program_itself_can_be_compared(
-    tiny_bert: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, capsys: Capsys) -> None:
     for number, pooling in enumerate(("mean", "cls")):
         options = ["--suite", "sample", "--pooling", pooling, "--out", f"run{number}"]
         assert call(app, ["evaluate", str(tiny_bert), *options]) == 0

@@ -1,19 +1,17 @@
 """`train compare --intervals --test`: what is tested against what, and which items are refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made_items import WriteRun, compare, figure, figures, figures_of, similar, tables, write_study
+from made_items import compare, figure, figures, figures_of, similar, tables, write_run, write_study
 
 from trainers.evaluation.task import Predictions
 
+Capsys = pytest.CaptureFixture[str]
 
-def test_intervals_are_printed_for_every_set_and_the_average(
-    write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+
+def test_intervals_are_printed_for_every_set_and_the_average(capsys: Capsys) -> None:
     items = {"stsb": similar(1, 2.0), "sickr": similar(2, 2.0)}
     run = write_run("mine", items=items)
     assert compare(run, "--with", "none", "--intervals", "--resamples", 200, "--json") == 0
@@ -28,7 +26,7 @@ def test_intervals_are_printed_for_every_set_and_the_average(
     assert average["score"] == f"{(figure(items['stsb']) + figure(items['sickr'])) / 2:.2f}"
 
 
-def test_two_runs_are_tested_set_by_set(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_two_runs_are_tested_set_by_set(capsys: Capsys) -> None:
     runs = []
     for name, seed, noise in (("good", 1, 1.0), ("bad", 2, 6.0)):
         items = {key: similar(seed, noise if key == "stsb" else 1.0) for key in ("stsb", "sickr")}
@@ -51,7 +49,7 @@ def test_two_runs_are_tested_set_by_set(write_run: WriteRun, capsys: pytest.Capt
         assert float(average[side]) == pytest.approx(mean, abs=0.011)
 
 
-def test_suites_and_runs_without_items_are_left_out(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_suites_and_runs_without_items_are_left_out(capsys: Capsys) -> None:
     items = similar(1, 2.0)
     full, other = (write_run(name, items={"stsb": items}) for name in ("full", "other"))
     bare = write_run("bare", figures_of({"stsb": items}))
@@ -72,7 +70,7 @@ def test_suites_and_runs_without_items_are_left_out(write_run: WriteRun, capsys:
     assert "nothing for --test" in capsys.readouterr().err
 
 
-def test_a_set_without_a_score_is_no_part_of_the_tests(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_set_without_a_score_is_no_part_of_the_tests(capsys: Capsys) -> None:
     flat = Predictions("spearman", similar(1, 2.0).gold, np.ones(300))
     runs = []
     for name, seed in (("one", 1), ("two", 2)):
@@ -83,7 +81,7 @@ def test_a_set_without_a_score_is_no_part_of_the_tests(write_run: WriteRun, caps
     assert [row["set"] for row in tables(capsys.readouterr().out)[-1]["rows"]] == ["STSB", "SICKR", "average of 2"]
 
 
-def test_runs_of_different_items_are_not_tested(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_of_different_items_are_not_tested(capsys: Capsys) -> None:
     items = similar(1, 2.0)
     runs = [write_run(name, items={"stsb": items}, sets={"stsb": {"sha256": name}}) for name in ("one", "two")]
     assert compare(*runs, "--test") == 2
@@ -91,7 +89,7 @@ def test_runs_of_different_items_are_not_tested(write_run: WriteRun, capsys: pyt
     assert line.startswith("error: STSB is not the same in one/evaluation/sts.json and two/evaluation/sts.json")
 
 
-def test_items_of_an_earlier_evaluation_are_refused(write_run: WriteRun, capsys: pytest.CaptureFixture[str]) -> None:
+def test_items_of_an_earlier_evaluation_are_refused(capsys: Capsys) -> None:
     items = similar(1, 2.0)
     run = write_run("mine", {"stsb": {"all": figure(items) + 1}}, items={"stsb": items})
     assert compare(run, "--intervals") == 2
@@ -99,9 +97,7 @@ def test_items_of_an_earlier_evaluation_are_refused(write_run: WriteRun, capsys:
 
 
 @pytest.mark.parametrize("content", [b"", b"PK nothing", b"\x93NUMPY", None])
-def test_damaged_items_are_refused(
-    content: bytes | None, write_run: WriteRun, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_items_are_refused(content: bytes | None, capsys: Capsys) -> None:
     items = similar(1, 2.0)
     broken = Predictions("spearman", items.gold, np.where(np.arange(300) == 41, np.nan, items.predicted))
     run = write_run("mine", {"stsb": {"all": figure(items)}}, items={"stsb": items if content else broken})
@@ -114,9 +110,7 @@ def test_damaged_items_are_refused(
     assert len(shown.err.splitlines()) == 1
 
 
-def test_several_seeds_are_no_run_to_test(
-    write_run: WriteRun, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_several_seeds_are_no_run_to_test(tmp_path: Path, capsys: Capsys) -> None:
     for seed in (1, 2):
         write_run(f"study/seed-{seed}", figures())
     write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -15,6 +13,8 @@ from torch import distributed
 
 from pipelines.console import call
 from trainers.cli import app
+
+Capsys = pytest.CaptureFixture[str]
 
 
 def train(*arguments: object) -> int:
@@ -42,9 +42,7 @@ def test_every_seed_is_the_run_that_the_single_command_makes(small: list[str]) -
     assert weights(Path("study/seed-4")) != weights(Path("study/seed-5"))
 
 
-def test_seeds_are_scored_beside_the_untrained_encoder(
-    small: list[str], graded_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_seeds_are_scored_beside_the_untrained_encoder(small: list[str], graded_data: Path, capsys: Capsys) -> None:
     assert train("mirror", *small, "--seeds", 2, "--data", graded_data, "--baseline") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "sts"
@@ -62,8 +60,8 @@ def test_seeds_are_scored_beside_the_untrained_encoder(
     assert "| mirror/untrained=" in Path("runs/mirror/seeds.md").read_text()
 
 
-def test_second_call_adds_seeds_and_scores_and_trains_nothing_again(
-    small: list[str], graded_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_second_call_trains_nothing_again(
+    small: list[str], graded_data: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     assert train("mirror", *small, "--seeds", 1) == 0
     first = capsys.readouterr()
@@ -81,9 +79,7 @@ def test_second_call_adds_seeds_and_scores_and_trains_nothing_again(
     assert stamps(Path("runs/mirror/seed-1")) != before
 
 
-def test_sweep_prints_a_row_for_every_setting(
-    small: list[str], graded_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_sweep_prints_a_row_for_every_setting(small: list[str], graded_data: Path, capsys: Capsys) -> None:
     arguments = ["--over", "temperature=0.04,0.2", "--seeds", 2, "--data", graded_data]
     assert train("sweep", "mirror", *small, *arguments) == 0
     captured = capsys.readouterr()
@@ -101,9 +97,7 @@ def test_sweep_prints_a_row_for_every_setting(
     assert f" {(one + two) / 2:.2f} +- {abs(one - two) / 2**0.5:.2f} " in first
 
 
-def test_data_and_presets_are_swept_like_any_option(
-    small: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_data_and_presets_are_swept_like_any_option(small: list[str], tmp_path: Path, capsys: Capsys) -> None:
     other = tmp_path / "other.txt"
     other.write_text("\n".join(f"the {word} man reads" for word in "abcdefghijklmnop"), encoding="utf-8")
     arguments = ["--over", f"text={small[1]},{other}", "--over", "limit=10,16", *small[2:]]
@@ -120,7 +114,7 @@ def test_data_and_presets_are_swept_like_any_option(
     assert saved(Path("presets/preset=head/seed-1/recipe.json"))["lr"] == 3e-4
 
 
-def test_failing_cell_says_why_and_the_others_go_on(small: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_failing_cell_says_why_and_the_others_go_on(small: list[str], capsys: Capsys) -> None:
     arguments = ["sweep", "mlm", *small, "--epochs", "1", "--over", "lr=1e30,1e-4"]
     assert train(*arguments) == 1
     captured = capsys.readouterr()
@@ -157,7 +151,7 @@ def test_killed_sweep_goes_on_where_it_was(small: list[str]) -> None:
         assert weights(Path("whole", cell, "seed-1")) == weights(Path("killed", cell, "seed-1"))
 
 
-def test_dry_run_lists_the_cells_and_writes_nothing(small: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_dry_run_lists_the_cells_and_writes_nothing(small: list[str], capsys: Capsys) -> None:
     assert train("sweep", "mirror", *small, "--over", "limit=16,48", "--seeds", 2, "--dry-run") == 0
     assert train("mirror", *small, "--seeds", 2, "--dry-run") == 0
     out = capsys.readouterr().out
@@ -169,9 +163,7 @@ def test_dry_run_lists_the_cells_and_writes_nothing(small: list[str], capsys: py
     assert not Path("runs").exists()
 
 
-def test_study_with_other_options_is_refused_and_left_as_it_is(
-    small: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_study_with_other_options_is_refused_and_left_as_it_is(small: list[str], capsys: Capsys) -> None:
     assert train("sweep", "mirror", *small, "--over", "temperature=0.04") == 0
     before = {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")}
     capsys.readouterr()
@@ -186,9 +178,7 @@ def test_study_with_other_options_is_refused_and_left_as_it_is(
     assert {path: path.stat().st_mtime_ns for path in Path("runs").rglob("*")} == before
 
 
-def test_study_whose_data_changed_is_refused_and_its_results_stay(
-    small: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_study_whose_data_changed_is_refused(small: list[str], tmp_path: Path, capsys: Capsys) -> None:
     text = tmp_path / "text.txt"
     text.write_text(Path(small[1]).read_text(encoding="utf-8"), encoding="utf-8")
     arguments = ["mirror", "--text", text, *small[2:], "--seeds", 2]
@@ -217,9 +207,7 @@ def test_study_whose_data_changed_is_refused_and_its_results_stay(
     (["mirror", "--data", "folder"], "--data goes with --seeds N"),
     (["mirror", "--baseline"], "--baseline goes with --seeds N"),
 ])  # fmt: skip
-def test_bad_input_is_one_line_before_anything_runs(
-    arguments: list[str], message: str, text_file: Path, tiny_bert: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input(arguments: list[str], message: str, text_file: Path, tiny_bert: Path, capsys: Capsys) -> None:
     swept = " ".join(arguments)
     text = [] if "text=" in swept else ["--text", text_file]
     encoder = [] if "encoder=" in swept else ["--encoder", tiny_bert]
@@ -255,15 +243,3 @@ def test_two_processes_train_the_seeds_together_and_the_first_one_scores(small: 
     assert said[1][0] == ""
     runs = saved(Path("runs/mirror/seeds.json"))["cells"][0]["runs"]
     assert all(run["error"] is None for run in runs)
-
-
-def test_help_has_the_options_under_headings_in_order_of_use(capsys: pytest.CaptureFixture[str]) -> None:
-    assert train("bsl", "--help") == 0
-    lines = capsys.readouterr().out.splitlines()
-    headings = ["Data:", "Encoder and preset:", "Objective (bsl):", "Training:", "Several seeds:", "Running:"]
-    assert [line for line in lines if line in headings] == headings
-    for first, option, last in zip(
-        headings, ("--views", "--encoder", "--momentum", "--lr", "--seeds", "--help"), [*headings[1:], ""], strict=True
-    ):
-        section = lines[lines.index(first) : lines.index(last) if last else None]
-        assert any(line.startswith(f"  {option} ") for line in section), option

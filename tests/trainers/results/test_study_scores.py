@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -8,7 +6,9 @@ from typing import Any
 import pytest
 
 from trainers.results.records import read_results
-from trainers.results.studies import Scoring, find_scoring, score, training_records
+from trainers.results.studies import Scoring, find_scoring, read_training, score
+
+Capsys = pytest.CaptureFixture[str]
 
 
 def write_run(folder: Path, log: list[dict[str, Any]], **recipe: str) -> Path:
@@ -18,13 +18,15 @@ def write_run(folder: Path, log: list[dict[str, Any]], **recipe: str) -> Path:
 
 
 def logged(run: Path) -> dict[str, float | None]:
-    return {record.metric: record.value for record in training_records(run, "1")}
+    figures: dict[str, float | None] = {}
+    for each in read_training(run, "1"):
+        for item in each.stored.sets.values():
+            figures |= item.figures
+    return figures
 
 
 @pytest.mark.parametrize(("keep", "dev"), [("best", 71.0), ("last", 69.0)])
-def test_training_is_judged_by_its_last_loss_and_the_dev_score_of_what_it_kept(
-    tmp_path: Path, keep: str, dev: float
-) -> None:
+def test_training_is_judged_by_its_last_loss_and_dev_score(tmp_path: Path, keep: str, dev: float) -> None:
     log = [
         {"step": 0, "dev": 75.0},
         {"step": 1, "loss": 3.0, "spread": 0.5, "accuracy": 1.0},
@@ -48,8 +50,8 @@ def model(tiny_bert: Path, tmp_path: Path) -> Path:
 def scored(model: Path, scoring: Scoring) -> tuple[float | None, int]:
     """Return the figure of STS-B and when the file of the scores was written."""
     score(str(model), Path("scores"), scoring, "mean")
-    (value,) = [r.value for r in read_results(Path("scores"), "1") if (r.set, r.metric) == ("stsb", "all")]
-    return value, Path("scores/sts.json").stat().st_mtime_ns
+    (found,) = read_results(Path("scores"), "1")
+    return found.stored.sets["stsb"].figures["all"], Path("scores/sts.json").stat().st_mtime_ns
 
 
 def find(data: Path) -> Scoring:
@@ -64,43 +66,25 @@ def test_stored_scores_are_taken_while_nothing_changes_that_decides_them(model: 
     assert scored(model.rename("renamed"), find(moved)) == first
 
 
-def test_scores_of_other_weights_are_made_anew(
-    model: Path, graded_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.parametrize("change", ["weights", "items", "", "{", "[]", '{"sets": {}}', "\ud800"])
+def test_scores_of_something_else_are_made_anew(model: Path, graded_data: Path, change: str, capsys: Capsys) -> None:
     from safetensors.torch import load_file, save_file
 
-    scoring = find(graded_data)
-    before, _ = scored(model, scoring)
-    weights = {name: weight.flip(0).contiguous() for name, weight in load_file(model / "model.safetensors").items()}
-    save_file(weights, model / "model.safetensors", {"format": "pt"})
-    after, _ = scored(model, scoring)
-    assert after != before
-    assert "of other weights, settings or items: evaluated anew" in capsys.readouterr().err
-
-
-def test_scores_on_other_items_are_made_anew(
-    model: Path, graded_data: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    before, _ = scored(model, find(graded_data))
-    data = shutil.copytree(graded_data, Path("other"))
-    lines = (data / "stsbenchmark" / "sts-test.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-    rows = [line.split("\t") for line in lines]
-    swapped = ["\t".join([*row[:4], other[4], *row[5:]]) for row, other in zip(rows, rows[::-1], strict=True)]
-    (data / "stsbenchmark" / "sts-test.csv").write_text("".join(swapped), encoding="utf-8")
-    after, _ = scored(model, find(data))
-    assert after != before
-    assert "of other weights, settings or items: evaluated anew" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("damage", ["", "{", "[]", '{"sets": {}}', "\ud800"])
-def test_damaged_scores_are_made_anew_with_one_line(
-    model: Path, graded_data: Path, damage: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    scoring = find(graded_data)
-    whole, _ = scored(model, scoring)
-    Path("scores/sts.json").write_bytes(damage.encode("utf-8", "surrogatepass"))
+    data = shutil.copytree(graded_data, Path("data"))
+    before, _ = scored(model, find(data))
     capsys.readouterr()
-    assert scored(model, scoring)[0] == whole
+    if change == "weights":
+        weights = {name: weight.flip(0).contiguous() for name, weight in load_file(model / "model.safetensors").items()}
+        save_file(weights, model / "model.safetensors", {"format": "pt"})
+    elif change == "items":
+        lines = (data / "stsbenchmark" / "sts-test.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+        rows = [line.split("\t") for line in lines]
+        swapped = ["\t".join([*row[:4], other[4], *row[5:]]) for row, other in zip(rows, rows[::-1], strict=True)]
+        (data / "stsbenchmark" / "sts-test.csv").write_text("".join(swapped), encoding="utf-8")
+    else:
+        Path("scores/sts.json").write_bytes(change.encode("utf-8", "surrogatepass"))
+    after, _ = scored(model, find(data))
+    assert (after != before) == (change in ("weights", "items"))
     assert [line for line in capsys.readouterr().err.splitlines() if "scores" in line] == [
         "scores/sts.json is damaged, or of other weights, settings or items: evaluated anew"
     ]

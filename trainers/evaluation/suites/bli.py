@@ -57,33 +57,28 @@ def score_lexicon(lexicon: Lexicon, vectors: Vectors, seed: int = 0) -> Result:
     Mapped, by CSLS and by cosine, and unmapped, by CSLS, as the vectors come from the encoder. With one translation
     per word the mean reciprocal rank is the MAP of Glavas et al. 2019.
     """
+    from scipy.linalg import orthogonal_procrustes
+
     source, target = vectors.dense(lexicon.source), vectors.dense(lexicon.target)
     one, two = centred(source), centred(target)
     rows = np.array(lexicon.train)
-    matrix = procrustes(one[rows[:, 0]], two[rows[:, 1]])
+    known = (side[rows[:, number]].astype(np.float64) for number, side in enumerate((one, two)))
+    mapped = one @ orthogonal_procrustes(*known)[0].astype(np.float32)
     parts: dict[str, dict[str, float | None]] = {}
-    right: list[NDArray[np.float64]] = []
-    for kind, (x, y) in {"mapped": (one @ matrix.astype(np.float32), two), "unmapped": (source, target)}.items():
+    outcomes: list[NDArray[np.float64]] = []
+    for kind, (x, y) in {"mapped": (mapped, two), "unmapped": (source, target)}.items():
         found = ranks(x[list(lexicon.test)], y, list(lexicon.test.values()), neighbourhood(y, x))
         for how, rank in zip(("CSLS", "cosine"), found, strict=True):
-            right.append((rank == 1).astype(np.float64))
-            figures = float(100 * right[-1].mean()), float(100 * (1 / rank).mean()), len(lexicon.target)
-            parts[f"{kind}, {how}"] = dict(zip(("acc@1", "MRR", "candidates"), figures, strict=True))
-    columns = [
-        ("mapped, CSLS", "acc@1"),
-        ("mapped, CSLS", "MRR"),
-        ("mapped, cosine", "acc@1"),
-        ("unmapped, CSLS", "acc@1"),
-    ]
-    metrics = {name: parts[part][figure] for name, (part, figure) in zip(METRICS, columns, strict=True)}
-    return Result(metrics, Predictions("mean", np.ones(len(right[0])), right[0]), parts)
-
-
-def procrustes(source: NDArray[np.floating], target: NDArray[np.floating]) -> NDArray[np.float64]:
-    """Return the orthogonal matrix W that minimises ||source W - target||, in float64; row i of one translates i."""
-    from scipy.linalg import orthogonal_procrustes
-
-    return np.asarray(orthogonal_procrustes(source.astype(np.float64), target.astype(np.float64))[0])
+            outcomes.append((rank == 1).astype(np.float64))
+            right, reciprocal = float(100 * outcomes[-1].mean()), float(100 * (1 / rank).mean())
+            parts[f"{kind}, {how}"] = {"acc@1": right, "MRR": reciprocal, "candidates": len(lexicon.target)}
+    metrics = {
+        "acc@1": parts["mapped, CSLS"]["acc@1"],
+        "MRR": parts["mapped, CSLS"]["MRR"],
+        "cosine acc@1": parts["mapped, cosine"]["acc@1"],
+        "unmapped acc@1": parts["unmapped, CSLS"]["acc@1"],
+    }
+    return Result(metrics, Predictions("mean", np.ones(len(outcomes[0])), outcomes[0]), parts)
 
 
 def centred(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -135,46 +130,47 @@ def _best_ranks(scores: NDArray[np.floating], right: NDArray[np.int64]) -> NDArr
     return np.asarray(1 + np.count_nonzero(ahead, axis=1), np.int64)
 
 
-def find(data: str) -> tuple[list[Task], list[Missing]]:
+def find(data: str) -> list[Task | Missing]:
     """Read every pair of languages that is in a folder, Mirror-BERT's first: only those are averaged.
 
     Raises InputError: a file is malformed, or a count is not the published one.
     """
     places = [] if data.startswith(HUB) else usual_places(FOLDERS, Path(data).expanduser())
-    found, missing = [], []
+    read: list[Task | Missing] = []
     for pair in [*REPORTED, *(pair for pair in PAIRS if pair not in REPORTED)]:
         names = [f"{pair}/yacle.{part}.{pair}.tsv" for part in SIZES]
         root = next((place for place in places if all((place / name).is_file() for name in names)), None)
         if root is not None:
-            found.append(_read(root, pair, [root / name for name in names]))
+            read.append(_read(root, pair, [root / name for name in names]))
         elif pair in REPORTED:
-            missing.append(Missing(f"bli-{pair}", f"BLI {pair}", f"no xling-eval/{names[0]} in {data}", WHERE))
-    return found, missing
+            read.append(Missing(f"bli-{pair}", f"BLI {pair}", f"no xling-eval/{names[0]} in {data}", WHERE))
+    return read
 
 
 def _read(root: Path, pair: str, paths: Sequence[Path]) -> Task:
     train, test = (_entries(path, size) for path, size in zip(paths, SIZES.values(), strict=True))
-    vocabularies = [root / "vocabulary" / f"{language}.txt" for language in pair.split("-")]
+    files = list(paths)
     rows: list[dict[str, int]] = []
-    for side, path in enumerate(vocabularies):
-        more = [line.strip().lower() for _, line in filled_lines(path)] if path.is_file() else []
-        words = dict.fromkeys([*(entry[side] for entry in [*train, *test]), *more])
-        rows.append({word: row for row, word in enumerate(words)})
+    note = f"{MARK}{DICTIONARIES}"
+    for side, language in enumerate(pair.split("-")):
+        words = [entry[side] for entry in [*train, *test]]
+        vocabulary = root / "vocabulary" / f"{language}.txt"
+        if vocabulary.is_file():
+            files.append(vocabulary)
+            words += [line.strip().lower() for _, line in filled_lines(vocabulary)]
+            note = f"candidates are the words of {vocabulary.name} and of the dictionaries" if side else note
+        rows.append({word: row for row, word in enumerate(dict.fromkeys(words))})
     source, target = rows
     translations: dict[int, dict[int, None]] = {}
     for one, two in test:
         translations.setdefault(source[one], {})[target[two]] = None
-    note = f"{MARK}{DICTIONARIES}"
-    if vocabularies[1].is_file():
-        note = f"candidates are the words of {vocabularies[1].name} and of the dictionaries"
-    read = [*paths, *(path for path in vocabularies if path.is_file())]
     lexicon = Lexicon(
         tuple(source), tuple(target), tuple((source[one], target[two]) for one, two in train),
         {word: tuple(right) for word, right in translations.items()},
     )  # fmt: skip
     return Task(
         name=f"bli-{pair}", title=f"BLI {pair}", source=str(root / pair), note=note, counted=pair in REPORTED,
-        files={f"{path.parent.name}/{path.name}": file_sha256(path) for path in read}, size=len(lexicon.test),
+        files={f"{path.parent.name}/{path.name}": file_sha256(path) for path in files}, size=len(lexicon.test),
         texts=[*source, *target], lines=[f"{part}\n" for part in (*lexicon[:3], sorted(lexicon.test.items()))],
         score=partial(score_lexicon, lexicon), dense=True,
     )  # fmt: skip

@@ -6,18 +6,14 @@ train split, so that this is looked at beside the test. Alignment and uniformity
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation.pairs import Pairs, read_all
-from trainers.evaluation.reading import filled_lines
 from trainers.evaluation.suites.sts import STSB, STSB_TRAIN
-from trainers.evaluation.task import HUB, Missing, Result, Task
-from trainers.files import file_sha256
+from trainers.evaluation.task import Missing, Result, Task
 
 METRICS = (
     "isotropy", "mean-norm", "spread", "uniformity", "alignment",
@@ -80,15 +76,10 @@ def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
     return {"uniformity": float(np.log(near / pairs)), "random-cosine": mean, "random-sd": deviation}
 
 
-def find(data: str) -> tuple[list[Task], list[Missing]]:
-    """Read the sentences from a folder or the Hub, and texts of one's own from `geometry/<name>.txt`, one a line.
-
-    The names `word` and `phrase` stand in Mirror-BERT's columns. Raises InputError for a malformed file or a wrong
-    count.
-    """
-    found, missing = read_all((STSB, STSB_TRAIN), data)
-    own = [] if data.startswith(HUB) else sorted((Path(data).expanduser() / "geometry").glob("*.txt"))
-    return [*map(of_pairs, found), *map(_read, own)], missing
+def find(data: str) -> list[Task | Missing]:
+    """Read the sentences from a folder or the Hub; raises InputError for a malformed file or a wrong count."""
+    read = read_all((STSB, STSB_TRAIN), data)
+    return [item if isinstance(item, Missing) else of_pairs(item) for item in read]
 
 
 def of_pairs(pairs: Pairs) -> Task:
@@ -97,14 +88,3 @@ def of_pairs(pairs: Pairs) -> Task:
     score = partial(score_texts, pairs.texts, positive)
     known = {name: getattr(pairs, name) for name in ("name", "title", "source", "files", "size", "texts", "lines")}
     return Task(note=UNITS, counted=False, dense=True, score=score, **known)
-
-
-def _read(path: Path) -> Task:
-    lines = [line.strip() for _, line in filled_lines(path)]
-    if len(set(lines)) < 2 or path.stem in (STSB.name, STSB_TRAIN.name):
-        raise InputError(f"{path}: expected two different texts or more, one a line, and not the name of a known set")
-    return Task(
-        name=path.stem, title=path.stem, source=str(path), files={path.name: file_sha256(path)}, note=UNITS,
-        counted=False, size=len(lines), texts=lines, lines=["\n".join(lines)], score=partial(score_texts, lines, ()),
-        dense=True,
-    )  # fmt: skip

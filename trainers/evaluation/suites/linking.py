@@ -4,27 +4,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.concepts import (
-    Dictionary,
-    Entry,
-    Mention,
-    bare,
-    read_cells,
-    read_cometa,
-    read_concepts,
-    read_names,
-    read_pubtator,
-    resolved,
-)
+from trainers.evaluation import concepts
+from trainers.evaluation.concepts import Entry, Mention, Names, read_names
 from trainers.evaluation.reading import check_count, filled_lines, find_file, find_files, usual_places
-from trainers.evaluation.search import Similarity, nearest
+from trainers.evaluation.search import nearest
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
 from trainers.files import file_sha256
 
@@ -98,20 +88,11 @@ class NamedSet(NamedTuple):
     size: int | None = None
     names: int | None = None
     read: Callable[[Path], Iterable[Entry]] = partial(read_names, synonyms=False)
-    read_dictionary: Callable[[Path], Iterable[Entry]] = read_names
     where: str = SAPBERT
 
 
 XL_BEL = ("de", "en", "es", "fi", "ja", "ko", "ru", "th", "tr", "zh")
 NAMED_SETS = (
-    # Abbreviations are written out here, and the knowledge base is its own.
-    NamedSet(
-        "ncbi-disease-chen", "NCBI-disease (Chen et al. 2021)", ("ncbi-processed-chen", "output/ncbi"),
-        {"test_data.txt": ""}, "entity_kb.txt",
-        "numbers in words, composite mentions whole, no training mentions among the names: not BioSyn's test",
-        960, 68936, partial(read_cells, name=3, ids=2), partial(read_cells, name=1, ids=0),
-        "https://github.com/tigerchen52/Biomedical-Entity-Linking (output/ncbi)",
-    ),
     NamedSet(
         "xl-bel", "XL-BEL", ("xl-bel", "xl_bel", "xlbel_v0.0", "xl_bel/xlbel_v0.0", "xl-bel/xlbel_v0.0"),
         {f"{code}_1k_test_query.txt": code for code in XL_BEL}, "umls_onto_all_lang_cased_wikimed_only_399931.txt",
@@ -124,13 +105,13 @@ NAMED_SETS = (
     ),
     NamedSet(
         "cometa", "COMETA", ("cometa", "COMETA"), {"splits/stratified_general/test.csv": ""},
-        "COMETA_id_sf_dictionary.txt", "stratified general split", 4350, read=read_cometa,
+        "COMETA_id_sf_dictionary.txt", "stratified general split", 4350, read=concepts.read_cometa,
         where=f"{SAPBERT} or, on request, https://github.com/cambridgeltl/cometa",
     ),
 )  # fmt: skip
 
 
-def score_mentions(mentions: Sequence[Mention], dictionary: Dictionary, vectors: Vectors, seed: int = 0) -> Result:
+def score_mentions(mentions: Sequence[Mention], names: Names, vectors: Vectors, seed: int = 0) -> Result:
     """Return accuracy @1 and @5 by the nearest names of a dictionary; nothing is drawn.
 
     A mention is linked right @k if one of the k nearest distinct names bears any of its ids; a composite mention, if
@@ -140,23 +121,22 @@ def score_mentions(mentions: Sequence[Mention], dictionary: Dictionary, vectors:
 
     Parts: the same by dot product; of the mentions that are not word for word in the dictionary; of each group.
     """
-    distinct = list(dict.fromkeys(part for mention in mentions for part in mention.parts))
-    queries, names = vectors.dense(distinct), vectors.dense(dictionary.names)
+    distinct, listed = list(dict.fromkeys(part for mention in mentions for part in mention.parts)), list(names)
+    queries, keys = vectors.dense(distinct), vectors.dense(listed)
     last = max(RANKS.values())
 
-    def right(similarity: Similarity) -> NDArray[np.bool_]:
+    def right(similarity: Literal["cosine", "dot"]) -> NDArray[np.bool_]:
         """Return whether each mention is linked right at each of `RANKS`, shape (mentions, ranks)."""
-        found = dict(zip(distinct, nearest(queries, names, last, similarity).tolist(), strict=True))
+        found = dict(zip(distinct, nearest(queries, keys, last, similarity).tolist(), strict=True))
 
         def rank(part: str, ids: frozenset[str]) -> int:
-            return next((rank for rank, row in enumerate(found[part], 1) if dictionary.ids[row] & ids), last + 1)
+            return next((rank for rank, row in enumerate(found[part], 1) if names[listed[row]] & ids), last + 1)
 
         worst = np.array([max(rank(part, mention.ids) for part in mention.parts) for mention in mentions])
         return worst[:, None] <= np.array(list(RANKS.values()))
 
     by_cosine = right("cosine")
-    known = set(dictionary.names)
-    new = np.array([not known.issuperset(mention.parts) for mention in mentions], bool)
+    new = np.array([not names.keys() >= set(mention.parts) for mention in mentions], bool)
     groups = np.array([mention.group for mention in mentions])
     parts = {"dot product": _accuracy(right("dot")), "not in the dictionary": _accuracy(by_cosine[new])}
     parts |= {group: _accuracy(by_cosine[groups == group]) for group in dict.fromkeys(groups.tolist()) if group}
@@ -169,18 +149,17 @@ def _accuracy(right: NDArray[np.bool_]) -> dict[str, float | None]:
     return dict(zip(RANKS, means, strict=True))
 
 
-def find(data: str) -> tuple[list[Task], list[Missing]]:
+def find(data: str) -> list[Task | Missing]:
     """Read every linking set that is in a folder, and say what is missing of those that papers report.
 
     Raises InputError: a file is malformed, or a count is not the published one.
     """
     if data.startswith(HUB):
         reason = "not on the Hub in the form that is read"
-        return [], [Missing(known.name, known.title, reason, known.where) for known in (*CORPORA, *NAMED_SETS)]
+        return [Missing(known.name, known.title, reason, known.where) for known in (*CORPORA, *NAMED_SETS)]
     folder = Path(data).expanduser()
-    read = [_corpus(corpus, folder) for corpus in CORPORA] + [_named(known, folder) for known in NAMED_SETS]
-    found = [*(item for item in read if isinstance(item, Task)), *_own(folder)]
-    return found, [item for item in read if isinstance(item, Missing)]
+    corpora, named = (_corpus(each, folder) for each in CORPORA), (_named(each, folder) for each in NAMED_SETS)
+    return [*corpora, *named, *_own(folder)]
 
 
 def _corpus(corpus: Corpus, data: Path) -> Task | Missing:
@@ -203,7 +182,7 @@ def _corpus(corpus: Corpus, data: Path) -> Task | Missing:
 def _prepared(corpus: Corpus, dictionary: Path) -> Task:
     folder = dictionary.parent
     paths = sorted((folder / "processed_test").glob("*.concept"))
-    mentions = [mention for path in paths for mention in read_concepts(path)]
+    mentions = [mention for path in paths for mention in concepts.read_concepts(path)]
     check_count(folder / "processed_test", len(paths), corpus.documents, ".concept files")
     if not corpus.fewest <= len(mentions) <= corpus.mentions:
         check_count(folder, len(mentions), corpus.mentions, "mentions")
@@ -212,18 +191,20 @@ def _prepared(corpus: Corpus, dictionary: Path) -> Task:
 
 
 def _from_abstracts(corpus: Corpus, paths: Sequence[Path], medic: Path, spelling: Path | None) -> Task:
-    documents = [read_pubtator(path) for path in paths]
-    for path, read, expected in zip(paths, documents, corpus.files.values(), strict=True):
-        check_count(path, sum(len(document.annotations) for document in read), expected, "annotations")
     pairs = [line.partition("||") for _, line in filled_lines(spelling)] if spelling else []
     words = {wrong.strip(): right.strip() for wrong, _, right in pairs}
-    *seen, test = ([mention for item in part for mention in resolved(item, corpus.kinds, words)] for part in documents)
+    parts: list[list[Mention]] = []
+    for path, expected in zip(paths, corpus.files.values(), strict=True):
+        documents = concepts.read_pubtator(path)
+        check_count(path, sum(len(document.annotations) for document in documents), expected, "annotations")
+        parts.append([mention for each in documents for mention in concepts.resolved(each, corpus.kinds, words)])
+    *seen, test = parts
     # BioSyn's test dictionaries hold the mentions of train and dev too.
     known = ((" ".join(mention.parts), mention.ids) for mention in chain.from_iterable(seen))
     unlinked = corpus.mentions - len(test)
     note = OWN_RULES + (f"; {unlinked} mentions have no concept: left out" if unlinked else "")
     files = [*paths, medic, *([spelling] if spelling else [])]
-    return _set(corpus.name, corpus.title, test, chain(read_names(medic, bare), known), files, note)
+    return _set(corpus.name, corpus.title, test, chain(read_names(medic, concepts.bare), known), files, note)
 
 
 def _named(known: NamedSet, data: Path) -> Task | Missing:
@@ -237,7 +218,7 @@ def _named(known: NamedSet, data: Path) -> Task | Missing:
         read = list(known.read(path))
         check_count(path, len(read), known.size or len(read), "mentions")
         mentions += [Mention((name,), ids, group) for name, ids in read]
-    names = list(known.read_dictionary(dictionary))
+    names = list(read_names(dictionary))
     check_count(dictionary, len(names), known.names or len(names), "names")
     return _set(known.name, known.title, mentions, names, [*paths, dictionary], known.note)
 
@@ -255,22 +236,22 @@ def _own(data: Path) -> Iterator[Task]:
 
 
 def _set(
-    name: str, title: str, mentions: Sequence[Mention], names: Iterable[Entry], files: Sequence[Path],
+    name: str, title: str, mentions: Sequence[Mention], entries: Iterable[Entry], files: Sequence[Path],
     note: str | None = None,
 ) -> Task:  # fmt: skip
     """Return a set, its note with the number of mentions that can only be wrong: no name has any of their concepts."""
-    dictionary = Dictionary.of(names)
-    if not mentions or not dictionary.names:
-        counts = f"{len(mentions)} mentions and {len(dictionary.names)} names with ids"
+    names = concepts.joined(entries)
+    if not mentions or not names:
+        counts = f"{len(mentions)} mentions and {len(names)} names with ids"
         raise InputError(f"{files[0].parent}: {counts} of {title}: there must be some of both")
-    known = frozenset().union(*dictionary.ids)
+    known = frozenset().union(*names.values())
     lost = sum(not mention.ids & known for mention in mentions)
     remark = f"{lost} mentions have no concept in the dictionary: counted as wrong" if lost else None
     lines = [f"{each.group}\t{'|'.join(each.parts)}\t{'|'.join(sorted(each.ids))}\n" for each in mentions]
-    lines += [f"{name}\t{'|'.join(sorted(ids))}\n" for name, ids in zip(*dictionary, strict=True)]
+    lines += [f"{each}\t{'|'.join(sorted(ids))}\n" for each, ids in names.items()]
     return Task(
         name=name, title=title, source=str(files[0].parent), note="; ".join(filter(None, (note, remark))) or None,
         files={f"{path.parent.name}/{path.name}": file_sha256(path) for path in files}, counted=False, dense=True,
-        size=len(mentions), texts=[*dictionary.names, *(part for mention in mentions for part in mention.parts)],
-        lines=lines, score=partial(score_mentions, mentions, dictionary),
+        size=len(mentions), texts=[*names, *(part for mention in mentions for part in mention.parts)],
+        lines=lines, score=partial(score_mentions, mentions, names),
     )  # fmt: skip

@@ -5,7 +5,6 @@ from importlib import resources
 
 from trainers.evaluation.pairs import METRICS as METRICS
 from trainers.evaluation.pairs import Benchmark, Layout, Pairs, column_reader, read_all
-from trainers.evaluation.task import Missing
 
 COUNTED = 0
 
@@ -16,7 +15,7 @@ SAMPLE = Benchmark(
 )  # fmt: skip
 
 
-def find(data: str) -> tuple[list[Pairs], list[Missing]]:
+def find(data: str) -> list[Pairs]:
     """Read the bundled pairs, whatever `data` is."""
-    found, missing = read_all([SAMPLE], str(resources.files("trainers.evaluation")))
-    return [replace(item, source="bundled") for item in found], missing
+    read = read_all([SAMPLE], str(resources.files("trainers.evaluation")))
+    return [replace(item, source="bundled") for item in read if isinstance(item, Pairs)]
