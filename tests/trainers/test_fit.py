@@ -9,7 +9,7 @@ from objective_cases import LINEAR, Interrupted, interrupt_at, prepared
 from safetensors.torch import save_file
 
 from pipelines.console import InputError, TwinviewsError
-from trainers.catalogue import objective_names
+from trainers.catalogue import load_objective, objective_names
 from trainers.objective import Objective
 from trainers.settings import Training
 from trainers.training.directory import CHECKPOINTS, newest_checkpoint
@@ -187,8 +187,18 @@ def test_loss_that_is_no_number_stops_with_one_line(tiny_bert: Path, sentences: 
     objective, rows, training = prepared("mirror", tiny_bert, sentences)
     with torch.no_grad():
         objective.encoder[0].model.embeddings.LayerNorm.bias.fill_(float("nan"))
-    with pytest.raises(TwinviewsError, match=r"the loss became nan after 0 steps: lower --lr"):
+    with pytest.raises(TwinviewsError, match=r"the loss became nan by step 1: lower --lr"):
         fit(objective, rows, training, tmp_path, seed=1)
+
+
+@pytest.mark.parametrize(("preset", "warned"), [("sentence", 0), ("no-dropout", 0), ("no-mask", 0), ("neither", 1)])
+def test_views_that_nothing_tells_apart_are_said(
+    preset: str, warned: int, tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = load_objective("mirror").PRESETS[preset]
+    given = {key: values[key] for key in ("dropout", "span") if key in values}
+    fit(*prepared("mirror", tiny_bert, sentences, epochs=0.2, **given), tmp_path, seed=1)
+    assert capsys.readouterr().err.count("both views of every sentence are the same") == warned
 
 
 def collapsed(objective: Objective) -> None:

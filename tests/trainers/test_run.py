@@ -106,13 +106,13 @@ def test_card_shows_lists_and_bars_readably_and_the_licence_of_the_encoder(tmp_p
         "command": "bsl", "twinviews": {"rows": 1234, "version": "9"}, "encoder": None, "pooling": "mean",
         "views": ["a.arrow", "b|c.arrow"], "limit": None,
     }  # fmt: skip
-    card = model_card(recipe, 7, "", locate(None))
+    card = model_card(recipe, 7, {}, locate(None))
     assert "the Twinviews starter encoder, trained for 7 steps on 1,234 rows without labels" in card
     assert r"| views | a.arrow, b\|c.arrow |" in card
     assert "limit" not in card
     assert card.startswith("---\nlicense: apache-2.0\nlibrary_name: ")
     (tmp_path / "README.md").write_text("---\nlicense: [\n---\n")
-    assert model_card(recipe, 7, "", Source("x", str(tmp_path))).startswith("---\nlibrary_name: ")
+    assert model_card(recipe, 7, {}, Source("x", str(tmp_path))).startswith("---\nlibrary_name: ")
 
 
 def test_recipe_names_the_precision_that_auto_took_and_another_machine_s_is_refused(
