@@ -20,8 +20,7 @@ def join_processes() -> None:
     from accelerate import PartialState
 
     threading.Thread(target=_end_without, args=[os.getppid()], daemon=True).start()
-    PartialState(cpu=not torch.cuda.is_available())
-    atexit.register(_leave)
+    atexit.register(PartialState(cpu=not torch.cuda.is_available()).destroy_process_group)
 
 
 def _end_without(launcher: int) -> None:
@@ -29,11 +28,6 @@ def _end_without(launcher: int) -> None:
     while os.getppid() == launcher:
         time.sleep(1)
     os._exit(1)
-
-
-def _leave() -> None:
-    if distributed.is_initialized():
-        distributed.destroy_process_group()
 
 
 def processes() -> int:
