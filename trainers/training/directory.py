@@ -43,8 +43,7 @@ UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing
 def is_finished(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> bool:
     """Check that a run's directory may be used, and return whether this very run is there, finished.
 
-    Raises:
-        InputError: The directory holds something else or a run of another recipe; or it is empty and `resume` is set.
+    Raises InputError where it holds something else or a run of another recipe, or is empty and `resume` is set.
     """
     standing = standing_recipe(out, ("preset", "pooling", "twinviews"))
     if standing is None and resume:
@@ -78,8 +77,7 @@ def standing_recipe(out: Path, keys: Sequence[str]) -> Mapping[str, Any] | None:
 def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, what: str = "another recipe") -> None:
     """Raise InputError, naming a setting that differs, for a directory that was made with other settings.
 
-    `old` are the settings that it was made with, as they were read back, `new` those that are asked for; `what` is what
-    the directory would belong to.
+    `old` are the settings as they were read back, `new` those asked for; `what` is what the directory would belong to.
     """
     # As it would be read back: a tuple is a list there.
     new = json.loads(json.dumps(new))

@@ -252,11 +252,9 @@ def log_lines(history: History) -> list[dict[str, float]]:
 
 
 def collapse(entry: Mapping[str, float], start: float | None) -> str | None:
-    """Say what a log's entry shows of a collapse, None where it shows none.
+    """Say what a log's entry (with `spread`, or with `dev`, a Spearman x 100) shows of a collapse, None if nothing.
 
-    Args:
-        entry: With `spread`, or with `dev`, a Spearman x 100.
-        start: The development score before the training, where there is one.
+    `start`: the development score before the training, where there is one.
     """
     if entry.get("spread", 1.0) < COLLAPSED:
         return f"spread {entry['spread']:.3f} (0 = all sentences have one direction)"

@@ -37,8 +37,7 @@ def for_machine(training: Training) -> Training:
 def resolve_precision(asked: str) -> str:
     """Return the format to autocast to; "auto" is bf16 where the processor multiplies in it, fp32 elsewhere.
 
-    Raises:
-        InputError: fp16 without a GPU, or bf16 on a GPU that cannot.
+    Raises InputError for fp16 without a GPU, and for bf16 on a GPU that cannot.
     """
     if torch.cuda.is_available():
         able = torch.cuda.is_bf16_supported(including_emulation=False)
