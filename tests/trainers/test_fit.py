@@ -86,27 +86,19 @@ def test_target_follows_once_per_optimiser_step_under_accumulation(
 
 
 @pytest.mark.parametrize("decay_all", [True, False])
-def test_optimiser_holds_no_target_and_decays_what_it_should(
+def test_optimiser_holds_no_target_decays_what_it_should_and_has_rates_of_parts(
     tiny_bert: Path, sentences: list[str], decay_all: bool
 ) -> None:
-    objective, _, training = prepared("bsl", tiny_bert, sentences, weight_decay=0.01, decay_all=decay_all)
+    given = {"weight_decay": 0.01, "decay_all": decay_all, "predictor_lr": 10.0, "lr": 1e-3}
+    objective, _, training = prepared("bsl", tiny_bert, sentences, **given)
     groups = make_optimizer(objective, training).param_groups
-    held = {id(parameter): group["weight_decay"] for group in groups for parameter in group["params"]}
+    held = {id(parameter): group for group in groups for parameter in group["params"]}
     assert not held.keys() & {id(parameter) for parameter in objective.target.parameters()}
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:
-            assert held[id(parameter)] == (0.01 if decay_all or parameter.dim() > 1 else 0.0), name
-
-
-def test_parts_of_an_objective_have_their_own_learning_rate(tiny_bert: Path, sentences: list[str]) -> None:
-    objective, _, training = prepared("bsl", tiny_bert, sentences, predictor_lr=10.0, lr=1e-3)
-    rates = {
-        id(parameter): group["lr"] for group in make_optimizer(objective, training).param_groups
-        for parameter in group["params"]
-    }  # fmt: skip
-    for name, parameter in objective.named_parameters():
-        if parameter.requires_grad:
-            assert rates[id(parameter)] == pytest.approx(1e-2 if name.startswith("predictor.") else 1e-3), name
+            group = held[id(parameter)]
+            assert group["weight_decay"] == (0.01 if decay_all or parameter.dim() > 1 else 0.0), name
+            assert group["lr"] == pytest.approx(1e-2 if name.startswith("predictor.") else 1e-3), name
     objective.parameter_rates = lambda: {"": 2.0, "predictor.": 3.0, "predictor.0.": 5.0}  # type: ignore[method-assign]
     found = {round(group["lr"], 9) for group in make_optimizer(objective, training).param_groups}
     assert found == {2e-3, 3e-3, 5e-3}, "the longest beginning decides"

@@ -22,7 +22,7 @@ from transformers import (
     set_seed,
 )
 
-from pipelines.console import InputError, note, show
+from pipelines.console import InputError, show
 from pipelines.lock import locked_folder
 from trainers.flags import Options, flags_of, with_flags
 from trainers.marian.model import Translation, new_model
@@ -41,9 +41,7 @@ MADE = (directory.CHECKPOINTS, directory.DRAFT, TOKENIZER, TOKENIZER_DRAFT, "mod
 class MarianOptions(Options):
     """What `train marian` can be told."""
 
-    parallel: list[Path] | None = Field(
-        None, description="A file of source<TAB>target lines; may be given several times."
-    )
+    parallel: list[Path] | None = Field(None, description="A file of source<TAB>target lines; repeat it for more.")
     model: str | None = Field(None, description="A MarianMT directory or Hub name to fine-tune; without it a new one.")
     tokenizer: Path | None = Field(None, description="A folder with the tokenizer to share; without it one is built.")
     out: Path = Field(Path("runs/marian"), description="Folder of the run.")
@@ -54,15 +52,11 @@ class MarianOptions(Options):
     encoder_layers: int = Field(4, ge=1, description="Layers of the encoder.")
     decoder_layers: int = Field(2, ge=1, description="Layers of the decoder.")
     dropout: float = Field(0.0, ge=0, le=0.9, description="Dropout rate of a new model.")
-    epochs: float = Field(
-        1.5, ge=0.01, description="Passes over the pairs; given more, a run that was interrupted goes on."
-    )
+    epochs: float = Field(1.5, ge=0.01, description="Passes over the pairs; given more, an earlier run goes on.")
     batch_tokens: int = Field(2_048, ge=1, description="Target tokens a batch, padding included.")
     lr: float = Field(1e-3, ge=0, description="Learning rate after the warm-up.")
     warmup_steps: int = Field(500, ge=0, description="Steps over which the rate rises from 0.")
-    decay: float = Field(
-        0.25, ge=0, le=1, description="Share of the steps, the last ones, over which the rate falls to 0."
-    )
+    decay: float = Field(0.25, ge=0, le=1, description="Last share of the steps, over which the rate falls to 0.")
     label_smoothing: float = Field(0.1, ge=0, le=0.9, description="Share of the target spread over all tokens.")
     max_tokens: int = Field(96, ge=2, le=512, description="Longer sides are cut.")
     precision: Literal["bf16", "fp32"] = Field("bf16", description="bf16 (autocast) or fp32.")
@@ -92,9 +86,7 @@ def _run(_: typer.Context, **values: Any) -> None:  # noqa: ANN401 - fields of M
     if options.dry_run:
         show(f"{len(pairs):,} pairs, {options.epochs} epochs -> {options.out / 'model'}; nothing written")
         return
-    folder = train_marian(pairs, options)
-    note(f"the model is in {folder}")
-    show(str(folder))
+    show(str(train_marian(pairs, options)))
 
 
 marian = with_flags(_run, flags_of(MarianOptions))
@@ -149,10 +141,8 @@ def _load(load: Callable[[str], Any], start: str | Path) -> Any:  # noqa: ANN401
     try:
         return load(str(start))
     except (OSError, ValueError, TypeError, SafetensorError) as error:
-        raise InputError(
-            f"cannot load MarianMT from {str(start)!r} ({str(error).splitlines()[0]}): give a directory, or a name on "
-            "the Hub, that has its tokenizer and safetensors"
-        ) from error
+        said = f"{str(error).splitlines()[0]}: give a directory or a Hub name with a tokenizer and safetensors"
+        raise InputError(f"cannot load MarianMT from {str(start)!r}: {said}") from error
 
 
 class TranslationTrainer(Trainer):  # type: ignore[misc]  # transformers is read without types
@@ -182,7 +172,6 @@ def _train(pairs: Pairs, options: MarianOptions, tokenizer: MarianTokenizer, mod
         optim="adamw_torch_fused",
         adam_beta2=0.98,
         adam_epsilon=1e-9,
-        max_grad_norm=1.0,
         bf16=options.precision == "bf16",
         use_cpu=not torch.cuda.is_available(),
         seed=options.seed,
@@ -191,7 +180,6 @@ def _train(pairs: Pairs, options: MarianOptions, tokenizer: MarianTokenizer, mod
         logging_steps=100,
         remove_unused_columns=False,
         disable_tqdm=not os.isatty(2),
-        report_to="none",
     )
     objective, collator = Translation(model.float(), options.label_smoothing), DataCollatorForSeq2Seq(tokenizer)
     trainer = TranslationTrainer(model=objective, args=arguments, train_dataset=rows, data_collator=collator)

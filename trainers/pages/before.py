@@ -66,8 +66,8 @@ def sample_pairs(recipe: Mapping[str, Any], count: int, seed: int) -> dict[str, 
     draw = Random(seed)
     if recipe.get("dev"):
         dev = read_dev(recipe["dev"], recipe.get("dev_data"))
-        rows: list[Row] = list(zip(dev.first, dev.second, dev.grades, strict=True))
-        middle = (min(dev.grades) + max(dev.grades)) / 2
+        rows: list[Row] = list(zip(dev.left, dev.right, dev.labels or [], strict=True))
+        middle = (min(dev.labels or []) + max(dev.labels or [])) / 2
         drawn = draw.sample(rows, min(count, len(rows)))
         named = {
             "graded alike": [row for row in drawn if (row[2] or 0) > middle],

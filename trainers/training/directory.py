@@ -125,9 +125,8 @@ def resumable(out: Path) -> Iterator[None]:
         if getattr(error, "errno", None) not in FULL and not any(said in text for said in UNWRITTEN):
             raise
         why = getattr(error, "strerror", None) or text.splitlines()[0]
-        raise TwinviewsError(
-            f"cannot write all of {out} ({why}): free space on its disk, then give the same command again"
-        ) from error
+        said = f"cannot write all of {out} ({why}): free space on its disk, then give the same command again"
+        raise TwinviewsError(said) from error
 
 
 def newest_checkpoint(out: Path) -> Path | None:

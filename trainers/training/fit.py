@@ -14,12 +14,13 @@ from torch.utils.data import Dataset
 from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState
 
 from pipelines.console import TwinviewsError, note, progress
+from trainers.data.examples import Examples
 from trainers.data.rows import Order, Rows
 from trainers.losses.geometry import geometry
 from trainers.objective import Objective, Row
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
-from trainers.training.dev import DEV, DevSet, History, dev_scores, keep_best, out_of_patience, restore_best
+from trainers.training.dev import DEV, History, dev_score, dev_scores, keep_best, out_of_patience, restore_best
 from trainers.training.directory import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint, step_of
 from trainers.training.machine import compile_encoders, enable_checkpointing, training_arguments
 
@@ -46,7 +47,7 @@ class Fitted:
 
 
 def fit(
-    objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: DevSet | None = None
+    objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: Examples | None = None
 ) -> Fitted:
     """Train `objective`, freshly built on the CPU, in place; go on from the newest checkpoint under `out`, if any.
 
@@ -76,10 +77,7 @@ def fit(
             torch.manual_seed(process_seed(seed))  # each process has dropout of its own; a checkpoint brings its state
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         if trainer.collapsed is not None and training.stop_on_collapse:
-            raise TwinviewsError(
-                f"{trainer.collapsed}: stopped; its checkpoint is in {out / CHECKPOINTS}. Lower --lr or start from "
-                "another encoder"
-            )
+            raise TwinviewsError(f"{trainer.collapsed}: stopped; lower --lr or start from another encoder")
         history = trainer.state.log_history
         seconds = history[-1]["train_runtime"]
     steps = int(history[-1]["step"])
@@ -99,8 +97,7 @@ def make_optimizer(objective: Objective, training: Training) -> torch.optim.Adam
         if parameter.requires_grad:
             decay = training.weight_decay if training.decay_all or parameter.dim() > 1 else 0.0
             # The longest matching beginning decides.
-            start = max((start for start in rates if name.startswith(start)), key=len, default=None)
-            rate = 1.0 if start is None else rates[start]
+            rate = rates.get(max((start for start in rates if name.startswith(start)), key=len, default=""), 1.0)
             groups.setdefault((decay, training.lr * rate), []).append(parameter)
     settings = [{"params": held, "weight_decay": decay, "lr": lr} for (decay, lr), held in groups.items()]
     return torch.optim.AdamW(settings, lr=training.lr, eps=training.eps, fused=True)
@@ -110,7 +107,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
     """Trainer that stops at a loss that is no number, logs parts and geometry, and scores on a development set."""
 
     def __init__(
-        self, objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: DevSet | None, *,
+        self, objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: Examples | None, *,
         resumed: bool,
     ) -> None:  # fmt: skip
         arguments = training_arguments(training, out, seed, training.steps(len(rows)))
@@ -133,8 +130,8 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         # It prints raw dictionaries to stdout.
         self.remove_callback(PrinterCallback)
         self.training, self.out, self.dev = training, out, dev
-        grouped = training.group_by_length
-        self.order = Order(len(rows), seed, rows.lengths() if grouped else None, training.batch_size if grouped else 1)
+        lengths, size = (rows.lengths(), training.batch_size) if training.group_by_length else (None, 1)
+        self.order = Order(len(rows), seed, lengths, size)
         self.parts: dict[str, Tensor] = {}
         self.vectors: Tensor | None = None
         self.batches = 0
@@ -208,7 +205,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         """Score on the development set, in the first process for all; keep the best weights, stop without patience."""
         score = 0.0
         if self.dev is not None and is_first():
-            score = self.dev.score(self.model, self.training.precision, self.training.dev_similarity)
+            score = dev_score(self.dev, self.model, self.training.precision, self.training.dev_similarity)
         metrics = {DEV: of_first(score)}
         self.log(dict(metrics))
         if self.training.keep == "best" and is_first():

@@ -72,9 +72,7 @@ def enable_checkpointing(model: Any) -> None:  # noqa: ANN401 - transformers' mo
     try:
         enable({"use_reentrant": False})
     except (ValueError, NotImplementedError):
-        raise InputError(
-            f"{type(model).__name__} has no gradient checkpointing: leave --gradient-checkpointing out"
-        ) from None
+        raise InputError(f"{type(model).__name__} takes no --gradient-checkpointing: leave it out") from None
 
 
 def training_arguments(training: Training, out: Path, seed: int, total: int) -> TrainingArguments:
@@ -95,7 +93,6 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
         fp16=precision == "fp16",
         use_cpu=not cuda,
         seed=seed,
-        data_seed=seed,
         dataloader_drop_last=True,
         dataloader_pin_memory=cuda,
         accelerator_config={"non_blocking": cuda},

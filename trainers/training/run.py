@@ -22,7 +22,7 @@ from trainers.processes import divided_batch, is_first, join_processes, of_first
 from trainers.settings import Options, Training, checked, resolve
 from trainers.training import directory
 from trainers.training.card import model_card
-from trainers.training.dev import DevSet, read_dev
+from trainers.training.dev import read_dev
 from trainers.training.fit import fit
 from trainers.training.machine import for_machine
 
@@ -37,19 +37,13 @@ class Request(Options):
 
     objective: str
     data: DataOptions
-    encoder: str | None = Field(
-        None, description="Encoder to start from: a directory or a Hub name. [the bundled starter]"
-    )
+    encoder: str | None = Field(None, description="Encoder to start from: directory or Hub name. [the bundled starter]")
     preset: str | None = Field(None, description="A preset of the objective. [the first one]")
     out: Path | None = Field(None, description="Directory of the run, or of all runs. [runs/NAME; runs/sweep-NAME]")
     seed: int = Field(1, ge=0, lt=SEEDS, description="Decides order, dropout and masks.")
     dry_run: bool = Field(False, description="Say what would be done; write nothing.")
     overwrite: bool = Field(False, description="Delete the run that is at --out and train anew.")
-    resume: bool = Field(
-        False,
-        description="Insist on resuming: an error where there is nothing to resume. (An unfinished run of the same "
-        "recipe is resumed anyway.)",
-    )
+    resume: bool = Field(False, description="Insist on resuming: an error where there is nothing to resume.")
 
 
 def request_of(name: str, module: ObjectiveModule, values: Mapping[str, Any]) -> Request:
@@ -77,7 +71,7 @@ class Plan:
     training: Training
     params: BaseModel
     recipe: Mapping[str, Any]
-    dev: DevSet | None
+    dev: Examples | None
 
     def rows(self) -> int:
         """Return how many rows are trained on: an objective may hold some of the data out."""
@@ -127,9 +121,7 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
     training = for_machine(training)
     examples, where = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
-        raise InputError(
-            f"{next(iter(where.values()))} has 1 usable row: training needs at least 2, and better thousands"
-        )
+        raise InputError(f"{next(iter(where.values()))} has 1 usable row: training needs at least 2")
     dev = _read_dev(training, module.PRESETS[preset])
     size = divided_batch(training.batch_size, len(examples), processes())
     if examples.dropped and is_first():
@@ -158,14 +150,13 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
     return Plan(request.out or Path("runs", request.objective), examples, training, params, recipe, dev)
 
 
-def _read_dev(training: Training, preset: Mapping[str, Any]) -> DevSet | None:
+def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:
     if training.dev is not None:
         return read_dev(training.dev, training.dev_data)
     for key in WITH_DEV:
         value = getattr(training, key)
         if value != preset.get(key, Training.model_fields[key].default):
-            option = "--" + key.replace("_", "-")
-            raise InputError(f"{option} {value} goes with --dev: give a file or a benchmark to score on")
+            raise InputError(f"--{key.replace('_', '-')} {value} goes with --dev: give a file or a benchmark")
     return None
 
 

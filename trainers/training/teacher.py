@@ -54,10 +54,8 @@ class Teacher:
             state.update(text.encode("utf-8", "surrogatepass") + b"\0")
         path = folder / FILE.format(key=state.hexdigest())
         if is_first() and {*folder.glob(FILE.format(key="*"))} - {path}:
-            raise InputError(
-                f"--{self.role} {self.encoder.name}: its weights or pooling are not what this run began with: use "
-                "--overwrite, or give the same ones"
-            )
+            said = "its weights or pooling are not what this run began with: use --overwrite, or give the same ones"
+            raise InputError(f"--{self.role} {self.encoder.name}: {said}")
         if not of_first(path.is_file()):
             self._encode(texts, path)
         vectors: NDArray[np.float32] = np.load(path, mmap_mode="r")
