@@ -72,11 +72,9 @@ def process_seed(seed: int) -> int:
 def divided_batch(size: int, rows: int, count: int) -> int:
     """Return the global batch size that can be had; raises InputError if `count` processes cannot divide it."""
     taken = size if size <= rows else rows // count * count
-    if taken == 0:
-        raise InputError(f"{rows} rows are fewer than the {count} processes: start fewer")
-    if taken % count:
-        above = (taken // count + 1) * count
-        raise InputError(f"--batch-size {taken} cannot be divided among {count} processes: take {above}")
+    if taken == 0 or taken % count:
+        said = f"--batch-size {size} of {rows} rows cannot be divided among {count} processes"
+        raise InputError(f"{said}: take a multiple of {count}, or start fewer")
     return taken
 
 

@@ -159,12 +159,12 @@ def test_pairs_are_read_from_a_file_on_any_scale(tmp_path: Path) -> None:
     assert found.digest() != graded(found.left, found.right, found.labels[::-1]).digest()
 
 
-def stsb_dev(folder: Path) -> Path:
-    folder = folder / "stsbenchmark"
-    folder.mkdir()
+def test_benchmark_is_read_by_its_name(tmp_path: Path) -> None:
+    (tmp_path / "stsbenchmark").mkdir()
     lines = [f"news\tfile\t2012\t{row}\t{row % 6}\ta dog {row}\ta cat {row}\n" for row in range(1500)]
-    (folder / "sts-dev.csv").write_text("".join(lines), encoding="utf-8")
-    return folder.parent
+    (tmp_path / "stsbenchmark" / "sts-dev.csv").write_text("".join(lines), encoding="utf-8")
+    found = read_dev("stsb-dev", str(tmp_path))
+    assert (found.left[7], found.right[7], found.labels[7]) == ("a dog 7", "a cat 7", 1)
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,7 @@ def test_launched_command_writes_one_encoder_and_speaks_once(
 def test_launched_command_says_once_what_is_wrong(text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
     arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, *ARGUMENTS, "--batch-size", 7]
     done = launched(LAUNCHERS["torchrun"], *arguments, "--out", tmp_path / "odd", ok=False)
-    assert done.stderr.count("error: --batch-size 7 cannot be divided among 2 processes: take 8") == 1
+    assert done.stderr.count("error: --batch-size 7 of 48 rows cannot be divided among 2 processes") == 1
 
 
 def test_process_whose_launcher_is_killed_ends_too() -> None:
@@ -175,12 +175,8 @@ def test_batch_is_as_large_as_rows_and_processes_allow(size: int, rows: int, cou
     assert divided_batch(size, rows, count) == taken
 
 
-@pytest.mark.parametrize(
-    ("size", "rows", "count", "message"),
-    [(6, 100, 4, "--batch-size 6 cannot be divided among 4 processes: take 8"),
-     (2, 100, 4, "--batch-size 2 cannot be divided among 4 processes: take 4"),
-     (8, 3, 4, "3 rows are fewer than the 4 processes")],
-)  # fmt: skip
-def test_batch_that_cannot_be_divided_is_refused(size: int, rows: int, count: int, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+@pytest.mark.parametrize(("size", "rows", "count"), [(6, 100, 4), (2, 100, 4), (8, 3, 4)])
+def test_batch_that_cannot_be_divided_is_refused(size: int, rows: int, count: int) -> None:
+    said = f"--batch-size {size} of {rows} rows cannot be divided among 4 processes: take a multiple of 4"
+    with pytest.raises(InputError, match=said):
         divided_batch(size, rows, count)

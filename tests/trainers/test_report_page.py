@@ -100,23 +100,21 @@ def test_equal_runs_have_equal_pages_that_are_replaced_and_nothing_else_is(
     assert capsys.readouterr().err.count("error:") == 3
 
 
+@pytest.mark.parametrize(("data", "groups"), [("dev", {"graded alike", "graded unlike"}), ("text", {"two sentences"})])
 def test_encoder_that_was_not_moved_is_the_same_before_and_after(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
+    data: str, groups: set[str], tiny_bert: Path, sentences: list[str], text_file: Path, tmp_path: Path
 ) -> None:
     """With another pooling than its own before its Dense layer, and fewer tokens than it can take."""
     modules = [Transformer(str(tiny_bert)), Pooling(16, "mean"), Dense(16, 6), Normalize()]
     SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path / "start"))
     start = load_for_training(locate(str(tmp_path / "start")), "cls", 6)
     save_encoder(start, tmp_path / "run", "# card")
+    graded = tmp_path / "graded.tsv"
     pairs = zip(sentences[:6], sentences[7:13], strict=True)
-    (tmp_path / "graded.tsv").write_text("".join(f"{one}\t{two}\t{len(one) % 5}\n" for one, two in pairs))
-    recipe = {
-        "encoder": str(tmp_path / "start"),
-        "pooling": "cls",
-        "max_tokens": 6,
-        "dev": str(tmp_path / "graded.tsv"),
-    }
-    found = change_of(tmp_path / "run", recipe, 100, 0)
+    graded.write_text("".join(f"{one}\t{two}\t{len(one) % 5}\n" for one, two in pairs))
+    recipe = {"encoder": str(tmp_path / "start"), "pooling": "cls", "max_tokens": 6, "seed": 1}
+    found = change_of(tmp_path / "run", {**recipe, data: str({"dev": graded, "text": text_file}[data])}, 100, 0)
+    assert set(found["means"]) == groups
     for before, after in found["means"].values():
         assert before == pytest.approx(after, abs=1e-6)
 

@@ -78,29 +78,6 @@ def test_what_may_differ_between_resumptions_is_an_option() -> None:
     assert known >= FREE
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"patience": 3}, "--patience 3 goes with --dev"),
-        ({"dev_data": "somewhere"}, "--dev-data somewhere goes with --dev"),
-        ({"dev_similarity": "best"}, "--dev-similarity best goes with --dev"),
-        ({"lr": float("inf")}, "--lr inf: input should be a finite number"),
-        ({"temperature": float("inf")}, "--temperature inf: input should be a finite number"),
-        ({"seed": 1 << 32}, r"--seed 4294967296: input should be less than 4294967296"),
-        ({"max_tokens": 50}, "--max-tokens 50 is more than the encoder's 32 positions"),
-        ({"dev": "nowhere.tsv"}, "--dev nowhere.tsv: no such file"),
-        ({"precision": "fp8"}, "--precision 'fp8'"),
-        ({"report_to": "email"}, "--report-to 'email'"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused_before_anything_is_written(
-    given: dict[str, object], said: str, text_file: Path, tiny_bert: Path, tmp_path: Path
-) -> None:
-    with pytest.raises(InputError, match=said):
-        train(text_file, tiny_bert, tmp_path / "run", **given)
-    assert not (tmp_path / "run").exists()
-
-
 def test_card_shows_lists_and_bars_readably_and_the_licence_of_the_encoder(tmp_path: Path) -> None:
     recipe = {
         "command": "bsl", "twinviews": {"rows": 1234, "version": "9"}, "encoder": None, "pooling": "mean",

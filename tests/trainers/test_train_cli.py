@@ -156,6 +156,15 @@ def inputs(text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("mirror --text text.txt --encoder runs/nothing", "no model directory"),
         ("mirror --text text.txt --max-tokens 33", "--max-tokens 33 is more than the encoder's 32 positions"),
         ("mirror --text text.txt --drophead 1", "--drophead 1.0: input should be less than 1"),
+        ("mirror --text text.txt --patience 3", "--patience 3 goes with --dev"),
+        ("mirror --text text.txt --dev-data somewhere", "--dev-data somewhere goes with --dev"),
+        ("mirror --text text.txt --dev-similarity best", "--dev-similarity best goes with --dev"),
+        ("mirror --text text.txt --dev nowhere.tsv", "--dev nowhere.tsv: no such file"),
+        ("mirror --text text.txt --lr inf", "--lr inf: input should be a finite number"),
+        ("mirror --text text.txt --temperature inf", "--temperature inf: input should be a finite number"),
+        ("mirror --text text.txt --seed 4294967296", "--seed 4294967296: input should be less than 4294967296"),
+        ("mirror --text text.txt --precision fp8", "'fp8'"),
+        ("mirror --text text.txt --report-to email", "'email'"),
     ],
 )
 def test_bad_input_is_one_line_and_nothing_is_written(

@@ -30,10 +30,8 @@ def change_of(run: Path, recipe: Mapping[str, Any], count: int, seed: int) -> di
     """Compare a run's encoder with the one that it started from, on `count` pairs; see `sample_pairs` for which.
 
     Returns, for the page, the numbers of the groups, their histograms (`low`, `outlines`) and mean cosines, the rank
-    correlation with the grades if there are any, and the sentences whose neighbours changed most.
-
-    Raises:
-        InputError: The data or one of the encoders is not there.
+    correlation with the grades if there are any, and the sentences whose neighbours changed most. Raises InputError
+    where the data or one of the encoders is not there.
     """
     groups = sample_pairs(recipe, count, seed)
     texts = dict.fromkeys(text for rows in groups.values() for row in rows for text in row[:2])

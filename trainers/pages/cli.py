@@ -13,7 +13,7 @@ import typer
 from pipelines.console import ConfigOption, InputError, harmless, note, show
 from trainers.files import whole_file
 
-PAGE, MOST = "report.html", 6
+FILES, PAGE, MOST = ("recipe.json", "log.jsonl"), "report.html", 6
 MARK = '<meta name="generator" content="Twinviews report">'
 TITLES = {
     "loss": "Loss",
@@ -55,7 +55,7 @@ def report(
     if target.exists() and not (target.is_file() and MARK.encode() in target.read_bytes()):
         raise InputError(f"{target} exists and is no page of ours: choose another --out")
     shown = [read_run(run, sample, seed) for run in runs]
-    page = render(shown, scores(runs, [bool(run["log"]) for run in shown], beside))
+    page = render(shown, scores(runs, beside))
     target.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(target) as stream:
         stream.write(page.encode("utf-8"))
@@ -64,9 +64,8 @@ def report(
 
 def read_run(run: Path, sample: int, seed: int) -> dict[str, Any]:
     """Return a run's name, its recipe and log (empty where there is none), and its change from `change_of`, if any."""
-    files = (run / "recipe.json", run / "log.jsonl")
     try:
-        recipe, log = (file.read_text("utf-8") if file.is_file() else "" for file in files)
+        recipe, log = ((run / name).read_text("utf-8") if (run / name).is_file() else "" for name in FILES)
         lines = [json.loads(line) for line in log.splitlines()]
         read: dict[str, Any] = {"name": str(run), "recipe": json.loads(recipe or "{}"), "log": lines, "change": None}
     except ValueError as error:
@@ -81,11 +80,10 @@ def read_run(run: Path, sample: int, seed: int) -> dict[str, Any]:
     return read
 
 
-def scores(runs: Sequence[Path], trained: Sequence[bool], beside: str) -> list[Any]:
-    """Return the runs' scores beside the papers', as tables of `compare_suite`; a run that was trained needs none.
+def scores(runs: Sequence[Path], beside: str) -> list[Any]:
+    """Return the runs' scores beside the papers', as tables of `compare_suite`; a run with a log needs none.
 
-    Raises:
-        InputError: A directory holds neither a log nor results, or no paper has such a name.
+    Raises InputError for a directory with neither a log nor results, and for a paper that is not known.
     """
     from trainers.results.comparison import compare_suite
     from trainers.results.papers import PAPERS, published_tables
@@ -94,7 +92,7 @@ def scores(runs: Sequence[Path], trained: Sequence[bool], beside: str) -> list[A
     papers = [] if beside == "none" else beside.split(",")
     if unknown := set(papers) - set(PAPERS):
         raise InputError(f"--with {beside}: no paper {min(unknown)!r}, there are {', '.join(PAPERS)}; or give none")
-    scored = [run for run, log in zip(runs, trained, strict=True) if not log or (run / FOLDER).is_dir()]
+    scored = [run for run in runs if (run / FOLDER).is_dir() or not (run / FILES[1]).is_file()]
     found = shorten([each for run in scored for each in read_runs(run)], runs)
     suites = dict.fromkeys(record.stored.suite for each in found for record in each.records)
     return [table for name in suites for table in compare_suite(name, found, published_tables(papers, name))]

@@ -138,14 +138,14 @@ def newest_checkpoint(out: Path) -> Path | None:
 
 
 def _newest(folder: Path) -> Path | None:
-    for path in sorted(checkpoints(folder), key=step_of, reverse=True):
+    for path in checkpoints(folder):
         # Trainer writes its state last.
         if not (path / STATE).exists():
             shutil.rmtree(path)
         elif (broken := _damaged_file(path)) is None:
             return path
         else:
-            aside = path.with_name(f"damaged-{step_of(path)}")
+            aside = path.with_name(path.name.replace("checkpoint", "damaged"))
             shutil.rmtree(aside, ignore_errors=True)
             path.rename(aside)
             note(f"warning: {path} is damaged ({broken} cannot be read): renamed to {aside.name}")
@@ -170,18 +170,12 @@ def _damaged_file(checkpoint: Path) -> str | None:
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """Return the checkpoints of a folder, whatever state they are in."""
-    return [path for path in folder.glob("checkpoint-*") if path.name.removeprefix("checkpoint-").isdigit()]
+    """Return the checkpoints of a folder, the newest first, whatever state they are in."""
+    steps = {path: path.name.removeprefix("checkpoint-") for path in folder.glob("checkpoint-*")}
+    return sorted((path for path in steps if steps[path].isdigit()), key=lambda path: -int(steps[path]))
 
 
-def history_of(checkpoint: Path | None) -> list[dict[str, float]]:
-    """Return what had been logged when a checkpoint was written; nothing for none."""
-    if checkpoint is None:
-        return []
+def history_of(checkpoint: Path) -> list[dict[str, float]]:
+    """Return what had been logged when a checkpoint was written; its last entry is of the checkpoint's step."""
     history: list[dict[str, float]] = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))["log_history"]
     return history
-
-
-def step_of(checkpoint: Path | None) -> int:
-    """Return the optimiser step of a checkpoint, 0 for none."""
-    return int(checkpoint.name.removeprefix("checkpoint-")) if checkpoint else 0

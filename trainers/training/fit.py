@@ -21,7 +21,7 @@ from trainers.objective import Objective, Row
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
 from trainers.training.dev import DEV, History, dev_score, dev_scores, keep_best, out_of_patience, restore_best
-from trainers.training.directory import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint, step_of
+from trainers.training.directory import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint
 from trainers.training.machine import compile_encoders, enable_checkpointing, training_arguments
 
 LOG = "log.jsonl"
@@ -63,16 +63,17 @@ def fit(
     """
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out)
-    if checkpoint is not None and is_first():
-        note(f"resuming {out} at step {step_of(checkpoint)}")
+    seconds, history = 0.0, history_of(checkpoint) if checkpoint else []
+    done = int(history[-1]["step"]) if history else 0
+    if done and is_first():
+        note(f"resuming {out} at step {done}")
     objective.before_training(out / CHECKPOINTS)
-    seconds, history = 0.0, history_of(checkpoint)
     if checkpoint is not None and out_of_patience(training, history):
         # Killed after its last step: another one would be one too many.
         objective.load_state_dict(load_file(checkpoint / WEIGHTS))
     else:
         trainer = ObjectiveTrainer(objective, rows, training, out, seed, dev, resumed=checkpoint is not None)
-        with progress("training", training.steps(len(rows)), unit="steps", done=step_of(checkpoint)) as advance:
+        with progress("training", training.steps(len(rows)), unit="steps", done=done) as advance:
             trainer.add_callback(StepCallback(trainer, advance))
             torch.manual_seed(process_seed(seed))  # each process has dropout of its own; a checkpoint brings its state
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)

@@ -28,8 +28,6 @@ from trainers.training.machine import for_machine
 
 SEEDS = 1 << 32
 """NumPy's global generator, which other libraries draw from, knows so many."""
-WITH_DEV = ("patience", "dev_data", "dev_similarity", "evaluations", "keep")
-"""Settings that say something only beside `dev`."""
 
 
 class Request(Options):
@@ -153,7 +151,7 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
 def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:
     if training.dev is not None:
         return read_dev(training.dev, training.dev_data)
-    for key in WITH_DEV:
+    for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
         value = getattr(training, key)
         if value != preset.get(key, Training.model_fields[key].default):
             raise InputError(f"--{key.replace('_', '-')} {value} goes with --dev: give a file or a benchmark")
@@ -161,18 +159,16 @@ def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:
 
 
 def _show_plan(plan: Plan) -> None:
-    training, rows = plan.training, plan.rows()
+    training, recipe, rows = plan.training, plan.recipe, plan.rows()
     found = {
         "rows": rows,
         "rows dropped per epoch": rows % training.batch_size,
         "optimiser steps": training.steps(rows),
-        "encoder": plan.recipe["encoder"] or "starter",
+        "encoder": recipe["encoder"] or "starter",
         "output": plan.out,
-        **training.model_dump(),
-        **plan.params.model_dump(),
     }
-    title = f"train {plan.recipe['command']}, preset {plan.recipe['preset']}: a dry run, nothing is written"
-    table(["what", "value"], [[key, str(value)] for key, value in found.items()], title=title)
+    cells = [[key, str(value)] for key, value in {**found, **training.model_dump(), **plan.params.model_dump()}.items()]
+    table(["what", "value"], cells, title=f"train {recipe['command']}, preset {recipe['preset']}: nothing is written")
 
 
 def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source) -> None:
