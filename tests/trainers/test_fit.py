@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from objective_cases import LINEAR, Interrupted, interrupt_at, prepared
+from fitting import trained
+from objective_cases import LINEAR, Interrupted, prepared
 from safetensors.torch import save_file
 
 from pipelines.console import InputError, TwinviewsError
@@ -30,18 +31,11 @@ POWER_CUTS = {
 def test_resumed_training_equals_the_uninterrupted_run_exactly(
     name: str, given: dict[str, object], last: int, kept: int, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
-    whole, rows, training = prepared(name, tiny_bert, sentences, **given)
-    fit(whole, rows, training, tmp_path / "whole", seed=1)
-
-    broken, rows, training = prepared(name, tiny_bert, sentences, **given)
-    interrupt_at(broken, last)
+    whole, _ = trained(name, tiny_bert, sentences, tmp_path / "whole", **given)
     with pytest.raises(Interrupted):
-        fit(broken, rows, training, tmp_path / "broken", seed=1)
+        trained(name, tiny_bert, sentences, tmp_path / "broken", last=last, **given)
     assert newest_checkpoint(tmp_path / "broken").name == f"checkpoint-{kept}"
-
-    resumed, rows, training = prepared(name, tiny_bert, sentences, **given)
-    torch.manual_seed(12345)
-    fitted = fit(resumed, rows, training, tmp_path / "broken", seed=1)
+    resumed, fitted = trained(name, tiny_bert, sentences, tmp_path / "broken", **given)
     assert fitted.steps == 12
     expected, found = whole.state_dict(), resumed.state_dict()
     assert expected.keys() == found.keys()
@@ -109,8 +103,7 @@ def test_checkpoint_holds_shared_tensors_once_and_loads_them_back(
 ) -> None:
     from safetensors import safe_open
 
-    objective, rows, training = prepared("mlm", tiny_bert, sentences, save_every=5)
-    fit(objective, rows, training, tmp_path, seed=1)
+    objective, _ = trained("mlm", tiny_bert, sentences, tmp_path, save_every=5)
     checkpoint = newest_checkpoint(tmp_path)
     with safe_open(checkpoint / "model.safetensors", "pt") as file:
         names = set(file.keys())
@@ -161,16 +154,13 @@ def test_damaged_checkpoint_is_put_aside_with_a_line_and_the_older_one_taken(
 def test_training_whose_newest_checkpoint_is_damaged_ends_as_if_it_were_not(
     damaged: tuple[str, ...], tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
-    whole, rows, training = prepared("bsl", tiny_bert, sentences, save_every=4)
-    fit(whole, rows, training, tmp_path / "whole", seed=1)
-    broken, rows, training = prepared("bsl", tiny_bert, sentences, save_every=4)
-    interrupt_at(broken, 10)
+    whole, _ = trained("bsl", tiny_bert, sentences, tmp_path / "whole", save_every=4)
     with pytest.raises(Interrupted):
-        fit(broken, rows, training, tmp_path / "broken", seed=1)
+        trained("bsl", tiny_bert, sentences, tmp_path / "broken", last=10, save_every=4)
     for name in damaged:
         (tmp_path / "broken" / CHECKPOINTS / name / "optimizer.pt").write_bytes(b"")
-    resumed, rows, training = prepared("bsl", tiny_bert, sentences, save_every=4)
-    assert fit(resumed, rows, training, tmp_path / "broken", seed=1).steps == 12
+    resumed, fitted = trained("bsl", tiny_bert, sentences, tmp_path / "broken", save_every=4)
+    assert fitted.steps == 12
     for key, value in whole.state_dict().items():
         assert torch.equal(resumed.state_dict()[key], value), key
 
@@ -189,7 +179,7 @@ def test_views_that_nothing_tells_apart_are_said(
 ) -> None:
     values = load_objective("mirror").PRESETS[preset]
     given = {key: values[key] for key in ("dropout", "span") if key in values}
-    fit(*prepared("mirror", tiny_bert, sentences, epochs=0.2, **given), tmp_path, seed=1)
+    trained("mirror", tiny_bert, sentences, tmp_path, epochs=0.2, **given)
     assert capsys.readouterr().err.count("both views of every sentence are the same") == warned
 
 
@@ -207,8 +197,7 @@ def test_collapse_ends_the_run_where_that_is_asked_and_keeps_its_checkpoint(
     with pytest.raises(TwinviewsError, match=r"the encoder collapses: spread 0\.0\d+ .* at step 1: stopped"):
         fit(objective, rows, training, tmp_path, seed=1)
     assert newest_checkpoint(tmp_path).name == "checkpoint-1"
-    objective, rows, training = prepared("mirror", tiny_bert, sentences)
-    assert fit(objective, rows, training, tmp_path, seed=1).steps == 12
+    assert trained("mirror", tiny_bert, sentences, tmp_path)[1].steps == 12
 
 
 @pytest.mark.parametrize("name", objective_names())
@@ -218,8 +207,7 @@ def test_gradient_checkpointing_changes_no_number(
     states = []
     for checkpointing in (False, True):
         given = {"gradient_checkpointing": checkpointing, "epochs": 0.5}
-        objective, rows, training = prepared(name, tiny_bert, sentences, **given)
-        fit(objective, rows, training, tmp_path / str(checkpointing), seed=1)
+        objective, _ = trained(name, tiny_bert, sentences, tmp_path / str(checkpointing), **given)
         states.append(objective.state_dict())
     assert objective.encoder[0].model.encoder.layer[0].gradient_checkpointing
     for key, value in states[0].items():
@@ -234,8 +222,8 @@ def test_compiled_encoder_trains_alike_and_keeps_its_names(
         pytest.skip("no C++ compiler")
     states = []
     for compiled in (False, True):
-        objective, rows, training = prepared("bsl", tiny_bert, sentences, dropout=0.0, compile=compiled, **LINEAR)
-        fit(objective, rows, training, tmp_path / str(compiled), seed=1)
+        given = {"dropout": 0.0, "compile": compiled, **LINEAR}
+        objective, _ = trained("bsl", tiny_bert, sentences, tmp_path / str(compiled), **given)
         states.append(objective.state_dict())
     assert objective.encoder[0].model._compiled_call_impl is not None
     assert states[0].keys() == states[1].keys()
@@ -255,8 +243,7 @@ def test_tensorboard_gets_what_is_logged(tiny_bert: Path, sentences: list[str], 
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    objective, rows, training = prepared("mirror", tiny_bert, sentences, report_to="tensorboard")
-    fit(objective, rows, training, tmp_path, seed=1)
+    trained("mirror", tiny_bert, sentences, tmp_path, report_to="tensorboard")
     events = EventAccumulator(str(tmp_path / "tensorboard"))
     events.Reload()
     logged = [json.loads(line)["loss"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]

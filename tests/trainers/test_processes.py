@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from objective_cases import LINEAR, Interrupted, interrupt_at, prepared
+from fitting import trained
+from objective_cases import LINEAR, Interrupted, prepared
 from safetensors.torch import load_file, save_file
 from torch import distributed, multiprocessing
 
@@ -19,7 +20,6 @@ from pipelines.console import InputError
 from trainers.catalogue import objective_names
 from trainers.processes import divided_batch, join_processes
 from trainers.training.directory import newest_checkpoint
-from trainers.training.fit import fit
 
 PROCESSES = 2
 CASES = {
@@ -30,28 +30,20 @@ CASES = {
 pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch without torch.distributed")
 
 
-def trained(name: str, case: str, encoder: Path, texts: list[str], out: Path) -> dict[str, torch.Tensor]:
-    objective, rows, training = prepared(name, encoder, texts, dropout=0.0, **LINEAR, **CASES[case])
-    fit(objective, rows, training, out, seed=1)
-    return objective.state_dict()
+def state_of(name: str, case: str, encoder: Path, texts: list[str], out: Path) -> dict[str, torch.Tensor]:
+    return trained(name, encoder, texts, out, dropout=0.0, **LINEAR, **CASES[case])[0].state_dict()
 
 
 def resumed(name: str, encoder: Path, texts: list[str], folder: Path) -> dict[str, torch.Tensor]:
     """Dropout on, accumulation: interrupted at step 4 of 5, resumed from the checkpoint at 3, in the second epoch."""
     given = {"save_every": 3, "accumulate": 2, "epochs": 2.5}
-    whole, rows, training = prepared(name, encoder, texts, **given)
-    fit(whole, rows, training, folder / "whole", seed=1)
-    broken, rows, training = prepared(name, encoder, texts, **given)
-    interrupt_at(broken, 4)
+    expected = trained(name, encoder, texts, folder / "whole", **given)[0].state_dict()
     with suppress(Interrupted):
-        fit(broken, rows, training, folder / "broken", seed=1)
+        trained(name, encoder, texts, folder / "broken", last=4, **given)
     found = newest_checkpoint(folder / "broken")
     assert found is not None
     assert found.name == "checkpoint-3"
-    objective, rows, training = prepared(name, encoder, texts, **given)
-    torch.manual_seed(99)
-    fit(objective, rows, training, folder / "broken", seed=1)
-    expected, got = whole.state_dict(), objective.state_dict()
+    got = trained(name, encoder, texts, folder / "broken", **given)[0].state_dict()
     return {name: (expected[name].double() - got[name].double()).abs().max() for name in expected}
 
 
@@ -64,7 +56,7 @@ def work(rank: int, port: int, names: list[str], encoder: Path, texts: list[str]
     gc.freeze()
     for name in names:
         for case in CASES:
-            state = trained(name, case, encoder, texts, folder / name / case)
+            state = state_of(name, case, encoder, texts, folder / name / case)
             save_file({key: value.contiguous() for key, value in state.items()}, folder / f"{name}-{case}-{rank}")
         save_file(resumed(name, encoder, texts, folder / name), folder / f"{name}-resumed-{rank}")
 
@@ -87,7 +79,7 @@ def test_two_processes_train_as_one_with_the_same_global_batch(
     name: str, case: str, two_processes: Path, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     start = prepared(name, tiny_bert, sentences[:24], dropout=0.0, **LINEAR)[0].state_dict()
-    alone = trained(name, case, tiny_bert, sentences[:24], tmp_path)
+    alone = state_of(name, case, tiny_bert, sentences[:24], tmp_path)
     trained_ones = [key for key in start if key.startswith("encoder.")]
     moved = max((alone[key].double() - start[key].double()).abs().max().item() for key in trained_ones)
     assert moved > 1e-4

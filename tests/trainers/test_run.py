@@ -9,7 +9,7 @@ from pipelines.console import InputError
 from trainers.catalogue import load_objective
 from trainers.data.kinds import DataOptions
 from trainers.encoders.location import Source, locate
-from trainers.settings import Training, checked
+from trainers.settings import Training
 from trainers.training.card import model_card
 from trainers.training.directory import FREE
 from trainers.training.run import Request, run_training
@@ -19,23 +19,16 @@ GIVEN = {"batch_size": 8, "max_tokens": 24, "lr": 1e-2, "precision": "fp32"}
 
 @pytest.fixture
 def dev_file(sentences: list[str], tmp_path: Path) -> Path:
-    lines = [
-        f"{row % 6}\t{one}\t{other}" for row, (one, other) in enumerate(zip(sentences, sentences[5:], strict=False))
-    ]
+    pairs = zip(sentences, sentences[5:], strict=False)
+    lines = [f"{row % 6}\t{one}\t{other}" for row, (one, other) in enumerate(pairs)]
     path = tmp_path / "dev.tsv"
     path.write_text("score\tsentence1\tsentence2\n" + "\n".join(lines) + "\n", encoding="utf-8")
     return path
 
 
 def train(text: Path, encoder: Path, out: Path, **given: object) -> Path | None:
-    request = {key: given.pop(key) for key in ("seed", "resume", "overwrite") if key in given}
-    shared = {"objective": "mirror", "data": DataOptions(text=text), "out": out, "encoder": str(encoder)}
-    wanted = checked(Request, {**shared, **request})
-    return run_training(wanted, load_objective("mirror"), {**GIVEN, **given})
-
-
-def weights(out: Path) -> bytes:
-    return (out / "model.safetensors").read_bytes()
+    request = Request(objective="mirror", data=DataOptions(text=text), out=out, encoder=str(encoder))
+    return run_training(request, load_objective("mirror"), {**GIVEN, **given})
 
 
 def test_run_with_a_development_set_saves_its_best_and_says_so(

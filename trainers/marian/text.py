@@ -14,6 +14,7 @@ from torch.utils.data import Dataset
 from transformers import MarianTokenizer
 
 from pipelines.console import InputError
+from trainers.data.examples import file_lines
 from trainers.data.rows import Ragged
 
 Pairs = Sequence[tuple[str, str]]
@@ -26,15 +27,10 @@ POOL = 100
 def read_parallel(path: Path) -> list[tuple[str, str]]:
     """Read `source<TAB>target` lines; further fields are ignored, empty sides and blank lines skipped.
 
-    Raises:
-        InputError: The file is missing, is no UTF-8, or a line has no tab, with the line's number.
+    Raises InputError for a file (it may be a .gz) that is missing or no UTF-8, and for a line without a tab.
     """
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot read parallel text {path} ({error}): give a file of UTF-8 text") from None
     pairs = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(file_lines(path), start=1):
         source, *rest = (field.strip() for field in line.split("\t"))
         if source and not rest:
             raise InputError(f"{path} line {number} has no tab: {line[:60]!r}; expected source<TAB>target")

@@ -18,7 +18,7 @@ from trainers.data.labelled import read_graded
 from trainers.evaluation.metrics import spearman
 from trainers.evaluation.pairs import read_pairs
 from trainers.evaluation.suites.sts import BENCHMARKS
-from trainers.evaluation.task import HUB, Missing
+from trainers.evaluation.task import Missing
 from trainers.objective import Objective
 from trainers.processes import is_first
 from trainers.settings import Training
@@ -52,12 +52,9 @@ def read_dev(name: str, data: str | None) -> Examples:
         if len(set(examples.labels or [])) < 2:
             raise InputError(f"--dev {name}: all of its {len(examples)} pairs have one grade: nothing to rank")
         return examples
-    data = data or os.environ.get(DATA, "")
-    if not data.startswith(HUB) and not (data and Path(data).expanduser().is_dir()):
-        raise InputError(f"--dev {name}: no data folder {data!r}: give --dev-data DIR (or hf:mteb), or set {DATA}")
-    found = read_pairs(known[name], data)
+    found = read_pairs(known[name], data or os.environ.get(DATA, ""))
     if isinstance(found, Missing):
-        raise InputError(f"--dev {name}: {found}")
+        raise InputError(f"--dev {name}: {found}; give --dev-data DIR (or hf:mteb), or set {DATA}")
     pairs = [pair for subset in found.subsets.values() for pair in subset]
     first, second = [pair.first for pair in pairs], [pair.second for pair in pairs]
     return Examples(first, first, second, labels=[pair.gold for pair in pairs])
