@@ -151,7 +151,7 @@ def inputs(text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("mirror --text a --views b", "give one of them"),
         ("mlm --text one.txt --lr -1", "--lr -1.0: input should be greater than 0"),
         ("mlm --text one.txt --seed many", "--seed"),
-        ("mlm --text text.txt --resume --batch-size 8", "nothing to resume"),
+        ("mlm --text text.txt --resume", "nothing to resume"),
         ("mirror --text text.txt --encoder 'no such encoder'", "cannot load the encoder 'no such encoder'"),
         ("mirror --text text.txt --encoder runs/nothing", "no model directory"),
         ("mirror --text text.txt --max-tokens 33", "--max-tokens 33 is more than the encoder's 32 positions"),
@@ -171,7 +171,7 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     given: str, said: str, tiny_bert: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name, *arguments = shlex.split(given)
-    assert train(name, "--encoder", tiny_bert, *arguments, "--out", "run") == 2
+    assert train(name, "--encoder", tiny_bert, *SMALL, *arguments, "--out", "run") == 2
     captured = capsys.readouterr()
     assert (captured.out, captured.err.count("\n")) == ("", 1)
     assert said in captured.err
