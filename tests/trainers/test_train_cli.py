@@ -35,17 +35,6 @@ def train(*arguments: object) -> int:
     return call(app, [str(argument) for argument in arguments])
 
 
-def test_unknown_command_and_preset_are_one_line(
-    capsys: pytest.CaptureFixture[str], text_file: Path, tiny_bert: Path
-) -> None:
-    assert train("bls") == 2
-    assert train("mirror", "--text", text_file, "--encoder", tiny_bert, "--preset", "tuned") == 2
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 2
-    assert "bls" in lines[0]
-    assert lines[1].startswith("error: no preset 'tuned': choose one of sentence, phrase, word")
-
-
 def test_bsl_from_pairs_to_an_encoder_that_sentence_transformers_loads(
     pairs_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -155,6 +144,8 @@ def inputs(text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("mirror --text text.txt --encoder 'no such encoder'", "cannot load the encoder 'no such encoder'"),
         ("mirror --text text.txt --encoder runs/nothing", "no model directory"),
         ("mirror --text text.txt --max-tokens 33", "--max-tokens 33 is more than the encoder's 32 positions"),
+        ("bls --text text.txt", "No such command 'bls'"),
+        ("mirror --text text.txt --preset tuned", "no preset 'tuned': choose one of sentence, phrase, word"),
         ("mirror --text text.txt --drophead 1", "--drophead 1.0: input should be less than 1"),
         ("mirror --text text.txt --patience 3", "--patience 3 goes with --dev"),
         ("mirror --text text.txt --dev-data somewhere", "--dev-data somewhere goes with --dev"),
