@@ -76,8 +76,8 @@ def sample_pairs(recipe: Mapping[str, Any], count: int, seed: int) -> dict[str, 
         examples, _ = read_examples(DataOptions(**options), tuple(KINDS), recipe["seed"])
         examples = examples.take(draw.sample(range(len(examples)), min(count, len(examples))))
         lefts, rights = list(examples.left), list(examples.right)
-        views = [(one, two, None) for one, two in zip(lefts, rights, strict=True) if one != two]
-        others = [(one, rights[number - 1], None) for number, one in enumerate(lefts)]
+        views: list[Row] = [(one, two, None) for one, two in zip(lefts, rights, strict=True) if one != two]
+        others: list[Row] = [(one, rights[number - 1], None) for number, one in enumerate(lefts)]
         named = {"two views of a sentence": views, "two sentences": others}
     return {name: found for name, found in named.items() if found}
 
