@@ -1,7 +1,9 @@
 """`python -m trainers` is `train`; so `torchrun --nproc-per-node 2 -m trainers mirror ...` trains in two processes."""
 
+import io
 import os
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 
 from pipelines.interrupt import end_at_once
 from pipelines.namesakes import warn_of_namesakes
@@ -16,27 +18,21 @@ def main() -> None:
     Another one speaks of failures, not of a user's mistake: that is the same in all of them.
     """
     end_at_once()  # before anything is imported that takes time
-    if int(os.environ.get("RANK", "0")) == 0:
+    first = int(os.environ.get("RANK", "0")) == 0
+    if first:
         warn_of_namesakes()
-        from trainers.cli import main as run_train
-
-        run_train()
-    sys.exit(_run_silently())
-
-
-def _run_silently() -> int:
-    import io
-    from contextlib import redirect_stderr, redirect_stdout
-
     from pipelines.console import call
     from trainers.cli import app
+    from trainers.cli import main as run_train
 
+    if first:
+        run_train()
     said = io.StringIO()
     with redirect_stderr(said), redirect_stdout(io.StringIO()):
         code = call(app, sys.argv[1:])
     if code not in (0, USER_MISTAKE):
         sys.stderr.write(said.getvalue())
-    return code
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from trainers.catalogue import objective_names, summary
 
 MODULES = {
     "auto": ("trainers.auto", "Run the training that measured best for an amount of text, and say why."),
-    "marian": ("trainers.marian.cli", "Translation models on parallel text (MarianMT)."),
+    "marian": ("trainers.marian.train", "Translation models on parallel text (MarianMT)."),
     "evaluate": (
         "trainers.evaluation.cli",
         "Score an encoder on suites of evaluation sets: STS, transfer, linking and more.",
@@ -21,9 +21,6 @@ MODULES = {
     "push": ("trainers.push", "Publish a trained encoder on the Hugging Face Hub."),
 }
 """Commands that are functions of the same name in a module of their own, which is imported when they are used."""
-
-PASSING_ON = {"allow_extra_args": True, "ignore_unknown_options": True}
-"""The settings of `auto`, which hands the options that it does not know to another command."""
 
 OVERVIEW = """Views in, a sentence encoder out.
 
@@ -57,44 +54,33 @@ class LazyGroup(TyperGroup):
         """Put the real command in the place of the entry that `--help` lists."""
         name = args[0] if args else ""
         if name in self.commands and not isinstance(self.commands[name], TyperGroup):
-            self.commands[name] = self.command_called(name)
+            self.commands[name] = _command_called(name, sweep=self.name == "sweep")
         return super().resolve_command(ctx, args)
 
-    def command_called(self, name: str) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
-        """Return the real command of that name."""
-        if name in MODULES:
-            single = typer.Typer(add_completion=False, rich_markup_mode=None)
-            settings = PASSING_ON if name == "auto" else None
-            single.command(name, context_settings=settings)(getattr(import_module(MODULES[name][0]), name))
-            return typer.main.get_command(single)
-        from trainers.options import train_command
 
-        return train_command(name)
+def _command_called(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
+    if name not in MODULES:
+        from trainers.options import sweep_command, train_command
 
-
-class SweepGroup(LazyGroup):
-    """The objectives again, each as the command that sweeps over its options."""
-
-    def command_called(self, name: str) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
-        """Return the sweep over an objective."""
-        from trainers.options import sweep_command
-
-        return sweep_command(name)
+        return sweep_command(name) if sweep else train_command(name)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    # `auto` hands the options that it does not know to another command.
+    settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None
+    single.command(name, context_settings=settings)(getattr(import_module(MODULES[name][0]), name))
+    return typer.main.get_command(single)
 
 
 def make_app() -> typer.Typer:
     """Return the command line; its commands are known by name only until they are used."""
     settings: dict[str, Any] = {"rich_markup_mode": None, "no_args_is_help": True, "pretty_exceptions_enable": False}
     app = typer.Typer(name="train", cls=LazyGroup, help=OVERVIEW, **settings)
-    sweep = typer.Typer(cls=SweepGroup, help=SWEEP, **settings)
+    sweep = typer.Typer(name="sweep", cls=LazyGroup, help=SWEEP, **settings)
     app.callback()(_main)
-    for name in objective_names():
-        line = summary(name)
-        for group in (app, sweep):
+    lines = {name: summary(name) for name in objective_names()}
+    for group, known in ((app, lines), (sweep, lines), (app, {name: line for name, (_, line) in MODULES.items()})):
+        for name, line in known.items():
             group.command(name, help=line, short_help=line)(_unresolved)
-    app.add_typer(sweep, name="sweep", short_help="Train an objective over the values of its options; one table.")
-    for name, (_, line) in MODULES.items():
-        app.command(name, help=line, short_help=line)(_unresolved)
+    app.add_typer(sweep, short_help="Train an objective over the values of its options; one table.")
     return app
 
 

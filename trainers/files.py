@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -15,17 +14,16 @@ from uuid import uuid4
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_DRAFT = re.compile(r"\..+\.[0-9a-f]{32}\.tmp")
+_DRAFTS = f".*.{'[0-9a-f]' * 32}.tmp"
 STALE = 24 * 3600
 """Seconds after which a draft that nobody put in its place is a killed process's."""
 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a draft to write that is put at `path` when the block ends well: a reader finds the old file or the new one.
+    """Open a draft to write that is put at `path` when the block ends well; raises OSError where it cannot be written.
 
-    Raises:
-        OSError: It cannot be written there.
+    So a reader finds the old file or the new one.
     """
     clear_drafts(path.parent)
     draft = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
@@ -40,17 +38,15 @@ def whole_file(path: Path) -> Iterator[IO[bytes]]:
 def clear_drafts(folder: Path) -> None:
     """Delete the drafts that killed processes left in a folder, which need not exist."""
     with suppress(OSError):  # what cannot be listed or deleted is in nobody's way
-        for path in folder.glob(".*.tmp"):
-            if _DRAFT.fullmatch(path.name) and time.time() - path.stat().st_mtime > STALE:
+        for path in folder.glob(_DRAFTS):
+            if time.time() - path.stat().st_mtime > STALE:
                 path.unlink(missing_ok=True)
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of an `.npz` file by name.
 
-    Raises:
-        FileNotFoundError: It is not there.
-        ValueError: It is damaged, or holds something else than arrays.
+    Raises FileNotFoundError where there is none, ValueError for one that is damaged or holds something else.
     """
     import zipfile
     import zlib

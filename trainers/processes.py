@@ -20,8 +20,7 @@ def join_processes() -> None:
     from accelerate import PartialState
 
     threading.Thread(target=_end_without, args=[os.getppid()], daemon=True).start()
-    PartialState(cpu=not torch.cuda.is_available())
-    atexit.register(_leave)
+    atexit.register(PartialState(cpu=not torch.cuda.is_available()).destroy_process_group)
 
 
 def _end_without(launcher: int) -> None:
@@ -29,11 +28,6 @@ def _end_without(launcher: int) -> None:
     while os.getppid() == launcher:
         time.sleep(1)
     os._exit(1)
-
-
-def _leave() -> None:
-    if distributed.is_initialized():
-        distributed.destroy_process_group()
 
 
 def processes() -> int:
@@ -78,11 +72,9 @@ def process_seed(seed: int) -> int:
 def divided_batch(size: int, rows: int, count: int) -> int:
     """Return the global batch size that can be had; raises InputError if `count` processes cannot divide it."""
     taken = size if size <= rows else rows // count * count
-    if taken == 0:
-        raise InputError(f"{rows} rows are fewer than the {count} processes: start fewer")
-    if taken % count:
-        above = (taken // count + 1) * count
-        raise InputError(f"--batch-size {taken} cannot be divided among {count} processes: take {above}")
+    if taken == 0 or taken % count:
+        said = f"--batch-size {size} of {rows} rows cannot be divided among {count} processes"
+        raise InputError(f"{said}: take a multiple of {count}, or start fewer")
     return taken
 
 

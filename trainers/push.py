@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,22 +18,20 @@ LEFT_OUT = [
 ]
 """What only a training or its directory needs, and reports, which show training text; `*` matches slashes too."""
 
-Directory = Annotated[Path, typer.Argument(help="Directory of a finished run.", metavar="DIRECTORY")]
-Repository = Annotated[str, typer.Argument(help="Where to: hf:USER/MODEL.", metavar="hf:NAME")]
-Public = Annotated[bool, typer.Option("--public", help="Let everybody see it; otherwise the repository is private.")]
-License = Annotated[
-    str | None,
-    typer.Option(help="Licence to write into the model card, by the Hub's name for it.", metavar="apache-2.0|..."),
-]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="List the files that would be published; send nothing.")]
-
 
 def push(
-    directory: Directory,
-    repository: Repository,
-    public: Public = False,
-    license: License = None,
-    dry_run: DryRun = False,
+    directory: Annotated[Path, typer.Argument(help="Directory of a finished run.", metavar="DIRECTORY")],
+    repository: Annotated[str, typer.Argument(help="Where to: hf:USER/MODEL.", metavar="hf:NAME")],
+    public: Annotated[
+        bool, typer.Option("--public", help="Let everybody see it; otherwise the repository is private.")
+    ] = False,
+    license: Annotated[
+        str | None,
+        typer.Option(help="Licence to write into the model card, by the Hub's name for it.", metavar="apache-2.0|..."),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List the files that would be published; send nothing.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Publish a run's encoder with its model card on the Hugging Face Hub, private unless --public is given.
@@ -42,21 +40,24 @@ def push(
 
     Example: train push runs/bsl hf:USER/my-encoder
     """
+    from huggingface_hub import metadata_load
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
+    from yaml import YAMLError
 
-    name = repository.removeprefix(HUB)
+    name, card = repository.removeprefix(HUB), directory / CARD
     if name == repository or not name:
         raise InputError(f"cannot push to {repository!r}: give hf:USER/MODEL")
-    if not directory.is_dir():
-        raise InputError(f"no directory {str(directory)!r}: give the directory of a finished run")
     for needed in (DONE, CARD):
         if not (directory / needed).is_file():
             raise InputError(f"{directory} is no finished encoder, it has no {needed}: give the directory of a run")
-    metadata = _metadata(directory / CARD)
+    try:
+        metadata = metadata_load(card) or {}
+    except (OSError, ValueError, YAMLError) as error:
+        raise InputError(f"{card}: its header is no YAML ({first_line(error)}): correct it") from None
     if public and not (license or metadata.get("license")):
-        raise InputError(f"{directory / CARD} names no licence: --public needs one, as --license apache-2.0")
-    files = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
-    files = list(filter_repo_objects(files, ignore_patterns=LEFT_OUT))
+        raise InputError(f"{card} names no licence: --public needs one, as --license apache-2.0")
+    paths = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
+    files = list(filter_repo_objects(paths, ignore_patterns=LEFT_OUT))
     if dry_run:
         show("\n".join(files))
         return
@@ -64,17 +65,7 @@ def push(
     show(f"{url}: {len(files)} files, {'public' if public else 'private'}")
 
 
-def _metadata(card: Path) -> dict[str, Any]:
-    from huggingface_hub import metadata_load
-    from yaml import YAMLError
-
-    try:
-        return metadata_load(card) or {}
-    except (OSError, ValueError, YAMLError) as error:
-        raise InputError(f"{card}: its header is no YAML ({first_line(error)}): correct it") from None
-
-
-def _upload(directory: Path, name: str, metadata: dict[str, Any], *, public: bool) -> str:
+def _upload(directory: Path, name: str, metadata: dict[str, object], *, public: bool) -> str:
     from huggingface_hub import HfApi, get_token, metadata_save
     from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
 

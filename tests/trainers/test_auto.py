@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pipelines.console import call
-from trainers.auto import MEASURED, Measured, ranking
+from trainers.auto import CHOICES
 from trainers.cli import app
 
 DOCS = Path(__file__).parents[2] / "docs" / "training.md"
@@ -20,21 +20,11 @@ def train(*arguments: object) -> int:
     return call(app, [str(argument) for argument in arguments])
 
 
-@pytest.mark.parametrize("row", MEASURED, ids=lambda row: row.command)
-def test_figures_stand_in_one_row_or_sentence_of_the_documentation(row: Measured) -> None:
-    lines = DOCS.read_text(encoding="utf-8").splitlines()
-    rows = [line for line in lines if line.startswith("|")]
-    sentences = re.split(r"\. ", " ".join(line for line in lines if not line.startswith("|")))
-    figures = {f"{value:.2f}" for value in (row.dev, row.average) if value is not None}
-    assert any(figures <= set(re.findall(r"\d+\.\d+", unit)) for unit in [*rows, *sentences])
-
-
-def test_development_set_chooses_among_what_was_measured_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
-    few = [row._replace(rows=1000, dev=dev) for row, dev in zip(MEASURED[:2], (70.0, 71.0), strict=True)]
-    monkeypatch.setattr("trainers.auto.MEASURED", (*MEASURED, *few))
-    assert [row.command.split()[0] for row in ranking("text", 3000)] == ["mirror", "contrastive"]
-    assert [row.command.split()[0] for row in ranking("text", 3300)] == ["contrastive", "mirror", "isbert", "mlm"]
-    assert ranking("views", 5)[0].command.split()[0] == "bsl"
+@pytest.mark.parametrize("data", ["text", "views"])
+def test_figures_stand_in_the_documentation(data: str) -> None:
+    figures = re.findall(r"\d+\.\d+", CHOICES[data][1])
+    assert len(figures) == 2
+    assert set(figures) <= set(re.findall(r"\d+\.\d+", DOCS.read_text(encoding="utf-8")))
 
 
 def test_training_is_the_one_of_the_command_that_is_said(
@@ -45,7 +35,6 @@ def test_training_is_the_one_of_the_command_that_is_said(
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "40 sentences: SimCSE is the best of 4 trainings measured on 10,000 with the bundled encoder" in said
-    assert "(average of 7 STS sets 67.85, next Mirror-BERT with [CLS] 66.42, one seed): train contrastive" in said
     typed = shlex.split(said.partition("): train ")[2])
     assert train(*typed[:-1], tmp_path / "typed") == 0
     for name in ("model.safetensors", "recipe.json"):
@@ -53,17 +42,9 @@ def test_training_is_the_one_of_the_command_that_is_said(
     assert json.loads((tmp_path / "auto" / "recipe.json").read_text())["preset"] == "simcse"
 
 
-@pytest.mark.parametrize(
-    ("negatives", "said"),
-    [
-        (None, "BSL is the best of 2 trainings measured on 3,900 with the bundled encoder (STS-B dev 75.88, next "
-         "SimCSE on two views 73.01, one seed): train bsl --preset tuned"),
-        (["x"] * 9, "with hard negatives: supervised SimCSE is its paper's choice, not measured here: train "
-         "contrastive --preset supervised-simcse"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("negatives", "kind"), [(None, "views"), (["x"] * 9, "negatives")])
 def test_pairs_are_for_bsl_and_those_with_hard_negatives_for_supervised_simcse(
-    negatives: list[str] | None, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    negatives: list[str] | None, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = [f"sentence {row}" for row in range(9)]
     columns = {"id": [f"{row:016x}" for row in range(9)], "text": texts, "view_a": texts, "view_b": texts[::-1]}
@@ -72,7 +53,8 @@ def test_pairs_are_for_bsl_and_those_with_hard_negatives_for_supervised_simcse(
     with pa.OSFile(str(tmp_path / "pairs.arrow"), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     assert train("auto", "--views", tmp_path / "pairs.arrow", "--dry-run") == 0
-    assert said in capsys.readouterr().err
+    command, reason = CHOICES[kind]
+    assert f"9 pairs: {reason}: train {command} --views" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from objective_cases import LINEAR, Interrupted, interrupt_at, prepared
+from fitting import trained
+from objective_cases import LINEAR, Interrupted, prepared
 from safetensors.torch import save_file
 
 from pipelines.console import InputError, TwinviewsError
-from trainers.catalogue import objective_names
+from trainers.catalogue import load_objective, objective_names
 from trainers.objective import Objective
 from trainers.settings import Training
 from trainers.training.directory import CHECKPOINTS, newest_checkpoint
@@ -30,18 +31,11 @@ POWER_CUTS = {
 def test_resumed_training_equals_the_uninterrupted_run_exactly(
     name: str, given: dict[str, object], last: int, kept: int, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
-    whole, rows, training = prepared(name, tiny_bert, sentences, **given)
-    fit(whole, rows, training, tmp_path / "whole", seed=1)
-
-    broken, rows, training = prepared(name, tiny_bert, sentences, **given)
-    interrupt_at(broken, last)
+    whole, _ = trained(name, tiny_bert, sentences, tmp_path / "whole", **given)
     with pytest.raises(Interrupted):
-        fit(broken, rows, training, tmp_path / "broken", seed=1)
+        trained(name, tiny_bert, sentences, tmp_path / "broken", last=last, **given)
     assert newest_checkpoint(tmp_path / "broken").name == f"checkpoint-{kept}"
-
-    resumed, rows, training = prepared(name, tiny_bert, sentences, **given)
-    torch.manual_seed(12345)
-    fitted = fit(resumed, rows, training, tmp_path / "broken", seed=1)
+    resumed, fitted = trained(name, tiny_bert, sentences, tmp_path / "broken", **given)
     assert fitted.steps == 12
     expected, found = whole.state_dict(), resumed.state_dict()
     assert expected.keys() == found.keys()
@@ -86,27 +80,19 @@ def test_target_follows_once_per_optimiser_step_under_accumulation(
 
 
 @pytest.mark.parametrize("decay_all", [True, False])
-def test_optimiser_holds_no_target_and_decays_what_it_should(
+def test_optimiser_holds_no_target_decays_what_it_should_and_has_rates_of_parts(
     tiny_bert: Path, sentences: list[str], decay_all: bool
 ) -> None:
-    objective, _, training = prepared("bsl", tiny_bert, sentences, weight_decay=0.01, decay_all=decay_all)
+    given = {"weight_decay": 0.01, "decay_all": decay_all, "predictor_lr": 10.0, "lr": 1e-3}
+    objective, _, training = prepared("bsl", tiny_bert, sentences, **given)
     groups = make_optimizer(objective, training).param_groups
-    held = {id(parameter): group["weight_decay"] for group in groups for parameter in group["params"]}
+    held = {id(parameter): group for group in groups for parameter in group["params"]}
     assert not held.keys() & {id(parameter) for parameter in objective.target.parameters()}
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:
-            assert held[id(parameter)] == (0.01 if decay_all or parameter.dim() > 1 else 0.0), name
-
-
-def test_parts_of_an_objective_have_their_own_learning_rate(tiny_bert: Path, sentences: list[str]) -> None:
-    objective, _, training = prepared("bsl", tiny_bert, sentences, predictor_lr=10.0, lr=1e-3)
-    rates = {
-        id(parameter): group["lr"] for group in make_optimizer(objective, training).param_groups
-        for parameter in group["params"]
-    }  # fmt: skip
-    for name, parameter in objective.named_parameters():
-        if parameter.requires_grad:
-            assert rates[id(parameter)] == pytest.approx(1e-2 if name.startswith("predictor.") else 1e-3), name
+            group = held[id(parameter)]
+            assert group["weight_decay"] == (0.01 if decay_all or parameter.dim() > 1 else 0.0), name
+            assert group["lr"] == pytest.approx(1e-2 if name.startswith("predictor.") else 1e-3), name
     objective.parameter_rates = lambda: {"": 2.0, "predictor.": 3.0, "predictor.0.": 5.0}  # type: ignore[method-assign]
     found = {round(group["lr"], 9) for group in make_optimizer(objective, training).param_groups}
     assert found == {2e-3, 3e-3, 5e-3}, "the longest beginning decides"
@@ -117,8 +103,7 @@ def test_checkpoint_holds_shared_tensors_once_and_loads_them_back(
 ) -> None:
     from safetensors import safe_open
 
-    objective, rows, training = prepared("mlm", tiny_bert, sentences, save_every=5)
-    fit(objective, rows, training, tmp_path, seed=1)
+    objective, _ = trained("mlm", tiny_bert, sentences, tmp_path, save_every=5)
     checkpoint = newest_checkpoint(tmp_path)
     with safe_open(checkpoint / "model.safetensors", "pt") as file:
         names = set(file.keys())
@@ -169,16 +154,13 @@ def test_damaged_checkpoint_is_put_aside_with_a_line_and_the_older_one_taken(
 def test_training_whose_newest_checkpoint_is_damaged_ends_as_if_it_were_not(
     damaged: tuple[str, ...], tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
-    whole, rows, training = prepared("bsl", tiny_bert, sentences, save_every=4)
-    fit(whole, rows, training, tmp_path / "whole", seed=1)
-    broken, rows, training = prepared("bsl", tiny_bert, sentences, save_every=4)
-    interrupt_at(broken, 10)
+    whole, _ = trained("bsl", tiny_bert, sentences, tmp_path / "whole", save_every=4)
     with pytest.raises(Interrupted):
-        fit(broken, rows, training, tmp_path / "broken", seed=1)
+        trained("bsl", tiny_bert, sentences, tmp_path / "broken", last=10, save_every=4)
     for name in damaged:
         (tmp_path / "broken" / CHECKPOINTS / name / "optimizer.pt").write_bytes(b"")
-    resumed, rows, training = prepared("bsl", tiny_bert, sentences, save_every=4)
-    assert fit(resumed, rows, training, tmp_path / "broken", seed=1).steps == 12
+    resumed, fitted = trained("bsl", tiny_bert, sentences, tmp_path / "broken", save_every=4)
+    assert fitted.steps == 12
     for key, value in whole.state_dict().items():
         assert torch.equal(resumed.state_dict()[key], value), key
 
@@ -187,8 +169,18 @@ def test_loss_that_is_no_number_stops_with_one_line(tiny_bert: Path, sentences: 
     objective, rows, training = prepared("mirror", tiny_bert, sentences)
     with torch.no_grad():
         objective.encoder[0].model.embeddings.LayerNorm.bias.fill_(float("nan"))
-    with pytest.raises(TwinviewsError, match=r"the loss became nan after 0 steps: lower --lr"):
+    with pytest.raises(TwinviewsError, match=r"the loss became nan by step 1: lower --lr"):
         fit(objective, rows, training, tmp_path, seed=1)
+
+
+@pytest.mark.parametrize(("preset", "warned"), [("sentence", 0), ("no-dropout", 0), ("no-mask", 0), ("neither", 1)])
+def test_views_that_nothing_tells_apart_are_said(
+    preset: str, warned: int, tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = load_objective("mirror").PRESETS[preset]
+    given = {key: values[key] for key in ("dropout", "span") if key in values}
+    trained("mirror", tiny_bert, sentences, tmp_path, epochs=0.2, **given)
+    assert capsys.readouterr().err.count("both views of every sentence are the same") == warned
 
 
 def collapsed(objective: Objective) -> None:
@@ -205,8 +197,7 @@ def test_collapse_ends_the_run_where_that_is_asked_and_keeps_its_checkpoint(
     with pytest.raises(TwinviewsError, match=r"the encoder collapses: spread 0\.0\d+ .* at step 1: stopped"):
         fit(objective, rows, training, tmp_path, seed=1)
     assert newest_checkpoint(tmp_path).name == "checkpoint-1"
-    objective, rows, training = prepared("mirror", tiny_bert, sentences)
-    assert fit(objective, rows, training, tmp_path, seed=1).steps == 12
+    assert trained("mirror", tiny_bert, sentences, tmp_path)[1].steps == 12
 
 
 @pytest.mark.parametrize("name", objective_names())
@@ -216,8 +207,7 @@ def test_gradient_checkpointing_changes_no_number(
     states = []
     for checkpointing in (False, True):
         given = {"gradient_checkpointing": checkpointing, "epochs": 0.5}
-        objective, rows, training = prepared(name, tiny_bert, sentences, **given)
-        fit(objective, rows, training, tmp_path / str(checkpointing), seed=1)
+        objective, _ = trained(name, tiny_bert, sentences, tmp_path / str(checkpointing), **given)
         states.append(objective.state_dict())
     assert objective.encoder[0].model.encoder.layer[0].gradient_checkpointing
     for key, value in states[0].items():
@@ -232,8 +222,8 @@ def test_compiled_encoder_trains_alike_and_keeps_its_names(
         pytest.skip("no C++ compiler")
     states = []
     for compiled in (False, True):
-        objective, rows, training = prepared("bsl", tiny_bert, sentences, dropout=0.0, compile=compiled, **LINEAR)
-        fit(objective, rows, training, tmp_path / str(compiled), seed=1)
+        given = {"dropout": 0.0, "compile": compiled, **LINEAR}
+        objective, _ = trained("bsl", tiny_bert, sentences, tmp_path / str(compiled), **given)
         states.append(objective.state_dict())
     assert objective.encoder[0].model._compiled_call_impl is not None
     assert states[0].keys() == states[1].keys()
@@ -253,8 +243,7 @@ def test_tensorboard_gets_what_is_logged(tiny_bert: Path, sentences: list[str], 
     pytest.importorskip("tensorboard")
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-    objective, rows, training = prepared("mirror", tiny_bert, sentences, report_to="tensorboard")
-    fit(objective, rows, training, tmp_path, seed=1)
+    trained("mirror", tiny_bert, sentences, tmp_path, report_to="tensorboard")
     events = EventAccumulator(str(tmp_path / "tensorboard"))
     events.Reload()
     logged = [json.loads(line)["loss"] for line in (tmp_path / "log.jsonl").read_text().splitlines()]

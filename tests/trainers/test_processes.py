@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from objective_cases import LINEAR, Interrupted, interrupt_at, prepared
+from fitting import trained
+from objective_cases import LINEAR, Interrupted, prepared
 from safetensors.torch import load_file, save_file
 from torch import distributed, multiprocessing
 
@@ -19,7 +20,6 @@ from pipelines.console import InputError
 from trainers.catalogue import objective_names
 from trainers.processes import divided_batch, join_processes
 from trainers.training.directory import newest_checkpoint
-from trainers.training.fit import fit
 
 PROCESSES = 2
 CASES = {
@@ -30,28 +30,20 @@ CASES = {
 pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch without torch.distributed")
 
 
-def trained(name: str, case: str, encoder: Path, texts: list[str], out: Path) -> dict[str, torch.Tensor]:
-    objective, rows, training = prepared(name, encoder, texts, dropout=0.0, **LINEAR, **CASES[case])
-    fit(objective, rows, training, out, seed=1)
-    return objective.state_dict()
+def state_of(name: str, case: str, encoder: Path, texts: list[str], out: Path) -> dict[str, torch.Tensor]:
+    return trained(name, encoder, texts, out, dropout=0.0, **LINEAR, **CASES[case])[0].state_dict()
 
 
 def resumed(name: str, encoder: Path, texts: list[str], folder: Path) -> dict[str, torch.Tensor]:
     """Dropout on, accumulation: interrupted at step 4 of 5, resumed from the checkpoint at 3, in the second epoch."""
     given = {"save_every": 3, "accumulate": 2, "epochs": 2.5}
-    whole, rows, training = prepared(name, encoder, texts, **given)
-    fit(whole, rows, training, folder / "whole", seed=1)
-    broken, rows, training = prepared(name, encoder, texts, **given)
-    interrupt_at(broken, 4)
+    expected = trained(name, encoder, texts, folder / "whole", **given)[0].state_dict()
     with suppress(Interrupted):
-        fit(broken, rows, training, folder / "broken", seed=1)
+        trained(name, encoder, texts, folder / "broken", last=4, **given)
     found = newest_checkpoint(folder / "broken")
     assert found is not None
     assert found.name == "checkpoint-3"
-    objective, rows, training = prepared(name, encoder, texts, **given)
-    torch.manual_seed(99)
-    fit(objective, rows, training, folder / "broken", seed=1)
-    expected, got = whole.state_dict(), objective.state_dict()
+    got = trained(name, encoder, texts, folder / "broken", **given)[0].state_dict()
     return {name: (expected[name].double() - got[name].double()).abs().max() for name in expected}
 
 
@@ -64,7 +56,7 @@ def work(rank: int, port: int, names: list[str], encoder: Path, texts: list[str]
     gc.freeze()
     for name in names:
         for case in CASES:
-            state = trained(name, case, encoder, texts, folder / name / case)
+            state = state_of(name, case, encoder, texts, folder / name / case)
             save_file({key: value.contiguous() for key, value in state.items()}, folder / f"{name}-{case}-{rank}")
         save_file(resumed(name, encoder, texts, folder / name), folder / f"{name}-resumed-{rank}")
 
@@ -87,7 +79,7 @@ def test_two_processes_train_as_one_with_the_same_global_batch(
     name: str, case: str, two_processes: Path, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     start = prepared(name, tiny_bert, sentences[:24], dropout=0.0, **LINEAR)[0].state_dict()
-    alone = trained(name, case, tiny_bert, sentences[:24], tmp_path)
+    alone = state_of(name, case, tiny_bert, sentences[:24], tmp_path)
     trained_ones = [key for key in start if key.startswith("encoder.")]
     moved = max((alone[key].double() - start[key].double()).abs().max().item() for key in trained_ones)
     assert moved > 1e-4
@@ -148,7 +140,7 @@ def test_launched_command_writes_one_encoder_and_speaks_once(
 def test_launched_command_says_once_what_is_wrong(text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
     arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, *ARGUMENTS, "--batch-size", 7]
     done = launched(LAUNCHERS["torchrun"], *arguments, "--out", tmp_path / "odd", ok=False)
-    assert done.stderr.count("error: --batch-size 7 cannot be divided among 2 processes: take 8") == 1
+    assert done.stderr.count("error: --batch-size 7 of 48 rows cannot be divided among 2 processes") == 1
 
 
 def test_process_whose_launcher_is_killed_ends_too() -> None:
@@ -175,12 +167,8 @@ def test_batch_is_as_large_as_rows_and_processes_allow(size: int, rows: int, cou
     assert divided_batch(size, rows, count) == taken
 
 
-@pytest.mark.parametrize(
-    ("size", "rows", "count", "message"),
-    [(6, 100, 4, "--batch-size 6 cannot be divided among 4 processes: take 8"),
-     (2, 100, 4, "--batch-size 2 cannot be divided among 4 processes: take 4"),
-     (8, 3, 4, "3 rows are fewer than the 4 processes")],
-)  # fmt: skip
-def test_batch_that_cannot_be_divided_is_refused(size: int, rows: int, count: int, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+@pytest.mark.parametrize(("size", "rows", "count"), [(6, 100, 4), (2, 100, 4), (8, 3, 4)])
+def test_batch_that_cannot_be_divided_is_refused(size: int, rows: int, count: int) -> None:
+    said = f"--batch-size {size} of {rows} rows cannot be divided among 4 processes: take a multiple of 4"
+    with pytest.raises(InputError, match=said):
         divided_batch(size, rows, count)

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
+from transformers.models.marian.modeling_marian import shift_tokens_right
 
 from trainers.objective import drop_aliases, restore_aliases
 
@@ -29,8 +30,6 @@ def new_model(shape: Mapping[str, Any], tokenizer: MarianTokenizer) -> MarianMTM
         encoder_layers=shape["encoder_layers"],
         decoder_layers=shape["decoder_layers"],
         dropout=shape["dropout"],
-        attention_dropout=0.0,
-        activation_dropout=0.0,
         activation_function="relu",
         scale_embedding=True,
         max_position_embeddings=512,
@@ -70,20 +69,13 @@ class Translation(nn.Module):
             labels: (sentences, target tokens); -100 at padding, where no logits are computed.
         """
         config = self.model.config
-        shifted = labels.new_full(labels.shape, config.pad_token_id)
-        shifted[:, 1:] = labels[:, :-1].masked_fill(labels[:, :-1] == -100, config.pad_token_id)
+        shifted = shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
         states = self.model.model(
             input_ids=input_ids, attention_mask=attention_mask, decoder_input_ids=shifted, use_cache=False
         ).last_hidden_state
         real = labels != -100
-        loss = output_cross_entropy(
-            states[real],
-            self.model.lm_head.weight,
-            self.model.final_logits_bias,
-            labels[real],
-            smoothing=self.label_smoothing,
-        )
-        return {"loss": loss}
+        head, bias = self.model.lm_head.weight, self.model.final_logits_bias
+        return {"loss": output_cross_entropy(states[real], head, bias, labels[real], smoothing=self.label_smoothing)}
 
 
 class _OutputCrossEntropy(torch.autograd.Function):
@@ -95,16 +87,9 @@ class _OutputCrossEntropy(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,  # noqa: ANN401 - autograd's own context type is private
-        states: Tensor,
-        weight: Tensor,
-        bias: Tensor,
-        labels: Tensor,
-        smoothing: float,
-        dtype: torch.dtype,
-    ) -> Tensor:
-        count, vocabulary = len(labels), len(weight)
+    def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, smoothing: float) -> Tensor:  # noqa: ANN401 - autograd's own context type is private
+        count, vocabulary, device = len(labels), len(weight), states.device.type
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
         matrix, bias = weight.to(dtype), bias.float()
         total = states.new_zeros((), dtype=torch.float32)
         states_grad = torch.empty_like(states)
@@ -128,9 +113,9 @@ class _OutputCrossEntropy(torch.autograd.Function):
         return total / count
 
     @staticmethod
-    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor, Tensor, None, None, None, None]:  # noqa: ANN401
+    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor, Tensor, None, None, None]:  # noqa: ANN401
         states_grad, weight_grad = ctx.saved_tensors
-        return states_grad * scale, weight_grad * scale, None, None, None, None
+        return states_grad * scale, weight_grad * scale, None, None, None
 
 
 def output_cross_entropy(
@@ -148,9 +133,5 @@ def output_cross_entropy(
         labels: (tokens,), each in [0, vocabulary).
         smoothing: Share of the target distribution that is spread over the whole vocabulary, in [0, 1).
     """
-    device = states.device.type
-    dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
-    loss: Tensor = _OutputCrossEntropy.apply(  # type: ignore[no-untyped-call]
-        states, weight, bias, labels, smoothing, dtype
-    )
+    loss: Tensor = _OutputCrossEntropy.apply(states, weight, bias, labels, smoothing)  # type: ignore[no-untyped-call]
     return loss

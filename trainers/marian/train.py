@@ -1,15 +1,15 @@
-"""Training or fine-tuning a MarianMT model on parallel text."""
+"""`train marian`: train or fine-tune a translation model on parallel text."""
 
-import logging
 import os
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Literal
 
 import torch
+import typer
 import xxhash
+from pydantic import Field
 from safetensors import SafetensorError
 from torch.utils.data import DataLoader
 from transformers import (
@@ -22,18 +22,127 @@ from transformers import (
     set_seed,
 )
 
-from pipelines.console import InputError
+from pipelines.console import InputError, show
 from pipelines.lock import locked_folder
+from trainers.flags import Options, flags_of, with_flags
 from trainers.marian.model import Translation, new_model
-from trainers.marian.options import MarianOptions
-from trainers.marian.text import ParallelIds, load_tokenizer, make_tokenizer, token_batches
+from trainers.marian.text import Pairs, ParallelIds, build_tokenizer, read_parallel, token_batches
+from trainers.settings import checked
 from trainers.training import directory
 
-log = logging.getLogger(__name__)
-
+SHAPE = {"d_model", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout"}
+RUN = {"parallel", "model", "tokenizer", "out", "precision", "save_steps", "limit", "dry_run", "overwrite"}
+"""Options that do not stand in the recipe by their own names; nor do those of `SHAPE`, which stand there together."""
 TOKENIZER, TOKENIZER_DRAFT = "tokenizer", "tokenizer.tmp"
 MADE = (directory.CHECKPOINTS, directory.DRAFT, TOKENIZER, TOKENIZER_DRAFT, "model")
 """What a run writes beside its recipe."""
+
+
+class MarianOptions(Options):
+    """What `train marian` can be told."""
+
+    parallel: list[Path] | None = Field(None, description="A file of source<TAB>target lines; repeat it for more.")
+    model: str | None = Field(None, description="A MarianMT directory or Hub name to fine-tune; without it a new one.")
+    tokenizer: Path | None = Field(None, description="A folder with the tokenizer to share; without it one is built.")
+    out: Path = Field(Path("runs/marian"), description="Folder of the run.")
+    vocabulary: int = Field(8_000, ge=100, description="Ids of a new joint vocabulary.")
+    d_model: int = Field(256, ge=8, description="Width of a new model.")
+    ffn: int = Field(768, ge=8, description="Inner width of its feed-forward layers.")
+    heads: int = Field(4, ge=1, description="Attention heads of every layer.")
+    encoder_layers: int = Field(4, ge=1, description="Layers of the encoder.")
+    decoder_layers: int = Field(2, ge=1, description="Layers of the decoder.")
+    dropout: float = Field(0.0, ge=0, le=0.9, description="Dropout rate of a new model.")
+    epochs: float = Field(1.5, ge=0.01, description="Passes over the pairs; given more, an earlier run goes on.")
+    batch_tokens: int = Field(2_048, ge=1, description="Target tokens a batch, padding included.")
+    lr: float = Field(1e-3, ge=0, description="Learning rate after the warm-up.")
+    warmup_steps: int = Field(500, ge=0, description="Steps over which the rate rises from 0.")
+    decay: float = Field(0.25, ge=0, le=1, description="Last share of the steps, over which the rate falls to 0.")
+    label_smoothing: float = Field(0.1, ge=0, le=0.9, description="Share of the target spread over all tokens.")
+    max_tokens: int = Field(96, ge=2, le=512, description="Longer sides are cut.")
+    precision: Literal["bf16", "fp32"] = Field("bf16", description="bf16 (autocast) or fp32.")
+    save_steps: int = Field(500, ge=1, description="Steps between checkpoints.")
+    limit: int | None = Field(None, ge=1, description="Use only the first N pairs.")
+    seed: int = Field(1, ge=0, description="Decides weights and order.")
+    dry_run: bool = Field(False, description="Say what would be done; write nothing.")
+    overwrite: bool = Field(False, description="Replace an earlier run in --out.")
+
+
+def _run(_: typer.Context, **values: Any) -> None:  # noqa: ANN401 - fields of MarianOptions
+    """Train a MarianMT model on parallel text, or fine-tune one.
+
+    A source may begin with a target language code (">>de<< A dog."), as in OPUS-MT's multilingual models.
+    An interrupted run goes on from its last checkpoint when the same command is given again.
+
+    Example: train marian --parallel en-de.tsv --out runs/en-de
+    """
+    options = checked(MarianOptions, values)
+    if not options.parallel:
+        raise InputError("no parallel text: give --parallel FILE with lines of source<TAB>target")
+    if options.d_model % (2 * options.heads):
+        raise InputError(f"--d-model {options.d_model} is not divisible by twice --heads {options.heads}")
+    if (count := os.environ.get("WORLD_SIZE", "1")) != "1":
+        raise InputError(f"train marian trains in one process, not in {count}: start it without torchrun")
+    pairs = [pair for path in options.parallel for pair in read_parallel(path)][: options.limit]
+    if options.dry_run:
+        show(f"{len(pairs):,} pairs, {options.epochs} epochs -> {options.out / 'model'}; nothing written")
+        return
+    show(str(train_marian(pairs, options)))
+
+
+marian = with_flags(_run, flags_of(MarianOptions))
+
+
+def train_marian(pairs: Pairs, options: MarianOptions) -> Path:
+    """Train on (source, target) pairs and write the model to `options.out / "model"` in float16; return that folder.
+
+    A run that was interrupted goes on from its last checkpoint. The rate is constant until the last steps, so a run
+    that is given more epochs goes on as if it had had them. A source may begin with a language code such as ">>de<<".
+
+    Raises:
+        InputError: The folder holds a run of another recipe or of another process, or something else; or there is no
+            start model or tokenizer where the options name one, or no vocabulary can be built from so little text.
+        TwinviewsError: The disk is full.
+    """
+    out, kept = options.out, options.out / TOKENIZER
+    recipe = {
+        "start": options.model,
+        "vocabulary_from": str(options.tokenizer) if options.tokenizer else None,
+        "shape": options.model_dump(include=SHAPE),
+        "bf16": options.precision == "bf16",
+        **options.model_dump(exclude=SHAPE | RUN),
+        "pairs": len(pairs),
+        "text": xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest(),
+    }
+    with directory.resumable(out), locked_folder(out):
+        before = directory.standing_recipe(out, ("vocabulary_from", "batch_tokens", "text"))
+        resumed = before is not None and not options.overwrite
+        if before is not None and resumed:
+            directory.check_same(out, {**before, "epochs": None}, {**recipe, "epochs": None})
+        set_seed(options.seed)
+        given = options.model or (kept if resumed and kept.is_dir() else options.tokenizer)
+        tokenizer = (
+            _load(MarianTokenizer.from_pretrained, given) if given else build_tokenizer(pairs, options.vocabulary)
+        )
+        if options.model:
+            model = _load(partial(MarianMTModel.from_pretrained, use_safetensors=True), options.model)
+        else:
+            model = new_model(recipe["shape"], tokenizer)
+        # Only now: what cannot be trained must not leave a folder that belongs to it, or replace another run.
+        if not resumed:
+            directory.begin(out, recipe, MADE)
+        if not options.model and not kept.exists():
+            tokenizer.save_pretrained(out / TOKENIZER_DRAFT)
+            (out / TOKENIZER_DRAFT).rename(kept)
+        _train(pairs, options, tokenizer, model)
+    return out / "model"
+
+
+def _load(load: Callable[[str], Any], start: str | Path) -> Any:  # noqa: ANN401 - a model or a tokenizer
+    try:
+        return load(str(start))
+    except (OSError, ValueError, TypeError, SafetensorError) as error:
+        said = f"{str(error).splitlines()[0]}: give a directory or a Hub name with a tokenizer and safetensors"
+        raise InputError(f"cannot load MarianMT from {str(start)!r}: {said}") from error
 
 
 class TranslationTrainer(Trainer):  # type: ignore[misc]  # transformers is read without types
@@ -49,62 +158,11 @@ class TranslationTrainer(Trainer):  # type: ignore[misc]  # transformers is read
         return loader
 
 
-def train_marian(pairs: Sequence[tuple[str, str]], options: MarianOptions) -> Path:
-    """Train on (source, target) pairs and write the model to `options.out / "model"` in float16; return that folder.
-
-    A run that was interrupted goes on from its last checkpoint. A source may begin with a target language code such as
-    ">>de<<".
-
-    Raises:
-        InputError: The folder holds a run of another recipe or of another process, or something else; or there is no
-            start model or tokenizer where the options name one, or no vocabulary can be built from so little text.
-        TwinviewsError: The disk is full.
-    """
-    out = options.out
-    text = xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest()
-    recipe = {**options.recipe(), "pairs": len(pairs), "text": text}
-    with directory.resumable(out), locked_folder(out), TemporaryDirectory() as scratch:
-        standing = _is_standing(out, recipe, overwrite=options.overwrite)
-        set_seed(options.seed)
-        if options.model:
-            tokenizer, model = load_tokenizer(options.model), _start_model(options.model)
-        else:
-            made = out / TOKENIZER if standing and (out / TOKENIZER).is_dir() else None
-            tokenizer = make_tokenizer(pairs, Path(scratch), given=made or options.tokenizer, size=options.vocabulary)
-            model = new_model(recipe["shape"], tokenizer)
-        # Only now: what cannot be trained must not leave a folder that belongs to it, or replace another run.
-        if not standing:
-            directory.begin(out, recipe, MADE)
-        if not options.model and not (out / TOKENIZER).exists():
-            shutil.copytree(scratch, out / TOKENIZER_DRAFT, dirs_exist_ok=True)
-            (out / TOKENIZER_DRAFT).rename(out / TOKENIZER)
-        _train(pairs, options, tokenizer, model)
-    return out / "model"
-
-
-def _train(
-    pairs: Sequence[tuple[str, str]], options: MarianOptions, tokenizer: MarianTokenizer, model: MarianMTModel
-) -> None:
+def _train(pairs: Pairs, options: MarianOptions, tokenizer: MarianTokenizer, model: MarianMTModel) -> None:
     rows = ParallelIds(pairs, tokenizer, options.max_tokens)
     batches = token_batches(rows, budget=options.batch_tokens, epochs=options.epochs, seed=options.seed)
-    log.info("%d pairs, %d target tokens an epoch, %d steps", len(rows), len(rows.targets.values), len(batches))
-    trainer = TranslationTrainer(
-        model=Translation(model.float(), options.label_smoothing),
-        train_dataset=rows,
-        data_collator=DataCollatorForSeq2Seq(tokenizer),
-        args=_arguments(options, len(batches)),
-    )
-    trainer.batches = batches
-    # It prints raw dictionaries to stdout.
-    trainer.remove_callback(PrinterCallback)
-    checkpoint = directory.newest_checkpoint(options.out)
-    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    for part in (model.half(), tokenizer):
-        part.save_pretrained(options.out / "model")
-
-
-def _arguments(options: MarianOptions, steps: int) -> TrainingArguments:
-    return TrainingArguments(
+    steps = len(batches)
+    arguments = TrainingArguments(
         output_dir=str(options.out / directory.CHECKPOINTS),
         max_steps=steps,
         learning_rate=options.lr,
@@ -114,7 +172,6 @@ def _arguments(options: MarianOptions, steps: int) -> TrainingArguments:
         optim="adamw_torch_fused",
         adam_beta2=0.98,
         adam_epsilon=1e-9,
-        max_grad_norm=1.0,
         bf16=options.precision == "bf16",
         use_cpu=not torch.cuda.is_available(),
         seed=options.seed,
@@ -123,27 +180,13 @@ def _arguments(options: MarianOptions, steps: int) -> TrainingArguments:
         logging_steps=100,
         remove_unused_columns=False,
         disable_tqdm=not os.isatty(2),
-        report_to="none",
     )
-
-
-def _start_model(start: str) -> MarianMTModel:
-    try:
-        return MarianMTModel.from_pretrained(start, use_safetensors=True)
-    except (OSError, ValueError, SafetensorError) as error:
-        raise InputError(
-            f"cannot load the MarianMT model {start!r} ({str(error).splitlines()[0]}): "
-            "give a directory or a Hub name that has safetensors"
-        ) from error
-
-
-def _is_standing(out: Path, recipe: Mapping[str, Any], *, overwrite: bool) -> bool:
-    """Whether the run of this recipe, but for the number of epochs, is in `out`, to be gone on with.
-
-    The rate is constant until the last steps, so a run that is given more epochs goes on as if it had had them.
-    """
-    before = directory.standing_recipe(out, lambda found: found.keys() >= {"vocabulary_from", "batch_tokens", "text"})
-    if before is None or overwrite:
-        return False
-    directory.check_same(out, {**before, "epochs": None}, {**recipe, "epochs": None})
-    return True
+    objective, collator = Translation(model.float(), options.label_smoothing), DataCollatorForSeq2Seq(tokenizer)
+    trainer = TranslationTrainer(model=objective, args=arguments, train_dataset=rows, data_collator=collator)
+    trainer.batches = batches
+    # It prints raw dictionaries to stdout.
+    trainer.remove_callback(PrinterCallback)
+    checkpoint = directory.newest_checkpoint(options.out)
+    trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    for part in (model.half(), tokenizer):
+        part.save_pretrained(options.out / "model")

@@ -11,20 +11,22 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.utils.data import Dataset
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState
 
 from pipelines.console import TwinviewsError, note, progress
+from trainers.data.examples import Examples
 from trainers.data.rows import Order, Rows
 from trainers.losses.geometry import geometry
 from trainers.objective import Objective, Row
-from trainers.processes import is_first, of_first, process_rank, process_seed, processes, summed
+from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
-from trainers.training.checks import ROWS, check
-from trainers.training.dev import DEV, DevSet, dev_scores, keep_best, out_of_patience, restore_best
-from trainers.training.directory import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint, step_of
+from trainers.training.dev import DEV, History, dev_score, dev_scores, keep_best, out_of_patience, restore_best
+from trainers.training.directory import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint
 from trainers.training.machine import compile_encoders, enable_checkpointing, training_arguments
 
 LOG = "log.jsonl"
+SAME = 1e-6
+"""Alignment (squared distance of unit vectors) below which two views are one: rounding gives 1e-12, dropout 1e-2."""
 COLLAPSED = 0.05
 """Below this spread the mean cosine between sentences is above 0.997."""
 FALLEN = 5.0
@@ -33,35 +35,27 @@ FALLEN = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """How a training went: optimiser steps, seconds of this run, the last line of the log.
-
-    `dev`: the development scores by step, that of step 0 before the training. `kept`: the step whose weights the
-    objective has now, in the first process; `steps` unless an earlier one scored better.
-    """
+    """How a training went: optimiser steps, seconds of this run, and the last line of the log."""
 
     steps: int
     seconds: float
     last: Mapping[str, float]
     dev: Mapping[int, float]
+    """The development scores by step, that of step 0 before the training."""
     kept: int
+    """The step whose weights the objective has now, in the first process."""
 
 
 def fit(
-    objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: DevSet | None = None
+    objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: Examples | None = None
 ) -> Fitted:
-    """Train `objective` in place, resuming from the newest checkpoint under `out` if there is one.
+    """Train `objective`, freshly built on the CPU, in place; go on from the newest checkpoint under `out`, if any.
 
     A run that was interrupted and resumed ends with exactly the parameters of one that was not. Under several
     processes all call this alike; the same settings give the same training in any number of them, up to rounding.
-
-    Args:
-        objective: On the CPU, freshly built; its target, buffers and so on are part of the checkpoints.
-        rows: What `objective.columns` gave; at least `training.batch_size` of them.
-        training: Optimiser, schedule, batches.
-        out: The run's directory; `log.jsonl` and `checkpoints/` go there.
-        seed: Decides the order of the rows, dropout and what is drawn per row.
-        dev: Pairs to score on along the way; `objective` ends with the weights that scored best, unless the last ones
-            are to be kept.
+    `rows` (at least a batch) are what `objective.columns` gave; `seed` decides their order, dropout and what is drawn
+    per row. With `dev`, scored on along the way, `objective` ends with the best weights, unless `training` keeps the
+    last. `out` gets `log.jsonl` and `checkpoints/`.
 
     Raises:
         TwinviewsError: The loss is no longer finite, or the encoder collapsed and that was to end the run.
@@ -69,54 +63,28 @@ def fit(
     """
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out)
+    seconds, history = 0.0, history_of(checkpoint) if checkpoint else []
+    done = int(history[-1]["step"]) if history else 0
+    if done and is_first():
+        note(f"resuming {out} at step {done}")
     objective.before_training(out / CHECKPOINTS)
-    steps, seconds, history = step_of(checkpoint), 0.0, history_of(checkpoint)
     if checkpoint is not None and out_of_patience(training, history):
         # Killed after its last step: another one would be one too many.
         objective.load_state_dict(load_file(checkpoint / WEIGHTS))
     else:
-        arguments = training_arguments(training, out, seed, training.steps(len(rows)))
-        arguments.eval_on_start = dev is not None and checkpoint is None
-        objective.to(arguments.device)
-        arguments.ddp_find_unused_parameters = _has_unused(objective, rows, training)
-        _prepare(objective, rows, training, None if checkpoint else seed)
-        trainer = ObjectiveTrainer(objective, rows, training, arguments, out, dev)
-        with progress("training", training.steps(len(rows)), unit="steps", done=steps) as advance:
+        trainer = ObjectiveTrainer(objective, rows, training, out, seed, dev, resumed=checkpoint is not None)
+        with progress("training", training.steps(len(rows)), unit="steps", done=done) as advance:
             trainer.add_callback(StepCallback(trainer, advance))
-            outcome = trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+            torch.manual_seed(process_seed(seed))  # each process has dropout of its own; a checkpoint brings its state
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         if trainer.collapsed is not None and training.stop_on_collapse:
-            raise TwinviewsError(
-                f"{trainer.collapsed}: stopped; its checkpoint is in {out / CHECKPOINTS}. Lower --lr or start from "
-                "another encoder"
-            )
-        steps, seconds, history = outcome.global_step, outcome.metrics["train_runtime"], trainer.state.log_history
+            raise TwinviewsError(f"{trainer.collapsed}: stopped; lower --lr or start from another encoder")
+        history = trainer.state.log_history
+        seconds = history[-1]["train_runtime"]
+    steps = int(history[-1]["step"])
     kept = steps if training.keep == "last" else restore_best(out / CHECKPOINTS, objective, history) or steps
     last = [line for line in log_lines(history) if "loss" in line][-1]
     return Fitted(steps, seconds, last, dev_scores(history), kept)
-
-
-def _has_unused(objective: Objective, rows: Rows, training: Training) -> bool:
-    """Check the objective on a few rows, and return whether a parameter gets no gradient in any process."""
-    count = max(2, min(training.batch_size, ROWS) // processes())
-    # Spread over the data, which may be sorted, and other rows in every process.
-    step = max(1, len(rows) // (count * processes()))
-    chosen = [(process_rank() + turn * processes()) * step % len(rows) for turn in range(count)]
-    unused, warnings = check(objective, [rows[row] for row in chosen])
-    for line in warnings if is_first() else []:
-        note(line)
-    device = next(objective.parameters()).device
-    return summed(torch.tensor(len(unused), device=device)).item() > 0
-
-
-def _prepare(objective: Objective, rows: Rows, training: Training, seed: int | None) -> None:
-    """Do what is done before the first step; `seed` is None where a run is resumed."""
-    if training.compile:
-        compile_encoders(objective)
-    if training.gradient_checkpointing:
-        enable_checkpointing(objective.encoder[0].model)
-    if seed is not None:
-        torch.manual_seed(seed)  # in all processes the same
-        objective.before_first_step(cast("list[Row]", rows), training)
 
 
 def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
@@ -125,25 +93,34 @@ def make_optimizer(objective: Objective, training: Training) -> torch.optim.Adam
     The rate of a parameter is `training.lr` times its factor in `objective.parameter_rates()`.
     """
     rates = objective.parameter_rates()
-    groups: dict[tuple[float, float], dict[str, Any]] = {}
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for name, parameter in objective.named_parameters():
-        if not parameter.requires_grad:
-            continue
-        decay = training.weight_decay if training.decay_all or parameter.dim() > 1 else 0.0
-        # The longest matching beginning decides.
-        rate = rates[max(found, key=len)] if (found := [start for start in rates if name.startswith(start)]) else 1.0
-        settings = {"params": [], "weight_decay": decay, "lr": training.lr * rate}
-        groups.setdefault((decay, rate), settings)["params"].append(parameter)
-    return torch.optim.AdamW(list(groups.values()), lr=training.lr, eps=training.eps, fused=True)
+        if parameter.requires_grad:
+            decay = training.weight_decay if training.decay_all or parameter.dim() > 1 else 0.0
+            # The longest matching beginning decides.
+            rate = rates.get(max((start for start in rates if name.startswith(start)), key=len, default=""), 1.0)
+            groups.setdefault((decay, training.lr * rate), []).append(parameter)
+    settings = [{"params": held, "weight_decay": decay, "lr": lr} for (decay, lr), held in groups.items()]
+    return torch.optim.AdamW(settings, lr=training.lr, eps=training.eps, fused=True)
 
 
 class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped here
     """Trainer that stops at a loss that is no number, logs parts and geometry, and scores on a development set."""
 
     def __init__(
-        self, objective: Objective, rows: Rows, training: Training, arguments: TrainingArguments, out: Path,
-        dev: DevSet | None,
+        self, objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: Examples | None, *,
+        resumed: bool,
     ) -> None:  # fmt: skip
+        arguments = training_arguments(training, out, seed, training.steps(len(rows)))
+        arguments.eval_on_start = dev is not None and not resumed
+        objective.to(arguments.device)
+        if training.compile:
+            compile_encoders(objective)
+        if training.gradient_checkpointing:
+            enable_checkpointing(objective.encoder[0].model)
+        if not resumed:
+            torch.manual_seed(seed)  # in all processes the same
+            objective.before_first_step(cast("list[Row]", rows), training)
         super().__init__(
             model=objective,
             args=arguments,
@@ -154,9 +131,8 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         # It prints raw dictionaries to stdout.
         self.remove_callback(PrinterCallback)
         self.training, self.out, self.dev = training, out, dev
-        lengths = rows.lengths() if training.group_by_length else None
-        batch = training.batch_size if training.group_by_length else 1
-        self.order = Order(len(rows), arguments.seed, lengths, batch)
+        lengths, size = (rows.lengths(), training.batch_size) if training.group_by_length else (None, 1)
+        self.order = Order(len(rows), seed, lengths, size)
         self.parts: dict[str, Tensor] = {}
         self.vectors: Tensor | None = None
         self.batches = 0
@@ -165,32 +141,15 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
     def _get_train_sampler(self, train_dataset: Dataset[Any] | None = None) -> Order:
         return self.order
 
-    def compute_loss(
-        self,
-        model: nn.Module,
-        inputs: dict[str, Tensor],
-        return_outputs: bool = False,
-        num_items_in_batch: Tensor | int | None = None,
-    ) -> Any:  # noqa: ANN401 - Trainer's own
+    def compute_loss(self, model: nn.Module, inputs: dict[str, Tensor], *_: Any, **__: Any) -> Tensor:  # noqa: ANN401
         """Return the objective's loss; sums its other parts up, on the device, until they are logged."""
-        outputs = model(**inputs)
-        loss = outputs["loss"]
-        if loss.device.type == "cpu":
-            # Elsewhere a look at the number would make the host wait in every step: there `log` looks.
-            self._check(loss.item())
+        outputs: dict[str, Tensor] = model(**inputs)
+        loss = outputs.pop("loss")
         self.batches += 1
         self.vectors = outputs.pop("vectors", None)
         for name, part in outputs.items():
-            if name != "loss":
-                self.parts[name] = self.parts.get(name, 0) + part.detach()
-        return (loss, outputs) if return_outputs else loss
-
-    def _check(self, loss: float) -> None:
-        if not math.isfinite(loss):
-            raise TwinviewsError(
-                f"the loss became {loss} after {self.state.global_step} steps: "
-                f"lower --lr ({self.args.learning_rate:g}), set --clip 1, or use --precision fp32"
-            )
+            self.parts[name] = self.parts.get(name, 0) + part.detach()
+        return loss
 
     def _get_grad_norm(self, model: nn.Module, grad_norm: Tensor | float | None = None) -> Tensor | float | None:
         """Return the gradient's norm where it is known or will be logged: for its own sake it costs too much."""
@@ -207,24 +166,31 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
 
         The whole log is written each time, so that a resumed run's has no gap and no double lines.
         """
+        step = self.state.global_step
         if "loss" in logs:
-            self._check(logs["loss"])
+            if not math.isfinite(logs["loss"]):
+                raise TwinviewsError(
+                    f"the loss became {logs['loss']} by step {step}: lower --lr ({self.args.learning_rate:g}), "
+                    "set --clip 1, or use --precision fp32"
+                )
             logs.update(self._batch_metrics())
         super().log(logs, start_time)
+        history = self.state.log_history
+        if step == 1 and logs.get("alignment", 1.0) < SAME and is_first():
+            note(
+                "warning: both views of every sentence are the same, dropout included: all there is to learn is to "
+                "push sentences apart; use views that differ, or --dropout, --drophead or --span where there are such"
+            )
         if is_first():
-            text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in log_lines(self.state.log_history))
+            text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in log_lines(history))
             (self.out / LOG).write_text(text, encoding="utf-8")
-        self._watch(collapse(self.state.log_history[-1], dev_scores(self.state.log_history).get(0)))
-
-    def _watch(self, found: str | None) -> None:
-        """Warn of a collapse, once, or end the run."""
-        if found is None or self.collapsed is not None:
-            return
-        self.collapsed = f"the encoder collapses: {found} at step {self.state.global_step}"
-        if self.training.stop_on_collapse:
-            self.control.should_training_stop = self.control.should_save = True
-        elif is_first():
-            note(f"warning: {self.collapsed}; lower --lr or start from another encoder")
+        found = collapse(history[-1], dev_scores(history).get(0))
+        if found is not None and self.collapsed is None:
+            self.collapsed = f"the encoder collapses: {found} at step {step}"
+            if self.training.stop_on_collapse:
+                self.control.should_training_stop = self.control.should_save = True
+            elif is_first():
+                note(f"warning: {self.collapsed}; lower --lr or start from another encoder")
 
     def _batch_metrics(self) -> dict[str, float]:
         metrics = {name: total / self.batches for name, total in self.parts.items()}
@@ -240,7 +206,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         """Score on the development set, in the first process for all; keep the best weights, stop without patience."""
         score = 0.0
         if self.dev is not None and is_first():
-            score = self.dev.score(self.model, self.training.precision, self.training.dev_similarity)
+            score = dev_score(self.dev, self.model, self.training.precision, self.training.dev_similarity)
         metrics = {DEV: of_first(score)}
         self.log(dict(metrics))
         if self.training.keep == "best" and is_first():
@@ -251,14 +217,10 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
 
 
 class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is untyped here
-    """What goes along with Trainer's steps: seeds, epochs, the objective's own step, the bar, scores when due."""
+    """What goes along with Trainer's steps: epochs, the objective's own step, the bar, scores when due."""
 
     def __init__(self, trainer: ObjectiveTrainer, advance: Callable[[int], None]) -> None:
         self.trainer, self.advance = trainer, advance
-
-    def on_train_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Give each process masks of its own; a resumed run's are read from its checkpoint after this."""
-        torch.manual_seed(process_seed(args.seed))
 
     def on_epoch_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Tell rows and order which epoch it is, also in the middle of one."""
@@ -278,7 +240,7 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
         control.should_log |= control.should_evaluate or control.should_save
 
 
-def log_lines(history: list[dict[str, float]]) -> list[Mapping[str, float]]:
+def log_lines(history: History) -> list[dict[str, float]]:
     """Return a line a step of what was logged in training; the summary at its end is none."""
     steps: dict[float, dict[str, float]] = {}
     for entry in history:
@@ -288,11 +250,9 @@ def log_lines(history: list[dict[str, float]]) -> list[Mapping[str, float]]:
 
 
 def collapse(entry: Mapping[str, float], start: float | None) -> str | None:
-    """Say what a log's entry shows of a collapse, None where it shows none.
+    """Say what a log's entry (with `spread`, or with `dev`, a Spearman x 100) shows of a collapse, None if nothing.
 
-    Args:
-        entry: With `spread`, or with `dev`, a Spearman x 100.
-        start: The development score before the training, where there is one.
+    `start`: the development score before the training, where there is one.
     """
     if entry.get("spread", 1.0) < COLLAPSED:
         return f"spread {entry['spread']:.3f} (0 = all sentences have one direction)"

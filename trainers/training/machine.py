@@ -6,7 +6,7 @@ import shutil
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any
 
 import torch
 from sentence_transformers.sentence_transformer.modules import Transformer
@@ -18,10 +18,9 @@ from trainers.processes import is_first, processes
 from trainers.settings import Training
 from trainers.training.directory import CHECKPOINTS
 
-Precision = Literal["fp32", "bf16", "fp16"]
-DTYPES = {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}
-"""What is autocast to; None is no autocast."""
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 PROJECT = "twinviews"
+"""How wandb and Trackio call the project, where their own environment variables name none."""
 
 
 def for_machine(training: Training) -> Training:
@@ -35,28 +34,25 @@ def for_machine(training: Training) -> Training:
     return training.model_copy(update={"precision": resolve_precision(training.precision)})
 
 
-def resolve_precision(asked: str) -> Precision:
+def resolve_precision(asked: str) -> str:
     """Return the format to autocast to; "auto" is bf16 where the processor multiplies in it, fp32 elsewhere.
 
-    Raises:
-        InputError: fp16 without a GPU, or bf16 on a GPU that cannot.
+    Raises InputError for fp16 without a GPU, and for bf16 on a GPU that cannot.
     """
-    cuda = torch.cuda.is_available()
-    able = cuda and bool(torch.cuda.is_bf16_supported(including_emulation=False))
-    if asked == "fp16" and not cuda:
-        raise InputError("--precision fp16 needs a GPU: use bf16 or fp32")
-    if asked == "bf16" and cuda and not able:
-        raise InputError("--precision bf16 is not for this GPU, which cannot multiply in it: use fp16 or fp32")
-    if asked != "auto":
-        return cast(Precision, asked)
-    capabilities = torch.cpu.get_capabilities()
-    on_cpu = not cuda and (capabilities.get("amx_bf16") or capabilities.get("avx512_bf16"))
-    return "bf16" if able or on_cpu else "fp32"
+    if torch.cuda.is_available():
+        able = torch.cuda.is_bf16_supported(including_emulation=False)
+        if asked == "bf16" and not able:
+            raise InputError("--precision bf16 is not for this GPU, which cannot multiply in it: use fp16 or fp32")
+    else:
+        able = any(torch.cpu.get_capabilities().get(name) for name in ("amx_bf16", "avx512_bf16"))
+        if asked == "fp16":
+            raise InputError("--precision fp16 needs a GPU: use bf16 or fp32")
+    return ("bf16" if able else "fp32") if asked == "auto" else asked
 
 
 def autocast(device: torch.device, asked: str) -> torch.autocast:
     """Return the context in which an encoder is computed on `device`."""
-    dtype = DTYPES[resolve_precision(asked)]
+    dtype = DTYPES.get(resolve_precision(asked))
     return torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
 
 
@@ -76,9 +72,7 @@ def enable_checkpointing(model: Any) -> None:  # noqa: ANN401 - transformers' mo
     try:
         enable({"use_reentrant": False})
     except (ValueError, NotImplementedError):
-        raise InputError(
-            f"{type(model).__name__} has no gradient checkpointing: leave --gradient-checkpointing out"
-        ) from None
+        raise InputError(f"{type(model).__name__} takes no --gradient-checkpointing: leave it out") from None
 
 
 def training_arguments(training: Training, out: Path, seed: int, total: int) -> TrainingArguments:
@@ -93,13 +87,12 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
         gradient_accumulation_steps=training.accumulate,
         learning_rate=training.lr,
         lr_scheduler_type="constant_with_warmup" if training.schedule == "constant" else "linear",
-        warmup_steps=training.warmup if training.warmup else 0,
+        warmup_steps=training.warmup,
         max_grad_norm=training.clip,
         bf16=precision == "bf16",
         fp16=precision == "fp16",
         use_cpu=not cuda,
         seed=seed,
-        data_seed=seed,
         dataloader_drop_last=True,
         dataloader_pin_memory=cuda,
         accelerator_config={"non_blocking": cuda},
@@ -126,11 +119,7 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
 
 
 def _report_settings(name: str, out: Path) -> dict[str, Any]:
-    """Return Trainer's arguments that say where the log is sent, and how the run is called there.
-
-    TensorBoard's files go to `out/tensorboard`; the others take their settings from their own environment variables
-    (WANDB_PROJECT, WANDB_MODE, TRACKIO_PROJECT), their project's name being `twinviews` where there are none.
-    """
+    """Return Trainer's arguments that say where the log is sent, and how the run is called there."""
     os.environ["TENSORBOARD_LOGGING_DIR"] = str(out / "tensorboard")
     os.environ.setdefault("WANDB_PROJECT", PROJECT)
     if name == "wandb" and is_first():

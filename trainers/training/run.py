@@ -22,8 +22,8 @@ from trainers.processes import divided_batch, is_first, join_processes, of_first
 from trainers.settings import Options, Training, checked, resolve
 from trainers.training import directory
 from trainers.training.card import model_card
-from trainers.training.dev import DevSet, read_dev
-from trainers.training.fit import Fitted, fit
+from trainers.training.dev import read_dev
+from trainers.training.fit import fit
 from trainers.training.machine import for_machine
 
 SEEDS = 1 << 32
@@ -35,19 +35,13 @@ class Request(Options):
 
     objective: str
     data: DataOptions
-    encoder: str | None = Field(
-        None, description="Encoder to start from: a directory or a Hub name. [the bundled starter]"
-    )
+    encoder: str | None = Field(None, description="Encoder to start from: directory or Hub name. [the bundled starter]")
     preset: str | None = Field(None, description="A preset of the objective. [the first one]")
     out: Path | None = Field(None, description="Directory of the run, or of all runs. [runs/NAME; runs/sweep-NAME]")
     seed: int = Field(1, ge=0, lt=SEEDS, description="Decides order, dropout and masks.")
     dry_run: bool = Field(False, description="Say what would be done; write nothing.")
     overwrite: bool = Field(False, description="Delete the run that is at --out and train anew.")
-    resume: bool = Field(
-        False,
-        description="Insist on resuming: an error where there is nothing to resume. (An unfinished run of the same "
-        "recipe is resumed anyway.)",
-    )
+    resume: bool = Field(False, description="Insist on resuming: an error where there is nothing to resume.")
 
 
 def request_of(name: str, module: ObjectiveModule, values: Mapping[str, Any]) -> Request:
@@ -75,18 +69,19 @@ class Plan:
     training: Training
     params: BaseModel
     recipe: Mapping[str, Any]
-    dev: DevSet | None
+    dev: Examples | None
+
+    def rows(self) -> int:
+        """Return how many rows are trained on: an objective may hold some of the data out."""
+        held_out = getattr(self.params, "held_out", lambda *_: 0)
+        return len(self.examples) - int(held_out(len(self.examples), self.training.batch_size))
 
 
 def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, Any]) -> Path | None:
     """Train, or resume, and write the encoder; returns its directory, None after a dry run.
 
-    Where several processes were started together, all of them call this; the first one writes and speaks.
-
-    Args:
-        request: The options that all objectives share.
-        module: The objective's module.
-        given: Options of `Training` and of the objective, by field name; None where not given.
+    Where several processes were started together, all of them call this; the first one writes and speaks. `given` are
+    options of `Training` and of the objective, by field name; None where not given.
 
     Raises:
         InputError: Data, encoder or options that cannot be used, or an output that belongs to another recipe.
@@ -101,48 +96,22 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
         return None
     out = plan.out
     with directory.resumable(out), locked_folder(out) if is_first() else nullcontext():
-        if of_first(
-            is_first() and directory.is_finished(out, plan.recipe, overwrite=request.overwrite, resume=request.resume)
-        ):
-            if is_first():
-                show(f"{out} is finished and of this very recipe; --overwrite trains it again")
-            return out
-        _train(plan, request, module, source)
+        finished = is_first() and directory.is_finished(
+            out, plan.recipe, overwrite=request.overwrite, resume=request.resume
+        )
+        if not of_first(finished):
+            _train(plan, request, module, source)
+        elif is_first():
+            show(f"{out} is finished and of this very recipe; --overwrite trains it again")
         # No process goes on to another training while the first one still writes this one.
         of_first(None)
     return out
 
 
-def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source) -> None:
-    out, training = plan.out, plan.training
-    set_seed(request.seed)
-    objective = module.build(plan.params, training, source)
-    if training.cached is not None and not objective.cacheable:
-        raise InputError(f"--cached {training.cached}: {request.objective} trains on tokens, leave it out")
-    objective.cached = training.cached
-    rows = Rows(objective.columns(plan.examples), request.seed)
-    # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
-    if is_first() and (request.overwrite or not (out / directory.RECIPE).is_file()):
-        directory.begin(out, plan.recipe)
-    checkpoint = directory.newest_checkpoint(out)
-    if is_first() and request.encoder is None:
-        note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
-    if is_first() and checkpoint is not None:
-        note(f"resuming {out} at step {directory.step_of(checkpoint)}")
-    fitted = fit(objective, rows, training, out, request.seed, plan.dev)
-    if is_first():
-        objective.cpu().save(out, model_card(plan.recipe, fitted.kept, _dev_sentence(plan, fitted), source))
-        # The encoder is there; what cannot be removed now takes up space, no more.
-        with suppress(OSError):
-            directory.remove(out, directory.LEFTOVERS)
-        _show_result(plan, fitted, objective.dimension)
-
-
 def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any], source: Source) -> Plan:
     """Read the data and resolve all settings; nothing is written.
 
-    The arguments are those of `run_training`, and the encoder. Raises
-    InputError for data or options that cannot be used, or that this machine cannot do.
+    Raises InputError for data or options that cannot be used, or that this machine cannot do.
     """
     preset, training, params = resolve(
         module.PRESETS, module.PARAMS, request.preset, given, own_pooling=source.pooling()
@@ -150,13 +119,11 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
     training = for_machine(training)
     examples, where = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
-        raise InputError(
-            f"{next(iter(where.values()))} has 1 usable row: training needs at least 2, and better thousands"
-        )
+        raise InputError(f"{next(iter(where.values()))} has 1 usable row: training needs at least 2")
     dev = _read_dev(training, module.PRESETS[preset])
+    size = divided_batch(training.batch_size, len(examples), processes())
     if examples.dropped and is_first():
         note(f"{examples.dropped} rows without text left out")
-    size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size and is_first():
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: taking {size}")
     training = training.model_copy(update={"batch_size": size})
@@ -181,58 +148,54 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
     return Plan(request.out or Path("runs", request.objective), examples, training, params, recipe, dev)
 
 
-def _read_dev(training: Training, usual: Mapping[str, Any]) -> DevSet | None:
+def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:
     if training.dev is not None:
         return read_dev(training.dev, training.dev_data)
     for key in ("patience", "dev_data", "dev_similarity", "evaluations", "keep"):
         value = getattr(training, key)
-        if value != usual.get(key, Training.model_fields[key].default):
-            option = "--" + key.replace("_", "-")
-            raise InputError(f"{option} {value} goes with --dev: give a file or a benchmark to score on")
+        if value != preset.get(key, Training.model_fields[key].default):
+            raise InputError(f"--{key.replace('_', '-')} {value} goes with --dev: give a file or a benchmark")
     return None
 
 
-def _dev_sentence(plan: Plan, fitted: Fitted) -> str:
-    if plan.training.dev is None:
-        return ""
-    measure = ", the best of four similarities" if plan.training.dev_similarity == "best" else ""
-    return (
-        f" Spearman's rho x 100 on {Path(plan.training.dev).name}: {fitted.dev[fitted.kept]:.2f}{measure}; "
-        f"untrained it was {fitted.dev[0]:.2f}."
-    )
-
-
-def _trained_rows(plan: Plan) -> int:
-    """Return how many rows are trained on: an objective may hold some of the data out."""
-    held_out = getattr(plan.params, "held_out", None)
-    rows = len(plan.examples)
-    return rows if held_out is None else rows - held_out(rows, plan.training.batch_size)
-
-
-def _show_result(plan: Plan, fitted: Fitted, dimension: int) -> None:
-    total, steps, dev = plan.training.steps(_trained_rows(plan)), fitted.steps, fitted.dev
-    stopped = f" of {total}, stopped early" if steps < total else ""
-    scored = f", dev {dev[fitted.kept]:.2f} at step {fitted.kept} (untrained {dev[0]:.2f})" if dev else ""
-    show(
-        f"{plan.out}: encoder of {dimension} dimensions after {steps} steps{stopped} "
-        f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
-        f"spread {fitted.last.get('spread', float('nan')):.2f}{scored}); next: train evaluate {plan.out}"
-    )
-
-
 def _show_plan(plan: Plan) -> None:
-    training, rows = plan.training, _trained_rows(plan)
+    training, recipe, rows = plan.training, plan.recipe, plan.rows()
     found = {
         "rows": rows,
         "rows dropped per epoch": rows % training.batch_size,
         "optimiser steps": training.steps(rows),
-        "encoder": plan.recipe["encoder"] or "starter",
+        "encoder": recipe["encoder"] or "starter",
         "output": plan.out,
-        **training.model_dump(),
-        **plan.params.model_dump(),
     }
-    table(
-        ["what", "value"],
-        [[key, str(value)] for key, value in found.items()],
-        title=f"train {plan.recipe['command']}, preset {plan.recipe['preset']}: a dry run, nothing is written",
+    cells = [[key, str(value)] for key, value in {**found, **training.model_dump(), **plan.params.model_dump()}.items()]
+    table(["what", "value"], cells, title=f"train {recipe['command']}, preset {recipe['preset']}: nothing is written")
+
+
+def _train(plan: Plan, request: Request, module: ObjectiveModule, source: Source) -> None:
+    out, training = plan.out, plan.training
+    set_seed(request.seed)
+    objective = module.build(plan.params, training, source)
+    if training.cached is not None and not objective.cacheable:
+        raise InputError(f"--cached {training.cached}: {request.objective} trains on tokens, leave it out")
+    objective.cached = training.cached
+    rows = Rows(objective.columns(plan.examples), request.seed)
+    # Only now: an encoder that cannot be used is to leave no directory that belongs to it.
+    if is_first() and (request.overwrite or not (out / directory.RECIPE).is_file()):
+        directory.begin(out, plan.recipe)
+    if is_first() and request.encoder is None:
+        note("encoder: the bundled starter; --encoder bert-base-uncased takes BERT")
+    fitted = fit(objective, rows, training, out, request.seed, plan.dev)
+    if not is_first():
+        return
+    objective.cpu().save(out, model_card(plan.recipe, fitted.kept, fitted.dev, source))
+    # The encoder is there; what cannot be removed now takes up space, no more.
+    with suppress(OSError):
+        directory.remove(out, directory.LEFTOVERS)
+    total, dev = training.steps(plan.rows()), fitted.dev
+    stopped = f" of {total}, stopped early" if fitted.steps < total else ""
+    scored = f", dev {dev[fitted.kept]:.2f} at step {fitted.kept} (untrained {dev[0]:.2f})" if dev else ""
+    show(
+        f"{out}: encoder of {objective.dimension} dimensions after {fitted.steps} steps{stopped} "
+        f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
+        f"spread {fitted.last.get('spread', float('nan')):.2f}{scored}); next: train evaluate {out}"
     )

@@ -46,30 +46,24 @@ class Teacher:
             InputError: The folder holds the vectors of another teacher.
             TwinviewsError: The teacher gives vectors that are not finite.
         """
-        folder.mkdir(parents=True, exist_ok=True)
-        path = folder / FILE.format(key=self._key(texts))
-        if is_first():
-            others = [other.name for other in folder.glob(FILE.format(key="*")) if other != path]
-            if others:
-                raise InputError(
-                    f"--{self.role} {self.encoder.name}: its weights or pooling are not what this run began with: use "
-                    "--overwrite, or give the same ones"
-                )
-        if not of_first(path.is_file()):
-            self._encode(texts, folder / PARTS, path)
-        vectors: NDArray[np.float32] = np.load(path, mmap_mode="r")
-        return vectors
-
-    def _key(self, texts: Sequence[str]) -> str:
-        """Hash what decides the vectors: the teacher's weights and pooling, and the texts in their order."""
+        # What decides the vectors: the teacher's weights and pooling, and the texts in their order.
         modules = [type(module).__name__ for module in self.encoder.model]
         known = [self.encoder.weights or self.encoder.name, self.encoder.pooling, modules]
         state = xxhash.xxh64(json.dumps(known, sort_keys=True).encode())
         for text in texts:
             state.update(text.encode("utf-8", "surrogatepass") + b"\0")
-        return state.hexdigest()
+        path = folder / FILE.format(key=state.hexdigest())
+        if is_first() and {*folder.glob(FILE.format(key="*"))} - {path}:
+            said = "its weights or pooling are not what this run began with: use --overwrite, or give the same ones"
+            raise InputError(f"--{self.role} {self.encoder.name}: {said}")
+        if not of_first(path.is_file()):
+            self._encode(texts, path)
+        vectors: NDArray[np.float32] = np.load(path, mmap_mode="r")
+        return vectors
 
-    def _encode(self, texts: Sequence[str], parts: Path, path: Path) -> None:
+    def _encode(self, texts: Sequence[str], path: Path) -> None:
+        parts = path.parent / PARTS
+        parts.mkdir(parents=True, exist_ok=True)
         if is_first():
             note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
         # A mask in a view is the teacher's own.

@@ -11,9 +11,8 @@ from transformers import MarianMTModel, MarianTokenizer
 from pipelines.console import InputError, call
 from pipelines.lock import locked_folder
 from trainers.cli import app
-from trainers.marian.options import MarianOptions
 from trainers.marian.text import language_codes
-from trainers.marian.train import train_marian
+from trainers.marian.train import MarianOptions, train_marian
 
 WORDS = {
     "dog": "Hund", "cat": "Katze", "bird": "Vogel", "sees": "sieht", "hears": "hoert", "the": "der", "a": "ein",
@@ -119,8 +118,8 @@ def test_another_recipe_in_the_same_folder_is_refused(trained: Path, pairs: list
     ("given", "said"),
     [
         ({"vocabulary": 4000}, r"no vocabulary of 4000 ids .*<= \d+.*: give more text or a smaller --vocabulary"),
-        ({"model": "nowhere"}, "holds no MarianMT model"),
-        ({"tokenizer": Path("nowhere")}, "no tokenizer at 'nowhere'"),
+        ({"model": "nowhere"}, "cannot load MarianMT from 'nowhere'"),
+        ({"tokenizer": Path("nowhere")}, "cannot load MarianMT from 'nowhere'"),
     ],
 )
 def test_what_cannot_be_trained_leaves_no_run_and_replaces_none(

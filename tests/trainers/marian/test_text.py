@@ -19,7 +19,7 @@ def test_pairs_are_read_with_their_further_fields_ignored(tmp_path: Path) -> Non
     [
         (None, "No such file"),
         (b"", "no sentence pair"),
-        (b"a\tb\n\xff\tc\n", "can't decode byte 0xff"),
+        (b"a\tb\n\xff\tc\n", "no UTF-8 text: byte 4 is 0xff"),
         (b"a\tb\njust one side\n", "line 2 has no tab"),
     ],
 )
