@@ -4,8 +4,30 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import torch
+from tokenizers import (
+    ByteLevelBPETokenizer,
+    SentencePieceUnigramTokenizer,
+    Tokenizer,
+    models,
+    normalizers,
+    pre_tokenizers,
+    trainers,
+)
+from transformers import (
+    BertConfig,
+    BertForMaskedLM,
+    BertTokenizer,
+    RobertaConfig,
+    RobertaForMaskedLM,
+    RobertaTokenizer,
+    XLMRobertaConfig,
+    XLMRobertaForMaskedLM,
+    XLMRobertaTokenizer,
+)
 
 SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample" / "sentences.txt"
 ENGLISH = SAMPLE.read_text(encoding="utf-8").splitlines()
@@ -30,25 +52,19 @@ TEXT = [*ENGLISH, *RUSSIAN, *FRENCH]
 POSITIONS = 64
 
 
-def wordpiece(folder: Path, *, lowercase: bool = True) -> Path:
+def wordpiece(folder: Path, *, lowercase: bool = True, lines: Sequence[str] = TEXT) -> Path:
     """BERT's: pieces that go on have ##."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
-
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
     trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     trained.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trained.train_from_iterator(TEXT, trainers.WordPieceTrainer(vocab_size=1600, special_tokens=special))
+    trained.train_from_iterator(lines, trainers.WordPieceTrainer(vocab_size=1600, special_tokens=special))
     tokenizer = BertTokenizer(vocab=trained.get_vocab(), do_lower_case=lowercase, model_max_length=POSITIONS)
     return _saved(folder, tokenizer, BertConfig, BertForMaskedLM)
 
 
 def byte_level(folder: Path) -> Path:
     """RoBERTa's: bytes, and Ġ for the space before a word."""
-    from tokenizers import ByteLevelBPETokenizer
-    from transformers import RobertaConfig, RobertaForMaskedLM, RobertaTokenizer
-
     trained = ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     trained.train_from_iterator(TEXT, vocab_size=2000, special_tokens=special, show_progress=False)
@@ -61,9 +77,6 @@ def byte_level(folder: Path) -> Path:
 
 def sentencepiece(folder: Path) -> Path:
     """XLM-R's: a unigram model, and ▁ for the space before a word."""
-    from tokenizers import SentencePieceUnigramTokenizer
-    from transformers import XLMRobertaConfig, XLMRobertaForMaskedLM, XLMRobertaTokenizer
-
     trained = SentencePieceUnigramTokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>"]
     trained.train_from_iterator(TEXT, vocab_size=1600, special_tokens=special, unk_token="<unk>", show_progress=False)
@@ -81,8 +94,6 @@ KINDS: dict[str, Callable[[Path], Path]] = {
 
 
 def _saved(folder: Path, tokenizer: object, config: type, model: type) -> Path:
-    import torch
-
     tokenizer.save_pretrained(folder)  # type: ignore[attr-defined]
     torch.manual_seed(5)
     settings = config(

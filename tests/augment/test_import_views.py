@@ -65,10 +65,6 @@ def test_a_broken_file_is_one_line(tmp_path: Path, content: bytes, line: str) ->
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_and_another_revision_are_one_line(tmp_path: Path) -> None:
+def test_another_revision_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has revision"):
         made(tmp_path, {"text": "a", "view": "b"}, revision="0" * 12)
-    with pytest.raises(InputError, match="cannot read"):
-        make_view(ViewSpec("import-views", {"file": str(tmp_path / "none"), "by": "x"}))
-    with pytest.raises(InputError, match="by="):
-        make_view(ViewSpec("import-views", {"file": "x", "by": "a/b"}))

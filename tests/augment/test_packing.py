@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from transformers.utils import logging
 
 from augment.device import pack, quiet_transformers, resolve_device
 from augment.errors import InputError
@@ -25,8 +26,6 @@ def test_a_device_that_is_not_there_is_one_line(name: str) -> None:
 
 
 def test_transformers_speaks_again_afterwards() -> None:
-    from transformers.utils import logging
-
     before = logging.get_verbosity(), logging.is_progress_bar_enabled()
     with quiet_transformers():
         assert not logging.is_progress_bar_enabled()

@@ -40,13 +40,6 @@ def test_number_of_repeated_words_is_even_from_none_to_the_most(copies: int, mos
     assert all(abs(count / 3000 - 1 / (most + 1)) < 0.03 for count in counts.values())
 
 
-def test_every_word_is_as_likely_to_be_repeated() -> None:
-    text = "one two three four five six"
-    places = Counter(edit.start for seed in range(3000) for edit in viewed(text, seed).edits)
-    assert len(places) == 6
-    assert all(count == pytest.approx(3000 / 6, rel=0.15) for count in places.values())
-
-
 def test_a_row_says_why_nothing_changed_and_what_share_did() -> None:
     assert viewed("?!", 1) == Viewed("?!", "unchanged", "no-eligible-word")
     made = [viewed(SENTENCE, seed) for seed in range(20)]

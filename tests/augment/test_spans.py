@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from realtext import real_sentences
 
-from augment.edits import apply_edits, words
-from augment.spans import LabelledSpan, carry_spans
+from augment.edits import LabelledSpan, apply_edits, carry_spans, words
 from augment.view import Edit, ViewSpec, make_view
 
 TEXT = "Anna Lee met Bo in New York."

@@ -4,11 +4,9 @@ import subprocess
 import sys
 
 import pytest
-from refusals import refused
 
-from augment import plugins
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-from augment.view import View, ViewSpec, check_params, make_view, row_seed, view_class, view_names, view_options
+from augment.view import View, ViewSpec, check_params, row_seed, view_class, view_names, view_options
 
 
 def test_every_file_of_the_views_folder_is_a_view() -> None:
@@ -21,18 +19,6 @@ def test_every_file_of_the_views_folder_is_a_view() -> None:
 
 def test_a_views_own_options_come_before_those_that_it_shares() -> None:
     assert list(view_options("repeat")) == ["rate", "keep", "keep_pattern", "keep_revision"]
-
-
-def test_entry_points_are_looked_for_once_along_a_path(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    looked: list[str] = []
-    monkeypatch.setattr(plugins, "entry_points", lambda group: looked.append(group) or [])
-    for folder in ("one", "two"):
-        monkeypatch.syspath_prepend(tmp_path_factory.mktemp(folder))
-        for name in view_names():
-            view_class(name)
-    assert looked == ["twinviews.views"] * 2
 
 
 @pytest.mark.parametrize(
@@ -61,22 +47,6 @@ def test_row_seeds_are_fixed_for_good() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "params", "complaint"),
-    [
-        ("nonsense", {}, "unknown view 'nonsense': choose one of"),
-        ("span-mask", {"length": 0}, "span-mask: length=0: input should be greater than or equal to 1"),
-        ("span-mask", {"lenght": 3}, "(it takes: length, rate, unit, compat, encoder, revision, keep, keep_pattern"),
-        ("backtranslate", {}, "backtranslate: pivot="),
-        ("synonym", {"fraction": "much"}, "synonym: fraction='much'"),
-        ("span-mask", {"compat": True, "unit": "word"}, "masks characters only"),
-    ],
-)
-def test_a_wrong_parameter_is_one_line(name: str, params: dict[str, object], complaint: str) -> None:
-    with refused(complaint):
-        make_view(ViewSpec(name, params))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
     ("name", "params", "named_by", "ends_in", "draws"),
     [
         ("identity", {}, None, None, True),
@@ -96,20 +66,6 @@ def test_a_view_says_what_follows_from_its_options(
     assert (getattr(view, view.ends_in, None), view.draws) == (ends_in, draws)
     assert not view.keeps_masks
     assert view_class("span-mask").keeps_masks  # type: ignore[attr-defined]
-
-
-def test_parameters_get_their_defaults() -> None:
-    assert check_params("span-mask", {"length": 2}).model_dump() == {
-        "length": 2,
-        "rate": None,
-        "unit": "character",
-        "compat": False,
-        "encoder": "starter",
-        "keep": None,
-        "keep_pattern": None,
-        "keep_revision": None,
-        "revision": None,
-    }
 
 
 def test_errors_carry_their_exit_codes() -> None:

@@ -4,11 +4,15 @@ import csv
 from collections import Counter
 from pathlib import Path
 
+import lemminflect
 import pytest
+from nltk.tag.perceptron import PerceptronTagger
+from realtext import real_sentences
 
 from augment import wordnet
+from augment.edits import tokens
+from augment.english import inflect, is_plural_entry, load_data, tagger, wants_an
 from augment.errors import InputError
-from augment.inflect import inflect, is_plural_entry, wants_an
 
 IRREGULAR_VERBS = Path(__file__).parent / "data" / "irregular_verbs.tsv"
 """Verb, past and participle, with the variants that dictionaries accept."""
@@ -94,8 +98,6 @@ def test_comparison() -> None:
 
 def test_few_forms_differ_from_lemminflects_dictionary() -> None:
     """The share of those in all forms, each as often as WordNet's tagged texts have its lemma."""
-    import lemminflect
-
     try:
         reader, counts = wordnet.reader(), wordnet.sense_counts(wordnet.find())
     except InputError as error:
@@ -124,3 +126,23 @@ def test_few_forms_differ_from_lemminflects_dictionary() -> None:
 )
 def test_articles_follow_the_sound(words: str, expected: bool) -> None:
     assert [word for word in words.split() if wants_an(word) is not expected] == []
+
+
+SENTENCES = [
+    "The old woman bought a big car.",
+    "They want to run fast because running is good.",
+    "Two men stand near the stolen boat.",
+    "His looks were often seen in the show.",
+    "In 1999 U.S.-led x-ray 3rd ?! 42",
+    "",
+]
+
+
+def test_the_tags_are_those_of_nltk() -> None:
+    """Of NLTK's own tagger on the same weights."""
+    nltks = PerceptronTagger(load=False)
+    nltks.model.weights, nltks.tagdict = load_data("weights"), load_data("tagdict")
+    nltks.classes = nltks.model.classes = set(load_data("classes"))
+    for text in [*SENTENCES, *real_sentences(900)]:
+        words = [token.text for token in tokens(text)]
+        assert tagger().tag(words) == nltks.tag(words)
