@@ -24,7 +24,13 @@ def random_model(separate: bool = False) -> MarianMTModel:
     """A small untrained model that ends its texts now and then."""
     torch.manual_seed(5)
     config = MarianConfig(
-        **MARIAN,
+        **{
+            **MARIAN,
+            "encoder_layers": 2,
+            "decoder_layers": 2,
+            "encoder_attention_heads": 4,
+            "decoder_attention_heads": 4,
+        },
         vocab_size=60,
         max_position_embeddings=64,
         pad_token_id=PAD,
