@@ -86,3 +86,10 @@ def translation_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A random BertForMaskedLM with an English WordPiece vocabulary."""
     return wordpiece(tmp_path_factory.mktemp("encoder"), lines=ENGLISH_LINES)
+
+
+@pytest.fixture
+def user_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of the user's: our folder in it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "twinviews"

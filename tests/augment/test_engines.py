@@ -161,15 +161,9 @@ def test_the_engine_is_what_the_search_needs(
     assert resolve_engine(engine, precision, "cpu", parse_decoding(decode)) == expected
 
 
-@pytest.fixture
-def cache_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "twinviews" / "ctranslate2"
-
-
 def kept_in(cache: Path) -> Path:
     """The one finished conversion."""
-    (folder,) = cache.glob("[!.]*")
+    (folder,) = (cache / "ctranslate2").glob("[!.]*")
     return folder
 
 
@@ -178,24 +172,24 @@ def translated(models: Path) -> str | None:
     return translator.translate([DOGS])[0].text
 
 
-def test_a_model_is_converted_once(translation_models: Path, cache_home: Path) -> None:
+def test_a_model_is_converted_once(translation_models: Path, user_cache: Path) -> None:
     before = sorted(translation_models.rglob("*"))
     assert translated(translation_models) == GERMAN[DOGS]
-    first = kept_in(cache_home).stat().st_ino
+    first = kept_in(user_cache).stat().st_ino
     assert translated(translation_models) == GERMAN[DOGS]
-    assert kept_in(cache_home).stat().st_ino == first
+    assert kept_in(user_cache).stat().st_ino == first
     assert sorted(translation_models.rglob("*")) == before
 
 
 def test_a_damaged_conversion_and_a_cache_that_cannot_be_written_are_one_line(
-    translation_models: Path, cache_home: Path
+    translation_models: Path, user_cache: Path
 ) -> None:
     translated(translation_models)
-    (kept_in(cache_home) / "model.bin").write_bytes(b"cut")
+    (kept_in(user_cache) / "model.bin").write_bytes(b"cut")
     with refused("the converted model is damaged"):
         translated(translation_models)
-    shutil.rmtree(cache_home)
-    cache_home.write_text("a file where the folder should be", encoding="utf-8")
+    shutil.rmtree(user_cache)
+    user_cache.write_text("a file where the folder should be", encoding="utf-8")
     with refused("cannot be stored there"):
         translated(translation_models)
 
@@ -214,12 +208,12 @@ MarianTranslator(Path(sys.argv[1]), ">>de<<", engine="ctranslate2", precision="f
 """
 
 
-def test_a_killed_conversion_is_in_nobodys_way(translation_models: Path, cache_home: Path) -> None:
+def test_a_killed_conversion_is_in_nobodys_way(translation_models: Path, user_cache: Path) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, str(translation_models / "en-xx")], check=False)
     assert done.returncode == -9
-    assert [*cache_home.glob("[!.]*")] == []
+    assert [*(user_cache / "ctranslate2").glob("[!.]*")] == []
     assert translated(translation_models) == GERMAN[DOGS]
-    assert [path for path in cache_home.iterdir() if path.is_dir()] == [kept_in(cache_home)]
+    assert [path for path in (user_cache / "ctranslate2").iterdir() if path.is_dir()] == [kept_in(user_cache)]
 
 
 WITHOUT_TORCH = """
@@ -231,7 +225,7 @@ print(row.pivot, *{"torch", "transformers"} & set(sys.modules))
 """
 
 
-def test_a_converted_model_needs_neither_torch_nor_transformers(translation_models: Path, cache_home: Path) -> None:
+def test_a_converted_model_needs_neither_torch_nor_transformers(translation_models: Path, user_cache: Path) -> None:
     command = [sys.executable, "-c", WITHOUT_TORCH, str(translation_models)]
     subprocess.run(command, check=True, capture_output=True)
     done = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -137,16 +137,6 @@ def test_tokens_never_cut_a_character(kind: str, tmp_path: Path) -> None:
         assert characters(text[: edit.start]) + characters(edit.old) + characters(text[edit.end :]) == characters(text)
 
 
-def test_tokens_of_an_encoder_can_be_masked(encoder_folder: Path) -> None:
-    view = make_view(ViewSpec("span-mask", {"unit": "token", "length": 2, "encoder": str(encoder_folder)}))
-    (viewed,) = view(["Playing  the guitar?"], [5])
-    (edit,) = viewed.edits
-    assert viewed.text == apply_edits("Playing  the guitar?", [edit])
-    # play ##ing is no entry of the vocabulary, "playing" is: tokens are playing, the, guitar, ?
-    assert edit.old in ("Playing  the", "the guitar", "guitar?")
-    assert "|rev:" in view.spec.signature()
-
-
 DOGS = "Two dogs don't sleep; run!"
 
 

@@ -87,20 +87,12 @@ def test_several_hops_go_one_after_another(translation_models: Path) -> None:
     assert revisions == [there, back, there, back]
 
 
-def test_draws_depend_on_the_seed_and_not_on_the_batch() -> None:
-    texts = SENTENCES[:2] * 2
-    seeds = [row_seed(7, str(number), "") for number in range(len(texts))]
-    together = staged("starter", decode="top-p:0.9", temperature=1.2)
-    expected = together(texts, seeds)
-    assert expected[:2] != expected[2:], "equal texts, other seeds"
-    places = list(range(len(texts)))
-    random.Random(0).shuffle(places)
-    alone = staged("starter", decode="top-p:0.9", temperature=1.2, batch_tokens=1)
-    shuffled = alone([texts[place] for place in places], [seeds[place] for place in places])
-    assert shuffled == [expected[place] for place in places]
-    assert together(texts, [seed + 1 for seed in seeds]) != expected
-    assert together.draws
-    assert through(together).draws
+def test_draws_depend_on_the_seed_in_every_hop() -> None:
+    view = staged("starter", decode="top-p:0.9", temperature=1.2)
+    first, second = view(SENTENCES[:1] * 2, [row_seed(7, row, "") for row in "01"])
+    assert first != second
+    assert first.pivot != second.pivot
+    assert (view.draws, through(view).draws) == (True, True)
 
 
 @pytest.mark.parametrize("decode", ["beam:4", "top-k:20"])
@@ -212,23 +204,13 @@ def test_a_translation_does_not_depend_on_its_batch(
 
 @pytest.mark.parametrize("engine", ["ctranslate2", "transformers"])
 def test_sources_over_the_position_limit_fail_with_a_reason(translation_models: Path, engine: str) -> None:
-    path = translation_models / "en-xx"
-    translator = MarianTranslator(path, ">>de<<", engine=engine, precision="fp32", splits=False)
-    longest = " ".join(["dogs"] * MARIAN_POSITIONS * 4)
-    assert translator.translate([longest, DOGS, "  "]) == [
-        Translation(None, "too-long"),
-        Translation(GERMAN[DOGS]),
-        Translation("", "empty"),
-    ]
-
-
-def test_a_source_exactly_at_the_position_limit_is_translated(translation_models: Path) -> None:
-    translator = MarianTranslator(translation_models / "xx-en", precision="fp32", splits=False)
+    translator = MarianTranslator(translation_models / "xx-en", engine=engine, precision="fp32", splits=False)
     texts = ["Hun" + "d" * count for count in range(1, 500)]
     lengths = [len(ids) for ids in translator.vocabulary.encode(texts)]
     fitting = texts[lengths.index(MARIAN_POSITIONS)]
-    at, over = translator.translate([fitting, fitting + "d" * 9])
-    assert (at.reason != "too-long", over) == (True, Translation(None, "too-long"))
+    at, *others = translator.translate([fitting, fitting + "d" * 9, "  "])
+    assert at.reason != "too-long"
+    assert others == [Translation(None, "too-long"), Translation("", "empty")]
 
 
 def test_a_code_in_the_text_is_text(translation_models: Path) -> None:
@@ -239,10 +221,7 @@ def test_a_code_in_the_text_is_text(translation_models: Path) -> None:
 
 
 def test_back_translation_tells_what_became_of_every_sentence(translation_models: Path) -> None:
-    params = {"pivot": "de", "models": str(translation_models), "precision": "fp32", "retry": False}
-    view = make_view(ViewSpec("backtranslate", params))
-    texts = [GUITAR, DOGS, COPIED, LOOPING, EMPTY]
-    views = view(texts, range(5))
+    views = staged(translation_models, retry=False)([GUITAR, DOGS, COPIED, LOOPING, EMPTY], range(5))
     assert [(viewed.status, viewed.reason, viewed.text, viewed.pivot) for viewed in views] == [
         ("ok", None, PARAPHRASE, GERMAN[GUITAR]),
         ("unchanged", None, DOGS, GERMAN[DOGS]),
@@ -255,15 +234,13 @@ def test_back_translation_tells_what_became_of_every_sentence(translation_models
 def test_the_signature_names_the_weights_not_their_place(translation_models: Path, tmp_path: Path) -> None:
     moved = tmp_path / "elsewhere"
     shutil.copytree(translation_models, moved)
-    params = {"pivot": "de", "precision": "fp32"}
-    here = make_view(ViewSpec("backtranslate", {**params, "models": str(translation_models)})).spec
-    there = make_view(ViewSpec("backtranslate", {**params, "models": str(moved)})).spec
-    assert here.signature() == there.signature()
+    here = staged(translation_models).spec
+    assert here.signature() == staged(moved).spec.signature()
     middle = "decode:greedy|hypotheses:1|long:split|pivot:de|precision:fp32|retry:true|source:en|translator:ctranslate2"
     assert here.signature().startswith(f"view:backtranslate|{middle}|rev:")
     settings = json.loads((moved / "xx-en" / "config.json").read_text(encoding="utf-8"))
     (moved / "xx-en" / "config.json").write_text(json.dumps({**settings, "scale_embedding": False}), encoding="utf-8")
-    assert make_view(ViewSpec("backtranslate", {**params, "models": str(moved)})).spec.signature() != here.signature()
+    assert staged(moved).spec.signature() != here.signature()
     with pytest.raises(InputError, match="revision"):
         make_view(ViewSpec("backtranslate", {**here.params, "models": str(moved)}))
 

@@ -48,21 +48,20 @@ class Answer(BaseHTTPRequestHandler):
     server: Hub
 
     def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
+        path, files = self.path.partition("?")[0], self.server.files
         if self.command == "GET":
             self.server.asked.append(path)
-        about = {"id": "owner/model", "sha": COMMIT, "siblings": [{"rfilename": name} for name in self.server.files]}
+        about = {"id": "owner/model", "sha": COMMIT, "siblings": [{"rfilename": name} for name in files]}
         tree = [
             {"type": "file", "path": name, "size": len(data), "oid": hashlib.sha1(data).hexdigest()}
-            for name, data in self.server.files.items()
+            for name, data in files.items()
         ]
-        name = path.rpartition("/")[2]
-        if path in ("/api/models/owner/model", f"/api/models/owner/model/revision/{COMMIT}"):
-            self._send(json.dumps(about).encode())
-        elif path == f"/api/models/owner/model/tree/{COMMIT}":
-            self._send(json.dumps(tree).encode())
-        elif path == f"/owner/model/resolve/{COMMIT}/{name}" and name in self.server.files:
-            self._send(self.server.files[name])
+        api, model = "/api/models/owner/model", f"/owner/model/resolve/{COMMIT}"
+        answers = {f"{model}/{name}": data for name, data in files.items()}
+        answers |= {api: json.dumps(about).encode(), f"{api}/tree/{COMMIT}": json.dumps(tree).encode()}
+        answers[f"{api}/revision/{COMMIT}"] = answers[api]
+        if path in answers:
+            self._send(answers[path])
         else:
             self.send_error(503)
 
@@ -139,12 +138,6 @@ def test_a_model_of_the_hub_that_has_a_pickle_alone_is_kept_as_safetensors(
 
 
 @pytest.fixture
-def user_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "twinviews" / "weights"
-
-
-@pytest.fixture
 def opus(translation_models: Path, tmp_path: Path) -> Path:
     """A small model in the files of Helsinki-NLP's on the Hub, with what old checkpoints have beside and lack."""
     folder = tmp_path / "models" / "de-en"
@@ -168,8 +161,8 @@ def test_a_pickle_translates_as_the_safetensors_it_was_made_of(
     opus: Path, translation_models: Path, user_cache: Path
 ) -> None:
     found = resolve_models(str(opus.parent), "de", "en")
-    assert found.path.parent == user_cache
-    assert [path.name for path in user_cache.glob("[!.]*")] == [found.revision]
+    assert found.path.parent == user_cache / "weights"
+    assert [path.name for path in (user_cache / "weights").glob("[!.]*")] == [found.revision]
     assert resolve_models(str(opus.parent), "de", "en", found.revision) == found
     texts = list(ENGLISH)
     made = [MarianTranslator(path).translate(texts) for path in (found.path, translation_models / "xx-en")]
@@ -218,7 +211,7 @@ def test_a_pickle_that_would_run_code_is_refused(tmp_path: Path, user_cache: Pat
     with refused("more than weights; nothing in it was run"):
         find_encoder(str(tmp_path))
     assert not (tmp_path / "made").exists()
-    assert [*user_cache.glob("[!.]*")] == []
+    assert [*(user_cache / "weights").glob("[!.]*")] == []
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
