@@ -105,7 +105,7 @@ def test_random_state_and_warnings_of_the_process_are_left_alone(recwarn: pytest
     torch.manual_seed(5)
     expected = random.Random(5).random(), np.random.RandomState(5).random(), torch.rand(1).item()
     torch.manual_seed(5)
-    nlpaug_view("KeyboardAug")(TEXTS, range(4))
+    nlpaug_view("KeyboardAug")(TEXTS, SEEDS)
     assert (random.random(), np.random.random(), torch.rand(1).item()) == expected  # noqa: NPY002
     assert not recwarn.list
 
@@ -129,7 +129,7 @@ def test_arguments_reach_the_augmenter() -> None:
 
 def test_flows_are_built_from_their_parts() -> None:
     flow = [{"augmenter": "SplitAug"}, {"augmenter": "KeyboardAug", "arguments": {"aug_word_p": 1.0}}]
-    assert {viewed.status for viewed in nlpaug_view("Sequential", flow=flow)(TEXTS, range(4))} == {"ok"}
+    assert {viewed.status for viewed in nlpaug_view("Sequential", flow=flow)(TEXTS, SEEDS)} == {"ok"}
     some = nlpaug_view("Sometimes", flow=flow[:1], aug_p=0.5)(TEXTS[:1] * 40, range(40))
     assert {viewed.status for viewed in some} == {"ok", "unchanged"}
 
