@@ -7,6 +7,8 @@ import os
 import shutil
 from pathlib import Path
 
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before anything imports the Hub's client
+
 import pytest
 import torch
 from fillmodels import ENGLISH as ENGLISH_LINES
@@ -15,7 +17,8 @@ from learnt import ENGLISH, FRENCH, GERMAN, MARIAN, MARIAN_POSITIONS
 from sentencepiece import SentencePieceTrainer
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
+from augment import wordnet
+from augment.errors import InputError
 
 
 def build_marian(folder: Path, pairs: list[tuple[str, str]], codes: tuple[str, ...] = ()) -> Path:
@@ -93,3 +96,12 @@ def user_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache of the user's: our folder in it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return tmp_path / "cache" / "twinviews"
+
+
+@pytest.fixture(scope="session")
+def real_wordnet() -> Path:
+    """The WordNet of this machine."""
+    try:
+        return wordnet.find()
+    except InputError as error:
+        pytest.skip(str(error))

@@ -1,18 +1,26 @@
+"""English words: forms, articles, parts of speech, and WordNet."""
+
 from __future__ import annotations
 
 import csv
+import re
+import zipfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
 import lemminflect
+import nltk.data
 import pytest
 from nltk.tag.perceptron import PerceptronTagger
 from realtext import real_sentences
+from refusals import refused
 
 from augment import wordnet
 from augment.edits import tokens
 from augment.english import inflect, is_plural_entry, load_data, tagger, wants_an
 from augment.errors import InputError
+from pipelines.commands.wordnet import provide_wordnet
 
 IRREGULAR_VERBS = Path(__file__).parent / "data" / "irregular_verbs.tsv"
 """Verb, past and participle, with the variants that dictionaries accept."""
@@ -31,16 +39,13 @@ VERBS = """
     address addresses addressing addressed addressed, acquit acquits acquitting acquitted acquitted, be is being was
     been, begin begins beginning began begun, blend blends blending blended blended, blog blogs blogging blogged
     blogged, can cans canning canned canned, carry carries carrying carried carried, channel channels channeling
-    channeled channeled, coordinate coordinates coordinating coordinated coordinated, cry cries crying cried cried,
-    drag drags dragging dragged dragged, dare dares daring dared dared, embed embeds embedding embedded embedded, fix
-    fixes fixing fixed fixed, joyride joyrides joyriding joyrode joyridden, gown gowns gowning gowned gowned, lean
-    leans leaning leaned leaned, lie lies lying lay lain, mimic mimics mimicking mimicked mimicked, miss misses
-    missing missed missed, need needs needing needed needed, offset offsets offsetting offset offset, okay okays
-    okaying okayed okayed, picnic picnics picnicking picnicked picnicked, play plays playing played played, program
-    programs programming programmed programmed, quiz quizzes quizzing quizzed quizzed, refer refers referring referred
-    referred, sidestep sidesteps sidestepping sidestepped sidestepped, singe singes singeing singed singed, ski skis
-    skiing skied skied, smell smells smelling smelled smelled, stop stops stopping stopped stopped, tar tars tarring
-    tarred tarred, visit visits visiting visited visited, work works working worked worked
+    channeled channeled, coordinate coordinates coordinating coordinated coordinated, dare dares daring dared dared,
+    embed embeds embedding embedded embedded, fix fixes fixing fixed fixed, joyride joyrides joyriding joyrode
+    joyridden, lean leans leaning leaned leaned, lie lies lying lay lain, mimic mimics mimicking mimicked mimicked, need
+    needs needing needed needed, offset offsets offsetting offset offset, okay okays okaying okayed okayed, quiz
+    quizzes quizzing quizzed quizzed, refer refers referring referred referred, sidestep sidesteps sidestepping
+    sidestepped sidestepped, singe singes singeing singed singed, ski skis skiing skied skied, stop stops stopping
+    stopped stopped, visit visits visiting visited visited
 """
 """Lemma, third person, present participle, past, past participle."""
 
@@ -96,12 +101,9 @@ def test_comparison() -> None:
         assert [inflect(lemma, tag) or "-" for tag in ("JJR", "JJS")] == expected
 
 
-def test_few_forms_differ_from_lemminflects_dictionary() -> None:
+def test_few_forms_differ_from_lemminflects_dictionary(real_wordnet: Path) -> None:
     """The share of those in all forms, each as often as WordNet's tagged texts have its lemma."""
-    try:
-        reader, counts = wordnet.reader(), wordnet.sense_counts(wordnet.find())
-    except InputError as error:
-        pytest.skip(str(error))
+    reader, counts = wordnet.reader(), wordnet.sense_counts(real_wordnet)
     total, differing = 0, Counter[tuple[str, str, str | None]]()
     for part, tags in TAGS.items():
         uses = Counter[str]()
@@ -146,3 +148,103 @@ def test_the_tags_are_those_of_nltk() -> None:
     for text in [*SENTENCES, *real_sentences(900)]:
         words = [token.text for token in tokens(text)]
         assert tagger().tag(words) == nltks.tag(words)
+
+
+@pytest.fixture
+def empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A machine without any WordNet and with an empty cache; returns its home folder."""
+    monkeypatch.delenv(wordnet.ENVIRONMENT, raising=False)
+    monkeypatch.delenv("NLTK_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
+    monkeypatch.setattr(wordnet, "DEBIAN_FOLDER", tmp_path / "usr-share-wordnet")
+    wordnet.reader.cache_clear()
+    yield tmp_path
+    wordnet.reader.cache_clear()
+
+
+def lay_out(folder: Path) -> Path:
+    """A folder with the file names of WordNet, one harmless line in each."""
+    folder.mkdir(parents=True)
+    for name in wordnet.NEEDED:
+        (folder / name).write_text(f"mice mouse {name}\n", encoding="utf-8")
+    return folder
+
+
+def test_its_absence_is_one_line_that_says_how_to_get_it(empty_machine: Path) -> None:
+    with refused("augment wordnet --provide"):
+        wordnet.find()
+
+
+@pytest.mark.parametrize("place", ["usr-share-wordnet", "cache/twinviews/corpora/wordnet", "nltk_data/corpora/wordnet"])
+@pytest.mark.parametrize("kind", ["files", "links"])
+def test_it_is_used_where_it_lies(empty_machine: Path, place: str, kind: str) -> None:
+    folder = lay_out(empty_machine / ("real" if kind == "links" else place))
+    if kind == "links":
+        (empty_machine / place).mkdir(parents=True)
+        for path in folder.iterdir():
+            (empty_machine / place / path.name).symlink_to(path)
+    assert wordnet.find() == empty_machine / place
+    assert wordnet.exceptions(wordnet.find(), "noun") == {"mice": ["mouse", "noun.exc"]}
+
+
+def test_a_zip_of_the_nltk_downloader_is_read_as_its_folder(empty_machine: Path) -> None:
+    source = lay_out(empty_machine / "wordnet")
+    archive = empty_machine / "nltk_data" / "corpora" / "wordnet.zip"
+    archive.parent.mkdir(parents=True)
+    with zipfile.ZipFile(archive, "w") as bundle:
+        for path in source.iterdir():
+            bundle.write(path, f"wordnet/{path.name}")
+    assert wordnet.find() == archive
+    assert wordnet.exceptions(archive, "noun") == {"mice": ["mouse", "noun.exc"]}
+    assert wordnet.revision(archive) == wordnet.revision(source)
+    with zipfile.ZipFile(archive, "w") as bundle:
+        bundle.write(source / "data.noun", "wordnet/data.noun")
+    with pytest.raises(InputError, match=r"not a whole WordNet \(no cntlist.rev\)"):
+        wordnet.find()
+
+
+def test_the_table_of_lexicographer_files_is_supplied(real_wordnet: Path) -> None:
+    lexnames = wordnet.reader().open("lexnames").read().splitlines()
+    assert (lexnames[0], lexnames[3], lexnames[44], len(lexnames)) == (
+        "00\tadj.all\t3",
+        "03\tnoun.Tops\t1",
+        "44\tadj.ppl\t3",
+        45,
+    )
+
+
+@pytest.mark.parametrize("below", [".", "corpora/wordnet"])
+def test_the_environment_comes_first(empty_machine: Path, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
+    lay_out(empty_machine / "usr-share-wordnet")
+    folder = lay_out(empty_machine / "mine" / below)
+    monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "mine"))
+    assert wordnet.find() == folder.resolve()
+    monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "nowhere"))
+    with pytest.raises(InputError, match="nowhere: no WordNet there"):
+        wordnet.find()
+    with pytest.raises(InputError, match="nowhere: no WordNet there"):
+        provide_wordnet()
+
+
+def test_a_broken_zip_is_one_line(empty_machine: Path) -> None:
+    archive = empty_machine / "nltk_data" / "corpora" / "wordnet.zip"
+    archive.parent.mkdir(parents=True)
+    archive.write_bytes(b"not a zip")
+    with pytest.raises(InputError, match=re.escape(str(archive))):
+        wordnet.find()
+
+
+def test_another_wordnet_is_another_revision(tmp_path: Path) -> None:
+    first, second = lay_out(tmp_path / "a"), lay_out(tmp_path / "b")
+    assert wordnet.revision(first) == wordnet.revision(second)
+    third = lay_out(tmp_path / "c")
+    (third / "data.noun").write_text("other\n", encoding="utf-8")
+    assert wordnet.revision(third) != wordnet.revision(first)
+
+
+def test_counts_of_senses_are_those_that_nltk_finds_in_the_file(real_wordnet: Path) -> None:
+    counts = wordnet.sense_counts(real_wordnet)
+    entries = [entry for name in ("car", "run", "good", "well", "caput") for entry in wordnet.reader().lemmas(name)]
+    assert [counts.get(entry.key(), 0) for entry in entries] == [entry.count() for entry in entries]
+    assert sum(counts.values()) > 200_000

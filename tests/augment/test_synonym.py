@@ -9,11 +9,12 @@ from statistics import mean
 import nltk.data
 import pytest
 from realtext import built, real_sentences
+from refusals import refused
 from wordfreq import zipf_frequency
 
 from augment import omw, wordnet
 from augment.edits import apply_edits
-from augment.errors import InputError, TwinviewsError
+from augment.errors import InputError
 from augment.synonyms import English, english
 from augment.view import View, Viewed, ViewSpec, make_view
 from augment.words import FUNCTION_WORDS
@@ -28,11 +29,8 @@ SENTENCES = [
 
 
 @pytest.fixture(scope="module")
-def words() -> English:
-    try:
-        return english()
-    except TwinviewsError as error:
-        pytest.skip(str(error))
+def words(real_wordnet: Path) -> English:
+    return english()
 
 
 @pytest.fixture(scope="module")
@@ -175,13 +173,9 @@ FRENCH = {
 
 
 @pytest.fixture
-def tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def tables(real_wordnet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A tiny French table of the Open Multilingual WordNet, and a stop-word list, where NLTK looks for them."""
-    try:
-        reader = wordnet.reader()
-    except TwinviewsError as error:
-        pytest.skip(str(error))
-    synsets = {name: reader.synset(name) for name in SENSES}
+    synsets = {name: wordnet.reader().synset(name) for name in SENSES}
     lines = ["# OMW French test"]
     for name, words in FRENCH.items():
         key = f"{synsets[name].offset():08d}-{synsets[name].pos().replace('s', 'a')}"
@@ -231,12 +225,9 @@ def test_a_language_that_is_not_there_is_one_line(tables: Path) -> None:
         make_view(ViewSpec("synonym", {"language": "de"}))
 
 
-def test_missing_tables_are_one_line_that_says_how_to_get_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    try:
-        root = wordnet.find().parent.parent
-    except TwinviewsError as error:
-        pytest.skip(str(error))
-    monkeypatch.setattr(nltk.data, "path", [str(root), str(tmp_path)])
-    with pytest.raises(InputError, match=r"python -m nltk.downloader omw-1.4") as caught:
+def test_missing_tables_are_one_line_that_says_how_to_get_them(
+    real_wordnet: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(nltk.data, "path", [str(real_wordnet.parent.parent), str(tmp_path)])
+    with refused("python -m nltk.downloader omw-1.4"):
         make_view(ViewSpec("synonym", {"language": "fr"}))
-    assert "\n" not in str(caught.value)

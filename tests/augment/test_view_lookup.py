@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from refusals import refused
 from transformers.utils import logging
 
 from augment.device import pack, quiet_transformers, resolve_device
@@ -165,10 +166,8 @@ def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> Non
     ],
 )
 def test_a_broken_file_is_one_line(tmp_path: Path, content: bytes, line: str) -> None:
-    with pytest.raises(InputError, match=r"views\.jsonl") as caught:
+    with refused(f"views.jsonl {line}"):
         made(tmp_path, content=content)
-    assert line in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_another_revision_is_refused(tmp_path: Path) -> None:
