@@ -8,26 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
-from tokenizers import (
-    ByteLevelBPETokenizer,
-    SentencePieceUnigramTokenizer,
-    Tokenizer,
-    models,
-    normalizers,
-    pre_tokenizers,
-    trainers,
-)
-from transformers import (
-    BertConfig,
-    BertForMaskedLM,
-    BertTokenizer,
-    RobertaConfig,
-    RobertaForMaskedLM,
-    RobertaTokenizer,
-    XLMRobertaConfig,
-    XLMRobertaForMaskedLM,
-    XLMRobertaTokenizer,
-)
+import transformers
+from tokenizers import ByteLevelBPETokenizer, SentencePieceUnigramTokenizer, Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.trainers import WordPieceTrainer
+from transformers import BertTokenizer, RobertaTokenizer, XLMRobertaTokenizer
 
 SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample" / "sentences.txt"
 ENGLISH = SAMPLE.read_text(encoding="utf-8").splitlines()
@@ -55,12 +42,12 @@ POSITIONS = 64
 def wordpiece(folder: Path, *, lowercase: bool = True, lines: Sequence[str] = TEXT) -> Path:
     """BERT's: pieces that go on have ##."""
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    trained.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
-    trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trained.train_from_iterator(lines, trainers.WordPieceTrainer(vocab_size=1600, special_tokens=special))
+    trained = Tokenizer(WordPiece(unk_token="[UNK]"))
+    trained.normalizer = BertNormalizer(lowercase=lowercase)
+    trained.pre_tokenizer = BertPreTokenizer()
+    trained.train_from_iterator(lines, WordPieceTrainer(vocab_size=1600, special_tokens=special))
     tokenizer = BertTokenizer(vocab=trained.get_vocab(), do_lower_case=lowercase, model_max_length=POSITIONS)
-    return _saved(folder, tokenizer, BertConfig, BertForMaskedLM)
+    return _saved(folder, tokenizer, "Bert")
 
 
 def byte_level(folder: Path) -> Path:
@@ -72,7 +59,7 @@ def byte_level(folder: Path) -> Path:
     tokenizer = RobertaTokenizer(
         vocab=str(folder / "vocab.json"), merges=str(folder / "merges.txt"), model_max_length=POSITIONS
     )
-    return _saved(folder, tokenizer, RobertaConfig, RobertaForMaskedLM)
+    return _saved(folder, tokenizer, "Roberta")
 
 
 def sentencepiece(folder: Path) -> Path:
@@ -82,7 +69,7 @@ def sentencepiece(folder: Path) -> Path:
     trained.train_from_iterator(TEXT, vocab_size=1600, special_tokens=special, unk_token="<unk>", show_progress=False)
     pieces = json.loads(trained.to_str())["model"]["vocab"]
     tokenizer = XLMRobertaTokenizer(vocab=[*map(tuple, pieces), ("<mask>", 0.0)], model_max_length=POSITIONS)
-    return _saved(folder, tokenizer, XLMRobertaConfig, XLMRobertaForMaskedLM)
+    return _saved(folder, tokenizer, "XLMRoberta")
 
 
 KINDS: dict[str, Callable[[Path], Path]] = {
@@ -93,10 +80,10 @@ KINDS: dict[str, Callable[[Path], Path]] = {
 }
 
 
-def _saved(folder: Path, tokenizer: object, config: type, model: type) -> Path:
+def _saved(folder: Path, tokenizer: object, kind: str) -> Path:
     tokenizer.save_pretrained(folder)  # type: ignore[attr-defined]
     torch.manual_seed(5)
-    settings = config(
+    settings = getattr(transformers, f"{kind}Config")(
         vocab_size=len(tokenizer),  # type: ignore[arg-type]
         hidden_size=16,
         num_hidden_layers=2,
@@ -106,5 +93,5 @@ def _saved(folder: Path, tokenizer: object, config: type, model: type) -> Path:
         pad_token_id=tokenizer.pad_token_id,  # type: ignore[attr-defined]
         initializer_range=0.5,
     )
-    model(settings).save_pretrained(folder)
+    getattr(transformers, f"{kind}ForMaskedLM")(settings).save_pretrained(folder)
     return folder
