@@ -17,13 +17,11 @@ from augment.errors import InputError
 if TYPE_CHECKING:
     import torch
 
+LENGTH_STEP = 16
+
 
 def resolve_device(name: str) -> torch.device:
-    """The device that `name` ("auto", "cpu", "cuda", "cuda:N", "mps") stands for; auto is CUDA where there is one.
-
-    Raises:
-        InputError: Not a device, or not on this machine.
-    """
+    """The device of that name, CUDA for "auto" where there is one; raises InputError where this machine has none."""
     import torch
 
     if name == "auto":
@@ -53,11 +51,17 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def pack(widths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Row numbers in batches, each row once: rows of one padded width, at most `budget` tokens or a single row.
+def padded(length: int, limit: int) -> int:
+    """The tokens that a row is padded to; only equally padded rows share a batch.
 
-    The widest rows come first.
+    Its own length decides it, so that the other rows of its batch cannot change its numbers: kernels that add up in
+    another order for another width do so for the row wherever it is.
     """
+    return min(-(-length // LENGTH_STEP) * LENGTH_STEP, limit)
+
+
+def pack(widths: Sequence[int], budget: int) -> Iterator[list[int]]:
+    """Row numbers in batches, the widest first: rows of one padded width, at most `budget` tokens or a single row."""
     ordered = sorted(range(len(widths)), key=lambda row: (-widths[row], row))
     for width, rows in groupby(ordered, key=widths.__getitem__):
         equal = list(rows)

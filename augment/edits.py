@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
@@ -11,32 +10,22 @@ import regex
 
 from augment.view import Edit
 
-_JOINERS = "'’‘.&@/_\\-\u2010\u2011\u00ad\u00b7\u05f3\u05f4\u200c\u200d\u2060"
+_LETTER = r"(?:[\p{L}\p{N}]\p{M}*)"
+"""A letter keeps its accents, vowel signs and points."""
+_VISIBLE = r"[^\s\x1c-\x1f][\p{M}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef]*"
+"""An emoji keeps its skin tone, the letters of regional flags and rare variation selectors."""
+_JOINER = r"['’‘.&@/_\-\u2010\u2011\u00ad\u00b7\u05f3\u05f4\u200c\u200d\u2060]"
 """What joins letters to one word: apostrophes, dots, hyphens; the Catalan dot, Hebrew and Persian joiners."""
-_TOKEN = r"""
-    (?P<emoji>[0-9#*]\ufe0f?\u20e3 | [\U0001f1e6-\U0001f1ff]{{2}})      # keycaps, flags
-    | (?P<dotted>(?:{alphabetic}\.){{2,}}(?:{alphabetic}(?!{letter}))?) # U.S., e.g., U.S.A
-    | (?P<number>[$€£¥]?\d+(?:[.,:/]\d+)*(?:%|st|nd|rd|th\b)?)(?!{letter})  # 3.5%, $1,000, 10:30, 4th
-    | (?P<word>{letter}+(?:[{joiners}]{letter}+)*)                      # don't, well-known, AT&T, example.org
-    | (?P<other>{visible}{extender}*(?:\u200d{visible}{extender}*)*)     # punctuation, whole emoji
-    """
-_ASCII = re.compile(
-    _TOKEN.format(alphabetic=r"[^\W\d_]", letter=r"[^\W_]", joiners=_JOINERS, visible=r"\S", extender=r"[^\s\S]"),
-    re.VERBOSE,
-)
-# Letters keep their accents, vowel signs and points; emoji their skin tones, the letters of regional flags and rare
-# variation selectors.
-_UNICODE = regex.compile(
-    _TOKEN.format(
-        alphabetic=r"[\p{L}\p{Nl}\p{No}]",
-        letter=r"(?:[\p{L}\p{N}]\p{M}*)",
-        joiners=_JOINERS,
-        visible=r"[^\s\x1c-\x1f]",
-        extender=r"[\p{M}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef]",
-    ),
+_TOKEN = regex.compile(
+    rf"""
+    (?P<other>[0-9#*]\ufe0f?\u20e3 | [\U0001f1e6-\U0001f1ff]{{2}})      # keycaps, flags
+    | (?P<dotted>(?:[\p{{L}}\p{{Nl}}\p{{No}}]\.){{2,}}(?:[\p{{L}}\p{{Nl}}\p{{No}}](?!{_LETTER}))?)  # U.S., e.g., U.S.A
+    | (?P<number>[$€£¥]?\d+(?:[.,:/]\d+)*(?:%|st|nd|rd|th\b)?)(?!{_LETTER})  # 3.5%, $1,000, 10:30, 4th
+    | (?P<word>{_LETTER}+(?:{_JOINER}{_LETTER}+)*)                      # don't, well-known, AT&T, example.org
+    | (?P<other>{_VISIBLE}(?:\u200d{_VISIBLE})*)                        # punctuation, whole emoji
+    """,
     regex.VERBOSE,
 )
-_KINDS = {"emoji": "other", "other": "other", "dotted": "dotted", "number": "number", "word": "word"}
 
 
 class Token(NamedTuple):
@@ -48,15 +37,20 @@ class Token(NamedTuple):
     kind: str
 
 
+class LabelledSpan(NamedTuple):
+    """`text[start:end]`, at least one character, is a `label`, such as a named entity; offsets in characters."""
+
+    start: int
+    end: int
+    label: str
+
+
 def tokens(text: str) -> list[Token]:
-    """Split into words, numbers, dotted abbreviations and single other characters, with character offsets.
+    """Split into words, numbers, dotted abbreviations and single other characters; white space belongs to no token.
 
     Contractions and hyphenated words stay whole, and so do letters with their marks and emoji of several code points.
-    White space belongs to no token.
     """
-    pattern = _ASCII if text.isascii() else _UNICODE
-    found = pattern.finditer(text)
-    return [Token(each.start(), each.end(), each.group(), _KINDS[each.lastgroup or ""]) for each in found]
+    return [Token(found.start(), found.end(), found.group(), found.lastgroup or "") for found in _TOKEN.finditer(text)]
 
 
 def words(text: str) -> list[Token]:
@@ -65,26 +59,19 @@ def words(text: str) -> list[Token]:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Replace `text[start:end]` by `new` for every edit; without edits, the text itself.
+    """Replace `text[start:end]` by `new` for every edit, in any order; without edits, the text itself.
 
-    Args:
-        text: The original string; all offsets are in its characters.
-        edits: In any order.
-
-    Raises:
-        ValueError: An edit lies outside the text, its `old` is not what stands there, or two edits overlap.
+    Offsets are in characters of `text`. Raises ValueError where an edit lies outside the text, its `old` is not what
+    stands there, or two edits overlap.
     """
-    ordered = sorted(edits, reverse=True)
-    following = len(text)
-    for edit in ordered:
+    view, following = text, len(text)
+    for edit in sorted(edits, reverse=True):
         if not 0 <= edit.start <= edit.end <= len(text) or text[edit.start : edit.end] != edit.old:
             raise ValueError(f"{edit} does not fit: the text there is {text[max(edit.start, 0) : edit.end]!r}")
         if edit.end > following:
             raise ValueError(f"{edit} overlaps the edit at {following}")
-        following = edit.start
-    for edit in ordered:
-        text = text[: edit.start] + edit.new + text[edit.end :]
-    return text
+        view, following = view[: edit.start] + edit.new + view[edit.end :], edit.start
+    return view
 
 
 def find_edits(text: str, view: str) -> tuple[Edit, ...]:
@@ -101,7 +88,10 @@ def find_edits(text: str, view: str) -> tuple[Edit, ...]:
             continue
         while i < j and k < m and before[j - 1] == after[m - 1]:  # the full stop after a changed word
             j, m = j - 1, m - 1
-        edits.append(_trimmed(starts[i], text[starts[i] : starts[j]], "".join(after[k:m])))
+        start, old, new = starts[i], text[starts[i] : starts[j]], "".join(after[k:m])
+        while old[:1] == new[:1] and old[:1].isspace():
+            start, old, new = start + 1, old[1:], new[1:]
+        edits.append(Edit(start, start + len(old), old, new))
     return tuple(edits)
 
 
@@ -109,9 +99,30 @@ def matching_case(word: str, new: str) -> str:
     """Return `new` in the case of `word`: all capitals, a capital first, or as it is."""
     if len(word) > 1 and word.isupper():
         return new.upper()
-    if word[:1].isupper():
-        return new[:1].upper() + new[1:]
-    return new
+    return new[:1].upper() + new[1:] if word[:1].isupper() else new
+
+
+def carry_spans(spans: Sequence[LabelledSpan], edits: Iterable[Edit]) -> tuple[list[LabelledSpan], int]:
+    """Where labelled spans of a sentence lie in the view that edits make of it, and how many lie nowhere.
+
+    A span moves with what is before it, and grows or shrinks with an edit that lies within it or covers it exactly;
+    what is inserted at its very start or end stays outside. It is lost where an edit reaches over one of its ends or
+    leaves nothing of it. Spans may overlap, edits may not; both stand in any order.
+    """
+    carried, ordered = [], sorted(edits)
+    for span in spans:
+        before = within = 0
+        for start, end, _, new in ordered:
+            if end <= span.start:
+                before += len(new) - (end - start)
+            elif span.start <= start and end <= span.end and start < span.end:
+                within += len(new) - (end - start)
+            elif start < span.end:
+                break
+        else:
+            moved = LabelledSpan(span.start + before, span.end + before + within, span.label)
+            carried += [moved] if moved.start < moved.end else []
+    return carried, len(spans) - len(carried)
 
 
 def _spaced_tokens(text: str) -> list[str]:
@@ -121,11 +132,3 @@ def _spaced_tokens(text: str) -> list[str]:
         pieces.append(text[end : token.end])
         end = token.end
     return [*pieces, text[end:]] if end < len(text) else pieces
-
-
-def _trimmed(start: int, old: str, new: str) -> Edit:
-    """An edit without the white space that both sides begin with."""
-    spaces = 0
-    while spaces < min(len(old), len(new)) and old[spaces] == new[spaces] and old[spaces].isspace():
-        spaces += 1
-    return Edit(start + spaces, start + len(old), old[spaces:], new[spaces:])

@@ -1,100 +1,153 @@
-"""Which words of an English sentence may become synonyms, and which synonyms they have."""
+"""English: parts of speech by NLTK's tagger, forms by LemmInflect, and "a" or "an" by inflect."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import accumulate
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Any
 
-from augment.edits import Token, matching_case
-from augment.inflect import wants_an
-from augment.synonyms import PARTS, Thesaurus, Tiers
-from augment.tagging import Tagger
-from augment.view import Edit
-from augment.words import FUNCTION_WORDS, replaceable, starts_sentence
+from augment.weights import STARTER
+from augment.words import word_list
 
-LONGEST_PHRASE = 3
-_CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
+if TYPE_CHECKING:
+    import numpy as np
+    from inflect import engine
+    from nltk.tag.perceptron import PerceptronTagger
+    from numpy.typing import NDArray
 
+_PARTS = {"N": "NOUN", "V": "VERB", "J": "ADJ", "R": "ADV"}
+INFLECTED = frozenset(["NNS", "VBZ", "VBG", "VBD", "VBN", "JJR", "JJS", "RBR", "RBS"])
+"""Penn tags of forms that differ from the lemma."""
 
-@dataclass(frozen=True)
-class English:
-    """English by one WordNet and NLTK's tagger."""
-
-    thesaurus: Thesaurus
-    tagger: Tagger
-
-    def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
-        """The eligible words by their place among the tokens, each with its synonyms.
-
-        Eligible are content words with a synonym in any sense: no digits, single letters, acronyms, names, function
-        words, and no parts of what WordNet knows as one phrase ("ice cream").
-        """
-        tags = self._tags(found)
-        fixed = self._in_set_phrases(found, tags)
-        choices: dict[int, Tiers] = {}
-        for index in replaceable(found):
-            word, tag = found[index].text.lower(), tags[index]
-            if tag[:1] not in PARTS or tag.startswith("NNP") or word in FUNCTION_WORDS or index in fixed:
-                continue
-            if found[index].text != word and self._may_be_name(found, index):
-                continue
-            tiers = self.thesaurus.synonyms(word, tag)
-            if tiers:
-                tiers = _without(tiers, found[max(index - 1, 0) : index + 2])
-                if tiers[-1]:
-                    choices[index] = tiers
-        return choices
-
-    def agreement(self, found: Sequence[Token], index: int, new: str) -> list[Edit]:
-        """The edit that turns "a" before a changed word into "an" or back, where the new word's sound asks for it."""
-        before = index - 1
-        if before > 0 and found[before].text in "\"'“‘":
-            before -= 1
-        if before < 0 or found[before].text.lower() not in ("a", "an"):
-            return []
-        article = found[before]
-        right = "an" if wants_an(new) else "a"
-        if article.text.lower() == right:
-            return []
-        right = right.upper() if new.isupper() else matching_case(article.text, right)
-        return [Edit(article.start, article.end, article.text, right)]
-
-    def _tags(self, found: Sequence[Token]) -> list[str]:
-        """A Penn tag for every token."""
-        # The tagger learnt contractions as two words: "dog" and "'s".
-        parts = [match.groups() if (match := _CLITIC.match(token.text)) else (token.text,) for token in found]
-        tags = self.tagger.tag([part for group in parts for part in group])
-        starts = accumulate((len(group) for group in parts), initial=0)
-        return [tags[start] for start, _ in zip(starts, parts, strict=False)]
-
-    def _may_be_name(self, found: Sequence[Token], index: int) -> bool:
-        """Whether a capitalised word may be a name, though it begins a sentence: Bush says, Brown University."""
-        following = found[index + 1].text if index + 1 < len(found) else ""
-        return not starts_sentence(found, index) or following[:1].isupper() or self.thesaurus.is_name(found[index].text)
-
-    def _in_set_phrases(self, found: Sequence[Token], tags: Sequence[str]) -> set[int]:
-        """Places of words that WordNet knows only together: "ice cream", "of course", "picked up"."""
-        source = self.thesaurus
-        words = [token.text.lower() if token.kind == "word" else "" for token in found]
-        lemmas = [source.lemma(word, tag) or word if word else word for word, tag in zip(words, tags, strict=True)]
-        fixed: set[int] = set()
-        for first in range(len(found) - 1):
-            for part in (words, lemmas):
-                if not source.opens_phrase(part[first]):
-                    continue
-                for last in range(first + 1, min(first + LONGEST_PHRASE, len(found))):
-                    if not words[last]:
-                        break
-                    if source.is_entry("_".join(part[first : last + 1])):
-                        fixed.update(range(first, last + 1))
-        return fixed
+_LIKE = {entry.replace("-", ""): entry.partition("-") for entry in word_list("compounds")}
+"""Compounds that LemmInflect lacks; they inflect like the verb after the hyphen."""
+_OWN = {(lemma, tag): form for lemma, tag, form in map(str.split, word_list("forms"))}
+"""Forms in which LemmInflect errs; "-" where there is none."""
+_AN = ("usher.*", "ouija.*", "oui")
+_A = ("unanim.*", "uk", "ubermensch.*")
+"""Words, as regular expressions, that inflect gives the wrong article."""
+_CACHED_FEATURES = 100_000
+_STEP = 1000
+"""NLTK rounds its tagger's weights to thousandths; in whole thousandths their sums are exact in any order."""
 
 
-def _without(tiers: Tiers, beside: Sequence[Token]) -> Tiers:
-    """The synonyms without those that stand beside the word already."""
-    there = {token.text.lower() for token in beside}
-    if not any(form in there for form, _ in tiers[-1]):
-        return tiers
-    return tuple(tuple(one for one in tier if one[0] not in there) for tier in tiers)
+@lru_cache(maxsize=1)
+def tagger() -> PerceptronTagger:
+    """NLTK's averaged perceptron (Honnibal 2013); loaded once in a process.
+
+    Its tags are NLTK's; they come several times as fast, as the weights of a feature are added as one vector.
+    """
+    import numpy as np
+    from nltk.tag.perceptron import AveragedPerceptron, PerceptronTagger
+
+    weights = load_data("weights")
+    # NLTK gives a tie to the label that comes last in the alphabet; argmax takes the first.
+    labels = sorted(load_data("classes"), reverse=True)
+    place = {label: number for number, label in enumerate(labels)}
+
+    @lru_cache(maxsize=_CACHED_FEATURES)
+    def vector(feature: str) -> NDArray[np.int32]:
+        scores = np.zeros(len(labels), dtype=np.int32)
+        for label, weight in weights.get(feature, {}).items():
+            scores[place[label]] = round(weight * _STEP)
+        return scores
+
+    class Perceptron(AveragedPerceptron):  # type: ignore[misc]
+        def predict(self, features: dict[str, int], return_conf: bool = False) -> tuple[str, None]:
+            return labels[int(np.sum([vector(feature) for feature in features], axis=0).argmax())], None
+
+    made = PerceptronTagger(load=False)
+    made.model, made.tagdict = Perceptron(), load_data("tagdict")
+    return made
+
+
+def load_data(name: str) -> Any:  # noqa: ANN401 - JSON
+    """One of the files of NLTK's tagger: "weights", "tagdict" or "classes"."""
+    with gzip.open(STARTER / "tagger" / f"{name}.json.gz", "rt", encoding="utf-8") as file:
+        return json.load(file)
+
+
+@lru_cache(maxsize=200_000)
+def inflect(lemma: str, tag: str) -> str | None:
+    """The form of a lower-case lemma for a Penn tag; None where English has none (a comparative of "wooden").
+
+    For tags that are not in `INFLECTED` the lemma itself is the form.
+    """
+    if tag not in INFLECTED:
+        return lemma
+    if (lemma, tag) in _OWN:
+        form = _OWN[lemma, tag]
+        return None if form == "-" else form
+    if tag[0] == "V" and lemma in _LIKE:
+        prefix, _, base = _LIKE[lemma]
+        form_of_base = inflect(base, tag)
+        return form_of_base and prefix + form_of_base
+    known = _known(lemma, tag)
+    if tag == "VBN":
+        # LemmInflect lists only participles that differ from the regular past: "leant", not "leaned".
+        pasts = _known(lemma, "VBD")
+        if pasts and (not known or (known[0] in pasts and pasts[0].endswith("ed"))):
+            return pasts[0]
+    if known:
+        return known[0]
+    return _unknown_plural(lemma) if tag == "NNS" else None
+
+
+@lru_cache(maxsize=50_000)
+def is_plural_entry(lemma: str) -> bool:
+    """Whether a dictionary's noun is a plural as it stands: scissors, clothes; not glass, bus, basis, gas."""
+    return lemma.endswith("s") and inflect(lemma, "NNS") == lemma
+
+
+@lru_cache(maxsize=50_000)
+def wants_an(word: str) -> bool:
+    """Whether "an" stands before `word`, by its sound: an hour, a university; capitals do not count."""
+    # inflect takes capitals for an acronym that is spelt out.
+    return bool(_engine().a(word.lower()).startswith("an "))
+
+
+def _known(lemma: str, tag: str) -> list[str]:
+    """LemmInflect's spellings for a tag, the usual one first, without hyphenated ones ("over-ate")."""
+    return [form for form in _forms(lemma, _PARTS[tag[0]]).get(tag, ()) if form.isalpha()]
+
+
+@lru_cache(maxsize=50_000)
+def _forms(lemma: str, part: str) -> Mapping[str, Sequence[str]]:
+    import lemminflect
+
+    forms: Mapping[str, Sequence[str]] = lemminflect.getAllInflections(lemma, part)
+    # "can" and "will" are modals in its dictionary, of "blog" and "dare" it has one form; WordNet's are regular verbs.
+    if part == "VERB" and "VBG" not in forms:
+        forms = lemminflect.getAllInflectionsOOV(lemma, part)
+    return forms
+
+
+def _unknown_plural(lemma: str) -> str | None:
+    """The plural of a noun that LemmInflect's dictionary lacks; None where it has the noun without a plural."""
+    import lemminflect
+
+    if _forms(lemma, "NOUN"):
+        return None
+    lemmas = lemminflect.getAllLemmas(lemma)
+    if any(lemma not in lemmas.get(part, (lemma,)) for part in ("NOUN", "VERB")):
+        # A form of another word: "woods" and "men" are plurals as they stand, "drinking" has none.
+        return lemma if "NOUN" in lemmas or lemma.endswith("s") else None
+    if lemma.endswith(("o", "s")) and not lemma.endswith("is"):
+        # inflect makes "condoes" and "senss", but its rules are better for the rest: "coachmen", "angelfish".
+        return str(lemminflect.getAllInflectionsOOV(lemma, "NOUN")["NNS"][0])
+    return str(_engine().plural_noun(lemma))
+
+
+@cache
+def _engine() -> engine:
+    """The engine of inflect with the corrections above; importing it takes a second or two."""
+    import inflect
+
+    made = inflect.engine()
+    for pattern in _AN:
+        made.defan(pattern)
+    for pattern in _A:
+        made.defa(pattern)
+    return made

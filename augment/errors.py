@@ -5,8 +5,6 @@ TwinviewsError            something failed; exit code 1
     └── MissingExtraError an optional dependency is not installed; the line ends with how to install it
 """
 
-from __future__ import annotations
-
 
 class TwinviewsError(Exception):
     """Root of every error that Twinviews raises on purpose."""
@@ -23,16 +21,8 @@ class InputError(TwinviewsError):
 class MissingExtraError(InputError):
     """An optional dependency is missing.
 
-    Args:
-        feature: What needs it, as the user knows it: "--backend ctranslate2".
-        extra: The extra that brings it: "fast".
+    Its arguments are what needs it, as the user knows it ("--backend ctranslate2"), and the extra that brings it.
     """
 
-    def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f"{feature} needs an extra that is not installed: pip install 'twinviews[{extra}]'")
-        self.feature = feature
-        self.extra = extra
-
-    def __reduce__(self) -> tuple[type, tuple[str, str]]:
-        """Another process gets the same error."""
-        return type(self), (self.feature, self.extra)
+    def __str__(self) -> str:
+        return "{} needs an extra that is not installed: pip install 'twinviews[{}]'".format(*self.args)

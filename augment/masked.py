@@ -5,13 +5,12 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from augment.device import pack, quiet_transformers, resolve_device
+from augment.device import pack, padded, quiet_transformers, resolve_device
 from augment.errors import InputError
-from augment.vocabulary import Slot, WholeWords
 
 if TYPE_CHECKING:
     import torch
@@ -20,38 +19,47 @@ if TYPE_CHECKING:
 
 CPU_BATCH_TOKENS = 4_096
 CUDA_BATCH_TOKENS = 65_536
-LENGTH_STEP = 16
 MOST_TOKENS = 512
-FIRST_PIECES = 10
-"""Ids below are special tokens in every vocabulary whose positions are counted from the padding's."""
-PLAIN = Slot("LATIN", lower=True, bare=False)
+CONTINUED = "##"
+BYTES = "Ġ"
+SPACES = (BYTES, "▁")
+"""How tokens begin that stand after a space: of byte-level tokenizers, which spell all in bytes, and SentencePiece."""
+LEAST_MARKED = 0.05
+"""A mark that fewer tokens carry is a character of the vocabulary, not the tokenizer's way to mark words."""
+LEAST_WORDS = 200
+LEAST_SHARE = 0.03
+"""A script with fewer words than this, or than this share of a small vocabulary, is foreign to the model."""
+UNSPACED = frozenset(["CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR"])
+"""Scripts without spaces between words."""
+
+Proposals = list[tuple[str, float]]
+"""What may stand in one masked place: words in lower case with their logits, the likeliest first."""
+
+
+class Slot(NamedTuple):
+    """The kind of word that a place takes: its script, no capitals, and no space before it (after a bracket)."""
+
+    script: str | None
+    lower: bool
+    bare: bool
 
 
 class Masked(NamedTuple):
-    """A row for the model: token ids with single mask tokens, the places of those in order, and what each takes.
+    """A row for the model: token ids with single mask tokens, and the places of those in order.
 
-    Without `slots` every place takes lower-case Latin words after a space.
+    For proposals also the kind of word that each place takes, and the word that stood there.
     """
 
     ids: list[int]
     places: list[int]
     slots: Sequence[Slot] = ()
-
-
-class Proposals(NamedTuple):
-    """What may stand in one masked place: words in lower case with their logits, the likeliest first."""
-
-    words: list[str]
-    logits: list[float]
+    originals: Sequence[str] = ()
 
 
 class FillModel:
-    """A masked language model and its fast tokenizer, each loaded when it is first needed.
+    """A masked language model and its fast tokenizer in one folder, each loaded when it is first needed.
 
-    Args:
-        path: Their folder.
-        device: "auto", "cpu", "cuda" or "cuda:N".
-        batch_tokens: Tokens in one batch, padding included; None for the device's default.
+    `device` and `batch_tokens` are those of `augment.view.Runtime`.
     """
 
     def __init__(self, path: Path, *, device: str = "auto", batch_tokens: int | None = None) -> None:
@@ -64,15 +72,10 @@ class FillModel:
         """The tokenizer; raises InputError if it has no offsets or no vocabulary."""
         from transformers import AutoTokenizer
 
-        with quiet_transformers():
-            try:
-                tokenizer = AutoTokenizer.from_pretrained(self.path)
-            except (OSError, ValueError, KeyError) as error:
-                raise self._mistake(f"no tokenizer could be read there ({_line(error)})") from None
-        if not tokenizer.is_fast:
-            raise self._mistake("needs a fast tokenizer (tokenizer.json); this one has no offsets")
-        if len(tokenizer) <= len(tokenizer.all_special_tokens):
-            raise self._mistake("no vocabulary, the tokenizer's files are missing")
+        with self._reading():
+            tokenizer = AutoTokenizer.from_pretrained(self.path)
+        if not tokenizer.is_fast or len(tokenizer) <= len(tokenizer.all_special_tokens):
+            raise InputError(f"--encoder {self.path}: needs a fast tokenizer (tokenizer.json) with its vocabulary")
         return tokenizer
 
     @cached_property
@@ -82,68 +85,66 @@ class FillModel:
         from transformers import AutoModelForMaskedLM
 
         if self.tokenizer.mask_token_id is None:
-            raise self._mistake("its tokenizer has no mask token; give a masked language model")
-        with quiet_transformers():
-            try:
-                model, info = AutoModelForMaskedLM.from_pretrained(
-                    self.path, dtype=torch.float32, use_safetensors=True, output_loading_info=True
-                )
-            except (OSError, ValueError, KeyError) as error:
-                raise self._mistake(f"no masked language model there ({_line(error)})") from None
+            raise InputError(f"--encoder {self.path}: no mask token; give a masked language model")
+        with self._reading():
+            model, info = AutoModelForMaskedLM.from_pretrained(
+                self.path, dtype=torch.float32, use_safetensors=True, output_loading_info=True
+            )
         if info["missing_keys"]:
-            missing = sorted(info["missing_keys"])[0]
-            raise self._mistake(f"an encoder without its masked-language head (no {missing})")
+            raise InputError(f"--encoder {self.path}: without a masked-language head (no {min(info['missing_keys'])})")
         return model.to(resolve_device(self._device)).eval()
 
-    def _mistake(self, what: str) -> InputError:
-        return InputError(f"--encoder {self.path}: {what}")
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        with quiet_transformers():
+            try:
+                yield
+            except (OSError, ValueError, KeyError) as error:
+                said = " ".join(str(error).split())[:120]
+                raise InputError(f"--encoder {self.path}: no masked language model there ({said})") from None
 
-    @property
-    def batch_tokens(self) -> int:
-        """Tokens in one batch, padding included."""
-        return self._batch_tokens or (CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS)
+    @cached_property
+    def words(self) -> WholeWords:
+        """The whole words of the vocabulary; raises InputError where there are none or no way to tell them."""
+        return WholeWords(self.tokenizer)
 
     @cached_property
     def limit(self) -> int:
         """The longest row in tokens that tokenizer and model take."""
-        config = self.model.config
-        positions: int = config.max_position_embeddings
-        pad = config.pad_token_id or 0
-        if 0 < pad < FIRST_PIECES:  # RoBERTa and its kin count positions from the padding's id on
-            positions -= pad + 1
-        return min(positions, int(self.tokenizer.model_max_length), MOST_TOKENS)
+        positions: int = self.model.config.max_position_embeddings
+        pad = self.model.config.pad_token_id or 0
+        # RoBERTa and its kin count positions from the padding's id on, which is then among the first, special ones.
+        unused = pad + 1 if 0 < pad < 10 else 0
+        return min(positions - unused, int(self.tokenizer.model_max_length), MOST_TOKENS)
 
-    def width(self, length: int) -> int:
-        """The padded length of a row: its own length decides it, so that its logits do not depend on its batch."""
-        return min(-(-length // LENGTH_STEP) * LENGTH_STEP, self.limit)
+    def batches(self, rows: Sequence[Masked]) -> Iterator[tuple[list[int], torch.Tensor]]:
+        """Rows that have places, by their numbers, of one width, and the logits there: (places, vocabulary)."""
+        wanted = [number for number, row in enumerate(rows) if row.places]
+        if not wanted:
+            return
+        default = CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS
+        widths = [padded(len(rows[number].ids), self.limit) for number in wanted]
+        for batch in pack(widths, self._batch_tokens or default):
+            numbers = [wanted[place] for place in batch]
+            yield numbers, self.logits([rows[number] for number in numbers])
 
     def encoded(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Token ids with special tokens, cut at the model's limit, and each token's characters in `text`."""
         batch = self.tokenizer(text, truncation=True, max_length=self.limit, return_offsets_mapping=True)
         return list(batch["input_ids"]), [tuple(pair) for pair in batch["offset_mapping"]]
 
-    def propose(self, rows: Sequence[Masked], banned: Sequence[Sequence[str]], top: int) -> list[list[Proposals]]:
-        """The `top` likeliest words for every masked place of every row.
+    def propose(self, rows: Sequence[Masked], top: int) -> list[list[Proposals]]:
+        """For every row and masked place the `top` likeliest words, fewer if the vocabulary has no more.
 
-        Args:
-            rows: Masked rows; those without places cost nothing.
-            banned: For every row, one original word a place; it and its variants in case or accents are left out.
-            top: Words a place; fewer if the vocabulary has no more.
-
-        Returns:
-            For every row, one Proposals a place.
+        The original word and its variants in case or accents are left out. Rows without places cost nothing.
         """
         proposals: list[list[Proposals]] = [[] for _ in rows]
-        wanted = [row for row, masked in enumerate(rows) if masked.places]
-        widths = [self.width(len(rows[row].ids)) for row in wanted]
-        for batch in pack(widths, self.batch_tokens):
-            batch_rows = [wanted[place] for place in batch]
-            scores = self.logits([rows[row] for row in batch_rows])
-            slots = [slot for row in batch_rows for slot in rows[row].slots or [PLAIN] * len(rows[row].places)]
-            originals = [folded(word) for row in batch_rows for word in banned[row]]
-            found = iter(self._picked(scores, slots, originals, top))
-            for row in batch_rows:
-                proposals[row] = [next(found) for _ in rows[row].places]
+        for batch, scores in self.batches(rows):
+            slots = [slot for number in batch for slot in rows[number].slots]
+            originals = [folded(word) for number in batch for word in rows[number].originals]
+            found = iter(self._likeliest(scores, slots, originals, top))
+            for number in batch:
+                proposals[number] = [next(found) for _ in rows[number].places]
         return proposals
 
     def logits(self, rows: Sequence[Masked]) -> torch.Tensor:
@@ -151,7 +152,7 @@ class FillModel:
         import torch
 
         device = self.model.device
-        width = self.width(max(len(row.ids) for row in rows))
+        width = padded(max(len(row.ids) for row in rows), self.limit)
         pad = self.tokenizer.pad_token_id or 0
         ids = torch.tensor([[*row.ids, *[pad] * (width - len(row.ids))] for row in rows], device=device)
         lengths = torch.tensor([len(row.ids) for row in rows], device=device)
@@ -163,35 +164,31 @@ class FillModel:
         found = logits[0] if logits.shape[:2] != ids.shape else logits[numbers, places]
         return found.float()
 
-    def _picked(self, scores: torch.Tensor, slots: Sequence[Slot], banned: Sequence[str], top: int) -> list[Proposals]:
+    def _likeliest(
+        self, scores: torch.Tensor, slots: Sequence[Slot], banned: Sequence[str], top: int
+    ) -> list[Proposals]:
         """The likeliest words of each place: (places, vocabulary) in, one Proposals a place out."""
-        picked = [Proposals([], []) for _ in slots]
+        likeliest: list[Proposals] = [[] for _ in slots]
         for slot in dict.fromkeys(slots):
             ids, words = self.words.fitting(slot)
             places = [place for place, other in enumerate(slots) if other == slot]
             # More than asked for, as the original word's variants and second spellings of a word are dropped.
-            count = min(2 * top + 8, len(ids))
-            best = scores[places][:, ids].topk(count, dim=1)
+            best = scores[places][:, ids].topk(min(2 * top + 8, len(ids)), dim=1)
             for place, values, indices in zip(places, best.values.tolist(), best.indices.tolist(), strict=True):
                 kept: dict[str, float] = {}
                 for index, value in zip(indices, values, strict=True):
                     if folded(words[index]) != banned[place]:
                         kept.setdefault(words[index], value)
-                picked[place] = Proposals([*kept][:top], [*kept.values()][:top])
-        return picked
-
-    @cached_property
-    def words(self) -> WholeWords:
-        """The whole words of the vocabulary; raises InputError where there are none or no way to tell them."""
-        return WholeWords(self.tokenizer)
+                likeliest[place] = [*kept.items()][:top]
+        return likeliest
 
 
 @contextmanager
 def _only_at(model: PreTrainedModel, rows: torch.Tensor, places: torch.Tensor) -> Iterator[None]:
-    """Let a model compute its head at these places only: what the layers below it give is cut down to them.
+    """Let a model compute its head at these places only, to which what the layers below give is cut down.
 
-    A head works on each place by itself, so that (1, places, width) is as good to it as (rows, length, width). Models
-    without a part below their head, or whose part gives something else, compute all.
+    A head works on each place by itself: (1, places, width) is as good to it as (rows, length, width). A model without
+    such layers computes all.
     """
 
     def cut(_module: Module, _inputs: object, output: object) -> object:
@@ -218,12 +215,80 @@ def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tupl
     None if the tokens do not start and end where the word does, or were cut off.
     """
     inside = [place for place, (first, last) in enumerate(offsets) if first < last and first < end and last > start]
-    if not inside:
-        return None
     # Byte-level tokenizers count the space before a word as part of its first token.
-    whole = offsets[inside[0]][0] in (start, start - 1) and offsets[inside[-1]][1] == end
-    return (inside[0], inside[-1]) if whole else None
+    if inside and offsets[inside[0]][0] in (start, start - 1) and offsets[inside[-1]][1] == end:
+        return inside[0], inside[-1]
+    return None
 
 
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:120]
+class WholeWords:
+    """What may fill a single place so that a whole word stands there, by the kind of place.
+
+    Left out: pieces of words, special tokens, whatever holds digits or punctuation, single letters, words that mix
+    scripts, and capitalised words that have no lower-case entry, which are names. Raises InputError for a vocabulary
+    that marks words in none of the three ways or has none.
+    """
+
+    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+        special, decoder = set(tokenizer.all_special_tokens), tokenizer.backend_tokenizer.decoder
+        self._mark = _word_mark(tokenizer)
+        tables: tuple[dict[int, str], dict[int, str]] = {}, {}
+        for token, number in tokenizer.get_vocab().items():
+            word = token.removeprefix(self._mark)
+            if self._mark == BYTES and not word.isascii():
+                word = decoder.decode([word]).strip()
+            if token not in special and len(word) > 1 and _is_word(word):
+                tables[not token.startswith(self._mark)][number] = word
+        lower = {word for word in tables[0].values() if word == word.lower()}
+        after_space, bare = ({n: word for n, word in table.items() if word.lower() in lower} for table in tables)
+        if not after_space:
+            raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary has no whole words to fill in")
+        self._tables = after_space, bare if self._mark else after_space
+        self.fitting = lru_cache(maxsize=None)(self._fitting)
+
+    def _fitting(self, slot: Slot) -> tuple[list[int], list[str]]:
+        """Ids of tokens that may stand in a place of this kind, and the words that they spell in lower case."""
+        found = {
+            number: word.lower()
+            for number, word in sorted(self._tables[slot.bare].items())
+            if script_of(word) == slot.script and not (slot.lower and word != word.lower())
+        }
+        return [*found], [*found.values()]
+
+    def serves(self, slot: Slot) -> bool:
+        """Whether the vocabulary has enough words for such a place: the few Greek words of an English model are not."""
+        return len(self.fitting(slot)[0]) >= min(LEAST_WORDS, LEAST_SHARE * len(self._tables[0]))
+
+    def slot(self, word: str, first: str) -> Slot:
+        """The kind of place that a word of a text leaves, given the first of the tokens that it is cut into."""
+        return Slot(script_of(word), word == word.lower(), not first.startswith(self._mark))
+
+
+def script_of(word: str) -> str | None:
+    """The script that all letters of a word share ("LATIN", "CYRILLIC", "CJK"), None if they do not."""
+    scripts = {_script(letter) for letter in word if not unicodedata.category(letter).startswith("M")}
+    return scripts.pop() if len(scripts) == 1 else None
+
+
+@lru_cache(maxsize=4096)
+def _script(letter: str) -> str:
+    return unicodedata.name(letter, "").partition(" ")[0]
+
+
+def _word_mark(tokenizer: PreTrainedTokenizerFast) -> str:
+    """What a token that begins a word begins with; "" for WordPiece, which marks the pieces that do not."""
+    vocabulary = tokenizer.get_vocab()
+    counts = {mark: sum(token.startswith(mark) for token in vocabulary) for mark in SPACES}
+    mark = max(SPACES, key=counts.__getitem__)
+    if counts[mark] > LEAST_MARKED * len(vocabulary):
+        return mark
+    if any(token.startswith(CONTINUED) for token in vocabulary):
+        return ""
+    known = "## as BERT, Ġ as RoBERTa, ▁ as XLM-R"
+    raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary marks words in no way known here ({known})")
+
+
+def _is_word(word: str) -> bool:
+    """Whether all characters are letters or marks, and the first is a letter of a script with words."""
+    letters = all(letter.isalpha() or unicodedata.category(letter).startswith("M") for letter in word)
+    return letters and word[0].isalpha() and script_of(word) not in (None, *UNSPACED)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import logging
 import pkgutil
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
@@ -23,23 +22,16 @@ logger = logging.getLogger(__name__)
 
 def plugin_names(package: str, group: str) -> list[str]:
     """Names of a package's modules ("-" for "_") and of the usable entry points of a group, sorted."""
-    return sorted(_files(package).keys() | {name for name, point in _points(group).items() if _loaded(point)})
+    return sorted({*_files(package), *(name for name, point in _points(group).items() if _loaded(point))})
 
 
 def plugin_module(package: str, group: str, name: str) -> ModuleType:
-    """The module of that name; a usable entry point takes precedence over our own.
-
-    Raises:
-        InputError: There is none; the line lists the names.
-    """
-    point = _points(group).get(name)
+    """The module of that name, an entry point before our own; raises InputError, with the names, if there is none."""
+    point, files = _points(group).get(name), _files(package)
     module = _loaded(point) if point else None
-    if module is not None:
-        return module
-    files = _files(package)
-    if name not in files:
+    if module is None and name not in files:
         raise InputError(f"unknown {_kind(group)} {name!r}: choose one of {', '.join(plugin_names(package, group))}")
-    return import_module(f"{package}.{files[name]}")
+    return module or import_module(f"{package}.{files[name]}")
 
 
 def plugin_model(module: ModuleType) -> type[BaseModel] | None:
@@ -53,11 +45,7 @@ def plugin_model(module: ModuleType) -> type[BaseModel] | None:
 
 @contextmanager
 def blamed(group: str, name: str) -> Iterator[None]:
-    """Turn any exception of another package's plugin into one line that names it; those of ours pass through.
-
-    Raises:
-        TwinviewsError: A plugin of another package failed.
-    """
+    """Raise TwinviewsError that names it for any exception of another package's plugin; those of ours pass through."""
     try:
         yield
     except TwinviewsError:
@@ -75,13 +63,9 @@ def _files(package: str) -> dict[str, str]:
     return {module.name.replace("_", "-"): module.name for module in modules}
 
 
-def _points(group: str) -> dict[str, EntryPoint]:
-    return _points_along(group, tuple(sys.path))
-
-
 @cache
-def _points_along(group: str, _path: Sequence[str]) -> dict[str, EntryPoint]:
-    """The entry points of what is installed along Python's path; to look for them reads every package's metadata."""
+def _points(group: str) -> dict[str, EntryPoint]:
+    """A group's entry points by name, looked for once: that reads the metadata of every package."""
     return {point.name: point for point in entry_points(group=group)}
 
 
@@ -90,13 +74,13 @@ def _loaded(point: EntryPoint) -> ModuleType | None:
     """The module of an entry point; None, with one warning, where it cannot be used."""
     try:
         module: ModuleType = point.load()
+        why = "it needs PARAMS, a pydantic model, and build"
     except (Exception, SystemExit) as error:  # an import may raise anything, and other plugins must still work
-        logger.warning("%s is left out: %s", _label(point), _line(error))
-        return None
-    if plugin_model(module) is None:
-        logger.warning("%s is left out: it needs PARAMS, a pydantic model, and build", _label(point))
-        return None
-    return module
+        module, why = ModuleType("none"), _line(error)
+    if plugin_model(module) is not None:
+        return module
+    logger.warning("%s is left out: %s", _label(point), why)
+    return None
 
 
 def _label(point: EntryPoint) -> str:
@@ -104,7 +88,6 @@ def _label(point: EntryPoint) -> str:
 
 
 def _kind(group: str) -> str:
-    """What a group holds, in the singular: "view"."""
     return group.rpartition(".")[2].removesuffix("s")
 
 

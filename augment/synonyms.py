@@ -1,17 +1,20 @@
-"""WordNet as a list of weighted synonyms: single words that can stand where a word stands, in its form."""
+"""Which words of an English sentence may become synonyms, and which: single words of WordNet, in the word's form."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
-from functools import cache, lru_cache
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from augment import wordnet
-from augment.inflect import INFLECTED, inflect, is_plural_entry
-from augment.words import FUNCTION_WORDS
+from augment.edits import Token, matching_case
+from augment.english import INFLECTED, inflect, is_plural_entry, tagger, wants_an
+from augment.view import Edit
+from augment.words import FUNCTION_WORDS, replaceable
 
 if TYPE_CHECKING:
     from nltk.corpus.reader.wordnet import Lemma, Synset, WordNetCorpusReader
@@ -31,16 +34,12 @@ _UNWANTED_GLOSS = re.compile(
 )
 _VOWEL = re.compile("[aeiou]|.y")
 """An entry without one is an abbreviation: "ft", "km", "yr"."""
+_CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
+LONGEST_PHRASE = 3
 
 
 class Tier(NamedTuple):
-    """Which synonyms a tier takes.
-
-    Attributes:
-        share: The least share of the sense among the word's uses.
-        uses: The synonym's own uses in that sense, at least.
-        back: The least share of the sense among the synonym's uses.
-    """
+    """Which synonyms a tier takes, by their sense's least share of the word's uses, their own uses in it, its share."""
 
     share: float
     uses: int
@@ -51,13 +50,8 @@ TIERS = (Tier(0.3, 5, 0.2), Tier(0.3, 1, 0.2), Tier(0.5, 0, 0.1), Tier(0.2, 1, 0
 """Dominant senses and attested synonyms first, at last all but those of rare senses: a dog is seldom a frankfurter."""
 
 
-class Thesaurus:
-    """Synonyms from one WordNet, cached by word.
-
-    Args:
-        reader: NLTK's WordNet reader.
-        folder: WordNet's folder, for its exception lists.
-    """
+class English:
+    """English by one WordNet, from whose `folder` the exception lists are read, and by NLTK's tagger."""
 
     def __init__(self, reader: WordNetCorpusReader, folder: Path) -> None:
         self._reader = reader
@@ -70,26 +64,74 @@ class Thesaurus:
         # Methods are cached per object, so that the cache dies with its WordNet.
         self.synonyms = lru_cache(maxsize=50_000)(self._synonyms)
         self.lemma = lru_cache(maxsize=50_000)(self._lemma)
-        self.is_name = lru_cache(maxsize=50_000)(self._is_name)
 
-    def opens_phrase(self, word: str) -> bool:
-        """Whether an entry of several words begins with this one."""
-        return word in self._openers
+    def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
+        """The eligible words by their place among the tokens, each with its synonyms.
 
-    def is_entry(self, phrase: str) -> bool:
-        """Whether a phrase, its words joined by "_", stands in WordNet: "of_course", "ice_cream"."""
-        return phrase in self._entries
+        Eligible are content words with a synonym in any sense: no digits, single letters, acronyms, names, function
+        words, and no parts of what WordNet knows as one phrase ("ice cream").
+        """
+        tags = _tags(found)
+        fixed = self._in_set_phrases(found, tags)
+        choices: dict[int, Tiers] = {}
+        for index in replaceable(found):
+            word, tag = found[index].text.lower(), tags[index]
+            if tag[:1] not in PARTS or tag.startswith("NNP") or word in FUNCTION_WORDS or index in fixed:
+                continue
+            if found[index].text != word and self._may_be_name(found[index : index + 2]):
+                continue
+            beside = {token.text.lower() for token in found[max(index - 1, 0) : index + 2]}
+            tiers = self.synonyms(word, tag)
+            tiers = tuple(tuple(one for one in tier if one[0] not in beside) for tier in tiers)
+            if tiers and tiers[-1]:
+                choices[index] = tiers
+        return choices
+
+    def agreement(self, found: Sequence[Token], index: int, new: str) -> list[Edit]:
+        """The edit that turns "a" before a changed word into "an" or back, where the new word's sound asks for it."""
+        before = index - 1
+        if before > 0 and found[before].text in "\"'“‘":
+            before -= 1
+        if before < 0 or found[before].text.lower() not in ("a", "an"):
+            return []
+        article = found[before]
+        right = "an" if wants_an(new) else "a"
+        if article.text.lower() == right:
+            return []
+        right = right.upper() if new.isupper() else matching_case(article.text, right)
+        return [Edit(article.start, article.end, article.text, right)]
+
+    def _may_be_name(self, found: Sequence[Token]) -> bool:
+        """Whether a capitalised word that begins a sentence may be a name: Bush says, Brown University."""
+        word = found[0].text
+        is_followed = len(found) > 1 and found[1].text[:1].isupper()
+        return is_followed or any(lemma.name() == word for lemma in self._reader.lemmas(word))
+
+    def _in_set_phrases(self, found: Sequence[Token], tags: Sequence[str]) -> set[int]:
+        """Places of words that WordNet knows only together: "ice cream", "of course", "picked up"."""
+        words = [token.text.lower() if token.kind == "word" else "" for token in found]
+        lemmas = [self.lemma(word, tag) or word if word else word for word, tag in zip(words, tags, strict=True)]
+        fixed: set[int] = set()
+        for first in range(len(found) - 1):
+            for part in (words, lemmas):
+                if part[first] not in self._openers:
+                    continue
+                for last in range(first + 1, min(first + LONGEST_PHRASE, len(found))):
+                    if not words[last]:
+                        break
+                    if "_".join(part[first : last + 1]) in self._entries:
+                        fixed.update(range(first, last + 1))
+        return fixed
 
     def _lemma(self, word: str, tag: str) -> str | None:
         """The dictionary form of a lower-case word under a Penn tag; None if WordNet does not have it."""
         part = PARTS.get(tag[:1])
         if part is None:
             return None
-        irregular = self._lemmas_of[part].get(word)
-        if tag in INFLECTED and irregular:
-            return max(irregular, key=lambda name: self._uses(name, part))
-        if tag in INFLECTED and (fitting := self._lemmas_with_form(word, part, tag)):
-            return max(sorted(fitting), key=lambda name: self._uses(name, part))
+        if tag in INFLECTED:
+            fitting = self._lemmas_of[part].get(word) or sorted(self._lemmas_with_form(word, part, tag))
+            if fitting:
+                return max(fitting, key=lambda name: self._uses(name, part))
         found = self._reader.morphy(word, part)
         return str(found) if found else None
 
@@ -111,23 +153,26 @@ class Thesaurus:
         A synonym weighs the square of the sense's share among the word's uses, times its own uses in that sense to
         the power of 1.5: of the exponents tried, those whose words kept the meaning of sentences best.
         """
+        from wordfreq import get_frequency_dict
+
+        # WordNet has words that hardly anybody writes: xanthous, hebdomad.
+        written = get_frequency_dict("en", "best")
         lemma = self.lemma(word, tag)
         if lemma is None:
             return ()
         part = PARTS[tag[:1]]
         tag = _corrected(tag, word, lemma)
-        certain = tag not in ("VBD", "VBN") or len(self._pasts(lemma)) > 1
+        certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
         tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
         for synset, own, share in self._senses(lemma, part, word):
             if share < TIERS[-1].share or is_unwanted(synset):
                 continue
             for other in synset.lemmas():
                 form = self._form(other, tag, certain=certain) if _fits(other, own) else None
-                if form is None or form in (word, lemma) or form in FUNCTION_WORDS or form not in _written_words():
+                if form is None or form in (word, lemma) or form in FUNCTION_WORDS or form not in written:
                     continue
-                back = next(
-                    (share_of_it for one, _, share_of_it in self._senses(str(other.name()), part) if one == synset), 0.0
-                )
+                there = self._senses(str(other.name()), part)
+                back = next((share_of_it for one, _, share_of_it in there if one == synset), 0.0)
                 for weights, tier in zip(tiers, TIERS, strict=True):
                     if share >= tier.share and self._count(other) >= tier.uses and back >= tier.back:
                         weights[form] += share**2 * (self._count(other) + 0.5) ** 1.5
@@ -144,12 +189,7 @@ class Thesaurus:
         if tag[:1] == "N" and is_plural_entry(name):
             singular = name[:-2] if name.endswith("es") and name[:-2] in self._entries else name[:-1]
             return name if tag == "NNS" or singular not in self._entries else None
-        if not certain and len(self._pasts(name)) > 1:
-            return None
-        return inflect(name, tag)
-
-    def _pasts(self, verb: str) -> set[str | None]:
-        return {inflect(verb, tag) for tag in ("VBD", "VBN")}
+        return inflect(name, tag) if certain or len(_pasts(name)) == 1 else None
 
     def _senses(self, lemma: str, part: str, word: str = "") -> list[tuple[Synset, Lemma, float]]:
         """The senses of a lemma, itself in each, and the share of its uses; unseen senses count a little.
@@ -161,38 +201,11 @@ class Thesaurus:
         counts = [self._count(own) + 0.5 / rank for rank, (_, own) in enumerate(entries, start=1)]
         return [(synset, own, count / sum(counts)) for (synset, own), count in zip(entries, counts, strict=True)]
 
-    def _is_name(self, word: str) -> bool:
-        """Whether WordNet knows the capitalised word as a name: Bush, China."""
-        return any(lemma.name() == word for lemma in self._reader.lemmas(word))
-
 
 @lru_cache(maxsize=1)
-def thesaurus() -> Thesaurus:
-    """The thesaurus of the WordNet that `wordnet.find` gives; opened once in a process."""
-    return Thesaurus(wordnet.reader(), wordnet.find())
-
-
-@cache
-def _written_words() -> Mapping[str, float]:
-    """The English words of wordfreq's large list; WordNet has some that hardly anybody writes: xanthous, hebdomad."""
-    from wordfreq import get_frequency_dict
-
-    frequencies: Mapping[str, float] = get_frequency_dict("en", "best")
-    return frequencies
-
-
-def _fits(other: Lemma, own: Lemma) -> bool:
-    """Whether an entry is a single plain word, unobjectionable, that can stand before a noun or not as `own` can."""
-    name = str(other.name())
-    return (
-        len(name) > 1
-        and _VOWEL.search(name) is not None
-        and name != own.name()
-        and name.isalpha()
-        and name.islower()
-        and other.syntactic_marker() in (None, own.syntactic_marker())
-        and not is_unwanted(other)
-    )
+def english() -> English:
+    """English by the WordNet that `wordnet.find` gives; opened once in a process."""
+    return English(wordnet.reader(), wordnet.find())
 
 
 def is_unwanted(entry: Synset | Lemma) -> bool:
@@ -203,24 +216,35 @@ def is_unwanted(entry: Synset | Lemma) -> bool:
     return hasattr(entry, "definition") and bool(_UNWANTED_GLOSS.search(entry.definition()))
 
 
+def _tags(found: Sequence[Token]) -> list[str]:
+    # The tagger learnt contractions as two words: "dog" and "'s".
+    parts = [match.groups() if (match := _CLITIC.match(token.text)) else (token.text,) for token in found]
+    tags = [tag for _, tag in tagger().tag([part for group in parts for part in group])]
+    starts = accumulate((len(group) for group in parts), initial=0)
+    return [tags[start] for start, _ in zip(starts, parts, strict=False)]
+
+
+def _fits(other: Lemma, own: Lemma) -> bool:
+    """Whether an entry is a single plain word, unobjectionable, that can stand before a noun or not as `own` can."""
+    name = str(other.name())
+    is_plain = len(name) > 1 and name.isalpha() and name.islower() and _VOWEL.search(name) is not None
+    is_placed_alike = other.syntactic_marker() in (None, own.syntactic_marker())
+    return is_plain and is_placed_alike and name != own.name() and not is_unwanted(other)
+
+
+def _pasts(verb: str) -> set[str | None]:
+    return {inflect(verb, tag) for tag in ("VBD", "VBN")}
+
+
 def _corrected(tag: str, word: str, lemma: str) -> str:
-    """The tag of a word, or the one of the same part of speech that its shape asks for."""
-    part, shaped = PARTS[tag[:1]], _tag(PARTS[tag[:1]], word, lemma)
-    if lemma != word:
-        # A past form may be a participle, and only a tagger knows.
-        return tag if shaped == "VBD" and tag in ("VBD", "VBN") else shaped
-    return shaped if part == "v" and tag in ("VBZ", "VBG") else tag
-
-
-def _tag(part: str, word: str, lemma: str) -> str:
-    """The Penn tag that the shape of `word` suggests, given its lemma and part of speech."""
-    if part == "n":
-        return "NN" if word == lemma else "NNS"
-    if part == "v":
-        if word == lemma:
-            return "VB"
-        return "VBG" if word.endswith("ing") else "VBZ" if word.endswith("s") else "VBD"
-    stem = "JJ" if part == "a" else "RB"
+    """The tag of a word, or the one of the same part of speech that its shape asks for, given its lemma."""
     if word == lemma:
-        return stem
-    return stem + ("S" if word.endswith("st") else "R")
+        return "VB" if tag in ("VBZ", "VBG") else tag
+    if tag[0] == "N":
+        return "NNS"
+    if tag[0] == "V":
+        if word.endswith(("ing", "s")):
+            return "VBG" if word.endswith("ing") else "VBZ"
+        # A past form may be a participle, and only a tagger knows.
+        return tag if tag in ("VBD", "VBN") else "VBD"
+    return ("JJ" if tag[0] == "J" else "RB") + ("S" if word.endswith("st") else "R")

@@ -47,20 +47,18 @@ class ViewSpec:
     def signature(self) -> str:
         """One line for papers and plans: `view:backtranslate|decode:beam:4|pivot:de|rev:9f3ab2c41d07|v:0.1.0`.
 
-        Parameters stand in alphabetical order and those that are None are left out, so that equal parameters have
-        equal signatures.
+        Parameters stand in alphabetical order, without those that are None; a "|" in one is written as %7C.
         """
         params = {key: value for key, value in self.params.items() if value is not None}
         revision = params.pop("revision", None)
-        if revision is not None:
-            for key in WEIGHTS_PARAMS:
-                params.pop(key, None)
-        if "keep_revision" in params:
-            del params["keep"]
-        parts = [("view", self.name), *sorted(params.items())]
-        if revision is not None:
-            parts.append(("rev", revision))
-        return "|".join(f"{key}:{_shown(value)}" for key, value in [*parts, ("v", __version__)])
+        unused = {*(WEIGHTS_PARAMS if revision is not None else ()), *(["keep"] if "keep_revision" in params else ())}
+        parts = [("view", self.name), *sorted(part for part in params.items() if part[0] not in unused)]
+        parts += [("rev", revision)] if revision is not None else []
+        texts = (
+            (key, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True))
+            for key, value in [*parts, ("v", __version__)]
+        )
+        return "|".join(f"{key}:{text.replace('%', '%25').replace('|', '%7C')}" for key, text in texts)
 
 
 class Viewed(NamedTuple):
@@ -71,11 +69,11 @@ class Viewed(NamedTuple):
         status: "ok", "unchanged" (the view equals the sentence), "failed" or "rejected" (then `reason` says why).
         reason: A short word that can be counted, such as "too-long"; None when all went well at once.
         pivot: The intermediate translation of views that have one.
+        edits: Applied to the sentence they give `text`; empty for views that rewrite the whole.
+        target_fraction, achieved_fraction: The share of units in [0, 1] that was to be changed, and that was; which
+            units count, the view says; None where there is none to count.
         alternatives: Further views of the sentence, none equal to `text` or another: the rest of an n-best list or of
             several samples, the best first.
-        edits: Applied to the sentence they give `text`; empty for views that rewrite the whole.
-        target_fraction: The share of units that was asked for, in [0, 1]; which units count, the view says.
-        achieved_fraction: The share of them that was changed, in [0, 1]; None where there is none to count.
     """
 
     text: str | None
@@ -90,7 +88,7 @@ class Viewed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """How a view is made, none of which may decide its text: the device and the size of a batch in tokens."""
+    """Device ("auto", "cpu", "cuda", "cuda:N") and tokens a batch (None: the view's choice), which decide no text."""
 
     device: str = "auto"
     batch_tokens: int | None = None
@@ -99,17 +97,16 @@ class Runtime:
 class View(BaseModel):
     """A view of sentences; its fields are its options, from which the command line has its own.
 
-    `build` makes it ready to be called. A view may also have these, all of which follow from its options:
-
-    - `through`: the view that it is made out of, if that is worth keeping (back-translation and its pivot), and
-      `complete(texts, seeds, between)`, which goes on from what `through` made of the sentences;
-    - `tokenise(texts, between=None)`, which a pipeline calls ahead of the view itself, in another thread.
+    A view may also have `through`, the view that it is made out of, if that is worth keeping (back-translation and its
+    pivot), and `complete(texts, seeds, between)`, which goes on from what `through` made of the sentences; and
+    `tokenise(texts, between=None)`, which a pipeline calls ahead of the view itself, in another thread.
 
     Attributes:
         name: What the command line and signatures call it.
         named_by: The option that its default folder is named by: `--pivot de` and `--pivot fr` lie side by side.
         ends_in: The option with the language that its texts end in, of several hops the last.
         keeps_masks: Whether `[MASK]` in its texts is wanted.
+        draws: Whether seeds change its texts.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -118,24 +115,16 @@ class View(BaseModel):
     named_by: ClassVar[str | None] = None
     ends_in: ClassVar[str] = "source"
     keeps_masks: ClassVar[bool] = False
+    draws: ClassVar[bool] = True
 
     def build(self, runtime: Runtime) -> View:
-        """The view with its weights and word lists found and all parameters filled in; weights are loaded on first use.
-
-        Raises:
-            InputError: Options contradict, or models, word lists or an extra are missing or of another revision.
-        """
+        """The view with weights found and parameters filled in; raises InputError where one is missing or wrong."""
         return self
 
     @property
     def spec(self) -> ViewSpec:
         """All parameters that decide a text; of a built view with defaults and revisions filled in."""
         return ViewSpec(self.name, self.model_dump())
-
-    @property
-    def draws(self) -> bool:
-        """Whether seeds change the text."""
-        return True
 
     @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
@@ -160,18 +149,14 @@ def view_names() -> list[str]:
     return plugin_names(VIEWS_PACKAGE, ENTRY_POINT_GROUP)
 
 
-def view_class(name: str) -> type[BaseModel]:
-    """The pydantic model whose fields are a view's options: the view itself, or `PARAMS` of a module with `build`.
-
-    Raises:
-        InputError: There is no such view.
-    """
-    return cast("type[BaseModel]", plugin_model(view_module(name)))
-
-
 def view_module(name: str) -> ModuleType:
     """The module of a view; raises InputError if there is no such view."""
     return plugin_module(VIEWS_PACKAGE, ENTRY_POINT_GROUP, name)
+
+
+def view_class(name: str) -> type[BaseModel]:
+    """The pydantic model whose fields are a view's options: the view itself, or `PARAMS` of a module with `build`."""
+    return cast("type[BaseModel]", plugin_model(view_module(name)))
 
 
 def view_attribute(name: str, attribute: str, default: Any = None) -> Any:  # noqa: ANN401 - whatever a class has
@@ -187,49 +172,29 @@ def view_options(name: str) -> dict[str, FieldInfo]:
 
 
 def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
-    """`params` as the view's own pydantic model, defaults filled in.
-
-    Raises:
-        InputError: A parameter is unknown, of the wrong type or out of range; the line names it and its value.
-    """
-    model = view_class(name)
+    """`params` as the view's own pydantic model, defaults filled in; raises InputError that names what is wrong."""
     try:
         with blamed(ENTRY_POINT_GROUP, name):
-            return model(**params)
+            return view_class(name)(**params)
     except ValidationError as error:
         first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "parameters"
-        known = ", ".join(view_options(name)) or "none"
-        hint = f" (it takes: {known})" if first["type"] == "extra_forbidden" else ""
+        where = ".".join(map(str, first["loc"])) or "parameters"
+        hint = f" (it takes: {', '.join(view_options(name))})" if first["type"] == "extra_forbidden" else ""
         raise InputError(f"{name}: {where}={first['input']!r}: {first['msg'].lower()}{hint}") from None
 
 
 def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None = None) -> View:
-    """Build the view that `spec` names; cheap, as weights are loaded on first use.
+    """Build the view that `spec` names; cheap, as weights are loaded on first use. For its options see `Runtime`.
 
-    Args:
-        spec: Name and parameters; missing parameters take their defaults, and the built view's own `spec` has
-            them all, with the revision of the weights it will use. A `revision` that is given is held to.
-        device: "auto", "cpu", "cuda" or "cuda:N".
-        batch_tokens: Tokens in one batch, padding included; None for the view's own choice.
-
-    Raises:
-        InputError: No such view, a wrong parameter, or models, word lists or an extra that are not there.
-        TwinviewsError: Another package's view cannot be built.
+    Missing parameters take their defaults, and the built view's own `spec` has them all, with the revision of the
+    weights it will use; one that is given is held to. Raises InputError where a view, parameter, model, word list or
+    extra is missing or wrong, TwinviewsError where another package's view cannot be built.
     """
     options = check_params(spec.name, spec.params)
-    runtime = Runtime(device=device, batch_tokens=batch_tokens)
+    runtime = Runtime(device, batch_tokens)
     with blamed(ENTRY_POINT_GROUP, spec.name):
         build = options.build if isinstance(options, View) else partial(view_module(spec.name).build, options)
-        view = build(runtime)
+        view: View = build(runtime)
     if not callable(view) or not isinstance(getattr(view, "spec", None), ViewSpec):
-        raise TwinviewsError(
-            f"view {spec.name!r}: build gave {type(view).__name__}, which is not a view: fix the plugin"
-        )
-    return cast(View, view)
-
-
-def _shown(value: JSON) -> str:
-    """A parameter in a signature; "|" would end it, so that is written as %7C."""
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return text.replace("%", "%25").replace("|", "%7C")
+        raise TwinviewsError(f"view {spec.name!r}: build gave {type(view).__name__}, which is no view: fix the plugin")
+    return view

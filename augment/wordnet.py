@@ -7,13 +7,13 @@ import io
 import os
 import warnings
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from augment.errors import InputError
+from augment.weights import cache_folder
+from augment.words import word_list
 
 if TYPE_CHECKING:
     from nltk.corpus.reader.api import CorpusReader
@@ -21,75 +21,49 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = "TWINVIEWS_WORDNET"
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
-PARTS = ("adj", "adv", "noun", "verb")
-NEEDED = (
-    "cntlist.rev",
-    *(f"{kind}.{part}" for kind in ("data", "index") for part in PARTS),
-    *(f"{p}.exc" for p in PARTS),
-)
+PARTS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
+"""WordNet's parts of speech by their names in its files, and their numbers."""
+NEEDED = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
 """The files that decide what WordNet says."""
-
-_LEXNAMES = """
-adj.all adj.pert adv.all noun.Tops noun.act noun.animal noun.artifact noun.attribute noun.body noun.cognition
-noun.communication noun.event noun.feeling noun.food noun.group noun.location noun.motive noun.object
-noun.person noun.phenomenon noun.plant noun.possession noun.process noun.quantity noun.relation noun.shape
-noun.state noun.substance noun.time verb.body verb.change verb.cognition verb.communication verb.competition
-verb.consumption verb.contact verb.creation verb.emotion verb.motion verb.perception verb.possession
-verb.social verb.stative verb.weather adj.ppl
-"""
-LEXNAMES = tuple(_LEXNAMES.split())
-"""The 45 lexicographer files in WordNet's own order (lexnames(5WN)); Debian's package leaves the table out."""
-_PART_NUMBERS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
-
 HOW_TO_GET_IT = f"run `augment wordnet --provide`, or install Debian's wordnet-base, or set {ENVIRONMENT} to its folder"
 
 
-@dataclass(frozen=True, slots=True)
-class WordNetLocation:
-    """Where WordNet lies, a folder or NLTK's archive, and where it came from, in words."""
-
-    path: Path
-    origin: str
-
-
-def locate() -> WordNetLocation:
-    """Find WordNet in TWINVIEWS_WORDNET, the folders of NLTK data, the user's cache, or Debian's /usr/share/wordnet.
-
-    Raises:
-        InputError: It is nowhere, TWINVIEWS_WORDNET names a folder without it, or an archive is damaged.
-    """
-    named = os.environ.get(ENVIRONMENT)
-    if named:
-        for folder in (Path(named), Path(named) / "corpora" / "wordnet"):
-            if _is_whole(folder):
-                return WordNetLocation(folder.resolve(), ENVIRONMENT)
-        raise InputError(f"{ENVIRONMENT}={named}: no WordNet there (a data.noun and its sisters); {HOW_TO_GET_IT}")
-    for folder, origin in _candidates():
-        for place in (folder, folder.with_suffix(".zip")):
-            if _is_whole(place):
-                return WordNetLocation(place.resolve(), origin)
-    raise InputError(f"WordNet was not found: {HOW_TO_GET_IT}")
-
-
 def find() -> Path:
-    """The folder or archive of WordNet; raises InputError like `locate`."""
-    return locate().path
+    """WordNet's folder or NLTK's archive of it.
+
+    It is looked for in TWINVIEWS_WORDNET, the folders of NLTK data, the user's cache, and Debian's /usr/share/wordnet.
+    Raises InputError where it is nowhere, or not where TWINVIEWS_WORDNET says, or an archive is damaged.
+    """
+    import nltk.data
+
+    below, named = Path("corpora", "wordnet"), os.environ.get(ENVIRONMENT)
+    if named:
+        places = [Path(named), Path(named) / below]
+    else:
+        folders = [*(Path(str(folder)) / below for folder in nltk.data.path), cached_wordnet()]
+        places = [place for folder in folders for place in (folder, folder.with_suffix(".zip"))] + [DEBIAN_FOLDER]
+    for place in places:
+        if _is_whole(place):
+            return place.resolve()
+    lead = f"{ENVIRONMENT}={named}: no WordNet there" if named else "WordNet was not found"
+    raise InputError(f"{lead}: {HOW_TO_GET_IT}")
 
 
-@lru_cache(maxsize=1)
-def reader() -> WordNetCorpusReader:
-    """NLTK's WordNetCorpusReader on what `find` gives; opened once in a process (about two seconds)."""
-    return open_reader(None)
+def cached_wordnet() -> Path:
+    """Where WordNet lies in the user's cache, if it was provided; an archive has the same name with `.zip`."""
+    return cache_folder() / "corpora" / "wordnet"
 
 
-def open_reader(multilingual: CorpusReader | None) -> WordNetCorpusReader:
-    """A reader of its own on what `find` gives, with the tables of the Open Multilingual WordNet or None.
+@lru_cache(maxsize=2)
+def reader(multilingual: CorpusReader | None = None) -> WordNetCorpusReader:
+    """NLTK's reader of what `find` gives, alone or with the Open Multilingual WordNet's tables; opened once (2 s).
 
     Files are read into memory, wherever they lie and whether or not they are links, about which NLTK is strict.
     """
-    place = find()
     import nltk.data
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
+
+    place = find()
 
     class File(io.StringIO):
         def discard_line(self) -> None:
@@ -131,51 +105,30 @@ def sense_counts(place: Path) -> dict[str, int]:
     return {key: int(count) for key, _, count in (line.split() for line in lines)}
 
 
-def cache_folder() -> Path:
-    """Twinviews' folder in the user's cache (XDG_CACHE_HOME, else ~/.cache)."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews"
+def lexnames() -> str:
+    """WordNet's table of lexicographer files, which NLTK's reader asks for and Debian's package leaves out."""
+    names = enumerate(word_list("lexnames"))
+    return "".join(f"{number:02d}\t{name}\t{PARTS[name.partition('.')[0]]}\n" for number, name in names)
 
 
-def cached_wordnet() -> Path:
-    """Where WordNet lies in the user's cache, if it was provided; an archive has the same name with `.zip`."""
-    return cache_folder() / "corpora" / "wordnet"
-
-
-def _candidates() -> Iterator[tuple[Path, str]]:
-    listed = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
-    yield from ((folder / "corpora" / "wordnet", f"NLTK data in {folder}") for folder in listed)
-    yield cached_wordnet(), "user cache"
-    import nltk.data
-
-    folders = [Path(str(folder)) for folder in nltk.data.path]
-    yield from ((folder / "corpora" / "wordnet", f"NLTK data in {folder}") for folder in folders)
-    yield DEBIAN_FOLDER, "Debian wordnet-base"
+def _root(place: Path) -> Path | zipfile.Path:
+    return zipfile.Path(place, "wordnet/") if place.suffix == ".zip" else place
 
 
 def _is_whole(place: Path) -> bool:
-    """Whether a folder holds WordNet, or a file is NLTK's archive of it; raises InputError if that is damaged."""
-    if place.suffix != ".zip":
-        return all((place / name).is_file() for name in NEEDED)
+    """Whether WordNet is there, in a folder or in NLTK's archive; raises InputError if that is damaged."""
     try:
-        with zipfile.ZipFile(place) as archive:
-            lacking = {f"wordnet/{name}" for name in NEEDED} - set(archive.namelist())
+        root = _root(place)
+        missing = [name for name in NEEDED if not (root / name).is_file()]
     except FileNotFoundError:
         return False
     except (OSError, zipfile.BadZipFile) as error:
         raise InputError(f"{place}: not a whole WordNet ({error}); delete it, then {HOW_TO_GET_IT}") from None
-    if lacking:
-        raise InputError(f"{place}: not a whole WordNet (no {min(lacking)}); delete it, then {HOW_TO_GET_IT}")
-    return True
+    if missing and place.suffix == ".zip":
+        raise InputError(f"{place}: not a whole WordNet (no {missing[0]}); delete it, then {HOW_TO_GET_IT}")
+    return not missing
 
 
 def _read(place: Path, name: str) -> str:
     """A file of WordNet, which is ASCII: its offsets in bytes count characters as well."""
-    if place.suffix != ".zip":
-        return (place / name).read_text(encoding="utf-8")
-    with zipfile.ZipFile(place) as archive:
-        return archive.read(f"wordnet/{name}").decode()
-
-
-def lexnames() -> str:
-    """WordNet's table of lexicographer files, which NLTK's reader asks for."""
-    return "".join(f"{i:02d}\t{name}\t{_PART_NUMBERS[name.split('.')[0]]}\n" for i, name in enumerate(LEXNAMES))
+    return (_root(place) / name).read_text(encoding="utf-8")

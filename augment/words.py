@@ -53,34 +53,13 @@ def replaceable(tokens: Sequence[Token]) -> list[int]:
     """Positions in `tokens` of plain words that are no digits, single letters, acronyms or proper names.
 
     A capital inside a sentence marks a name; at the beginning of one it says nothing. Parts of addresses, tags and
-    compounds ("#word", "U.S.-led") are left out, function words are included.
+    compounds ("#word", "U.S.-led", "http://...", "3-year") are left out, function words are included.
     """
     return [
         index
-        for index, token in enumerate(tokens)
-        if _plain(token) and not _named(tokens, index) and not _glued(tokens, index)
+        for index in range(len(tokens))
+        if _is_plain(tokens, index) and not _joined(tokens, index, -1) and not _joined(tokens, index, 1)
     ]
-
-
-def _glued(tokens: Sequence[Token], index: int) -> bool:
-    """Whether a token is a part of something longer: "#word", "U.S.-led", "http://…", "3-year"."""
-    return _joined(tokens, index, -1) or _joined(tokens, index, 1)
-
-
-def _joined(tokens: Sequence[Token], index: int, step: int) -> bool:
-    if not 0 <= index + step < len(tokens) or not _touch(tokens, index, step):
-        return False
-    neighbour = tokens[index + step]
-    if neighbour.kind != "other" or neighbour.text in _GLUE:
-        return True
-    beyond = index + 2 * step
-    inside = 0 <= beyond < len(tokens) and _touch(tokens, index + step, step)
-    return inside and neighbour.text in _GLUE_INSIDE
-
-
-def _touch(tokens: Sequence[Token], index: int, step: int) -> bool:
-    first, second = sorted((tokens[index], tokens[index + step]))
-    return first.end == second.start
 
 
 def starts_sentence(tokens: Sequence[Token], index: int) -> bool:
@@ -88,14 +67,27 @@ def starts_sentence(tokens: Sequence[Token], index: int) -> bool:
     return index == 0 or tokens[index - 1].text in _SENTENCE_ENDS
 
 
-def _plain(token: Token) -> bool:
-    return token.kind == "word" and len(token.text) > 1 and token.text.isalpha()
-
-
-def _named(tokens: Sequence[Token], index: int) -> bool:
-    word = tokens[index].text
-    if word.islower():
+def _is_plain(tokens: Sequence[Token], index: int) -> bool:
+    """Whether a token is a word of two letters or more, and neither an acronym nor a name."""
+    _, _, word, kind = tokens[index]
+    if kind != "word" or len(word) < 2 or not word.isalpha():
         return False
-    if word[1:].islower():
-        return not starts_sentence(tokens, index)
-    return any(letter.isupper() for letter in word)
+    if word[1:].islower() and not word.islower():
+        return starts_sentence(tokens, index)
+    return not any(map(str.isupper, word))
+
+
+def _joined(tokens: Sequence[Token], index: int, step: int) -> bool:
+    """Whether a token is a part of something longer on one side."""
+    touching: list[Token] = []
+    for place in (index, index + step):
+        if not 0 <= place + step < len(tokens):
+            break
+        first, second = sorted((tokens[place], tokens[place + step]))
+        if first.end != second.start:
+            break
+        touching.append(tokens[place + step])
+    if not touching:
+        return False
+    _, _, text, kind = touching[0]
+    return kind != "other" or text in _GLUE or (len(touching) == 2 and text in _GLUE_INSIDE)

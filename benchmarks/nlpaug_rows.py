@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from augment import wordnet
-from augment.weights import starter_encoder, starter_translation
+from augment.weights import STARTER_ENCODER, STARTER_TRANSLATION
 
 Row = tuple[list[str | None], None, float]
 
@@ -48,7 +48,7 @@ def contextual(texts: Sequence[str]) -> Row:
     def build() -> Any:  # noqa: ANN401 - an nlpaug augmenter
         import nlpaug.augmenter.word as naw
 
-        path = str(starter_encoder())
+        path = str(STARTER_ENCODER)
         return naw.ContextualWordEmbsAug(
             model_path=path, model_type="bert", action="substitute", aug_p=0.2, device="cpu", batch_size=32
         )
@@ -62,7 +62,7 @@ def back_translation(texts: Sequence[str]) -> Row:
     def build() -> Any:  # noqa: ANN401 - an nlpaug augmenter
         import nlpaug.augmenter.word as naw
 
-        there, back = (str(starter_translation() / name) for name in ("en-xx", "xx-en"))
+        there, back = (str(STARTER_TRANSLATION / name) for name in ("en-xx", "xx-en"))
         return naw.BackTranslationAug(from_model_name=there, to_model_name=back, device="cpu", max_length=128)
 
     views, _, seconds = run(build, [f">>de<< {text}" for text in texts], whole=True)

@@ -13,7 +13,7 @@ import torch
 import typer
 from transformers import MarianConfig, MarianMTModel
 
-from augment.weights import starter_translation
+from augment.weights import STARTER_TRANSLATION
 
 OPUS_MT = {"d_model": 512, "ffn": 2_048, "heads": 8, "layers": 6, "vocabulary": 58_101}
 """The sizes of Helsinki-NLP's opus-mt models."""
@@ -23,7 +23,7 @@ def main(folder: Path) -> None:
     """Write the model."""
     folder.mkdir()
     torch.manual_seed(0)
-    source = starter_translation() / "en-xx"
+    source = STARTER_TRANSLATION / "en-xx"
     for name in ("source.spm", "target.spm", "tokenizer_config.json"):
         shutil.copy(source / name, folder / name)
     tokens = json.loads((source / "vocab.json").read_text("utf-8"))

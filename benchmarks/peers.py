@@ -54,15 +54,15 @@ def translate_batch(settings: Settings) -> Work:
     """CTranslate2's `translate_batch`: int8, a translator a core, batches of 8,192 tokens."""
     import ctranslate2
 
-    from augment.translate.ctranslate import COMPUTE_TYPES, converted
+    from augment.translate.ctranslate import converted
+    from augment.translate.decoding import COMPUTE_TYPES
     from augment.translate.vocabulary import Vocabulary
     from augment.weights import local_weights
 
     def load(folder: Path) -> tuple[ctranslate2.Translator, Vocabulary]:
         vocabulary = Vocabulary(folder)
         translator = ctranslate2.Translator(
-            str(folder),
-            files=converted(folder, vocabulary, local_weights(folder, "--models").revision),
+            str(converted(folder, vocabulary, local_weights(folder, "--models").revision)),
             compute_type=COMPUTE_TYPES["int8"],
             inter_threads=len(os.sched_getaffinity(0)),
             intra_threads=1,

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from augment.weights import starter_translation
+from augment.weights import STARTER_TRANSLATION
 
 HERE = Path(__file__).parent
 COLUMNS = ("bench", "text", "what runs", "rows/s", "source words/s/core", "CPU s", "peak MB", "ratio", "bar")
@@ -145,7 +145,7 @@ def translations(opus: Path) -> Iterator[Bench]:
         for decode, beams, bar in decodes:
             ours = augment("backtranslate", "--pivot", "de", "--decode", decode, "--no-retry", *CPU)
             rows = 6_000 if decode == "greedy" else 2_000
-            contestants = translators(ours, bar, "--models", str(starter_translation()), beams=beams)
+            contestants = translators(ours, bar, "--models", str(STARTER_TRANSLATION), beams=beams)
             yield Bench(f"backtranslate de, {decode}", kind, rows, *contestants)
     for decode, beams, bar in decodes:
         ours = augment("translate", "--to", "de", "--decode", decode, "--models", str(opus.parent), "--no-retry", *CPU)
@@ -166,7 +166,7 @@ def word_views(_opus: Path) -> Iterator[Bench]:
         ("mlm-fill", "nlpaug-contextual", 1_000, 10.0, 10.0),
     ):
         ours = augment(name, *(CPU if name == "mlm-fill" else ()))
-        models = ("--models", str(starter_translation()))
+        models = ("--models", str(STARTER_TRANSLATION))
         yield Bench(
             f"{name}, cold", "captions", rows,
             [Contestant(f"augment {name}", ours, [INGEST]), Contestant(nlpaug, peer(nlpaug, *models))],

@@ -2,27 +2,41 @@
 
 from __future__ import annotations
 
+import re
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import unicodedata
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from augment.device import pack
+from augment.device import pack, padded
 from augment.seconds import SECONDS, timed
-from augment.translate.decoding import Decoding
-from augment.translate.engines import load_engine
-from augment.translate.quality import copies, repeats
-from augment.translate.splitting import split
+from augment.translate.decoding import Decoding, resolve_engine
 from augment.translate.vocabulary import Vocabulary
 from augment.view import row_seed
 
 if TYPE_CHECKING:
-    from augment.translate.engines import Engine
+    from augment.translate.ctranslate import CTranslate2Engine
+    from augment.translate.pytorch import TransformersEngine
 
 LEAST_TOKENS = 512
 """A batch has so many tokens before the texts of a call are dealt out to more threads."""
+REPEATS = 4
+"""The same three tokens so many times make a repetition, unless the source repeats itself as well."""
+COPY_LEAST_WORDS = 3
+"""A translation like its source was not translated; shorter texts may be names, the same everywhere."""
+COPY_SIMILARITY = 0.9
+"""Share of letters and digits in common, in order, from which on a text is a copy: a retry may misspell one."""
+SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]{0,3}(?=\s+[^\sa-z])|[。！？]")
+CLAUSE_END = re.compile(r"[,;:.!?–—](?=\s)|[，；：、]")
+WORD_END = re.compile(r"\S(?=\s)")
+Outputs: TypeAlias = list[list[list[int]]]
+"""Token ids of each hypothesis of each source."""
 
 
 class Translation(NamedTuple):
@@ -30,9 +44,8 @@ class Translation(NamedTuple):
 
     Attributes:
         text: Its translation; None where there is none.
-        reason: Why it cannot be used: "too-long" (no text: the source does not fit the model), "no-end" (cut at the
-            length limit), "repetition" (the same three tokens again and again), "copied" (the source itself), "empty";
-            None if it is good.
+        reason: Why it cannot be used: "too-long" for the model, "no-end" (cut at the length limit), "repetition" (the
+            same three tokens again and again), "copied" (the source itself), "empty"; None if it is good.
         others: Further good translations, the best first; none equal to `text` or another.
         retried: The first try was bad, and `text` is the second.
     """
@@ -51,47 +64,32 @@ class _Piece(NamedTuple):
     seed: int
 
 
+@dataclass(eq=False)
 class MarianTranslator:
     """A MarianMT model; loaded at the first sentence.
 
-    Args:
+    Attributes:
         path: Its folder: config.json, model.safetensors, source.spm, target.spm, vocab.json.
         prefix: Code before every source sentence, such as ">>de<<", for models with several targets.
-        decoding: How texts are searched or drawn; greedy by default.
-        engine: "auto", "ctranslate2" or "transformers"; see `resolve_engine`.
-        precision: "auto", "fp64", "fp32", "bf16", "fp16" or "int8"; the same.
+        decoding: How texts are searched or drawn.
+        engine, precision: Or "auto"; see `resolve_engine`.
         splits: Whether sentences that do not fit the model are translated in pieces; else they fail as "too-long".
         retries: Whether a sentence whose translation is rejected is translated once more, decoded in another way.
-        device: "auto", "cpu", "cuda" or "cuda:N".
-        batch_tokens: Source tokens in one batch times beams or samples, padding included; None for the engine's
-            default.
+        device, batch_tokens: See `augment.view.Runtime`; a batch's tokens are its source tokens times beams or samples.
         revision: Which weights these are, where that is known: a converted model is kept under it.
     """
 
-    def __init__(
-        self,
-        path: Path | str,
-        prefix: str | None = None,
-        decoding: Decoding | None = None,
-        *,
-        engine: str = "auto",
-        precision: str = "auto",
-        splits: bool = True,
-        retries: bool = True,
-        device: str = "auto",
-        batch_tokens: int | None = None,
-        revision: str | None = None,
-    ) -> None:
-        self.path = Path(path)
-        self.prefix = prefix
-        self.decoding = decoding or Decoding()
-        self.splits = splits
-        self.retries = retries
-        self.device = device
-        self.revision = revision
-        self._engine_name, self._precision = engine, precision
-        self._batch_tokens = batch_tokens
-        self._tokenised: dict[str, tuple[int, ...]] = {}
+    path: Path
+    prefix: str | None = None
+    decoding: Decoding = Decoding()  # noqa: RUF009 - it is frozen
+    engine: str = "auto"
+    precision: str = "auto"
+    splits: bool = True
+    retries: bool = True
+    device: str = "auto"
+    batch_tokens: int | None = None
+    revision: str | None = None
+    _tokenised: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -99,10 +97,16 @@ class MarianTranslator:
         return Vocabulary(self.path)
 
     @cached_property
-    def engine(self) -> Engine:
+    def _engine(self) -> CTranslate2Engine | TransformersEngine:
         """The loaded model; raises InputError where engine, precision, device and decoding do not go together."""
-        wanted = self._engine_name, self._precision
-        return load_engine(wanted, self.path, self.vocabulary, self.device, self.decoding, self.revision)
+        engine, precision = resolve_engine(self.engine, self.precision, self.device, self.decoding)
+        if engine == "ctranslate2":
+            from augment.translate.ctranslate import CTranslate2Engine
+
+            return CTranslate2Engine(self.path, self.vocabulary, precision, self.revision)
+        from augment.translate.pytorch import TransformersEngine
+
+        return TransformersEngine(self.path, self.vocabulary, precision, self.device)
 
     def tokenise(self, texts: Sequence[str]) -> None:
         """Tokenise texts before `translate` is called with them, perhaps in another thread."""
@@ -110,19 +114,21 @@ class MarianTranslator:
         self._tokenised.update(zip(unique, self.vocabulary.encode(unique, self.prefix), strict=True))
 
     def translate(self, texts: Sequence[str], seeds: Sequence[int] | None = None) -> list[Translation]:
-        """One translation a text, in order; where nothing is drawn, equal texts are translated once.
-
-        Args:
-            texts: Sentences.
-            seeds: One a text; 0 for all by default.
-        """
+        """One translation a text, in order, drawn by its seed (0 by default); equal rows are translated once."""
         used = seeds if self.decoding.sampled and seeds is not None else [0] * len(texts)
         rows = list(zip(texts, used, strict=True))
-        self.tokenise([text for text, _ in rows if text not in self._tokenised])
+        self.tokenise([text for text in texts if text not in self._tokenised])
         pieces = {row: self._pieces(*row, self._tokenised[row[0]]) for row in dict.fromkeys(rows)}
         for text in texts:
             self._tokenised.pop(text, None)
-        found = self._translate_or_retry(piece for row in pieces.values() for piece in row)
+        unique = list(dict.fromkeys(piece for parts in pieces.values() for piece in parts))
+        found = self._translate(unique, self.decoding)
+        bad = [piece for piece in unique if found[piece].reason not in (None, "too-long")]
+        if bad and self.retries:
+            for piece, again in self._translate(bad, self.decoding.retry(), attempt=1).items():
+                if again.reason is None:
+                    others = again.others[: self.decoding.hypotheses - 1]
+                    found[piece] = again._replace(others=others, retried=True)
         joined = {row: _joined([found[piece] for piece in parts]) for row, parts in pieces.items()}
         return [joined[row] for row in rows]
 
@@ -138,20 +144,6 @@ class MarianTranslator:
         encoded = self.vocabulary.encode(parts, self.prefix)
         return [_Piece(*piece) for piece in zip(parts, encoded, seeds, strict=True)]
 
-    def _translate_or_retry(self, pieces: Iterable[_Piece]) -> dict[_Piece, Translation]:
-        """Each piece's translation; bad ones are tried once more."""
-        first = self._translate(list(dict.fromkeys(pieces)), self.decoding)
-        bad = [piece for piece, found in first.items() if found.reason not in (None, "too-long")]
-        if not (bad and self.retries):
-            return first
-        again = self._translate(bad, self.decoding.retry(), attempt=1)
-        good = {
-            piece: found._replace(others=found.others[: self.decoding.hypotheses - 1], retried=True)
-            for piece, found in again.items()
-            if found.reason is None
-        }
-        return first | good
-
     def _translate(self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int = 0) -> dict[_Piece, Translation]:
         """Each piece's translation; another attempt draws anew."""
         done = {piece: Translation(None, "too-long") for piece in pieces}
@@ -164,14 +156,15 @@ class MarianTranslator:
 
     def _batches(
         self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int
-    ) -> Iterator[tuple[list[_Piece], list[list[list[int]]]]]:
+    ) -> Iterator[tuple[list[_Piece], Outputs]]:
         """Those pieces that fit in batches, each with its hypotheses; several batches are on their way at a time."""
         fitting = [piece for piece in pieces if len(piece.ids) <= self.vocabulary.limit]
-        widths = [self.vocabulary.width(len(piece.ids)) for piece in fitting]
-        share = max(LEAST_TOKENS, sum(widths) // self.engine.ahead)
-        budget = max(1, min((self._batch_tokens or self.engine.batch_tokens) // decoding.rows_per_source, share))
+        widths = [padded(len(piece.ids), self.vocabulary.limit) for piece in fitting]
+        engine = self._engine
+        share = max(LEAST_TOKENS, sum(widths) // engine.ahead)
+        budget = max(1, min((self.batch_tokens or engine.batch_tokens) // decoding.rows_per_source, share))
         samples = range(decoding.hypotheses if decoding.sampled else 0)
-        waiting: deque[tuple[list[_Piece], Callable[[], list[list[list[int]]]]]] = deque()
+        waiting: deque[tuple[list[_Piece], Callable[[], Outputs]]] = deque()
         batches = pack(widths, budget)
         started = time.perf_counter()
         while (rows := next(batches, None)) is not None or waiting:
@@ -179,8 +172,8 @@ class MarianTranslator:
                 batch = [fitting[row] for row in rows]
                 seeds = [row_seed(piece.seed, str(sample), str(attempt)) for piece in batch for sample in samples]
                 started = started if waiting else time.perf_counter()
-                waiting.append((batch, self.engine.search([piece.ids for piece in batch], decoding, seeds)))
-            if rows is None or len(waiting) >= self.engine.ahead:
+                waiting.append((batch, engine.search([piece.ids for piece in batch], decoding, seeds)))
+            if rows is None or len(waiting) >= engine.ahead:
                 batch, wait = waiting.popleft()
                 found = wait()
                 if not waiting:
@@ -198,6 +191,23 @@ class MarianTranslator:
         return Translation(text, "copied" if copies(text, piece.text) else None)
 
 
+def repeats(output: Sequence[int], source: Sequence[int]) -> bool:
+    """Whether the same three tokens come again and again, and not in the source as well."""
+    runs = (Counter(zip(tokens, tokens[1:], tokens[2:], strict=False)) for tokens in (output, source))
+    most, there = (max(counts.values(), default=0) for counts in runs)
+    return most >= max(REPEATS, 2 * there)
+
+
+def copies(text: str, source: str) -> bool:
+    """Whether a text of some words is its source or nearly so, ignoring case and punctuation."""
+    if len(source.split()) < COPY_LEAST_WORDS:
+        return False
+    first, second = ("".join(filter(str.isalnum, one.casefold())) for one in (text, source))
+    match = SequenceMatcher(None, first, second, autojunk=False)
+    # The three are dearer in turn, and each is at most the one before.
+    return all(share() >= COPY_SIMILARITY for share in (match.real_quick_ratio, match.quick_ratio, match.ratio))
+
+
 def _best(hypotheses: Sequence[Translation]) -> Translation:
     """The first good one and the other good ones; the first where none is good."""
     good = list(dict.fromkeys(found.text for found in hypotheses if found.reason is None and found.text))
@@ -211,11 +221,35 @@ def _joined(pieces: Sequence[Translation]) -> Translation:
     bad = [piece for piece in pieces if piece.reason is not None]
     if bad or len(pieces) == 1:
         return bad[0] if bad else pieces[0]
-    ranks = range(1 + max(len(piece.others) for piece in pieces))
-    texts = [" ".join(_ranked(piece, rank) for piece in pieces) for rank in ranks]
-    return Translation(texts[0], others=tuple(texts[1:]), retried=any(piece.retried for piece in pieces))
+    ranked = [(piece.text or "", *piece.others) for piece in pieces]
+    ranks = range(max(map(len, ranked)))
+    best, *others = (" ".join(texts[rank if rank < len(texts) else 0] for texts in ranked) for rank in ranks)
+    return Translation(best, others=tuple(others), retried=any(piece.retried for piece in pieces))
 
 
-def _ranked(piece: Translation, rank: int) -> str:
-    """The hypothesis of this rank, or the best where there are fewer."""
-    return (piece.text, *piece.others)[rank if rank <= len(piece.others) else 0] or ""
+def split(text: str, count: Callable[[str], int], limit: int) -> list[str]:
+    """The text in pieces of at most `limit` tokens by `count`, none empty; the white space between them is left out.
+
+    Sentences are put apart, as a translator knows them; a sentence that is too long is cut in two near its middle, and
+    again as long as that is needed. A single character that is over the limit stays as it is.
+    """
+    text = text.strip()
+    if len(text) < 2 or count(text) <= limit:
+        return [text] if text else []
+    places = _ends(text, SENTENCE_END) or [_middle(text)]
+    pieces = [text[start:end] for start, end in pairwise([0, *places, len(text)])]
+    return [short for piece in pieces for short in split(piece, count, limit)]
+
+
+def _ends(text: str, pattern: re.Pattern[str]) -> list[int]:
+    return [match.end() for match in pattern.finditer(text) if match.end() < len(text)]
+
+
+def _middle(text: str) -> int:
+    """The place nearest the middle where a clause ends, else a word, else a character with its combining marks."""
+    middle = len(text) // 2
+    for pattern in (CLAUSE_END, WORD_END):
+        if ends := _ends(text, pattern):
+            return min(ends, key=lambda end: abs(end - middle))
+    whole = (place for place in range(middle, len(text)) if unicodedata.category(text[place]) not in ("Mn", "Me", "Cf"))
+    return next(whole, middle)

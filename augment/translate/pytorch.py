@@ -1,18 +1,22 @@
-"""MarianMT on transformers: on a GPU, for seeded sampling, and in fp64."""
+"""MarianMT on transformers: greedy search, sampling by seed and beam search; rows that are done leave the batch.
+
+`generate` of transformers keeps every row until the last one ends, and draws from one generator for the whole batch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
+from torch import Tensor
 
-from augment.device import quiet_transformers, resolve_device
+from augment.device import padded, quiet_transformers, resolve_device
 from augment.errors import InputError
 from augment.translate.decoding import Decoding
-from augment.translate.search import search
+from augment.translate.sampling import draw
 from augment.translate.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -21,6 +25,10 @@ if TYPE_CHECKING:
 CPU_BATCH_TOKENS = 8_192
 CUDA_BATCH_TOKENS = 16_384
 DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+KEPT_SHARE = 0.75
+"""Rows that are done leave the batch once less than this share of it is left: leaving costs a copy of the rest."""
+IMPOSSIBLE = -1e9
+"""A score that no text has; finite, as transformers' beam search has it."""
 
 
 class TransformersEngine:
@@ -33,8 +41,7 @@ class TransformersEngine:
         self._device = resolve_device(device)
         self.batch_tokens = CUDA_BATCH_TOKENS if self._device.type == "cuda" else CPU_BATCH_TOKENS
         self._autocasts = self._device.type == "cpu" and precision == "bf16"
-        with quiet_transformers():
-            model = load_model(path)
+        model = load_model(path)
         self._model: MarianMTModel = model.to(self._device, None if self._autocasts else DTYPES[precision]).eval()
 
     def search(
@@ -43,34 +50,208 @@ class TransformersEngine:
         """The hypotheses of equally padded sources, made when they are asked for."""
 
         def run() -> list[list[list[int]]]:
-            width, pad = self._vocabulary.width(len(sources[0])), self._vocabulary.pad
+            width, pad = padded(len(sources[0]), self._vocabulary.limit), self._vocabulary.pad
             ids = torch.tensor([[*source, *[pad] * (width - len(source))] for source in sources], device=self._device)
             lengths = torch.tensor([len(source) for source in sources], device=self._device)
-            with torch.inference_mode(), self._autocast():
-                return search(
-                    self._model,
-                    ids,
-                    (torch.arange(width, device=self._device)[None] < lengths[:, None]).long(),
-                    decoding,
-                    max_length=self._vocabulary.max_length(width),
-                    suppress_tokens=self._vocabulary.suppress_tokens,
-                    seeds=seeds,
-                )
+            mask = torch.arange(width, device=self._device)[None] < lengths[:, None]
+            autocast = torch.autocast("cpu", dtype=torch.bfloat16) if self._autocasts else nullcontext()
+            suppressed = self._vocabulary.suppress_tokens
+            with torch.inference_mode(), autocast:
+                decoder = Decoder(self._model, ids, mask, decoding, suppressed)
+                return search(decoder, self._vocabulary.max_length(width), seeds)
 
         return run
-
-    def _autocast(self) -> AbstractContextManager[object]:
-        return torch.autocast("cpu", dtype=torch.bfloat16) if self._autocasts else nullcontext()
 
 
 def load_model(path: Path) -> MarianMTModel:
     """A model in float32; raises InputError where weights are missing."""
     from transformers import MarianMTModel
 
-    model, info = MarianMTModel.from_pretrained(
-        path, dtype=torch.float32, use_safetensors=True, attn_implementation="sdpa", output_loading_info=True
-    )
+    with quiet_transformers():
+        model, info = MarianMTModel.from_pretrained(
+            path, dtype=torch.float32, use_safetensors=True, attn_implementation="sdpa", output_loading_info=True
+        )
     if info["missing_keys"]:
         raise InputError(f"--models {path}: no whole MarianMT model (no {sorted(info['missing_keys'])[0]})")
-    loaded: MarianMTModel = model
-    return loaded
+    return model
+
+
+class Decoder:
+    """The decoder half of a model, one token a step for every row of a batch.
+
+    `sources` are padded token ids, rows by width, each for as many rows as `decoding` asks for; `mask` is True where
+    they have a token. The ids to `suppress` are never written.
+    """
+
+    def __init__(
+        self,
+        model: MarianMTModel,
+        sources: Tensor,
+        mask: Tensor,
+        decoding: Decoding,
+        suppress: Sequence[int],
+    ) -> None:
+        from transformers import DynamicCache, EncoderDecoderCache, RepetitionPenaltyLogitsProcessor
+
+        self.start, self.end = int(model.config.decoder_start_token_id), int(model.config.eos_token_id)
+        self.sources, self.device, self.decoding = len(sources), sources.device, decoding
+        self._model, self._decoder = model, model.model.decoder
+        encoded = model.model.encoder(input_ids=sources, attention_mask=mask.long()).last_hidden_state
+        self.dtype = torch.promote_types(encoded.dtype, torch.float32)
+        self._encoded = encoded.repeat_interleave(decoding.rows_per_source, dim=0)
+        self._mask = mask.bool().repeat_interleave(decoding.rows_per_source, dim=0)[:, None, None, :]
+        self._cache = EncoderDecoderCache(DynamicCache(config=model.config), DynamicCache(config=model.config))
+        self._suppressed = torch.tensor(suppress, device=self.device)
+        penalty = decoding.repetition_penalty
+        self._penalise = RepetitionPenaltyLogitsProcessor(penalty) if penalty != 1 else None
+
+    def scores(self, texts: Tensor) -> Tensor:
+        """The logits of the next token after `texts` (rows by tokens, the start token first); rows by vocabulary.
+
+        All but the last token were given before. The result is float32 or wider.
+        """
+        decoder = self._decoder
+        hidden = decoder.embed_tokens(texts[:, -1:]) * decoder.embed_scale
+        hidden = hidden + decoder.embed_positions.weight[texts.shape[1] - 1]
+        for layer in decoder.layers:
+            hidden = layer(hidden, None, self._encoded, encoder_attention_mask=self._mask, past_key_values=self._cache)
+        scores = (self._model.lm_head(hidden[:, -1]) + self._model.final_logits_bias).to(self.dtype)
+        if self._penalise is not None:
+            scores = self._penalise(texts, scores)
+        return scores.index_fill(1, self._suppressed, float("-inf"))  # type: ignore[no-any-return]
+
+    def keep(self, rows: Tensor) -> None:
+        """Go on with these rows alone."""
+        self._encoded, self._mask = self._encoded[rows], self._mask[rows]
+        self._cache.batch_select_indices(rows)
+
+    def reorder(self, rows: Tensor) -> None:
+        """Let every row go on from another row of the same source: what it sees of the source stays as it is."""
+        self._cache.self_attention_cache.reorder_cache(rows)
+
+
+def search(decoder: Decoder, max_length: int, seeds: Sequence[int] = ()) -> list[list[list[int]]]:
+    """For every source its hypotheses, the best first: token ids, with the end token where it was reached.
+
+    None is longer than `max_length`, the end included. Seeds are those of `CTranslate2Engine.search`.
+    """
+    hypotheses = decoder.decoding.hypotheses
+    if decoder.decoding.num_beams > 1:
+        return [found[:hypotheses] for found in _beam_search(decoder, max_length)]
+    texts = _walk(decoder, max_length, seeds)
+    return [texts[place : place + hypotheses] for place in range(0, len(texts), hypotheses)]
+
+
+def cut(tokens: list[int], end: int) -> list[int]:
+    """The tokens up to the end token, with it; all where there is none."""
+    return tokens[: tokens.index(end) + 1] if end in tokens else tokens
+
+
+def _walk(decoder: Decoder, max_length: int, seeds: Sequence[int]) -> list[list[int]]:
+    device, decoding = decoder.device, decoder.decoding
+    rows = decoder.sources * decoding.hypotheses
+    texts = torch.full((rows, max_length + 1), decoder.end, device=device)
+    texts[:, 0] = decoder.start
+    row_seeds = torch.tensor(seeds, device=device)
+    going = torch.arange(rows, device=device)
+    ended = torch.zeros(rows, dtype=torch.bool, device=device)
+    for position in range(max_length):
+        scores = decoder.scores(texts[going, : position + 1])
+        tokens = draw(scores, decoding, row_seeds[going], position) if decoding.sampled else scores.argmax(dim=-1)
+        texts[going, position + 1] = tokens.masked_fill(ended, decoder.end)
+        ended |= tokens == decoder.end
+        left = torch.nonzero(~ended)[:, 0]
+        if not len(left):
+            break
+        if len(left) < KEPT_SHARE * len(going):
+            decoder.keep(left)
+            going, ended = going[left], ended[left]
+    return [cut(row, decoder.end) for row in texts[:, 1:].tolist()]
+
+
+def _beam_search(decoder: Decoder, max_length: int) -> list[list[list[int]]]:
+    """Beam search as CTranslate2 does it, and transformers with early stopping and renormalised scores.
+
+    Scores are divided by the length, end token included; a row is done once enough texts are finished for its patience.
+    """
+    num_beams, device = decoder.decoding.num_beams, decoder.device
+    beams = _Beams(decoder, num_beams, max_length)
+    found: list[list[list[int]]] = [[] for _ in range(decoder.sources)]
+    going = torch.arange(decoder.sources, device=device)
+    done = torch.zeros(decoder.sources, dtype=torch.bool, device=device)
+    for position in range(max_length):
+        scores = decoder.scores(beams.texts[:, :, : position + 1].flatten(0, 1)).log_softmax(dim=-1)
+        last = position + 1 == max_length
+        parents = beams.grow(scores, position, decoder.end, last=last)
+        stopped = ~done if last else ~done & (beams.ended >= num_beams * decoder.decoding.patience)
+        for row in torch.nonzero(stopped)[:, 0].tolist():
+            found[int(going[row])] = beams.best(row, position + 1, decoder.end)
+        done |= stopped
+        left = torch.nonzero(~done)[:, 0]
+        if not len(left):
+            break
+        decoder.reorder(parents)
+        if len(left) < KEPT_SHARE * len(going):
+            decoder.keep((left[:, None] * num_beams + torch.arange(num_beams, device=device)).flatten())
+            beams.keep(left)
+            going, done = going[left], done[left]
+    return found
+
+
+class _Beams:
+    """The running and the best finished beams of a batch: texts rows by beams by tokens, scores rows by beams.
+
+    `ended` counts the texts of each row that were finished so far.
+    """
+
+    def __init__(self, decoder: Decoder, num_beams: int, max_length: int) -> None:
+        shape, device = (decoder.sources, num_beams), decoder.device
+        self.texts = torch.full((*shape, max_length + 1), decoder.start, device=device)
+        self.scores = torch.full(shape, IMPOSSIBLE, dtype=decoder.dtype, device=device)
+        self.finished, self.finished_scores = self.texts.clone(), self.scores.clone()
+        self.ended = torch.zeros(decoder.sources, dtype=torch.long, device=device)
+        self.scores[:, 0] = 0  # one running beam a row, so that the first step gives different ones
+
+    def keep(self, rows: Tensor) -> None:
+        for name, values in list(vars(self).items()):
+            setattr(self, name, values[rows])
+
+    def grow(self, scores: Tensor, position: int, end: int, *, last: bool) -> Tensor:
+        """Add one token to every beam, given its log probabilities; the row of the batch that each beam came from.
+
+        Twice as many candidates as beams are looked at, so that enough are left if all beams end at once.
+        """
+        rows, num_beams = self.scores.shape
+        vocabulary = scores.shape[-1]
+        together = (scores.view(rows, num_beams, vocabulary) + self.scores[:, :, None]).view(rows, -1)
+        candidates, places = together.topk(2 * num_beams)
+        parents, tokens = places // vocabulary, places % vocabulary
+        texts = _taken(self.texts, parents)
+        texts[:, :, position + 1] = tokens
+        ended = torch.ones_like(tokens, dtype=torch.bool) if last else tokens == end
+        self._finish(texts, candidates / (position + 1) + ~ended * IMPOSSIBLE)
+        self.scores, chosen = (candidates + ended * IMPOSSIBLE).topk(num_beams)
+        self.texts = _taken(texts, chosen)
+        offsets = torch.arange(rows, device=scores.device)[:, None] * num_beams
+        return (parents.gather(1, chosen) + offsets).flatten()
+
+    def _finish(self, texts: Tensor, scores: Tensor) -> None:
+        """Take in those of the best candidates that have ended; the others have an impossible score."""
+        num_beams = self.scores.shape[1]
+        new = (scores[:, :num_beams] > IMPOSSIBLE / 2).sum(dim=1)
+        if new.any():
+            self.ended += new
+            best = torch.cat([self.finished_scores, scores[:, :num_beams]], dim=1)
+            self.finished_scores, chosen = best.topk(num_beams)
+            self.finished = _taken(torch.cat([self.finished, texts[:, :num_beams]], dim=1), chosen)
+
+    def best(self, row: int, length: int, end: int) -> list[list[int]]:
+        """The finished texts of a row, the best first; where there is none, the best one that runs, `length` tokens."""
+        finished = self.finished[row, self.finished_scores[row] > IMPOSSIBLE / 2]
+        if not len(finished):
+            return [self.texts[row, 0, 1 : length + 1].tolist()]
+        return [cut(tokens, end) for tokens in finished[:, 1:].tolist()]
+
+
+def _taken(texts: Tensor, places: Tensor) -> Tensor:
+    return texts.gather(1, places[:, :, None].expand(-1, -1, texts.shape[-1]))

@@ -12,11 +12,10 @@ from augment.errors import InputError
 from augment.translate.decoding import parse_decoding
 from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import TranslationModel, resolve_models
-from augment.view import View, Viewed, row_seed
+from augment.view import Status, View, Viewed, row_seed
 
 HOP = "+"
 """Between the languages of a translation in several hops, and between the revisions of their models."""
-RETRIED = "retried"
 
 
 class TranslationView(View):
@@ -24,37 +23,25 @@ class TranslationView(View):
 
     source: str = Field(default="en", description="language of the sentences")
     models: str = Field(default="starter", description="starter, opus-mt, or a folder of MarianMT models")
-    decode: str = Field(
-        default="greedy",
-        description="greedy, beam:N (beam:4 is 2 to 3 times slower), or by the seed: sample, top-k:K, top-p:P",
-    )
-    temperature: float | None = Field(
-        default=None, gt=0, allow_inf_nan=False, description="of sampling; 1 if not given"
-    )
+    decode: str = Field(default="greedy", description="greedy, beam:N, or by the seed: sample, top-k:K, top-p:P")
+    temperature: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="of sampling (default: 1)")
     hypotheses: int = Field(default=1, ge=1, le=99, description="texts a sentence: the N best beams, or N samples")
-    long: Literal["split", "fail"] = Field(
-        default="split", description="sentences that do not fit the model: translate in pieces, or fail"
-    )
+    long: Literal["split", "fail"] = Field(default="split", description="translate long sentences in pieces, or fail")
     retry: bool = Field(default=True, description="try loops, copies and cut translations once more in another way")
     translator: Literal["auto", "ctranslate2", "transformers"] = Field(
-        default="auto",
-        description="auto: ctranslate2 for greedy and beam search on a CPU (much faster), else transformers",
+        default="auto", description="auto: ctranslate2 for greedy and beam search on a CPU, else transformers"
     )
     precision: Literal["auto", "fp64", "fp32", "bf16", "fp16", "int8"] = Field(
-        default="auto",
-        description="arithmetic; auto: int8 with ctranslate2, else bf16 where the device has it, else fp32; fp64 "
-        "(strict): the same text whatever the batch, threads and machine",
+        default="auto", description="auto: int8 with ctranslate2, else bf16 or fp32; fp64: the same text everywhere"
     )
-    revision: str | None = Field(
-        default=None, description="hold the models to these revisions, joined by + in their order"
-    )
+    revision: str | None = Field(default=None, description="hold the models to these revisions, joined by +")
 
     _translator: MarianTranslator = PrivateAttr()
     _leg: str = PrivateAttr()  # its languages, such as "en-de"
     _through: TranslationView | None = PrivateAttr(default=None)
 
     @property
-    def draws(self) -> bool:
+    def draws(self) -> bool:  # type: ignore[override]
         """Whether seeds change the text."""
         return parse_decoding(self.decode).sampled
 
@@ -78,13 +65,12 @@ class TranslationView(View):
 
     def complete(self, texts: Sequence[str], seeds: Sequence[int], between: Sequence[Viewed]) -> list[Viewed]:
         """Translate `between`; a sentence that failed there fails, as "pivot-" with the reason it had."""
-        pivots = [(row, pivot.text) for row, pivot in enumerate(between) if pivot.text is not None]
-        own = self._leg_seeds(seeds)
-        translations = self._translator.translate([text for _, text in pivots], [own[row] for row, _ in pivots])
-        done = {row: found for (row, _), found in zip(pivots, translations, strict=True)}
+        pivots = [(pivot.text, seed) for pivot, seed in zip(between, self._leg_seeds(seeds), strict=True)]
+        usable = [(text, seed) for text, seed in pivots if text is not None]
+        found = iter(self._translator.translate([text for text, _ in usable], [seed for _, seed in usable]))
         return [
-            _viewed(text, done[row], pivot) if row in done else Viewed(None, "failed", _pivot_reason(pivot))
-            for row, (text, pivot) in enumerate(zip(texts, between, strict=True))
+            Viewed(None, "failed", _pivot_reason(pivot)) if pivot.text is None else _viewed(text, next(found), pivot)
+            for text, pivot in zip(texts, between, strict=True)
         ]
 
     def _leg_seeds(self, seeds: Sequence[int]) -> list[int]:
@@ -93,33 +79,22 @@ class TranslationView(View):
 
 
 def find_models(models: str, languages: Sequence[str], revision: str | None) -> list[TranslationModel]:
-    """The models from each language to the next.
-
-    Raises:
-        InputError: A model is missing, or there is another number of revisions.
-    """
+    """The models from each language to the next; raises InputError where one or its revision is missing."""
     hops = list(pairwise(languages))
-    revisions: list[str | None] = [None] * len(hops) if revision is None else [*revision.split(HOP)]
+    revisions: Sequence[str | None] = [None] * len(hops) if revision is None else revision.split(HOP)
     if len(revisions) != len(hops):
         way = " -> ".join(languages)
         raise InputError(f"revision {revision!r}: {way} takes {len(hops)} models; join so many revisions by {HOP}")
     return [resolve_models(models, *hop, held) for hop, held in zip(hops, revisions, strict=True)]
 
 
-def joined_revisions(models: Sequence[TranslationModel]) -> str:
-    """The revisions of models in one word."""
-    return HOP.join(model.revision for model in models)
-
-
 def _viewed(text: str, found: Translation, pivot: Viewed | None = None) -> Viewed:
-    between = None if pivot is None else pivot.text
+    between = pivot.text if pivot else None
     if found.reason is not None:
         return Viewed(None, "failed", found.reason, between)
-    reason = RETRIED if found.retried else None
-    if reason is None and pivot is not None and pivot.reason is not None:
-        reason = _pivot_reason(pivot)
-    status = "unchanged" if found.text == text else "ok"
-    return Viewed(found.text, status, reason, between, alternatives=found.others)  # type: ignore[arg-type]
+    reason = "retried" if found.retried else _pivot_reason(pivot) if pivot and pivot.reason else None
+    status: Status = "unchanged" if found.text == text else "ok"
+    return Viewed(found.text, status, reason, between, alternatives=found.others)
 
 
 def _pivot_reason(pivot: Viewed) -> str:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-LENGTH_STEP = 16
-"""Sources are padded to a multiple of so many tokens, and only equally padded ones share a batch.
+from augment.device import LENGTH_STEP
 
-A row's own length then decides its padding and the limit on its output, so the other rows of its batch cannot
-change its text: kernels that add up in another order for another width do so for the row wherever it is.
-"""
-# What MarianConfig and MarianTokenizer take; transformers leaves a default out of the files that it writes.
-_POSITIONS, _LONGEST = 1_024, 512
+# What MarianTokenizer takes; transformers leaves a default out of the files that it writes, as it does with lengths.
 _SPECIAL = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 
 
@@ -32,22 +28,20 @@ class Vocabulary:
     def __init__(self, path: Path) -> None:
         from sentencepiece import SentencePieceProcessor
 
-        config, settings = _json(path / "config.json"), {}
-        if (path / "tokenizer_config.json").is_file():
-            settings = _json(path / "tokenizer_config.json")
+        config = _json(path / "config.json")
+        settings = _json(path / "tokenizer_config.json") if (path / "tokenizer_config.json").is_file() else {}
         self._ids: dict[str, int] = _json(path / "vocab.json")
         written: dict[str, int] = _json(path / "target_vocab.json") if settings.get("separate_vocabs") else self._ids
-        self.source, self.target = (sorted(ids, key=lambda token: ids[token]) for ids in (self._ids, written))
+        self.source, self.target = (sorted(ids, key=ids.__getitem__) for ids in (self._ids, written))
         self._reader = SentencePieceProcessor(model_file=str(path / "source.spm"))
         self._writer = SentencePieceProcessor(model_file=str(path / "target.spm"))
         end, self.unknown, pad = (settings.get(key, token) for key, token in _SPECIAL.items())
         self.end, self.pad = self._ids[end], self._ids[pad]
         self._silent = {written[token] for token in (end, self.unknown, pad) if token in written}
-        codes = [number for token, number in written.items() if token.startswith(">>") and token.endswith("<<")]
-        self.suppress_tokens = sorted({*codes, *([written[pad]] if pad in written else [])})
-        self.limit = int(
-            min(config.get("max_position_embeddings", _POSITIONS), settings.get("model_max_length", _LONGEST))
-        )
+        suppressed = re.compile(rf">>.*<<|{re.escape(pad)}", re.DOTALL)
+        self.suppress_tokens = sorted(number for token, number in written.items() if suppressed.fullmatch(token))
+        positions, longest = config.get("max_position_embeddings", 1_024), settings.get("model_max_length", 512)
+        self.limit = int(min(positions, longest))
 
     def encode(self, texts: Sequence[str], prefix: str | None = None) -> list[tuple[int, ...]]:
         """The token ids of texts, the code before each and the end after it included; any other code is plain text."""
@@ -60,10 +54,6 @@ class Vocabulary:
         """The texts of what a model wrote, end and unknown tokens left out."""
         pieces = [[self.target[token] for token in output if token not in self._silent] for output in outputs]
         return [text.replace("▁", " ").strip() for text in self._writer.decode(pieces, num_threads=1)]
-
-    def width(self, length: int) -> int:
-        """The padded length of a source of `length` tokens."""
-        return min(-(-length // LENGTH_STEP) * LENGTH_STEP, self.limit)
 
     def max_length(self, width: int) -> int:
         """The most tokens of an output, its end included, for sources of this padded length."""

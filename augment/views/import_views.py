@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import xxhash
-from pydantic import Field, PrivateAttr
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError
 
 from augment.errors import InputError
 from augment.view import Runtime, View, Viewed
 from augment.words import special_tokens
+
+
+class _Line(BaseModel):
+    view: str
+    text: str | None = None
+    id: str | None = None
 
 
 class ImportViews(View):
@@ -26,16 +31,13 @@ class ImportViews(View):
 
     name = "import-views"
     named_by = "by"
+    draws = False
 
-    file: str = Field(
-        examples=["llm.jsonl"], description="JSON Lines: objects with text (or id, the sentence's) and view"
-    )
-    by: str = Field(
-        pattern=r"^[\w.-]+$", examples=["MODEL"], description="what made the views; their folder is named by it"
-    )
+    file: str = Field(examples=["llm.jsonl"], description="JSON Lines: objects with text (or id) and view")
+    by: str = Field(pattern=r"^[\w.-]+$", examples=["MODEL"], description="what made the views; names their folder")
     revision: str | None = Field(default=None, description="hold the file to this revision")
 
-    _views: Mapping[str, Sequence[str]] = PrivateAttr()
+    _views: dict[str, dict[str, None]] = PrivateAttr(default_factory=dict)  # by the sentence's id, each once
 
     def build(self, runtime: Runtime) -> ImportViews:
         """The view with the file read; raises InputError where that is missing, broken or of another revision."""
@@ -47,18 +49,22 @@ class ImportViews(View):
         if self.revision not in (None, revision):
             raise InputError(f"import-views: {self.file} has revision {revision}, not {self.revision}; get that one")
         view = self.model_copy(update={"revision": revision})
-        views: dict[str, dict[str, None]] = {}
-        for key, text in _lines(self.file, content):
-            views.setdefault(key, {})[text] = None
-        if not views:
+        view._views = {}
+        for number, line in enumerate(content.splitlines(), start=1):
+            if not line.strip():
+                continue
+            try:
+                row = _Line.model_validate_json(line)
+            except ValidationError:
+                row = _Line(view="")
+            key = row.id if row.text is None else _id_of(row.text)
+            if key is None:
+                shape = '{"text": "...", "view": "..."} (or id for text)'
+                raise InputError(f"import-views: {self.file} line {number} is not {shape}: {line[:60]!r}")
+            view._views.setdefault(key, {})[" ".join(row.view.split())] = None
+        if not view._views:
             raise InputError(f'import-views: {self.file} is empty: write {{"text": "...", "view": "..."}} a line')
-        view._views = {key: list(texts) for key, texts in views.items()}
         return view
-
-    @property
-    def draws(self) -> bool:
-        """Seeds change nothing."""
-        return False
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """Look every text up."""
@@ -68,35 +74,12 @@ class ImportViews(View):
         found = self._views.get(_id_of(text))
         if found is None:
             return Viewed(None, "failed", "missing")
-        written = [view for view in found if view.strip()]
-        if not written:
-            return Viewed(None, "failed", "empty")
+        written = [view for view in found if view]
         usable = [view for view in written if not special_tokens(view) - special_tokens(text)]
         if not usable:
-            return Viewed(None, "rejected", "special-token")
+            return Viewed(None, "rejected", "special-token") if written else Viewed(None, "failed", "empty")
         changed = [view for view in usable if view != text]
-        if not changed:
-            return Viewed(text, "unchanged")
-        return Viewed(changed[0], alternatives=tuple(changed[1:]))
-
-
-def _lines(name: str, content: bytes) -> Iterator[tuple[str, str]]:
-    """The id of each line's sentence, and the view."""
-    for number, line in enumerate(content.splitlines(), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-            text, key, view = row.get("text"), row.get("id"), row["view"]
-            if not isinstance(view, str) or not isinstance(key if text is None else text, str):
-                raise TypeError
-            view.encode()
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            raise InputError(
-                f'import-views: {name} line {number} is not {{"text": "...", "view": "..."}} '
-                f"(or id for text): {line[:60]!r}"
-            ) from None
-        yield (str(key) if text is None else _id_of(text)), " ".join(view.split())
+        return Viewed(changed[0], alternatives=tuple(changed[1:])) if changed else Viewed(text, "unchanged")
 
 
 def _id_of(text: str) -> str:

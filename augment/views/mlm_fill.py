@@ -10,11 +10,10 @@ from typing import Literal, NamedTuple
 from pydantic import Field, PrivateAttr
 
 from augment.edits import Token, apply_edits, matching_case, tokens
-from augment.inflect import wants_an
-from augment.keep import Span, WordView, touches
-from augment.masked import FillModel, Masked, Proposals, folded, token_span
+from augment.english import wants_an
+from augment.keep import WordView, touches
+from augment.masked import FillModel, Masked, Proposals, Slot, folded, token_span
 from augment.view import Edit, Runtime, Viewed
-from augment.vocabulary import Slot
 from augment.weights import find_encoder
 from augment.words import NEGATIONS, replaceable, rounded
 
@@ -25,8 +24,8 @@ SPARE = 16
 """Proposals that are asked for beyond the top k, as some do not fit where they go."""
 
 
-class _MaskedRow(NamedTuple):
-    """A row with its masked words: what goes to the model, the words by their place, and how many words count."""
+class _Row(NamedTuple):
+    """A text with masked words: what goes to the model, those words by their place, and how many words count."""
 
     masked: Masked
     found: list[Token]
@@ -38,10 +37,9 @@ class _MaskedRow(NamedTuple):
 class MlmFill(WordView):
     """The view.
 
-    Eligible is a word that `augment.words.replaceable` leaves (no digits, single letters, acronyms or names), that is
-    no negation and no article, that the model sees whole (neither cut off nor in one token with a neighbour), and in
-    whose script the model's vocabulary has words. `fraction` is of all words of the sentence, numbers and names among
-    them, so that 0.2 masks as many words as the paper does; with `of="eligible"` it is of the eligible words.
+    Eligible is a word that `augment.words.replaceable` leaves, that is no negation and no article, that the model sees
+    whole (not cut off, not in one token with a neighbour), in whose script the vocabulary has words.
+    `fraction` is of all words, numbers and names too, as in the paper; with `of="eligible"` of the eligible ones;
     `achieved_fraction` counts the same way. The number of words is rounded up or down by the row's own draw, so that
     the mean over sentences meets the fraction; a row that draws none is "unchanged" with the reason "none-drawn".
     """
@@ -49,15 +47,11 @@ class MlmFill(WordView):
     name = "mlm-fill"
 
     fraction: float = Field(default=0.2, gt=0, le=1, description="share of the words to mask")
-    of: Literal["words", "eligible"] = Field(
-        default="words", description="what the share is of: all words, or those that may be masked (no names, digits)"
-    )
+    of: Literal["words", "eligible"] = Field(default="words", description="count all words, or no names and digits")
     at_least: int = Field(default=0, ge=0, description="mask so many words where there are as many")
     top_k: int = Field(default=10, ge=1, le=1000, description="sample from so many likeliest words")
     temperature: float = Field(default=1.0, gt=0, description="below 1 prefers the likelier of them")
-    encoder: str = Field(
-        default="starter", description="masked language model: starter, a folder, or a name on the Hub"
-    )
+    encoder: str = Field(default="starter", description="model: starter, a folder, or a name on the Hub")
     revision: str | None = Field(default=None, description="hold the model to this revision")
 
     _model: FillModel = PrivateAttr()
@@ -65,7 +59,7 @@ class MlmFill(WordView):
     def build(self, runtime: Runtime) -> MlmFill:
         """The view with its model and terms; raises InputError where one is missing, or the model has no mask token."""
         weights = find_encoder(self.encoder, self.revision)
-        view = self.keeping().model_copy(update={"revision": weights.revision})
+        view = super().build(runtime).model_copy(update={"revision": weights.revision})
         view._model = FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens)
         return view
 
@@ -73,47 +67,33 @@ class MlmFill(WordView):
         """View every text by its own seed; all masked words of all rows are filled by one pass over the batches."""
         draws = [random.Random(seed) for seed in seeds]
         rows = [self._mask(text, draw) for text, draw in zip(texts, draws, strict=True)]
-        banned = [[row.found[index].text for index in row.picked] for row in rows]
-        proposals = self._model.propose([row.masked for row in rows], banned, self.top_k + SPARE)
+        proposals = self._model.propose([row.masked for row in rows], self.top_k + SPARE)
         return [self._fill(*row) for row in zip(texts, rows, proposals, draws, strict=True)]
 
-    def _mask(self, text: str, draw: random.Random) -> _MaskedRow:
+    def _mask(self, text: str, draw: random.Random) -> _Row:
         ids, offsets = self._model.encoded(text)
-        found = tokens(text)
-        spans = self._eligible(ids, offsets, found, self.kept(text))
-        counted = len(spans) if self.of == "eligible" else sum(token.kind != "other" for token in found)
-        wanted = max(self.at_least, rounded(self.fraction * counted, draw))
-        picked = _apart(sorted(spans), wanted, draw)
+        found, kept = tokens(text), self.kept(text)
+        eligible: dict[int, tuple[int, int, Slot]] = {}
+        for index in replaceable(found):
+            start, end, word, _ = found[index]
+            span = token_span(offsets, start, end)
+            if span is None or word.lower() in KEPT or touches(kept, start, end):
+                continue
+            slot = self._model.words.slot(word, self._model.tokenizer.convert_ids_to_tokens(ids[span[0]]))
+            if self._model.words.serves(slot):
+                eligible[index] = (*span, slot)
+        counted = len(eligible) if self.of == "eligible" else sum(token.kind != "other" for token in found)
+        picked = _apart(sorted(eligible), max(self.at_least, rounded(self.fraction * counted, draw)), draw)
         masked, places, copied = [], [], 0
-        for index in picked:
-            first, last, _ = spans[index]
+        for first, last, _ in map(eligible.__getitem__, picked):
             masked += ids[copied:first]
             places.append(len(masked))
             masked.append(self._model.tokenizer.mask_token_id)
             copied = last + 1
-        slots = [spans[index][2] for index in picked]
-        return _MaskedRow(Masked(masked + ids[copied:], places, slots), found, picked, len(spans), counted)
+        slots, originals = [eligible[index][2] for index in picked], [found[index].text for index in picked]
+        return _Row(Masked(masked + ids[copied:], places, slots, originals), found, picked, len(eligible), counted)
 
-    def _eligible(
-        self, ids: Sequence[int], offsets: Sequence[Span], found: Sequence[Token], kept: Sequence[Span]
-    ) -> dict[int, tuple[int, int, Slot]]:
-        """Places of the eligible words among `found`, each with its first and last token and the kind of its place."""
-        spans = {}
-        for index in replaceable(found):
-            span = token_span(offsets, found[index].start, found[index].end)
-            if span is None or found[index].text.lower() in KEPT or touches(kept, *found[index][:2]):
-                continue
-            first = str(self._model.tokenizer.convert_ids_to_tokens(ids[span[0]]))
-            slot = self._model.words.slot(found[index].text, first)
-            if self._model.words.serves(slot):
-                spans[index] = (*span, slot)
-        return spans
-
-    def _fill(self, text: str, row: _MaskedRow, proposals: Sequence[Proposals], draw: random.Random) -> Viewed:
-        target = self.fraction
-        if not row.picked:
-            reason = "none-drawn" if row.eligible else "no-eligible-word"
-            return Viewed(text, "unchanged", reason, None, (), target, 0.0)
+    def _fill(self, text: str, row: _Row, proposals: Sequence[Proposals], draw: random.Random) -> Viewed:
         edits: list[Edit] = []
         now = [token.text for token in row.found]
         for index, proposed in zip(row.picked, proposals, strict=True):
@@ -125,8 +105,10 @@ class MlmFill(WordView):
                 now[index] = matching_case(word.text, draw.choices(words, weights)[0][0])
                 edits.append(Edit(word.start, word.end, word.text, now[index]))
         if not edits:
-            return Viewed(text, "unchanged", "no-proposal", None, (), target, 0.0)
-        return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), target, len(edits) / row.counted)
+            reason = "no-proposal" if row.picked else "none-drawn" if row.eligible else "no-eligible-word"
+            return Viewed(text, "unchanged", reason, None, (), self.fraction, 0.0)
+        share = len(edits) / row.counted
+        return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
 
 def _apart(eligible: Sequence[int], wanted: int, draw: random.Random) -> list[int]:
@@ -143,8 +125,8 @@ def _apart(eligible: Sequence[int], wanted: int, draw: random.Random) -> list[in
     return sorted(picked)
 
 
-def _fitting(proposed: Proposals, now: Sequence[str], index: int) -> list[tuple[str, float]]:
-    """The proposals that read well where they go, with their logits.
+def _fitting(proposed: Proposals, now: Sequence[str], index: int) -> Proposals:
+    """The proposals that read well where they go.
 
     Left out: negations, the words to the left and right once more, and what does not agree with an "a" or "an".
     """
@@ -152,7 +134,7 @@ def _fitting(proposed: Proposals, now: Sequence[str], index: int) -> list[tuple[
     beside = {folded(word) for word in (before, *now[index + 1 : index + 2])}
     return [
         (word, logit)
-        for word, logit in zip(proposed.words, proposed.logits, strict=True)
+        for word, logit in proposed
         if word not in KEPT
         and folded(word) not in beside
         and (before not in ARTICLES or wants_an(word) == (before == "an"))

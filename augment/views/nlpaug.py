@@ -5,28 +5,28 @@ from __future__ import annotations
 import inspect
 import random
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
 
 from pydantic import Field, JsonValue, PrivateAttr
 
+from augment import wordnet
 from augment.device import quiet_transformers, resolve_device
 from augment.edits import apply_edits, find_edits
+from augment.english import tagger
 from augment.errors import InputError
-from augment.keep import WordView, untouching
-from augment.published import on_our_wordnet
+from augment.keep import WordView, touches
+from augment.omw import open_tables
 from augment.view import Runtime, Viewed
-from augment.wordnet import find
 from augment.words import special_tokens
 
 MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence", "nlpaug.flow")
 FLOWS = ("Sequential", "Sometimes")
-FUNCTIONS = frozenset(["tokenizer", "reverse_tokenizer"])
-"""Arguments that are Python functions, which no command line or recipe can hold."""
-WORDNET_USERS = frozenset(["SynonymAug", "AntonymAug"])
+WORDNET_USERS = ("SynonymAug", "AntonymAug")
 NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 """What NLTK says where data is missing."""
 TRIAL = "A man is riding a horse down the street."
@@ -49,30 +49,22 @@ class Nlpaug(WordView):
         default_factory=dict,
         description="its own arguments as YAML, such as '{aug_p: 0.3}'; of a flow '{flow: [{augmenter: SplitAug}]}'",
     )
-    longest: int = Field(
-        default=10_000,
-        ge=1,
-        description="characters of a sentence at most, a longer one fails: some augmenters never end on it",
-    )
+    longest: int = Field(default=10_000, ge=1, description="characters at most: some augmenters never end on more")
     revision: str | None = Field(default=None, description="hold nlpaug to this version")
 
     _augmenter: Any = PrivateAttr()
 
     def build(self, runtime: Runtime) -> Nlpaug:
-        """The view, its augmenter built and tried on one sentence.
-
-        Raises:
-            InputError: No such augmenter or argument, another version of nlpaug, models or NLTK data that are missing,
-                or an augmenter that fails on a plain sentence.
-        """
+        """The view, its augmenter built and tried on one sentence; raises InputError where one of these fails."""
         installed = version("nlpaug")
         if self.revision not in (None, installed):
             raise InputError(f"nlpaug: version {installed} is installed, not {self.revision}; install that one")
-        view = self.keeping().model_copy(update={"revision": installed})
+        view = super().build(runtime).model_copy(update={"revision": installed})
         with quiet_transformers(), _random_state_kept():
             view._augmenter = _built(self.augmenter, self.arguments, runtime.device)
             _seed(0)
-            _tried(self.augmenter, lambda: view._augmenter.augment(TRIAL), "fails on a plain sentence")
+            with _explained(self.augmenter, "fails on a plain sentence"):
+                view._augmenter.augment(TRIAL)
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
@@ -93,28 +85,35 @@ class Nlpaug(WordView):
             return Viewed(None, "failed", "no-text")
         if special_tokens(view) - special_tokens(text):
             return Viewed(None, "rejected", "special-token")
-        edits = untouching(find_edits(text, view), self.kept(text))
-        if not edits:
-            return Viewed(text, "unchanged")
-        return Viewed(apply_edits(text, edits), edits=edits)
+        kept = self.kept(text)
+        edits = tuple(edit for edit in find_edits(text, view) if not touches(kept, edit.start, edit.end))
+        return Viewed(apply_edits(text, edits), edits=edits) if edits else Viewed(text, "unchanged")
 
 
-def _built(name: str, arguments: Mapping[str, JsonValue], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
-    kind = _class(name)
-    known = list(inspect.signature(kind).parameters)
-    wrong = [key for key in arguments if key not in known or key in FUNCTIONS or key == "device"]
-    if wrong:
-        takes = ", ".join(key for key in known if key not in FUNCTIONS and key != "device")
-        raise InputError(f"nlpaug: {name} takes no argument {wrong[0]!r} here (it takes: {takes})")
-    given: dict[str, Any] = dict(arguments)
-    if "device" in known:
-        given["device"] = str(resolve_device(device))
+def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
+    classes: dict[str, type[Any]] = {
+        name: kind
+        for module in MODULES
+        for name, kind in vars(import_module(module)).items()
+        if inspect.isclass(kind) and (name.endswith("Aug") or name in FLOWS)
+    }
+    if name not in classes:
+        raise InputError(f"nlpaug: unknown augmenter for text {name!r}: choose one of {', '.join(sorted(classes))}")
+    kind, given = classes[name], dict(arguments)
+    if "device" in inspect.signature(kind).parameters:
+        given.setdefault("device", str(resolve_device(device)))
     if name in FLOWS:
-        given["flow"] = [_built(*part, device) for part in _parts(name, given.get("flow"))]
-    if name in WORDNET_USERS and arguments.get("aug_src", "wordnet") == "wordnet":
-        find()  # before nlpaug is built, which would say so in its own words
+        try:
+            parts = [(str(part["augmenter"]), part.get("arguments") or {}) for part in given["flow"]]
+        except (KeyError, TypeError, AttributeError):
+            how = "{flow: [{augmenter: SplitAug, arguments: {...}}, ...]}"
+            raise InputError(f"nlpaug: {name} needs a list of augmenters: {how}") from None
+        given["flow"] = [_built(*part, device) for part in parts]
+    if name in WORDNET_USERS and given.get("aug_src", "wordnet") == "wordnet":
+        wordnet.find()  # before nlpaug is built, which would say so in its own words
         kind = on_our_wordnet(kind)
-    augmenter = _tried(name, lambda: kind(**given), "cannot be built")
+    with _explained(name, "cannot be built"):
+        augmenter = kind(**given)
     if name == "SpellingAug":
         # nlpaug keeps them in the order of a set, which differs from process to process.
         for words in augmenter.model.dict.values():
@@ -122,42 +121,20 @@ def _built(name: str, arguments: Mapping[str, JsonValue], device: str) -> Any:  
     return augmenter
 
 
-def _parts(name: str, flow: Any) -> Iterator[tuple[str, Mapping[str, JsonValue]]]:  # noqa: ANN401 - YAML
-    """The augmenters of a flow, each with its arguments; raises InputError where it is written otherwise."""
-    if not isinstance(flow, list) or not flow:
-        raise InputError(f"nlpaug: {name} needs a list of augmenters: {{flow: [{{augmenter: SplitAug}}, ...]}}")
-    for part in flow:
-        if not isinstance(part, dict) or "augmenter" not in part or part.keys() - {"augmenter", "arguments"}:
-            how = "write {augmenter: SplitAug, arguments: {...}}"
-            raise InputError(f"nlpaug: {name}: {part!r} is no augmenter: {how}")
-        yield str(part["augmenter"]), part.get("arguments") or {}
-
-
-def _class(name: str) -> type[Any]:
-    """The augmenter's class; raises InputError for other names, with those that there are."""
-    found = {
-        name: kind
-        for module in MODULES
-        for name, kind in vars(import_module(module)).items()
-        if inspect.isclass(kind) and (name.endswith("Aug") or name in FLOWS)
-    }
-    if name not in found:
-        raise InputError(f"nlpaug: unknown augmenter for text {name!r}: choose one of {', '.join(sorted(found))}")
-    return found[name]
-
-
-def _tried(name: str, attempt: Callable[[], Any], what: str) -> Any:  # noqa: ANN401 - whatever nlpaug returns
+@contextmanager
+def _explained(name: str, what: str) -> Iterator[None]:
+    """Turn whatever nlpaug and what it builds on raise into one line, as the user gave it these arguments."""
     try:
-        return attempt()
+        yield
     except InputError:
         raise
-    except Exception as error:  # nlpaug and what it builds on raise anything; the user gave it these arguments
+    except Exception as error:
         missing = NLTK_WANTS.search(str(error)) if isinstance(error, LookupError) else None
         if missing:
-            advice = f"run `python -m nltk.downloader {missing[1]}`"
-            raise InputError(f"nlpaug: {name} needs NLTK's {missing[1]}: {advice}") from None
-        said = " ".join(str(error).split())[:200]
-        raise InputError(f"nlpaug: {name} {what}: {type(error).__name__}: {said}") from None
+            what = f"needs NLTK's {missing[1]}: run `python -m nltk.downloader {missing[1]}`"
+        else:
+            what += f": {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise InputError(f"nlpaug: {name} {what}") from None
 
 
 def _seed(seed: int) -> None:
@@ -172,16 +149,55 @@ def _seed(seed: int) -> None:
 
 @contextmanager
 def _random_state_kept() -> Iterator[None]:
-    """Give the process its random state back."""
     import numpy as np
     import torch
 
     python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - as above
     used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    devices = range(torch.cuda.device_count()) if used else ()
     try:
-        with torch.random.fork_rng(devices=devices):
+        with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if used else ()):
             yield
     finally:
         random.setstate(python)
         np.random.set_state(numpy)  # noqa: NPY002 - as above
+
+
+def on_our_wordnet(kind: type) -> type:
+    """Nlpaug's SynonymAug or AntonymAug on our WordNet and tagger: its own would be looked for on the network."""
+    from nlpaug.model.word_dict import WordNet
+
+    class Dictionary(WordNet):  # type: ignore[misc]
+        def read(self) -> object:
+            return wordnet.reader() if self.lang == "eng" else open_tables()
+
+        @classmethod
+        def pos_tag(cls, tokens: Sequence[str]) -> list[tuple[str, str]]:
+            return tagger().tag(tokens)  # type: ignore[no-any-return]
+
+    def get_model(_kind: type, _source: str, lang: str, *_: object) -> Dictionary:
+        return Dictionary(lang=lang, is_synonym=kind.__name__ == "SynonymAug")
+
+    return type(kind.__name__, (kind,), {"get_model": classmethod(get_model)})
+
+
+@lru_cache(maxsize=8)
+def _augmenter(fraction: float) -> Any:  # noqa: ANN401 - an nlpaug augmenter, which has no types
+    from nlpaug.augmenter.word import SynonymAug
+
+    augmenter = on_our_wordnet(SynonymAug)(aug_src="wordnet", aug_p=fraction)
+    augmenter.include_detail = True
+    return augmenter
+
+
+def published_synonyms(text: str, draw: random.Random, fraction: float) -> Viewed:
+    """What `SynonymAug(aug_src="wordnet", aug_p=fraction)` makes of a text, drawing from `draw` alone."""
+    if not text.strip():
+        return Viewed(text, "unchanged", "no-eligible-word", None, (), fraction, None)
+    augmenter = _augmenter(fraction)
+    augmenter.sample = draw.sample
+    made, changes = augmenter.augment(text)[0]
+    share = len(changes) / len(augmenter.tokenizer(text.strip()))
+    if made == text:
+        return Viewed(text, "unchanged", "nothing-replaced", None, (), fraction, share)
+    reason = None if changes else "spacing-only"
+    return Viewed(made, "ok", reason, None, find_edits(text, made), fraction, share)

@@ -9,10 +9,7 @@ from pydantic import Field
 
 from augment.edits import apply_edits, words
 from augment.keep import WordView, touches
-from augment.view import Edit, Runtime, Viewed, seeded
-
-LEAST = 2
-"""What the bound on the number of words is at least, so that short sentences change too."""
+from augment.view import Edit, Viewed, seeded
 
 
 class Repeat(WordView):
@@ -23,13 +20,7 @@ class Repeat(WordView):
 
     name = "repeat"
 
-    rate: float = Field(
-        default=0.32, ge=0, le=1, description=f"repeat at most this share of the words, or {LEAST} where that is more"
-    )
-
-    def build(self, runtime: Runtime) -> Repeat:
-        """The view; raises InputError where the terms to keep cannot be read."""
-        return self.keeping()
+    rate: float = Field(default=0.32, ge=0, le=1, description="share of the words at most, or 2 words")
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
@@ -40,7 +31,7 @@ class Repeat(WordView):
         found = [word for word in words(text) if not touches(kept, word.start, word.end)]
         if not found:
             return Viewed(text, "unchanged", "no-eligible-word")
-        count = min(draw.randint(0, max(LEAST, int(self.rate * len(found)))), len(found))
+        count = min(draw.randint(0, max(2, int(self.rate * len(found)))), len(found))
         if count == 0:
             return Viewed(text, "unchanged", "none-drawn", achieved_fraction=0.0)
         chosen = sorted(draw.sample(found, count))

@@ -4,55 +4,31 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple, Protocol
+from importlib.metadata import version
+from typing import Literal, NamedTuple
 
 from pydantic import Field, PrivateAttr
 
 from augment import wordnet
 from augment.edits import Token, apply_edits, matching_case, tokens
-from augment.english import English
 from augment.errors import InputError
-from augment.inflect import inflection_revision
-from augment.keep import WordView, touches, untouching
+from augment.keep import WordView, touches
 from augment.masked import FillModel
 from augment.omw import Multilingual
-from augment.published import nlpaug_version, published_synonyms
-from augment.ranking import Ranking, Slot
-from augment.synonyms import Tiers, Weighted, thesaurus
-from augment.tagging import tagger
+from augment.ranking import Ranking, Target
+from augment.synonyms import TIERS, English, Tiers, Weighted, english
 from augment.view import Edit, Runtime, Viewed, ViewSpec, seeded
+from augment.views.nlpaug import published_synonyms
 from augment.weights import find_encoder
 from augment.words import rounded
 
-STARTER = "starter"
-
-
-class Language(Protocol):
-    """What a language's words may become, and what else must change with them."""
-
-    def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
-        """The eligible words by their place among the tokens, each with its synonyms."""
-        ...
-
-    def agreement(self, found: Sequence[Token], index: int, new: str) -> list[Edit]:
-        """Edits beside a changed word that its new sound or form asks for."""
-        ...
-
-
-class _Replacement(NamedTuple):
-    """A drawn word, by its place among the tokens: the new word, and all synonyms that it has, drawn from or not."""
-
-    place: int
-    new: str
-    synonyms: Weighted
-
 
 class _Row(NamedTuple):
-    """A text whose words are drawn: its tokens, how many are eligible, and what becomes of the drawn ones."""
+    """A text, how many of its words are eligible, and of the drawn ones the place, the new word, and all synonyms."""
 
     found: list[Token]
     eligible: int
-    replaced: list[_Replacement]
+    replaced: list[tuple[int, str, Weighted]]
 
 
 class Synonym(WordView):
@@ -63,48 +39,32 @@ class Synonym(WordView):
     fraction: float = Field(default=0.3, gt=0, le=1, description="share of the eligible words to replace, on average")
     at_least: int = Field(default=0, ge=0, description="words to replace at least in a sentence that has so many")
     choose: Literal["sense", "mlm"] = Field(
-        default="sense",
-        description="among a word's synonyms choose by chance and sense counts, or the best one in its sentence by a "
-        "masked language model",
+        default="sense", description="draw synonyms by sense counts, or take what a masked language model likes best"
     )
-    encoder: str = Field(
-        default=STARTER,
-        description="masked language model, for choose mlm only: starter, a folder, or a name on the Hub",
-    )
-    tagger: Literal["auto", "perceptron"] = Field(
-        default="auto", description="parts of speech of English by NLTK's perceptron tagger, which is bundled"
-    )
-    language: str = Field(
-        default="en", description="other languages (fr, es, ...) by NLTK's Open Multilingual WordNet, not inflected"
-    )
-    compat: bool = Field(
-        default=False, description="do what nlpaug's SynonymAug does, phrases and function words included"
-    )
-    revision: str | None = Field(
-        default=None, description="hold WordNet, and what else is used beside it, to this revision"
-    )
+    encoder: str = Field(default="starter", description="model for choose mlm: starter, a folder, or a name on the Hub")
+    tagger: Literal["auto", "perceptron"] = Field(default="auto", description="NLTK's perceptron tagger, for English")
+    language: str = Field(default="en", description="others (fr, ...) by NLTK's Open Multilingual WordNet, uninflected")
+    compat: bool = Field(default=False, description="do what nlpaug's SynonymAug does, function words included")
+    revision: str | None = Field(default=None, description="hold WordNet, and what is used beside it, to this revision")
 
-    _language: Language = PrivateAttr()
+    _language: English | Multilingual = PrivateAttr()
     _ranking: Ranking | None = PrivateAttr(default=None)
 
     def build(self, runtime: Runtime) -> Synonym:
-        """The view with its word lists and models.
-
-        Raises:
-            InputError: WordNet or what else is asked for is missing or of another revision, or options contradict.
-        """
+        """The view with its word lists and models; raises InputError where one is missing or options contradict."""
         self._check()
         revisions = [wordnet.revision(wordnet.find())]
-        view = self.keeping()
+        view = super().build(runtime)
         if self.compat:
-            view.tagger = "perceptron"
-            revisions.append(nlpaug_version())
+            revisions.append(f"nlpaug-{version('nlpaug')}")
         elif self.language == "en":
-            view._language, view.tagger = English(thesaurus(), tagger()), "perceptron"
-            revisions.append(inflection_revision())
+            view._language = english()
+            revisions.append(f"lemminflect-{version('lemminflect')}")
         else:
             view._language = language = Multilingual(self.language)
             revisions.append(language.revision)
+        if self.language == "en":
+            view.tagger = "perceptron"
         if self.choose == "mlm":
             held = (self.revision or "").split("+")
             weights = find_encoder(self.encoder, held[-1] if len(held) == len(revisions) + 1 else None)
@@ -120,9 +80,7 @@ class Synonym(WordView):
     @property
     def spec(self) -> ViewSpec:
         """All parameters; the encoder is one of them where it chooses."""
-        params = self.model_dump(exclude={"encoder", "revision"})
-        encoder = {"encoder": self.encoder} if self.choose == "mlm" else {}
-        return ViewSpec(self.name, {**params, **encoder, "revision": self.revision})
+        return ViewSpec(self.name, self.model_dump(exclude=set() if self.choose == "mlm" else {"encoder"}))
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed; a masked language model sees the words of all rows in shared batches."""
@@ -144,9 +102,9 @@ class Synonym(WordView):
             return _Row(found, 0, [])
         number = max(rounded(self.fraction * len(choices), draw), min(self.at_least, len(choices)))
         replaced = []
-        for place, weighted in _picked(choices, number, draw).items():
+        for place, weighted in sorted(_picked(choices, number, draw).items()):
             names, weights = zip(*weighted, strict=True)
-            replaced.append(_Replacement(place, draw.choices(names, weights)[0], choices[place][-1]))
+            replaced.append((place, draw.choices(names, weights)[0], choices[place][-1]))
         return _Row(found, len(choices), replaced)
 
     def _replace(self, text: str, row: _Row) -> Viewed:
@@ -159,26 +117,23 @@ class Synonym(WordView):
         for place, form, _ in row.replaced:
             word = row.found[place]
             new = matching_case(word.text, form)
-            beside = self._language.agreement(row.found, place, new)
-            edits += [*untouching(beside, self.kept(text)), Edit(word.start, word.end, word.text, new)]
+            beside = self._language.agreement(row.found, place, new) if isinstance(self._language, English) else []
+            kept = self.kept(text) if beside else ()
+            edits += [edit for edit in beside if not touches(kept, edit.start, edit.end)]
+            edits.append(Edit(word.start, word.end, word.text, new))
         return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
     def _check(self) -> None:
         """Refuse options that would be ignored."""
-        if self.compat:
-            for name in ("at_least", "choose", "language", "tagger", "keep", "keep_pattern"):
-                value = getattr(self, name)
-                if value != type(self).model_fields[name].default and (name, value) != ("tagger", "perceptron"):
-                    raise InputError(
-                        f"synonym: compat with {name}={value}: nlpaug has no such thing; leave one of them out"
-                    )
-        if self.choose != "mlm" and self.encoder != STARTER:
+        for name in ("at_least", "choose", "language", "keep", "keep_pattern") if self.compat else ():
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise InputError(f"synonym: compat with {name}={getattr(self, name)}: nlpaug has no such option")
+        if self.choose != "mlm" and self.encoder != "starter":
             raise InputError(f"synonym: encoder={self.encoder} is for choose=mlm; give that too, or leave it out")
-        if self.language != "en":
-            if self.tagger != "auto":
-                raise InputError(f"synonym: tagger={self.tagger} is for language=en, not {self.language}; leave it out")
-            if self.choose == "mlm" and self.encoder == STARTER:
-                raise InputError(f"synonym: the starter encoder knows English only; name one for {self.language}")
+        if self.language != "en" and self.tagger != "auto":
+            raise InputError(f"synonym: tagger={self.tagger} is for language=en, not {self.language}; leave it out")
+        if self.language != "en" and self.choose == "mlm" and self.encoder == "starter":
+            raise InputError(f"synonym: the starter encoder knows English only; name one for {self.language}")
 
 
 def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> dict[int, Weighted]:
@@ -187,20 +142,18 @@ def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> d
     Words with synonyms in their dominant senses come first; rarer senses are opened only when these are too few.
     """
     picked: dict[int, Weighted] = {}
-    for tier in range(len(next(iter(choices.values())))):
+    for tier in range(len(TIERS)):
         open_here = [index for index in choices if index not in picked and choices[index][tier]]
         for index in draw.sample(open_here, min(number - len(picked), len(open_here))):
             picked[index] = choices[index][tier]
-    return {index: picked[index] for index in sorted(picked)}
+    return picked
 
 
 def _preferred(texts: Sequence[str], rows: Sequence[_Row], ranking: Ranking) -> list[_Row]:
     """The rows with the model's words; the drawn ones where it saw no whole word to replace."""
-    slots = [
-        [Slot(row.found[place].start, row.found[place].end, synonyms) for place, _, synonyms in row.replaced]
-        for row in rows
-    ]
-    return [
-        row._replace(replaced=[one._replace(new=new or one.new) for one, new in zip(row.replaced, best, strict=True)])
-        for row, best in zip(rows, ranking.best(texts, slots), strict=True)
-    ]
+    targets = [[Target(*row.found[place][:2], synonyms) for place, _, synonyms in row.replaced] for row in rows]
+    preferred = []
+    for row, best in zip(rows, ranking.best(texts, targets), strict=True):
+        replaced = [(place, new or drawn, rest) for (place, drawn, rest), new in zip(row.replaced, best, strict=True)]
+        preferred.append(row._replace(replaced=replaced))
+    return preferred

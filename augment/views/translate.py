@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from augment.translate import stages
-from augment.translate.decoding import parse_decoding
-from augment.translate.engines import resolve_engine
+from augment.translate.decoding import parse_decoding, resolve_engine
 from augment.translate.marian import MarianTranslator
+from augment.translate.stages import HOP, TranslationView, find_models
 from augment.view import Runtime
 
 
-class Translate(stages.TranslationView):
+class Translate(TranslationView):
     """The view; of several hops the last one is its own, and `through` makes those before."""
 
     name = "translate"
@@ -21,19 +20,19 @@ class Translate(stages.TranslationView):
 
     def build(self, runtime: Runtime) -> Translate:
         """The view with its models; raises InputError where one is missing or an option is wrong."""
-        languages = [self.source, *self.to.split(stages.HOP)]
-        models = stages.find_models(self.models, languages, self.revision)
+        languages = [self.source, *self.to.split(HOP)]
+        *before, last = find_models(self.models, languages, self.revision)
         decoding = parse_decoding(self.decode, self.temperature, self.hypotheses)
         engine, precision = resolve_engine(self.translator, self.precision, runtime.device, decoding)
-        revision = stages.joined_revisions(models)
-        view = self.model_copy(update={"translator": engine, "precision": precision, "revision": revision})
-        if len(models) > 1:
-            before = {"to": stages.HOP.join(languages[1:-1]), "revision": stages.joined_revisions(models[:-1])}
-            view._through = view.model_copy(update={**before, "hypotheses": 1}).build(runtime)
+        revisions = [model.revision for model in (*before, last)]
+        view = self.model_copy(update={"translator": engine, "precision": precision, "revision": HOP.join(revisions)})
+        if before:
+            way = {"to": HOP.join(languages[1:-1]), "revision": HOP.join(revisions[:-1]), "hypotheses": 1}
+            view._through = view.model_copy(update=way).build(runtime)
         view._leg = "-".join(languages[-2:])
         view._translator = MarianTranslator(
-            models[-1].path,
-            models[-1].prefix,
+            last.path,
+            last.prefix,
             decoding,
             engine=engine,
             precision=precision,
@@ -41,6 +40,6 @@ class Translate(stages.TranslationView):
             retries=self.retry,
             device=runtime.device,
             batch_tokens=runtime.batch_tokens,
-            revision=models[-1].revision,
+            revision=last.revision,
         )
         return view

@@ -20,14 +20,14 @@ def show_wordnet(
     json: Annotated[bool, typer.Option("--json", help="Results as JSON.")] = False,
 ) -> None:
     """Say where WordNet was found; the synonym view needs it."""
-    found = provide_wordnet() if provide else wordnet.locate()
+    found = provide_wordnet() if provide else wordnet.find()
     if json:
-        show_json({"path": str(found.path), "origin": found.origin})
+        show_json({"path": str(found)})
     else:
-        show(f"WordNet: {found.path} ({found.origin})")
+        show(f"WordNet: {found}")
 
 
-def provide_wordnet() -> wordnet.WordNetLocation:
+def provide_wordnet() -> Path:
     """Find WordNet or fetch it into the user's cache: from Debian's archive without root, else by NLTK's downloader.
 
     Both check what they fetch: apt by Debian's signature, NLTK by the checksum of its index.
@@ -37,7 +37,7 @@ def provide_wordnet() -> wordnet.WordNetLocation:
         TwinviewsError: Neither way worked, usually for want of a network.
     """
     try:
-        return wordnet.locate()
+        return wordnet.find()
     except InputError:
         if os.environ.get(wordnet.ENVIRONMENT):
             raise
@@ -49,10 +49,10 @@ def provide_wordnet() -> wordnet.WordNetLocation:
             if fetched is not None:
                 shutil.rmtree(target, ignore_errors=True)  # not a whole one, or it would have been found
                 fetched.replace(target.with_suffix(fetched.suffix))
-                return wordnet.locate()
+                return wordnet.find()
     except OSError as error:
         with suppress(InputError):
-            return wordnet.locate()  # another process was first
+            return wordnet.find()  # another process was first
         raise InputError(f"{target}: WordNet cannot be stored there ({error.strerror}); set XDG_CACHE_HOME") from None
     raise TwinviewsError(f"WordNet could not be fetched, from Debian or NLTK; {wordnet.HOW_TO_GET_IT}")
 

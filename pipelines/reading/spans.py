@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from augment.edits import LabelledSpan
 from augment.errors import InputError
-from augment.spans import LabelledSpan
 
 KEYS = ("start", "end", "label")
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from augment.edits import LabelledSpan, carry_spans
 from augment.errors import TwinviewsError
 from augment.plugins import blamed
-from augment.spans import LabelledSpan, carry_spans
 from augment.view import ENTRY_POINT_GROUP, View, Viewed, row_seed
 from pipelines.folder import SPANS, view_schema
 from pipelines.plan import Plan

@@ -7,20 +7,22 @@ import os
 import shutil
 from pathlib import Path
 
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # before anything imports the Hub's client
+
 import pytest
-from learnt import ENGLISH, FRENCH, GERMAN, MARIAN_POSITIONS
+import torch
+from fillmodels import ENGLISH as ENGLISH_LINES
+from fillmodels import wordpiece
+from learnt import ENGLISH, FRENCH, GERMAN, MARIAN, MARIAN_POSITIONS
+from sentencepiece import SentencePieceTrainer
+from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-
-WORDS = "a man is playing the guitar on stage two dogs run through green grass old woman bought red car house river"
+from augment import wordnet
+from augment.errors import InputError
 
 
 def build_marian(folder: Path, pairs: list[tuple[str, str]], codes: tuple[str, ...] = ()) -> Path:
     """A MarianMT that has learnt `pairs` by heart, in Marian's own layout: end 0, unknown 1, padding last."""
-    import torch
-    from sentencepiece import SentencePieceTrainer
-    from transformers import MarianConfig, MarianMTModel, MarianTokenizer
-
     folder.mkdir(parents=True)
     text = [*GERMAN, *GERMAN.values(), *FRENCH.values(), *ENGLISH.values()]
     SentencePieceTrainer.train(
@@ -45,21 +47,11 @@ def build_marian(folder: Path, pairs: list[tuple[str, str]], codes: tuple[str, .
     torch.manual_seed(1)
     pad = len(ids) - 1
     config = MarianConfig(
+        **MARIAN,
         vocab_size=len(ids),
-        d_model=32,
-        encoder_layers=1,
-        decoder_layers=1,
-        encoder_attention_heads=2,
-        decoder_attention_heads=2,
-        encoder_ffn_dim=64,
-        decoder_ffn_dim=64,
-        dropout=0.0,
         max_position_embeddings=MARIAN_POSITIONS,
         pad_token_id=pad,
         decoder_start_token_id=pad,
-        eos_token_id=0,
-        forced_eos_token_id=None,
-        scale_embedding=True,
     )
     model = MarianMTModel(config)
     _learn(model, tokenizer, pairs)
@@ -68,8 +60,6 @@ def build_marian(folder: Path, pairs: list[tuple[str, str]], codes: tuple[str, .
 
 
 def _learn(model: object, tokenizer: object, pairs: list[tuple[str, str]]) -> None:
-    import torch
-
     batch = tokenizer([source for source, _ in pairs], padding=True, return_tensors="pt")  # type: ignore[operator]
     targets = tokenizer(text_target=[target for _, target in pairs], padding=True, return_tensors="pt")  # type: ignore[operator]
     labels = targets["input_ids"].masked_fill(targets["attention_mask"] == 0, -100)
@@ -97,27 +87,21 @@ def translation_models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def encoder_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A random BertForMaskedLM with a WordPiece vocabulary: some words, pieces, letters and punctuation."""
-    import torch
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
+    """A random BertForMaskedLM with an English WordPiece vocabulary."""
+    return wordpiece(tmp_path_factory.mktemp("encoder"), lines=ENGLISH_LINES)
 
-    pieces = ["##" + letter for letter in "abcdefghijklmnopqrstuvwxyz"] + ["##ing", "##ly"]
-    letters = [*"abcdefghijklmnopqrstuvwxyz.,!?'-0123456789"]
-    vocabulary = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS.split(), *pieces, *letters]
-    vocabulary = list(dict.fromkeys(vocabulary))
-    folder = tmp_path_factory.mktemp("encoder")
-    tokenizer = BertTokenizer(vocab={word: number for number, word in enumerate(vocabulary)}, model_max_length=512)
-    assert len(tokenizer) == len(vocabulary)
-    tokenizer.save_pretrained(folder)
-    torch.manual_seed(3)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=64,
-        initializer_range=0.5,
-    )
-    BertForMaskedLM(config).save_pretrained(folder)
-    return folder
+
+@pytest.fixture
+def user_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of the user's: our folder in it."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "twinviews"
+
+
+@pytest.fixture(scope="session")
+def real_wordnet() -> Path:
+    """The WordNet of this machine."""
+    try:
+        return wordnet.find()
+    except InputError as error:
+        pytest.skip(str(error))

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
+
+import torch
+import transformers
+from tokenizers import ByteLevelBPETokenizer, SentencePieceUnigramTokenizer, Tokenizer
+from tokenizers.models import WordPiece
+from tokenizers.normalizers import BertNormalizer
+from tokenizers.pre_tokenizers import BertPreTokenizer
+from tokenizers.trainers import WordPieceTrainer
+from transformers import BertTokenizer, RobertaTokenizer, XLMRobertaTokenizer
 
 SAMPLE = Path(__file__).parents[2] / "pipelines" / "sample" / "sentences.txt"
 ENGLISH = SAMPLE.read_text(encoding="utf-8").splitlines()
@@ -30,25 +39,19 @@ TEXT = [*ENGLISH, *RUSSIAN, *FRENCH]
 POSITIONS = 64
 
 
-def wordpiece(folder: Path, *, lowercase: bool = True) -> Path:
+def wordpiece(folder: Path, *, lowercase: bool = True, lines: Sequence[str] = TEXT) -> Path:
     """BERT's: pieces that go on have ##."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizer
-
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trained = Tokenizer(models.WordPiece(unk_token="[UNK]"))
-    trained.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
-    trained.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trained.train_from_iterator(TEXT, trainers.WordPieceTrainer(vocab_size=1600, special_tokens=special))
+    trained = Tokenizer(WordPiece(unk_token="[UNK]"))
+    trained.normalizer = BertNormalizer(lowercase=lowercase)
+    trained.pre_tokenizer = BertPreTokenizer()
+    trained.train_from_iterator(lines, WordPieceTrainer(vocab_size=1600, special_tokens=special))
     tokenizer = BertTokenizer(vocab=trained.get_vocab(), do_lower_case=lowercase, model_max_length=POSITIONS)
-    return _saved(folder, tokenizer, BertConfig, BertForMaskedLM)
+    return _saved(folder, tokenizer, "Bert")
 
 
 def byte_level(folder: Path) -> Path:
     """RoBERTa's: bytes, and Ġ for the space before a word."""
-    from tokenizers import ByteLevelBPETokenizer
-    from transformers import RobertaConfig, RobertaForMaskedLM, RobertaTokenizer
-
     trained = ByteLevelBPETokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     trained.train_from_iterator(TEXT, vocab_size=2000, special_tokens=special, show_progress=False)
@@ -56,20 +59,17 @@ def byte_level(folder: Path) -> Path:
     tokenizer = RobertaTokenizer(
         vocab=str(folder / "vocab.json"), merges=str(folder / "merges.txt"), model_max_length=POSITIONS
     )
-    return _saved(folder, tokenizer, RobertaConfig, RobertaForMaskedLM)
+    return _saved(folder, tokenizer, "Roberta")
 
 
 def sentencepiece(folder: Path) -> Path:
     """XLM-R's: a unigram model, and ▁ for the space before a word."""
-    from tokenizers import SentencePieceUnigramTokenizer
-    from transformers import XLMRobertaConfig, XLMRobertaForMaskedLM, XLMRobertaTokenizer
-
     trained = SentencePieceUnigramTokenizer()
     special = ["<s>", "<pad>", "</s>", "<unk>"]
     trained.train_from_iterator(TEXT, vocab_size=1600, special_tokens=special, unk_token="<unk>", show_progress=False)
     pieces = json.loads(trained.to_str())["model"]["vocab"]
     tokenizer = XLMRobertaTokenizer(vocab=[*map(tuple, pieces), ("<mask>", 0.0)], model_max_length=POSITIONS)
-    return _saved(folder, tokenizer, XLMRobertaConfig, XLMRobertaForMaskedLM)
+    return _saved(folder, tokenizer, "XLMRoberta")
 
 
 KINDS: dict[str, Callable[[Path], Path]] = {
@@ -80,12 +80,10 @@ KINDS: dict[str, Callable[[Path], Path]] = {
 }
 
 
-def _saved(folder: Path, tokenizer: object, config: type, model: type) -> Path:
-    import torch
-
+def _saved(folder: Path, tokenizer: object, kind: str) -> Path:
     tokenizer.save_pretrained(folder)  # type: ignore[attr-defined]
     torch.manual_seed(5)
-    settings = config(
+    settings = getattr(transformers, f"{kind}Config")(
         vocab_size=len(tokenizer),  # type: ignore[arg-type]
         hidden_size=16,
         num_hidden_layers=2,
@@ -95,5 +93,5 @@ def _saved(folder: Path, tokenizer: object, config: type, model: type) -> Path:
         pad_token_id=tokenizer.pad_token_id,  # type: ignore[attr-defined]
         initializer_range=0.5,
     )
-    model(settings).save_pretrained(folder)
+    getattr(transformers, f"{kind}ForMaskedLM")(settings).save_pretrained(folder)
     return folder

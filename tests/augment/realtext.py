@@ -1,4 +1,4 @@
-"""Real sentences for tests, where the research data is at hand; else they are skipped."""
+"""Real sentences and WordNet for tests, where they are at hand; else the tests are skipped."""
 
 from __future__ import annotations
 
@@ -7,8 +7,12 @@ import os
 import random
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from augment.errors import InputError
+from augment.view import View, ViewSpec, make_view
 
 DATA = Path(os.environ.get("TWINVIEWS_TEST_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
 
@@ -27,3 +31,13 @@ def real_sentences(count: int) -> list[str]:
     texts.append([cell for row in cells for cell in row])
     texts.append(sample.read_text(encoding="utf-8").splitlines())
     return [text for part in texts for text in random.Random(0).sample(part, count // 3)]
+
+
+def built(name: str, **params: Any) -> View:  # noqa: ANN401
+    """A view; the test is skipped where it needs a WordNet that is not installed."""
+    try:
+        return make_view(ViewSpec(name, params), device="cpu")
+    except InputError as error:
+        if "WordNet was not found" in str(error):
+            pytest.skip(str(error))
+        raise

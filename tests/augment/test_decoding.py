@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learnt import MARIAN
+from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
 from augment.translate.decoding import Decoding, parse_decoding
-from augment.translate.quality import copies, repeats
-from augment.translate.splitting import split
-from augment.weights import starter_translation
-
-if TYPE_CHECKING:
-    from transformers import MarianMTModel
+from augment.translate.marian import copies, repeats, split
+from augment.translate.pytorch import Decoder, cut, search
+from augment.translate.sampling import _mix, draw, uniform
 
 END, PAD, NEVER = 0, 59, [7, 59]
 
 
 def random_model(separate: bool = False) -> MarianMTModel:
     """A small untrained model that ends its texts now and then."""
-    import torch
-    from transformers import MarianConfig, MarianMTModel
-
     torch.manual_seed(5)
     config = MarianConfig(
+        **{
+            **MARIAN,
+            "encoder_layers": 2,
+            "decoder_layers": 2,
+            "encoder_attention_heads": 4,
+            "decoder_attention_heads": 4,
+        },
         vocab_size=60,
-        decoder_vocab_size=60,
-        d_model=32,
-        encoder_layers=2,
-        decoder_layers=2,
-        encoder_attention_heads=4,
-        decoder_attention_heads=4,
-        encoder_ffn_dim=64,
-        decoder_ffn_dim=64,
         max_position_embeddings=64,
         pad_token_id=PAD,
         decoder_start_token_id=PAD,
-        eos_token_id=END,
-        forced_eos_token_id=None,
-        scale_embedding=True,
         share_encoder_decoder_embeddings=not separate,
         tie_word_embeddings=not separate,
         init_std=0.4,
@@ -52,32 +45,17 @@ def random_model(separate: bool = False) -> MarianMTModel:
     return model
 
 
-def starter_model() -> MarianMTModel:
-    from transformers import MarianMTModel
-
-    model: MarianMTModel = MarianMTModel.from_pretrained(starter_translation() / "en-xx", dtype="float32").eval()
-    model.generation_config.forced_eos_token_id = None
-    return model
-
-
 def batch(model: MarianMTModel, rows: int, width: int, seed: int = 0) -> tuple[Any, Any]:
-    import torch
-
     draw = random.Random(seed)
     pad = model.config.pad_token_id
     lengths = [draw.randint(2, width) for _ in range(rows)]
-    sources = [[draw.randint(8, min(pad, 2_000) - 1) for _ in range(length - 1)] + [END] for length in lengths]
+    sources = [[draw.randint(8, pad - 1) for _ in range(length - 1)] + [END] for length in lengths]
     ids = torch.tensor([source + [pad] * (width - len(source)) for source in sources])
     return ids, (ids != pad).long()
 
 
 def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, max_length: int) -> list[list[list[int]]]:  # noqa: ANN401
     """The same from transformers' own `generate`."""
-    import torch
-    from transformers import GenerationConfig
-
-    from augment.translate.search import cut
-
     config = GenerationConfig(
         num_beams=decoding.num_beams,
         num_return_sequences=decoding.hypotheses,
@@ -107,16 +85,12 @@ DECODINGS = [
 
 
 @pytest.mark.parametrize("decoding", DECODINGS)
-@pytest.mark.parametrize("kind", ["shared", "separate", "starter"])
-def test_the_search_finds_what_generate_finds(kind: str, decoding: Decoding) -> None:
-    import torch
-
-    from augment.translate.search import search
-
-    model = starter_model() if kind == "starter" else random_model(kind == "separate")
+@pytest.mark.parametrize("separate", [False, True])
+def test_the_search_finds_what_generate_finds(separate: bool, decoding: Decoding) -> None:
+    model = random_model(separate)
     ids, mask = batch(model, 24, 16)
     with torch.inference_mode():
-        found = search(model, ids, mask, decoding, max_length=24, suppress_tokens=NEVER)
+        found = search(Decoder(model, ids, mask, decoding, NEVER), 24)
     expected = generated(model, ids, mask, decoding, 24)
     stripped = [[[token for token in text if token != model.config.pad_token_id] for text in row] for row in expected]
     assert found == stripped
@@ -125,10 +99,6 @@ def test_the_search_finds_what_generate_finds(kind: str, decoding: Decoding) -> 
 
 
 def test_draws_follow_the_softmax_and_differ_by_seed_and_position() -> None:
-    import torch
-
-    from augment.translate.search import draw
-
     logits = torch.tensor([2.0, 1.0, 0.0, -1.0])
     rows = 20_000
     for position in (0, 9):
@@ -142,10 +112,6 @@ def test_draws_follow_the_softmax_and_differ_by_seed_and_position() -> None:
 
 
 def test_uniform_numbers_are_uniform_and_the_published_generators() -> None:
-    import torch
-
-    from augment.translate.search import _mix, uniform
-
     # The first outputs of SplitMix64 for seed 1234567, from the reference code (prng.di.unimi.it/splitmix64.c).
     steps = torch.tensor(1234567) + torch.arange(1, 4) * -7046029254386353131
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423 - 2**64]
@@ -162,10 +128,6 @@ def test_uniform_numbers_are_uniform_and_the_published_generators() -> None:
     ("decode", "allowed"), [("top-k:2", {0, 1}), ("top-p:0.5", {0}), ("top-p:0.7", {0, 1}), ("sample", {0, 1, 2, 3})]
 )
 def test_draws_stay_among_the_tokens_that_are_left(decode: str, allowed: set[int]) -> None:
-    import torch
-
-    from augment.translate.search import draw
-
     logits = torch.tensor([0.6, 0.2, 0.15, 0.05]).log()[[2, 0, 3, 1]]
     places = [2, 0, 3, 1]
     drawn = draw(logits.expand(3_000, 4), parse_decoding(decode), torch.arange(3_000), 0)
@@ -192,11 +154,8 @@ def test_texts_are_split_where_a_reader_would(text: str, limit: int, expected: l
     assert split(text, words, limit) == expected
 
 
-def test_texts_of_scripts_without_spaces_are_split_at_their_sentence_ends() -> None:
+def test_scripts_without_spaces_are_split_at_sentence_ends_and_marks_stay_with_their_letters() -> None:
     assert split("我喜欢狗。她喜欢猫。", len, 6) == ["我喜欢狗。", "她喜欢猫。"]
-
-
-def test_a_combining_mark_stays_with_its_letter() -> None:
     assert split("aaa\u0301aa", len, 4) == ["aaa\u0301", "aa"]
 
 

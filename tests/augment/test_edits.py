@@ -5,9 +5,8 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from realtext import real_sentences
 
-from augment.edits import apply_edits, matching_case, tokens, words
+from augment.edits import apply_edits, find_edits, matching_case, tokens, words
 from augment.view import Edit
 
 
@@ -55,27 +54,6 @@ def test_tokens_cover_everything_but_white_space_in_order(text: str) -> None:
     assert "".join(token.text for token in found) == "".join(text.split())
 
 
-@given(TRICKY, st.data())
-def test_whatever_words_change_the_rest_keeps_every_byte(text: str, data: st.DataObject) -> None:
-    chosen = [word for word in words(text) if data.draw(st.booleans())]
-    edits = [Edit(word.start, word.end, word.text, data.draw(st.sampled_from(PIECES))) for word in chosen]
-    end, expected = 0, ""
-    for edit in edits:
-        expected += text[end : edit.start] + edit.new
-        end = edit.end
-    assert apply_edits(text, edits) == expected + text[end:]
-
-
-def test_tokens_and_edits_of_real_text_round_trip() -> None:
-    for text in real_sentences(6000):
-        found = tokens(text)
-        assert "".join(token.text for token in found) == "".join(text.split())
-        assert apply_edits(text, []) is text
-        turned = apply_edits(text, [Edit(one.start, one.end, one.text, one.text[::-1]) for one in found])
-        back = [Edit(one.start, one.end, one.text[::-1], one.text) for one in found]
-        assert apply_edits(turned, back) == text
-
-
 @given(st.data())
 def test_edits_rewrite_exactly_their_spans(data: st.DataObject) -> None:
     parts = data.draw(st.lists(st.tuples(st.text(), st.text(min_size=1), st.text()), max_size=5))
@@ -109,3 +87,25 @@ def test_edits_that_do_not_fit_are_refused(edits: list[Edit], complaint: str) ->
 )
 def test_a_replacement_keeps_the_case(word: str, new: str, expected: str) -> None:
     assert matching_case(word, new) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "view", "expected"),
+    [
+        ("A man sings.", "A human sings.", [("man", "human")]),
+        ("It is a big dog.", "It is a dog.", [(" big", "")]),
+        ("The U.S. bought 3.5% gold.", "The U. S. sold 3. 5% gold.", [("U.S. bought 3.5%", "U. S. sold 3. 5%")]),
+        ("One, two.", "One, three.", [("two", "three")]),
+    ],
+)
+def test_word_edits_are_of_whole_words(text: str, view: str, expected: list[tuple[str, str]]) -> None:
+    assert [(edit.old.strip(" ") or edit.old, edit.new) for edit in find_edits(text, view)] == [
+        (old.strip(" ") or old, new) for old, new in expected
+    ]
+
+
+@given(st.text(alphabet="ab .,'é\t-1", max_size=30), st.text(alphabet="ab .,'é\t-1", max_size=30))
+def test_word_edits_turn_one_text_into_the_other(text: str, view: str) -> None:
+    edits = find_edits(text, view)
+    assert apply_edits(text, edits) == view
+    assert (not edits) == (text == view)

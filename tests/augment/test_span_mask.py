@@ -1,6 +1,9 @@
+"""The views `span-mask` and `repeat`."""
+
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,10 +13,10 @@ from fillmodels import KINDS
 from hypothesis import given
 from hypothesis import strategies as st
 from realtext import real_sentences
-from refusals import refused
 
 from augment.edits import apply_edits, words
-from augment.view import ViewSpec, make_view
+from augment.view import Viewed, ViewSpec, make_view
+from augment.views.repeat import Repeat
 
 SENTENCE = "A man is playing a guitar on a stage, and nobody listens to him."
 
@@ -80,14 +83,9 @@ def test_compat_equals_the_published_function_on_repetitions_and_odd_characters(
     assert compat_differs(texts * 20, length=2) == []
 
 
-def test_every_position_is_drawn_and_only_compat_spares_the_last_character() -> None:
-    text = "ab" * 16
-    seeds = range(600)
-    ours = make_view(ViewSpec("span-mask", {"length": 5}))([text] * len(seeds), seeds)
-    assert {viewed.edits[0].start for viewed in ours} == set(range(len(text) - 4))
-    compat = make_view(ViewSpec("span-mask", {"length": 5, "compat": True}))([text] * len(seeds), seeds)
-    # The first occurrence of "ababa" or "babab", wherever the span was drawn.
-    assert {viewed.edits[0].start for viewed in compat} == {0, 1}
+def test_every_position_is_drawn() -> None:
+    made = make_view(ViewSpec("span-mask", {"length": 5}))(["ab" * 16] * 600, range(600))
+    assert {viewed.edits[0].start for viewed in made} == set(range(28))
 
 
 GRAPHEMES = ["e\u0301", "👩‍👩‍👧", "🇩🇪", "👍🏽", "क्षि", "각", "\r\n", "a", " ", "1️⃣"]
@@ -121,20 +119,6 @@ def test_a_rate_is_met_over_sentences_and_spares_a_unit() -> None:
     assert all_of_it(["one"], [0])[0].reason == "too-short"
 
 
-@pytest.mark.parametrize(
-    ("params", "complaint"),
-    [
-        ({"length": 3, "rate": 0.2}, "length=3 and rate=0.2: give one of them"),
-        ({"rate": 0.2, "compat": True}, "compat with rate=0.2"),
-        ({"rate": 0.0}, "rate=0.0"),
-        ({"rate": 1.5}, "rate=1.5"),
-    ],
-)
-def test_a_wrong_length_or_rate_is_one_line(params: dict[str, float | bool], complaint: str) -> None:
-    with refused(complaint):
-        make_view(ViewSpec("span-mask", params))
-
-
 def test_the_signature_has_the_length_or_the_rate_that_counts() -> None:
     assert "|length:5|" in make_view(ViewSpec("span-mask")).spec.signature()
     by_rate = make_view(ViewSpec("span-mask", {"rate": 0.15})).spec
@@ -153,16 +137,38 @@ def test_tokens_never_cut_a_character(kind: str, tmp_path: Path) -> None:
         assert characters(text[: edit.start]) + characters(edit.old) + characters(text[edit.end :]) == characters(text)
 
 
-def test_tokens_of_an_encoder_can_be_masked(encoder_folder: Path) -> None:
-    view = make_view(ViewSpec("span-mask", {"unit": "token", "length": 2, "encoder": str(encoder_folder)}))
-    (viewed,) = view(["Playing  the guitar?"], [5])
-    (edit,) = viewed.edits
-    assert viewed.text == apply_edits("Playing  the guitar?", [edit])
-    # play ##ing is no entry of the vocabulary, "playing" is: tokens are playing, the, guitar, ?
-    assert edit.old in ("Playing  the", "the guitar", "guitar?")
-    assert "|rev:" in view.spec.signature()
+DOGS = "Two dogs don't sleep; run!"
 
 
-def test_identity_is_the_text_itself() -> None:
-    (viewed,) = make_view(ViewSpec("identity"))(["  two  spaces "], [1])
-    assert (viewed.text, viewed.status, viewed.edits) == ("  two  spaces ", "ok", ())
+def viewed(text: str, seed: int, **params: float) -> Viewed:
+    return Repeat(**params)([text], [seed])[0]
+
+
+@given(st.text(max_size=60), st.integers(0, 2**63 - 1), st.floats(0, 1))
+def test_the_view_is_the_text_with_some_of_its_words_written_twice(text: str, seed: int, rate: float) -> None:
+    found = words(text)
+    made = viewed(text, seed, rate=rate)
+    assert apply_edits(text, made.edits) == made.text
+    assert all(edit.start == edit.end and not edit.old for edit in made.edits)
+    by_end = {word.end: word.text for word in found}
+    assert [edit.new for edit in made.edits] == [f" {by_end[edit.start]}" for edit in made.edits]
+    assert len({edit.start for edit in made.edits}) == len(made.edits)
+    assert len(made.edits) <= min(len(found), max(2, int(rate * len(found))))
+    assert (made.status == "unchanged") is (made.text == text)
+
+
+@pytest.mark.parametrize(("copies", "most"), [(1, 2), (5, 8)])
+def test_number_of_repeated_words_is_even_from_none_to_the_most(copies: int, most: int) -> None:
+    text = " ".join([DOGS] * copies)
+    counts = Counter(len(viewed(text, seed).edits) for seed in range(3000))
+    assert len(words(text)) == 5 * copies
+    assert most == max(2, int(0.32 * 5 * copies))
+    assert set(counts) == set(range(most + 1))
+    assert all(abs(count / 3000 - 1 / (most + 1)) < 0.03 for count in counts.values())
+
+
+def test_a_row_says_why_nothing_changed_and_what_share_did() -> None:
+    assert viewed("?!", 1) == Viewed("?!", "unchanged", "no-eligible-word")
+    made = [viewed(DOGS, seed) for seed in range(20)]
+    assert {one.reason for one in made if one.status == "unchanged"} == {"none-drawn"}
+    assert {one.achieved_fraction for one in made} == {0, 0.2, 0.4}

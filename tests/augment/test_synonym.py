@@ -1,16 +1,21 @@
+"""The view `synonym`, in English and in other languages."""
+
 from __future__ import annotations
 
-from importlib.metadata import version
+from collections.abc import Iterator
+from pathlib import Path
 from statistics import mean
 
+import nltk.data
 import pytest
-from realtext import real_sentences
+from realtext import built, real_sentences
+from refusals import refused
 from wordfreq import zipf_frequency
 
-from augment import wordnet
+from augment import omw, wordnet
 from augment.edits import apply_edits
-from augment.errors import InputError, TwinviewsError
-from augment.synonyms import Thesaurus, thesaurus
+from augment.errors import InputError
+from augment.synonyms import English, english
 from augment.view import View, Viewed, ViewSpec, make_view
 from augment.words import FUNCTION_WORDS
 
@@ -23,32 +28,14 @@ SENTENCES = [
 ]
 
 
-def synonym(**params: object) -> View:
-    """The view, or a skip where WordNet is not installed."""
-    try:
-        return make_view(ViewSpec("synonym", params))  # type: ignore[arg-type]
-    except InputError as error:
-        if "not found" in str(error):
-            pytest.skip(str(error))
-        raise
-
-
 @pytest.fixture(scope="module")
-def words() -> Thesaurus:
-    try:
-        return thesaurus()
-    except TwinviewsError as error:
-        pytest.skip(str(error))
+def words(real_wordnet: Path) -> English:
+    return english()
 
 
 @pytest.fixture(scope="module")
 def view() -> View:
-    return synonym(at_least=1)
-
-
-@pytest.fixture(scope="module")
-def drawing() -> View:
-    return synonym()
+    return built("synonym", at_least=1)
 
 
 def replaced(viewed: Viewed) -> list[tuple[str, str]]:
@@ -69,25 +56,19 @@ def check(text: str, viewed: Viewed) -> None:
         assert new[0].isupper() == old[0].isupper()
 
 
-def test_real_sentences_keep_every_byte_beside_the_changed_words(drawing: View) -> None:
-    texts = real_sentences(600)
-    for text, viewed in zip(texts, drawing(texts, range(len(texts))), strict=True):
-        check(text, viewed)
-
-
-def test_every_new_word_is_one_that_people_write() -> None:
+def test_real_sentences_get_as_many_other_words_as_asked_for_and_keep_every_other_byte() -> None:
     texts = real_sentences(3000)
-    news = {new.lower() for viewed in synonym(fraction=1.0)(texts, range(len(texts))) for _, new in replaced(viewed)}
+    viewed, eligible = (built("synonym", fraction=share)(texts, range(len(texts))) for share in (0.3, 1.0))
+    for text, one in zip(texts, viewed, strict=True):
+        check(text, one)
+    assert mean(one.achieved_fraction for one in viewed if one.achieved_fraction is not None) == pytest.approx(
+        0.3, abs=0.02
+    )
+    changed, possible = (sum(len(replaced(one)) for one in rows) for rows in (viewed, eligible))
+    assert changed / possible == pytest.approx(0.3, abs=0.02)
+    news = {new.lower() for one in eligible for _, new in replaced(one)}
     assert len(news) > 1000
-    assert sorted(new for new in news if zipf_frequency(new, "en") == 0) == []
-
-
-@pytest.mark.parametrize(
-    ("word", "tag", "synonym_of_it"),
-    [("headed", "VBD", "led"), ("missed", "VBD", "lost"), ("calls", "NNS", "cries"), ("sovereigns", "NNS", "monarchs")],
-)
-def test_synonyms_are_inflected_as_english_has_it(words: Thesaurus, word: str, tag: str, synonym_of_it: str) -> None:
-    assert synonym_of_it in dict(words.synonyms(word, tag)[-1])
+    assert [new for new in news if zipf_frequency(new, "en") == 0] == [], "words that nobody writes"
 
 
 def test_names_numbers_acronyms_and_set_phrases_stay(view: View) -> None:
@@ -111,23 +92,16 @@ def test_names_numbers_acronyms_and_set_phrases_stay(view: View) -> None:
     ],
 )
 def test_names_at_the_beginning_and_parts_of_longer_things_stay(text: str, kept: str) -> None:
-    for viewed in synonym(fraction=1.0)([text] * 20, range(20)):
+    for viewed in built("synonym", fraction=1.0)([text] * 20, range(20)):
         assert kept not in [old for old, _ in replaced(viewed)]
         assert "#big @large" in (viewed.text or "") or "#" not in text
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("He has a car.", "He has an automobile."),
-        ('He has a "car" here.', 'He has an "automobile" here.'),
-        ("HE HAS A BIG CAR.", "HE HAS A BIG CAR."),
-        ("A car.", "An automobile."),
-    ],
-)
-def test_the_article_before_a_changed_word_follows_its_sound(text: str, expected: str) -> None:
-    everything = synonym(fraction=1.0)
-    assert expected in {viewed.text for viewed in everything([text] * 60, range(60))}
+def test_the_article_before_a_changed_word_follows_its_sound() -> None:
+    everything = built("synonym", fraction=1.0)
+    for text in ("He has a car.", 'He has a "car" here.', "A car."):
+        expected = text.replace(" a ", " an ").replace("A ", "An ").replace("car", "automobile")
+        assert expected in {viewed.text for viewed in everything([text] * 60, range(60))}
 
 
 def test_forms_are_kept(view: View) -> None:
@@ -138,66 +112,44 @@ def test_forms_are_kept(view: View) -> None:
     assert all(new.endswith(("s", "men")) for old, new in edits if old in ("boys", "cars"))
 
 
-@pytest.mark.parametrize(
-    ("word", "tag", "lemma"),
-    [
-        ("arms", "NNS", "arm"),
-        ("swinging", "VBG", "swing"),
-        ("stopped", "VBD", "stop"),
-        ("hoped", "VBD", "hope"),
-        ("men", "NNS", "man"),
-        ("lay", "VBD", "lie"),
-        ("clothes", "NNS", "clothes"),
-    ],
-)
-def test_an_inflected_word_is_traced_to_its_commonest_lemma(words: Thesaurus, word: str, tag: str, lemma: str) -> None:
-    assert words.lemma(word, tag) == lemma
+LEMMAS = "arms NNS arm, swinging VBG swing, stopped VBD stop, hoped VBD hope, men NNS man, lay VBD lie"
+SYNONYMS = "headed VBD led, missed VBD lost, calls NNS cries, sovereigns NNS monarchs"
+NEVER = """
+people NNS great_unwashed, black NN blackamoor, creature NN wight, dogs NNS frankfurters, hands NNS custodies,
+older JJR elderer, feet NNS fts, years NNS yrs, sisters NNS ses, slit NN cunt
+"""
 
 
-@pytest.mark.parametrize(
-    ("word", "tag", "never"),
-    [
-        ("people", "NNS", "great unwashed"),
-        ("black", "NN", "blackamoor"),
-        ("creature", "NN", "wight"),
-        ("dogs", "NNS", "frankfurters"),
-        ("hands", "NNS", "custodies"),
-        ("older", "JJR", "elderer"),
-        ("feet", "NNS", "fts"),
-        ("years", "NNS", "yrs"),
-        ("sisters", "NNS", "ses"),
-        ("slit", "NN", "cunt"),
-    ],
-)
-def test_odd_and_unwanted_words_are_never_synonyms(words: Thesaurus, word: str, tag: str, never: str) -> None:
-    assert never not in {form for tier in words.synonyms(word, tag) for form, _ in tier}
+def test_an_inflected_word_is_traced_to_its_commonest_lemma(words: English) -> None:
+    for word, tag, lemma in map(str.split, LEMMAS.split(",")):
+        assert words.lemma(word, tag) == lemma
 
 
-def test_rarer_senses_are_opened_only_when_dominant_ones_do_not_suffice(words: Thesaurus) -> None:
+def test_synonyms_are_inflected_as_english_has_it(words: English) -> None:
+    for word, tag, synonym in map(str.split, SYNONYMS.split(",")):
+        assert synonym in dict(words.synonyms(word, tag)[-1])
+
+
+def test_odd_and_unwanted_words_are_never_synonyms(words: English) -> None:
+    for word, tag, never in map(str.split, NEVER.split(",")):
+        assert never not in {form for tier in words.synonyms(word, tag) for form, _ in tier}
+
+
+def test_rarer_senses_are_opened_only_when_dominant_ones_do_not_suffice(words: English) -> None:
     text = "The big car and the man."  # man: only a serviceman in a rarer sense
     assert words.synonyms("big", "JJ")[0]
     assert words.synonyms("car", "NN")[1]
     assert not any(words.synonyms("man", "NN")[:3])
     assert words.synonyms("man", "NN")[-1]
-    some, all_of_it = synonym(fraction=2 / 3), synonym(fraction=1.0)
+    some, all_of_it = built("synonym", fraction=2 / 3), built("synonym", fraction=1.0)
     olds = [{old for old, _ in replaced(viewed)} for viewed in some([text] * 40, range(40))]
     assert all(old <= {"big", "car"} for old in olds)
     (viewed,) = all_of_it([text], [0])
     assert {old for old, _ in replaced(viewed)} == {"big", "car", "man"}
 
 
-def test_the_mean_fraction_is_what_was_asked_for_however_it_is_averaged() -> None:
-    texts = real_sentences(3000)
-    viewed = synonym()(texts, range(len(texts)))
-    shares = [one.achieved_fraction for one in viewed if one.achieved_fraction is not None]
-    assert mean(shares) == pytest.approx(0.3, abs=0.02)
-    eligible = synonym(fraction=1.0)(texts, range(len(texts)))
-    changed, possible = (sum(len(replaced(one)) for one in rows) for rows in (viewed, eligible))
-    assert changed / possible == pytest.approx(0.3, abs=0.02)
-
-
 def test_a_row_says_why_it_is_unchanged() -> None:
-    few = synonym(fraction=0.05)
+    few = built("synonym", fraction=0.05)
     reasons = {viewed.reason for viewed in few(["The big car."] * 50, range(50))}
     assert reasons == {None, "none-drawn"}
     (nothing,) = few(["Of course it is."], [0])
@@ -205,31 +157,77 @@ def test_a_row_says_why_it_is_unchanged() -> None:
 
 
 def test_at_least_so_many_words_are_changed_where_there_are_so_many() -> None:
-    many = synonym(fraction=0.01, at_least=2)
+    many = built("synonym", fraction=0.01, at_least=2)
     for viewed in many(["The big car and the little boat.", "Of course."] * 20, range(40)):
         assert len(replaced(viewed)) == (0 if viewed.text == "Of course." else 2)
 
 
-def test_the_resolved_parameters_build_the_same_view(view: View) -> None:
-    assert make_view(view.spec).spec == view.spec
-    assert view.spec.params["revision"] == f"{wordnet.revision(wordnet.find())}+lemminflect-{version('lemminflect')}"
+SENSES = ["car.n.01", "buy.v.01", "large.a.01", "frankfurter.n.01", "house.n.01"]
+FRENCH = {
+    "car.n.01": ["voiture", "auto", "véhicule automobile"],
+    "buy.v.01": ["acheter", "acquérir"],
+    "large.a.01": ["grand", "gros", "Grand"],
+    "frankfurter.n.01": ["saucisse", "voiture"],
+    "house.n.01": ["maison"],
+}
 
 
-@pytest.mark.parametrize(
-    ("params", "complaint"),
-    [
-        ({"revision": "0123456789ab"}, "has revision"),
-        ({"encoder": "somewhere"}, "is for choose=mlm"),
-        ({"compat": True, "choose": "mlm"}, "compat with choose=mlm"),
-        ({"compat": True, "at_least": 1}, "compat with at_least=1"),
-        ({"tagger": "senses"}, "tagger='senses': input should be 'auto' or 'perceptron'"),
-        ({"language": "fr", "tagger": "perceptron"}, "is for language=en"),
-        ({"language": "fr", "choose": "mlm"}, "knows English only"),
-    ],
-)
-def test_parameters_that_would_be_ignored_are_refused(
-    words: Thesaurus, params: dict[str, object], complaint: str
+@pytest.fixture
+def tables(real_wordnet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A tiny French table of the Open Multilingual WordNet, and a stop-word list, where NLTK looks for them."""
+    synsets = {name: wordnet.reader().synset(name) for name in SENSES}
+    lines = ["# OMW French test"]
+    for name, words in FRENCH.items():
+        key = f"{synsets[name].offset():08d}-{synsets[name].pos().replace('s', 'a')}"
+        lines += [f"{key}\tlemma\t{word}" for word in words]
+    folder = tmp_path / "corpora" / omw.OMW / "fra"
+    folder.mkdir(parents=True)
+    (folder / "wn-data-fra.tab").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    (tmp_path / "corpora" / "stopwords").mkdir()
+    (tmp_path / "corpora" / "stopwords" / "french").write_text("une\ngrand\n", encoding="utf-8")
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path), *nltk.data.path])
+    omw.open_tables.cache_clear()
+    yield tmp_path
+    omw.open_tables.cache_clear()
+
+
+@pytest.mark.parametrize("language", ["fr", "fra"])
+def test_dictionary_forms_become_single_words_of_their_senses(tables: Path, language: str) -> None:
+    (tables / "corpora" / "stopwords" / "french").write_text("une\n", encoding="utf-8")
+    view = make_view(ViewSpec("synonym", {"language": language, "fraction": 1.0}))
+    text = "Acheter  une voiture, le gros véhicule; des voitures et la maison de Paris."
+    seen = set()
+    for viewed in view([text] * 40, range(40)):
+        assert apply_edits(text, viewed.edits) == viewed.text
+        assert viewed.achieved_fraction == 1.0
+        seen |= {(edit.old, edit.new) for edit in viewed.edits}
+    assert seen == {("Acheter", "Acquérir"), ("voiture", "auto"), ("gros", "grand")}
+
+
+def test_stop_words_are_left_alone(tables: Path) -> None:
+    view = make_view(ViewSpec("synonym", {"language": "fr", "fraction": 1.0}))
+    (viewed,) = view(["une grand voiture"], [1])
+    assert viewed.text == "une grand auto"
+
+
+def test_the_revision_holds_the_table_and_the_stop_words(tables: Path) -> None:
+    spec = make_view(ViewSpec("synonym", {"language": "fr"})).spec
+    revision = str(spec.params["revision"])
+    assert revision.startswith(wordnet.revision(wordnet.find()) + "+")
+    assert make_view(spec).spec == spec
+    (tables / "corpora" / "stopwords" / "french").write_text("une\n", encoding="utf-8")
+    with pytest.raises(InputError, match="has revision"):
+        make_view(spec)
+
+
+def test_a_language_that_is_not_there_is_one_line(tables: Path) -> None:
+    with pytest.raises(InputError, match=r"language 'de': .* does not have it; it has: fr"):
+        make_view(ViewSpec("synonym", {"language": "de"}))
+
+
+def test_missing_tables_are_one_line_that_says_how_to_get_them(
+    real_wordnet: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    with pytest.raises(InputError, match=complaint) as caught:
-        make_view(ViewSpec("synonym", params))  # type: ignore[arg-type]
-    assert "\n" not in str(caught.value)
+    monkeypatch.setattr(nltk.data, "path", [str(real_wordnet.parent.parent), str(tmp_path)])
+    with refused("python -m nltk.downloader omw-1.4"):
+        make_view(ViewSpec("synonym", {"language": "fr"}))

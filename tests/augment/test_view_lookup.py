@@ -1,14 +1,22 @@
+"""Views by name with their options, devices and batches, and views made elsewhere."""
+
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from refusals import refused
+from transformers.utils import logging
 
-from augment import plugins
+from augment.device import pack, quiet_transformers, resolve_device
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-from augment.view import View, ViewSpec, check_params, make_view, row_seed, view_class, view_names, view_options
+from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_seed, view_class, view_names, view_options
+from pipelines.ingest import row_id
 
 
 def test_every_file_of_the_views_folder_is_a_view() -> None:
@@ -21,18 +29,6 @@ def test_every_file_of_the_views_folder_is_a_view() -> None:
 
 def test_a_views_own_options_come_before_those_that_it_shares() -> None:
     assert list(view_options("repeat")) == ["rate", "keep", "keep_pattern", "keep_revision"]
-
-
-def test_entry_points_are_looked_for_once_along_a_path(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    looked: list[str] = []
-    monkeypatch.setattr(plugins, "entry_points", lambda group: looked.append(group) or [])
-    for folder in ("one", "two"):
-        monkeypatch.syspath_prepend(tmp_path_factory.mktemp(folder))
-        for name in view_names():
-            view_class(name)
-    assert looked == ["twinviews.views"] * 2
 
 
 @pytest.mark.parametrize(
@@ -61,22 +57,6 @@ def test_row_seeds_are_fixed_for_good() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "params", "complaint"),
-    [
-        ("nonsense", {}, "unknown view 'nonsense': choose one of"),
-        ("span-mask", {"length": 0}, "span-mask: length=0: input should be greater than or equal to 1"),
-        ("span-mask", {"lenght": 3}, "(it takes: length, rate, unit, compat, encoder, revision, keep, keep_pattern"),
-        ("backtranslate", {}, "backtranslate: pivot="),
-        ("synonym", {"fraction": "much"}, "synonym: fraction='much'"),
-        ("span-mask", {"compat": True, "unit": "word"}, "masks characters only"),
-    ],
-)
-def test_a_wrong_parameter_is_one_line(name: str, params: dict[str, object], complaint: str) -> None:
-    with refused(complaint):
-        make_view(ViewSpec(name, params))  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize(
     ("name", "params", "named_by", "ends_in", "draws"),
     [
         ("identity", {}, None, None, True),
@@ -98,20 +78,6 @@ def test_a_view_says_what_follows_from_its_options(
     assert view_class("span-mask").keeps_masks  # type: ignore[attr-defined]
 
 
-def test_parameters_get_their_defaults() -> None:
-    assert check_params("span-mask", {"length": 2}).model_dump() == {
-        "length": 2,
-        "rate": None,
-        "unit": "character",
-        "compat": False,
-        "encoder": "starter",
-        "keep": None,
-        "keep_pattern": None,
-        "keep_revision": None,
-        "revision": None,
-    }
-
-
 def test_errors_carry_their_exit_codes() -> None:
     assert (TwinviewsError.exit_code, InputError.exit_code) == (1, 2)
     assert "pip install 'twinviews[fast]'" in str(MissingExtraError("--backend ctranslate2", "fast"))
@@ -126,3 +92,84 @@ def test_parameters_of_all_views_need_no_heavy_import() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "\n", "")
+
+
+@given(st.lists(st.integers(1, 50)), st.integers(1, 200))
+def test_every_row_is_packed_once_with_its_equals_within_the_budget(widths: list[int], budget: int) -> None:
+    batches = list(pack(widths, budget))
+    assert sorted(row for batch in batches for row in batch) == list(range(len(widths)))
+    for batch in batches:
+        (width,) = {widths[row] for row in batch}
+        assert len(batch) == 1 or len(batch) * width <= budget
+    assert len(batches) == sum(-(-widths.count(width) // max(1, budget // width)) for width in set(widths))
+
+
+@pytest.mark.parametrize("name", ["tpu9", "cuda:99", "cuda:999", ""])
+def test_a_device_that_is_not_there_is_one_line(name: str) -> None:
+    with pytest.raises(InputError, match="device"):
+        resolve_device(name)
+
+
+def test_transformers_speaks_again_afterwards() -> None:
+    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    with quiet_transformers():
+        assert not logging.is_progress_bar_enabled()
+    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
+
+
+def made(tmp_path: Path, *rows: object, content: bytes | None = None, **params: str) -> View:
+    path = tmp_path / "views.jsonl"
+    path.write_bytes(content if content is not None else "\n".join(map(json.dumps, rows)).encode())
+    return make_view(ViewSpec("import-views", {"file": str(path), "by": "gpt-oss", **params}))
+
+
+def test_each_sentence_gets_its_own_views(tmp_path: Path) -> None:
+    view = made(
+        tmp_path,
+        {"text": "A dog runs.", "view": "A  dog is\nrunning."},
+        {"id": row_id("Café!"), "view": "Coffee!"},
+        {"text": "A dog runs.", "view": "Some dog runs."},
+        {"text": "A dog runs.", "view": "Some dog runs."},
+        {"text": "Same.", "view": "Same."},
+        {"text": "Blank.", "view": " "},
+        {"text": "Masked.", "view": "[MASK]."},
+    )
+    texts = ["A dog runs.", "Cafe\u0301!", "Same.", "Blank.", "Masked.", "Unknown."]
+    assert view(texts, [0] * len(texts)) == [
+        Viewed("A dog is running.", alternatives=("Some dog runs.",)),
+        Viewed("Coffee!"),
+        Viewed("Same.", "unchanged"),
+        Viewed(None, "failed", "empty"),
+        Viewed(None, "rejected", "special-token"),
+        Viewed(None, "failed", "missing"),
+    ]
+    assert not view.draws
+
+
+def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> None:
+    signature = made(tmp_path, {"text": "a", "view": "b"}).spec.signature()
+    assert signature.startswith("view:import-views|by:gpt-oss|rev:")
+    assert signature != made(tmp_path, {"text": "a", "view": "c"}).spec.signature()
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (b"", "is empty"),
+        (b'{"text": "a"}', "line 1 is not"),
+        (b'\n{"view": "a"}', "line 2 is not"),
+        (b'{"text": "a", "view": 3}', "line 1 is not"),
+        (b'"a"', "line 1 is not"),
+        (b"\xff", "line 1 is not"),
+        (b'{"text": "a", "view": "\\ud800"}', "line 1 is not"),
+        (b"[" * 100_000, "line 1 is not"),
+    ],
+)
+def test_a_broken_file_is_one_line(tmp_path: Path, content: bytes, line: str) -> None:
+    with refused(f"views.jsonl {line}"):
+        made(tmp_path, content=content)
+
+
+def test_another_revision_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has revision"):
+        made(tmp_path, {"text": "a", "view": "b"}, revision="0" * 12)

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 from foreigners import rows_of
 
-from augment.weights import starter_encoder
+from augment.weights import STARTER_ENCODER
 from pipelines.filters.semantic import sentence_encoder
 from pipelines.pairing.nli import entailment, nli_sources
 from pipelines.verify import verify
@@ -101,7 +101,7 @@ def pairs(augment: Augment, folder: Path) -> Augment:
 
 
 def test_mined_negatives_are_the_closest_texts_of_others(pairs: Augment) -> None:
-    vectors = sentence_encoder(starter_encoder(), "cpu").encode(SENTENCES, normalize_embeddings=True)
+    vectors = sentence_encoder(STARTER_ENCODER, "cpu").encode(SENTENCES, normalize_embeddings=True)
     cosines = vectors @ vectors.T
     for skip, margin in ((0, 0.0), (2, 0.0), (0, 0.3)):
         out = Path(f"{skip}-{margin}.arrow")

@@ -1,0 +1,248 @@
+"""English words: forms, articles, parts of speech, and WordNet."""
+
+from __future__ import annotations
+
+import csv
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import lemminflect
+import nltk.data
+import pytest
+from nltk.tag.perceptron import PerceptronTagger
+from realtext import real_sentences
+from refusals import refused
+
+from augment import wordnet
+from augment.edits import tokens
+from augment.english import inflect, is_plural_entry, load_data, tagger, wants_an
+from augment.errors import InputError
+from pipelines.commands.wordnet import provide_wordnet
+
+IRREGULAR_VERBS = Path(__file__).parent / "data" / "irregular_verbs.tsv"
+"""Verb, past and participle, with the variants that dictionaries accept."""
+TAGS = {"n": ["NNS"], "v": ["VBZ", "VBG", "VBD", "VBN"], "a": ["JJR", "JJS"], "r": ["RBR", "RBS"]}
+
+
+def test_every_irregular_verb_has_an_accepted_past_and_participle() -> None:
+    with IRREGULAR_VERBS.open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    forms = [(row["verb"], tag, row[name]) for row in rows for tag, name in (("VBD", "past"), ("VBN", "participle"))]
+    assert len(forms) > 680
+    assert [(verb, tag, inflect(verb, tag)) for verb, tag, ok in forms if inflect(verb, tag) not in ok.split("|")] == []
+
+
+VERBS = """
+    address addresses addressing addressed addressed, acquit acquits acquitting acquitted acquitted, be is being was
+    been, begin begins beginning began begun, blend blends blending blended blended, blog blogs blogging blogged
+    blogged, can cans canning canned canned, carry carries carrying carried carried, channel channels channeling
+    channeled channeled, coordinate coordinates coordinating coordinated coordinated, dare dares daring dared dared,
+    embed embeds embedding embedded embedded, fix fixes fixing fixed fixed, joyride joyrides joyriding joyrode
+    joyridden, lean leans leaning leaned leaned, lie lies lying lay lain, mimic mimics mimicking mimicked mimicked, need
+    needs needing needed needed, offset offsets offsetting offset offset, okay okays okaying okayed okayed, quiz
+    quizzes quizzing quizzed quizzed, refer refers referring referred referred, sidestep sidesteps sidestepping
+    sidestepped sidestepped, singe singes singeing singed singed, ski skis skiing skied skied, stop stops stopping
+    stopped stopped, visit visits visiting visited visited
+"""
+"""Lemma, third person, present participle, past, past participle."""
+
+
+def test_other_verbs() -> None:
+    for row in " ".join(VERBS.split()).split(", "):
+        lemma, *expected = row.split()
+        assert [inflect(lemma, tag) for tag in TAGS["v"]] == expected
+
+
+PLURALS = """
+    act acts, aircraft aircraft, alias aliases, analysis analyses, angelfish angelfish, atlas atlases, beef beefs
+    box boxes, brother brothers, bus buses, canvas canvases, child children, church churches, city cities
+    coachman coachmen, condo condos, crisis crises, criterion criteria, deer deer, ego egos, epoch epochs, fish fish
+    foot feet, gas gases, glass glasses, goose geese, hero heroes, house houses, human humans, iris irises, knife knives
+    leaf leaves, lens lenses, life lives, man men, men men, monarch monarchs, mouse mice, news news, ox oxen, oxen oxen
+    person persons, phenomenon phenomena, photo photos, piano pianos, potato potatoes, quiz quizzes, roof roofs
+    salmon salmon, scissors scissors, series series, sheep sheep, sis sises, species species, stomach stomachs
+    thanks thanks, thief thieves, tooth teeth, toy toys, wife wives, wolf wolves, woman women, woods woods
+"""
+
+
+def test_plurals() -> None:
+    rows = [row.split() for row in PLURALS.replace("\n", ",").split(",") if row.strip()]
+    assert [(lemma, inflect(lemma, "NNS")) for lemma, plural in rows if inflect(lemma, "NNS") != plural] == []
+
+
+@pytest.mark.parametrize("lemma", ["drinking", "governed", "outset", "plethora"])
+def test_nouns_without_a_plural(lemma: str) -> None:
+    assert inflect(lemma, "NNS") is None
+
+
+@pytest.mark.parametrize(
+    ("lemma", "plural"), [("scissors", True), ("eyeglasses", True), ("glass", False), ("bus", False), ("deer", False)]
+)
+def test_entries_that_are_plurals_as_they_stand(lemma: str, plural: bool) -> None:
+    assert is_plural_entry(lemma) is plural
+
+
+COMPARISON = """
+    big bigger biggest, nice nicer nicest, happy happier happiest, good better best,
+    bad worse worst, simple simpler simplest, true truer truest, free freer freest, wooden - -, elder - -, wrong - -,
+    beautiful - -
+"""
+"""Adjective, comparative, superlative; "-" where English has none."""
+
+
+def test_comparison() -> None:
+    for row in " ".join(COMPARISON.split()).split(", "):
+        lemma, *expected = row.split()
+        assert [inflect(lemma, tag) or "-" for tag in ("JJR", "JJS")] == expected
+
+
+def test_few_forms_differ_from_lemminflects_dictionary(real_wordnet: Path) -> None:
+    """The share of those in all forms, each as often as WordNet's tagged texts have its lemma."""
+    reader, counts = wordnet.reader(), wordnet.sense_counts(real_wordnet)
+    total, differing = 0, Counter[tuple[str, str, str | None]]()
+    for part, tags in TAGS.items():
+        uses = Counter[str]()
+        for entry in (entry for synset in reader.all_synsets(part) for entry in synset.lemmas()):
+            uses[entry.name()] += counts.get(entry.key(), 0)
+        for lemma, count in uses.items():
+            known = lemminflect.getAllInflections(lemma, {"n": "NOUN", "v": "VERB", "a": "ADJ", "r": "ADV"}[part])
+            for tag in set(tags) & known.keys() if count else ():
+                total += count
+                if inflect(lemma, tag) not in known[tag]:
+                    differing[lemma, tag, inflect(lemma, tag)] = count
+    assert total > 400_000
+    assert sum(differing.values()) <= 0.002 * total, differing.most_common()
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("apple hour honest uncle unimportant uninteresting urgent usher x", True),
+        ("university user European one onetime house unit unanimous utopia ukulele UNIT urine", False),
+    ],
+)
+def test_articles_follow_the_sound(words: str, expected: bool) -> None:
+    assert [word for word in words.split() if wants_an(word) is not expected] == []
+
+
+SENTENCES = [
+    "The old woman bought a big car.",
+    "They want to run fast because running is good.",
+    "Two men stand near the stolen boat.",
+    "His looks were often seen in the show.",
+    "In 1999 U.S.-led x-ray 3rd ?! 42",
+    "",
+]
+
+
+def test_the_tags_are_those_of_nltk() -> None:
+    """Of NLTK's own tagger on the same weights."""
+    nltks = PerceptronTagger(load=False)
+    nltks.model.weights, nltks.tagdict = load_data("weights"), load_data("tagdict")
+    nltks.classes = nltks.model.classes = set(load_data("classes"))
+    for text in [*SENTENCES, *real_sentences(900)]:
+        words = [token.text for token in tokens(text)]
+        assert tagger().tag(words) == nltks.tag(words)
+
+
+@pytest.fixture
+def empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A machine without any WordNet and with an empty cache; returns its home folder."""
+    monkeypatch.delenv(wordnet.ENVIRONMENT, raising=False)
+    monkeypatch.delenv("NLTK_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
+    monkeypatch.setattr(wordnet, "DEBIAN_FOLDER", tmp_path / "usr-share-wordnet")
+    wordnet.reader.cache_clear()
+    yield tmp_path
+    wordnet.reader.cache_clear()
+
+
+def lay_out(folder: Path) -> Path:
+    """A folder with the file names of WordNet, one harmless line in each."""
+    folder.mkdir(parents=True)
+    for name in wordnet.NEEDED:
+        (folder / name).write_text(f"mice mouse {name}\n", encoding="utf-8")
+    return folder
+
+
+def test_its_absence_is_one_line_that_says_how_to_get_it(empty_machine: Path) -> None:
+    with refused("augment wordnet --provide"):
+        wordnet.find()
+
+
+@pytest.mark.parametrize("place", ["usr-share-wordnet", "cache/twinviews/corpora/wordnet", "nltk_data/corpora/wordnet"])
+@pytest.mark.parametrize("kind", ["files", "links"])
+def test_it_is_used_where_it_lies(empty_machine: Path, place: str, kind: str) -> None:
+    folder = lay_out(empty_machine / ("real" if kind == "links" else place))
+    if kind == "links":
+        (empty_machine / place).mkdir(parents=True)
+        for path in folder.iterdir():
+            (empty_machine / place / path.name).symlink_to(path)
+    assert wordnet.find() == empty_machine / place
+    assert wordnet.exceptions(wordnet.find(), "noun") == {"mice": ["mouse", "noun.exc"]}
+
+
+def test_a_zip_of_the_nltk_downloader_is_read_as_its_folder(empty_machine: Path) -> None:
+    source = lay_out(empty_machine / "wordnet")
+    archive = empty_machine / "nltk_data" / "corpora" / "wordnet.zip"
+    archive.parent.mkdir(parents=True)
+    with zipfile.ZipFile(archive, "w") as bundle:
+        for path in source.iterdir():
+            bundle.write(path, f"wordnet/{path.name}")
+    assert wordnet.find() == archive
+    assert wordnet.exceptions(archive, "noun") == {"mice": ["mouse", "noun.exc"]}
+    assert wordnet.revision(archive) == wordnet.revision(source)
+    with zipfile.ZipFile(archive, "w") as bundle:
+        bundle.write(source / "data.noun", "wordnet/data.noun")
+    with pytest.raises(InputError, match=r"not a whole WordNet \(no cntlist.rev\)"):
+        wordnet.find()
+
+
+def test_the_table_of_lexicographer_files_is_supplied(real_wordnet: Path) -> None:
+    lexnames = wordnet.reader().open("lexnames").read().splitlines()
+    assert (lexnames[0], lexnames[3], lexnames[44], len(lexnames)) == (
+        "00\tadj.all\t3",
+        "03\tnoun.Tops\t1",
+        "44\tadj.ppl\t3",
+        45,
+    )
+
+
+@pytest.mark.parametrize("below", [".", "corpora/wordnet"])
+def test_the_environment_comes_first(empty_machine: Path, monkeypatch: pytest.MonkeyPatch, below: str) -> None:
+    lay_out(empty_machine / "usr-share-wordnet")
+    folder = lay_out(empty_machine / "mine" / below)
+    monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "mine"))
+    assert wordnet.find() == folder.resolve()
+    monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "nowhere"))
+    with pytest.raises(InputError, match="nowhere: no WordNet there"):
+        wordnet.find()
+    with pytest.raises(InputError, match="nowhere: no WordNet there"):
+        provide_wordnet()
+
+
+def test_a_broken_zip_is_one_line(empty_machine: Path) -> None:
+    archive = empty_machine / "nltk_data" / "corpora" / "wordnet.zip"
+    archive.parent.mkdir(parents=True)
+    archive.write_bytes(b"not a zip")
+    with pytest.raises(InputError, match=re.escape(str(archive))):
+        wordnet.find()
+
+
+def test_another_wordnet_is_another_revision(tmp_path: Path) -> None:
+    first, second = lay_out(tmp_path / "a"), lay_out(tmp_path / "b")
+    assert wordnet.revision(first) == wordnet.revision(second)
+    third = lay_out(tmp_path / "c")
+    (third / "data.noun").write_text("other\n", encoding="utf-8")
+    assert wordnet.revision(third) != wordnet.revision(first)
+
+
+def test_counts_of_senses_are_those_that_nltk_finds_in_the_file(real_wordnet: Path) -> None:
+    counts = wordnet.sense_counts(real_wordnet)
+    entries = [entry for name in ("car", "run", "good", "well", "caput") for entry in wordnet.reader().lemmas(name)]
+    assert [counts.get(entry.key(), 0) for entry in entries] == [entry.count() for entry in entries]
+    assert sum(counts.values()) > 200_000

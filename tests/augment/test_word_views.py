@@ -1,0 +1,265 @@
+"""What holds for every view that changes words or characters: edits, kept terms, labelled spans."""
+
+from __future__ import annotations
+
+import random
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from realtext import built, real_sentences
+from refusals import refused
+
+from augment.edits import LabelledSpan, apply_edits, carry_spans, words
+from augment.keep import WordView, touches
+from augment.view import Edit, Runtime, View, ViewSpec, make_view
+from augment.views.repeat import Repeat
+
+TEXTS = [
+    "A man is playing the guitar on stage.",
+    "Two dogs run through “green” grass, isn't it?",
+    "The  U.S. bought 3.5% unbelievable things for their children because of the happy weather.",
+    "Children like ice cream (boys mostly), of course.",
+    "NASA",
+    "Cars were quickly repaired near the enormous house while the people were talking about their large boat. " * 2,
+]
+ODD = ["👩‍👩‍👧 cars", "שלום big", "“a” car’s", "e\u0301te\u0301", "NASA", "\r\n", " ", "the old woman", "[MASK]", "1️⃣"]
+VIEWS: dict[str, tuple[str, dict[str, Any]]] = {
+    "repeat": ("repeat", {}),
+    "span-mask": ("span-mask", {}),
+    "span-mask by rate": ("span-mask", {"rate": 0.3, "unit": "word"}),
+    "span-mask as published": ("span-mask", {"compat": True}),
+    "synonym": ("synonym", {"fraction": 0.6}),
+    "synonym as published": ("synonym", {"compat": True}),
+    "synonym by a model": ("synonym", {"choose": "mlm"}),
+    "mlm-fill": ("mlm-fill", {"fraction": 0.4}),
+    "KeyboardAug": ("nlpaug", {"augmenter": "KeyboardAug"}),
+    "SpellingAug": ("nlpaug", {"augmenter": "SpellingAug"}),
+}
+
+
+def make(name: str, encoder: Path, batch_tokens: int | None = None) -> View:
+    kind, params = VIEWS[name]
+    if "mlm" in (kind[:3], params.get("choose")):
+        params = {**params, "encoder": str(encoder)}
+    if batch_tokens is None:
+        return built(kind, **params)
+    return make_view(ViewSpec(kind, params), device="cpu", batch_tokens=batch_tokens)
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_row_depends_on_its_text_and_seed_alone(name: str, encoder_folder: Path) -> None:
+    view, narrow = make(name, encoder_folder), make(name, encoder_folder, batch_tokens=32)
+    texts = TEXTS * 5
+    together = view(texts, range(30))
+    assert len({viewed.text for viewed in together}) > len(TEXTS)
+    assert [view([text], [seed])[0] for seed, text in enumerate(texts)] == together
+    order = random.Random(1).sample(range(30), 30)
+    assert narrow([texts[row] for row in order], order) == [together[row] for row in order]
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_resolved_recipe_builds_the_same_view(name: str, encoder_folder: Path) -> None:
+    view = make(name, encoder_folder)
+    assert make_view(view.spec).spec == view.spec
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_the_recorded_edits_turn_any_text_into_its_view(name: str, encoder_folder: Path) -> None:
+    view = make(name, encoder_folder)
+
+    @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(ODD)).map(" ".join)), st.integers(0, 2**63 - 1))
+    def check(text: str, seed: int) -> None:
+        (viewed,) = view([text], [seed])
+        if viewed.text is None:
+            assert (viewed.status, viewed.reason) in {("failed", "no-text"), ("failed", "IndexError")}
+        else:
+            assert apply_edits(text, viewed.edits) == viewed.text
+            assert (viewed.status == "unchanged") == (viewed.text == text)
+
+    check()
+
+
+TERMS = ["New York", "york city", "C++", "the old man", "Müller", "dog"]
+PATTERN = r"[A-Z]{2,}-\d+"
+PLAIN = ["a", "big", "dogs", "run", "quickly", "near", "houses", "Paris", "river", "!", ",", "🙂", "New", "city"]
+KEEPING: dict[str, dict[str, Any]] = {
+    "repeat": {"rate": 1},
+    "span-mask": {"length": 3},
+    "synonym": {"fraction": 1},
+    "mlm-fill": {"fraction": 1},
+    "nlpaug": {"augmenter": "KeyboardAug", "arguments": {"aug_word_p": 1.0}},
+}
+# 10,000 cases in all; the model and nlpaug are slower.
+CASES = {"repeat": 4000, "span-mask": 4000, "synonym": 1500, "mlm-fill": 250, "nlpaug": 250}
+
+
+@pytest.fixture(scope="module")
+def terms(tmp_path_factory: pytest.TempPathFactory) -> str:
+    file = tmp_path_factory.mktemp("keep") / "terms.txt"
+    file.write_text("\n".join([*TERMS, "", "  "]), encoding="utf-8")
+    return str(file)
+
+
+sentences = st.lists(st.sampled_from([*TERMS, *PLAIN, "NEW YORK", "AB-12", "DogS", "dog's"]), min_size=1, max_size=9)
+
+
+@pytest.mark.parametrize("name", KEEPING)
+def test_nothing_that_is_kept_changes(name: str, terms: str) -> None:
+    view = make_view(ViewSpec(name, {**KEEPING[name], "keep": terms, "keep_pattern": PATTERN}))
+    assert isinstance(view, WordView)
+    changed = 0
+
+    @settings(max_examples=CASES[name], deadline=None)
+    @given(sentences.map(" ".join), st.integers(0, 2**63 - 1))
+    def check(text: str, seed: int) -> None:
+        nonlocal changed
+        (made,) = view([text], [seed])
+        kept = view.kept(text)
+        assert not any(touches(kept, edit.start, edit.end) for edit in made.edits)
+        assert made.text == apply_edits(text, made.edits)
+        changed += made.text != text
+
+    check()
+    assert changed > CASES[name] / 20
+
+
+def kept_parts(text: str, **options: str) -> list[str]:
+    return [text[start:end] for start, end in Repeat(**options).build(Runtime()).kept(text)]
+
+
+def test_terms_are_whole_words_in_any_case_and_may_overlap(terms: str) -> None:
+    text = "The dogma of NEW\tYork City's dog, in c++-like müller terms: the old  man."
+    assert kept_parts(text, keep=terms) == ["NEW\tYork", "York City", "dog", "c++", "müller", "the old  man"]
+    assert kept_parts("ab-12 AB-12 XAB-123", keep_pattern=PATTERN) == ["AB-12", "XAB-123", "AB-123"]
+    assert kept_parts("nothing", keep_pattern="x*") == []
+
+
+def test_the_signature_names_the_terms_and_not_their_file(tmp_path: Path) -> None:
+    def signature(file: str, lines: str) -> str:
+        (tmp_path / file).write_text(lines, encoding="utf-8")
+        return make_view(ViewSpec("repeat", {"keep": str(tmp_path / file)})).spec.signature()
+
+    first = signature("a.txt", "New York\ndog\n")
+    assert first == signature("b.txt", "DOG\nnew  york")
+    assert first != signature("b.txt", "dog")
+    assert "keep_revision:" in first
+    assert str(tmp_path) not in first
+    assert make_view(ViewSpec("repeat")).spec.signature() == "view:repeat|rate:0.32|v:0.1.0"
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (None, "No such file"),
+        (b"\n \n", "has no terms"),
+        (b"caf\xe9", "can't decode byte 0xe9 in position 3"),
+        (b"dog", "have revision"),
+    ],
+)
+def test_terms_that_cannot_be_used_are_one_line(tmp_path: Path, content: bytes | None, line: str) -> None:
+    path = tmp_path / "terms.txt"
+    if content is not None:
+        path.write_bytes(content)
+    with refused(line):
+        Repeat(keep=str(path), keep_revision="0" * 12 if content == b"dog" else None).build(Runtime())
+
+
+TEXT = "Anna Lee met Bo in New York."
+ANNA, YORK = LabelledSpan(0, 8, "PER"), LabelledSpan(19, 27, "LOC")
+
+
+@pytest.mark.parametrize(
+    ("edits", "expected"),
+    [
+        ([], ["Anna Lee", "New York"]),
+        ([Edit(9, 12, "met", "encountered")], ["Anna Lee", "New York"]),
+        ([Edit(23, 27, "York", "Jersey City")], ["Anna Lee", "New Jersey City"]),
+        ([Edit(0, 8, "Anna Lee", "Ann")], ["Ann", "New York"]),
+        ([Edit(4, 4, "", " Anna"), Edit(8, 8, "", " Lee")], ["Anna Anna Lee", "New York"]),
+        ([Edit(19, 19, "", "old ")], ["Anna Lee", "New York"]),
+        ([Edit(16, 22, "in New", "x")], ["Anna Lee"]),
+        ([Edit(5, 12, "Lee met", "x"), Edit(23, 28, "York.", "x")], []),
+        ([Edit(18, 28, " New York.", "x")], ["Anna Lee"]),
+        ([Edit(0, 5, "Anna ", ""), Edit(5, 8, "Lee", "")], ["New York"]),
+    ],
+)
+def test_a_span_moves_grows_and_shrinks_or_is_lost(edits: list[Edit], expected: list[str]) -> None:
+    view = apply_edits(TEXT, edits)
+    found, lost = carry_spans([ANNA, YORK], reversed(edits))
+    assert [view[start:end] for start, end, _ in found] == expected
+    assert lost == 2 - len(expected)
+
+
+def carried(text: str, spans: list[LabelledSpan], edits: tuple[Edit, ...]) -> int:
+    """Carry spans, and compare with what the parts of the text before and in each become by themselves."""
+
+    def becomes(start: int, end: int) -> str:
+        """The view of a part; an insertion at a span's ends belongs to what is around it."""
+        inside = [
+            edit._replace(start=edit.start - start, end=edit.end - start)
+            for edit in edits
+            if start <= edit.start and edit.end <= end and (edit.end > edit.start or start < edit.start < end)
+        ]
+        return apply_edits(text[start:end], inside)
+
+    view = apply_edits(text, edits)
+    expected = []
+    for start, end, label in spans:
+        cut = any(edit.start < place < edit.end for edit in edits for place in (start, end))
+        covered = any(edit.start <= start and end <= edit.end and edit[:2] != (start, end) for edit in edits)
+        if not cut and not covered and becomes(start, end):
+            after = [edit._replace(start=edit.start - end, end=edit.end - end) for edit in edits if edit.start >= end]
+            tail = apply_edits(text[end:], after)
+            last = len(view) - len(tail)
+            expected.append(LabelledSpan(last - len(becomes(start, end)), last, label))
+    assert carry_spans(spans, edits) == (expected, len(spans) - len(expected))
+    return len(expected)
+
+
+@st.composite
+def edited(draw: st.DrawFn) -> tuple[str, list[LabelledSpan], tuple[Edit, ...]]:
+    text = draw(st.text("ab ", min_size=1, max_size=12))
+    places = st.integers(0, len(text))
+    bounds = draw(st.lists(st.tuples(places, places).map(sorted).filter(lambda pair: pair[0] < pair[1]), max_size=3))
+    cuts = sorted(draw(st.sets(places, max_size=6)))
+    parts = [pair for pair in pairwise(cuts) if draw(st.booleans())]
+    inserted = [(cut, cut) for cut in cuts if draw(st.booleans())]
+    edits = [Edit(start, end, text[start:end], draw(st.text("xy", max_size=3))) for start, end in [*parts, *inserted]]
+    return text, [LabelledSpan(start, end, "X") for start, end in bounds], tuple(edits)
+
+
+@settings(max_examples=2000)
+@given(edited())
+def test_spans_lie_where_their_parts_of_the_view_lie(case: tuple[str, list[LabelledSpan], tuple[Edit, ...]]) -> None:
+    carried(*case)
+
+
+@pytest.mark.parametrize(
+    ("name", "params"),
+    [
+        ("repeat", {"rate": 0.5}),
+        ("span-mask", {"rate": 0.2}),
+        ("synonym", {"fraction": 0.5}),
+        ("mlm-fill", {}),
+        ("nlpaug", {"augmenter": "KeyboardAug"}),
+    ],
+)
+def test_spans_planted_in_real_sentences_are_carried_by_every_view_of_words(name: str, params: dict[str, Any]) -> None:
+    draw = random.Random(1)
+    texts = [text for text in real_sentences(1200) if len(words(text)) > 3][:1000]
+    planted = []
+    for text in texts:
+        found = words(text)
+        first = draw.randrange(len(found))
+        last = min(first + draw.randrange(3), len(found) - 1)
+        planted.append(LabelledSpan(found[first].start, found[last].end, "X"))
+    made = make_view(ViewSpec(name, params))(texts, range(len(texts)))
+    kept = sum(carried(text, [span], one.edits) for text, span, one in zip(texts, planted, made, strict=True))
+    assert len(texts) == 1000
+    assert 0.6 * len(texts) < kept <= len(texts)
+    assert sum(one.text != text for text, one in zip(texts, made, strict=True)) > 500
