@@ -43,7 +43,7 @@ def _check(options: PairsOptions, running: Execution) -> tuple[list[Choice], tup
     for flag, given, owner in (("--mix", options.mix, "mixture"), ("--negatives", options.negatives, "entailment")):
         if given and policy != owner:
             raise InputError(f"{flag} belongs to --pairs {owner}, not {policy}: leave it out, or give --pairs {owner}")
-    choices = []
+    choices: list[Choice] = []
     if policy not in ("entailment", "mixture"):
         choices = check_views(policy, options.views)
     elif options.views:

@@ -1,7 +1,7 @@
 """Candidates through the filters: judged in any process, then in one, in order, where filters may remember."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -70,11 +70,12 @@ def judged_batches(source: PairSource, filters: Sequence[Filter], runtime: Runti
     """
     first = next((n for n, each in enumerate(filters) if not getattr(each, "by_row", False)), len(filters))
     written = [each.spec.text() for each in filters[: first + 1]]
+    looked: Iterable[list[Judged]] = map(
+        partial(_look, source.candidates, source.about, filters[: first + 1]), source.tasks
+    )
     if workers > 1:
         build = partial(_build, source.candidates, source.about, written, runtime)
         looked = run_workers(build, source.tasks, workers)
-    else:
-        looked = map(partial(_look, source.candidates, source.about, filters[: first + 1]), source.tasks)
     for batches in looked:
         for judged in batches:
             for each in filters[first:]:

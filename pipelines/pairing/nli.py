@@ -92,7 +92,8 @@ def nli_sources(names: Sequence[str]) -> Iterator[list[NliSource]]:
 
 
 def _look(name: str, spool: Path) -> NliSource:
-    source, label_names = check_source(name, spool), None
+    source = check_source(name, spool)
+    label_names: Sequence[str] | None = None
     if source.format == "text":
         source = replace(source, format="tsv")
     if source.format == "hub":
@@ -150,7 +151,7 @@ def _candidates(sources: Sequence[NliSource], limit: int | None, *, negatives: b
         for part, rows in _batches(sources, limit):
             found = _entailed(rows, part, seen)
             column: list[str | None] = [None] * len(rows)
-            for place in np.flatnonzero(found.reasons.is_null()) if negatives else ():
+            for place in np.flatnonzero(found.reasons.is_null()).tolist() if negatives else ():
                 premise, hypothesis, _ = rows[place]
                 others = [each for each in contradictions.get(premise, ()) if each != hypothesis]
                 column[place] = others[turns[premise] % len(others)] if others else None

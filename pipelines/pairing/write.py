@@ -211,10 +211,9 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
             starts = range(0, len(table), size)
             receipts = [commit_shard(out, index, table.slice(start, size)) for index, start in enumerate(starts)]
             texts = {RECIPE_FILE: job.recipe(facts), CARD_FILE: job.card(plan, counts)}
-            dataset = finalise(out, plan, receipts, job.schema(), texts, counts)
+            return counts, finalise(out, plan, receipts, job.schema(), texts, counts).digest, True
     finally:
         spool.unlink(missing_ok=True)
-    return counts, dataset.digest, True
 
 
 def _judge(job: PairsJob, stream: BinaryIO, rejects: BinaryIO | None) -> tuple[dict[str, Any], dict[str, str]]:
@@ -269,7 +268,7 @@ def _check_rejects(job: PairsJob, made: Mapping[str, Any]) -> None:
     Raises:
         InputError: Something is there that the recipe does not know, and no rejects that `overwrite` covers.
     """
-    rejects, names = job.rejects, set()
+    rejects, names = job.rejects, set[str]()
     if rejects is None or not rejects.exists() or _intact_rejects(rejects, made):
         return
     with suppress(InputError):

@@ -8,7 +8,7 @@ import hashlib
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -83,7 +83,7 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
 def _copy(name: str, spool: Path) -> Path:
     ending = "".join(suffix for suffix in Path(name).suffixes[-1:] if suffix in {".gz", ".zst"})
     copy = spool / f"{len(list(spool.iterdir()))}{ending}"
-    source = nullcontext(sys.stdin.buffer) if name == STDIN else locate(name).open("rb")
+    source: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer) if name == STDIN else locate(name).open("rb")
     with copy.open("wb") as target, source as stream:
         shutil.copyfileobj(stream, target, CHUNK_BYTES)
     return copy
