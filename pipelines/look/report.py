@@ -141,3 +141,13 @@ def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             value = [f"{key}={each}" for key, each in value.items()]
         written = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         yield name.replace("_", "-"), written
+
+
+def report_pairs(pairs: Path, target: Path) -> None:
+    """Write the report of pairs that were just made, in the place of an older one; the caller holds the lock of both.
+
+    Raises:
+        InputError: A file that is no report of ours is in the way.
+    """
+    check_free(target, overwrite=True)
+    write_whole(target, report_html(open_path(pairs), REPORT_ROWS, SAMPLE_ROWS, 0))

@@ -26,7 +26,7 @@ from pipelines.files import (
 from pipelines.filter import Filter
 from pipelines.folder import CARD_FILE, RECIPE_FILE, REPORT_FILE, finalise
 from pipelines.lock import locked_file, locked_folder
-from pipelines.look.report import write_report
+from pipelines.look.report import report_pairs
 from pipelines.pairing.judge import PairCounts, judged_batches
 from pipelines.pairing.source import PairSource
 from pipelines.pairs import PAIR_COLUMNS
@@ -147,14 +147,14 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     job.schema()  # a clash of columns is told before anything is looked at or written
     with ExitStack() as held:
         held.enter_context(locked_folder(out) if job.shards else locked_file(out))
-        if rejects is not None:
-            held.enter_context(locked_file(rejects))
-            remove_temporaries(rejects)
+        for each in (report, *([] if rejects is None else [rejects])):
+            held.enter_context(locked_file(each))
+            remove_temporaries(each)
         counts, digest, made = _write_folder(job) if job.shards else _write_file(job)
         content = report.read_bytes() if report.is_file() else b""
         if not (is_sealed(content) and digest.encode() in content):
             try:
-                write_report(out, report, overwrite=True)
+                report_pairs(out, report)
             except (TwinviewsError, OSError) as error:  # the pairs are made
                 note(f"no report was written: {error}")
     return counts, made
