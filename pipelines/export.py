@@ -1,30 +1,37 @@
-"""A dataset of ours as Parquet, JSONL or CSV."""
+"""A dataset of ours as Parquet, JSONL or CSV, or on the Hugging Face Hub: one commit of Parquet and a card."""
 
 import csv
 import io
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO, Literal, TypeAlias
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
 
-from augment.errors import InputError
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from augment.errors import InputError, TwinviewsError
 from pipelines.files import beside, remove_temporaries, sha256_of, whole_file, write_whole
+from pipelines.folder import CARD_FILE
 from pipelines.lock import locked_file
 from pipelines.look.opened import Opened, open_path
 from pipelines.reading.rows import as_text
 from pipelines.recipe import is_recipe_of, recipe_text
 from pipelines.shards import BATCH_ROWS
 
-ExportFormat: TypeAlias = Literal["parquet", "jsonl", "csv"]
 GROUP_BYTES = 100_000_000
 """About the size of a row group, as it is in memory."""
+MADE_BY_THE_HUB = ".gitattributes"
+SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M"}
 
 
-def export(path: Path, to: ExportFormat, out: Path, *, limit: int | None = None, overwrite: bool = False) -> int:
-    """Write the rows of sentences, a view dataset or pairs to one file; nested columns become JSON in CSV.
+def export(path: Path, to: str, out: Path, *, limit: int | None = None, overwrite: bool = False) -> int:
+    """Write rows of sentences, a view dataset or pairs as parquet, jsonl or csv; how many.
 
-    Returns:
-        The number of rows written.
+    Nested columns become JSON in CSV. `overwrite` replaces an export of ours.
 
     Raises:
         InputError: Nothing of ours at `path`, or something that is in the way at `out`.
@@ -34,30 +41,24 @@ def export(path: Path, to: ExportFormat, out: Path, *, limit: int | None = None,
     recipe = beside(out, "recipe.json")
     is_ours = is_recipe_of("export", recipe)
     if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
-        hint = "choose another --out" + (", or --overwrite it" if is_ours else "")
-        raise InputError(f"{out} exists: {hint}")
+        raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else ""))
     if recipe.exists() and not is_ours:
         raise InputError(f"{recipe} is in the way and not ours: move it away, or choose another --out")
     with locked_file(out):
         remove_temporaries(out, recipe)
         with whole_file(out) as stream:
-            write_rows(stream, opened, rows, to)
+            _write_rows(stream, opened, rows, to)
             made = {"sha256": sha256_of(Path(stream.name))}
             write_whole(recipe, recipe_text("export", {"path": str(path), "to": to, "limit": limit}, made=made))
     return rows
 
 
-def write_rows(stream: BinaryIO, opened: Opened, rows: int, to: ExportFormat) -> None:
-    """Write the first rows of a dataset, of one file after the other.
-
-    Raises:
-        InputError: Its files have different columns.
-    """
+def _write_rows(stream: BinaryIO, opened: Opened, rows: int, to: str) -> None:
     {"parquet": _write_parquet, "jsonl": _write_jsonl, "csv": _write_csv}[to](stream, _tables(opened, rows))
     stream.flush()
 
 
-def _tables(opened: Opened, rows: int) -> Iterator[Any]:
+def _tables(opened: Opened, rows: int) -> Iterator[pa.Table]:
     """Tables of its first rows; one without rows where there are none, as it has the columns."""
     schema = None
     for table in opened.tables():
@@ -70,10 +71,7 @@ def _tables(opened: Opened, rows: int) -> Iterator[Any]:
             return
 
 
-def _write_parquet(stream: BinaryIO, tables: Iterator[Any]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
+def _write_parquet(stream: BinaryIO, tables: Iterator[pa.Table]) -> None:
     waiting = next(tables)
     with pq.ParquetWriter(stream, waiting.schema) as writer:
         while waiting is not None:
@@ -82,28 +80,92 @@ def _write_parquet(stream: BinaryIO, tables: Iterator[Any]) -> None:
             end = waiting.num_rows - (waiting.num_rows % group if following is not None else 0)
             if end:  # a table without rows would be a row group without rows
                 writer.write_table(waiting.slice(0, end), row_group_size=group)
-            rest = waiting.slice(end)
-            waiting = pa.concat_tables([rest, following]) if following is not None else None
+            waiting = pa.concat_tables([waiting.slice(end), following]) if following is not None else None
 
 
-def _batches(table: Any) -> Iterator[list[dict[str, Any]]]:  # noqa: ANN401 - a table
-    return (batch.to_pylist() for batch in table.to_batches(max_chunksize=BATCH_ROWS))
+def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
+    return (row for batch in table.to_batches(max_chunksize=BATCH_ROWS) for row in batch.to_pylist())
 
 
-def _write_jsonl(stream: BinaryIO, tables: Iterator[Any]) -> None:
+def _write_jsonl(stream: BinaryIO, tables: Iterator[pa.Table]) -> None:
     for table in tables:
-        for rows in _batches(table):
-            stream.write("".join(f"{json.dumps(row, ensure_ascii=False, default=str)}\n" for row in rows).encode())
+        for row in _rows(table):
+            stream.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
 
 
-def _write_csv(stream: BinaryIO, tables: Iterator[Any]) -> None:
+def _write_csv(stream: BinaryIO, tables: Iterator[pa.Table]) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
     for number, table in enumerate(tables):
         if number == 0:
             writer.writerow(table.schema.names)
-        for rows in _batches(table):
-            for row in rows:
-                writer.writerow(map(as_text, row.values()))
-    text.flush()
+        writer.writerows(map(as_text, row.values()) for row in _rows(table))
     text.detach()
+
+
+def push(path: Path, to: str, *, public: bool, license: str, limit: int | None, overwrite: bool) -> str:
+    """Put sentences, a view dataset or pairs on the Hub, as `hf:OWNER/NAME` or `hf:NAME` says; its address.
+
+    The repository is made if it is not there. One that is there must be public already, or private where `public` is
+    False, and one that holds files is written to only with `overwrite`.
+
+    Raises:
+        InputError: Nothing of ours at `path`, no name, no right to write there, or a repository that is not to be
+            overwritten or that others see, or do not see.
+        TwinviewsError: The Hub did not take it.
+    """
+    from huggingface_hub import HfApi
+
+    opened = open_path(path)
+    rows = opened.rows if limit is None else min(limit, opened.rows)
+    api, kind = HfApi(), "dataset"
+    with TemporaryDirectory() as folder:
+        with Path(folder, "train.parquet").open("wb") as stream:
+            _write_rows(stream, opened, rows, "parquet")
+        Path(folder, "README.md").write_text(_hub_card(opened, rows, license), encoding="utf-8")
+        with _told(to):
+            repository = api.create_repo(to.removeprefix("hf:"), repo_type=kind, private=not public, exist_ok=True)
+            there = api.dataset_info(repository.repo_id)
+            if there.private is public:
+                found, instead = ("private", "leave --public out") if public else ("public", "give --public")
+                raise InputError(f"{repository} is there and {found}: {instead}, or another name")
+            if not overwrite and any(file.rfilename != MADE_BY_THE_HUB for file in there.siblings or ()):
+                raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
+            said = f"Add {rows:,} rows"
+            api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=said)
+    return str(repository)
+
+
+def _hub_card(opened: Opened, rows: int, license: str) -> str:
+    """A dataset's card with what the Hub reads in front: licence, size, and where the rows are."""
+    path = opened.path
+    card = path / CARD_FILE if (path / CARD_FILE).is_file() else beside(path, CARD_FILE)
+    front = {
+        "license": license,
+        "size_categories": [next((name for most, name in SIZES.items() if rows < most), "n>10M")],
+        "tags": ["twinviews", opened.kind],
+        "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "train.parquet"}]}],
+    }
+    text = card.read_text(encoding="utf-8") if card.is_file() else f"# {path.stem}\n"
+    return f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}"
+
+
+@contextmanager
+def _told(to: str) -> Iterator[None]:
+    """Turn what the Hub's client raises into one line."""
+    from huggingface_hub.errors import HFValidationError, HTTPError, OfflineModeIsEnabled  # type: ignore[attr-defined]
+
+    try:
+        yield
+    except HFValidationError as error:
+        raise InputError(f"--to {to}: {str(error).splitlines()[0]}: write hf:OWNER/NAME") from None
+    except OfflineModeIsEnabled:
+        raise InputError(f"--to {to}: HF_HUB_OFFLINE is set: unset it to reach the Hub") from None
+    except (HTTPError, OSError, RuntimeError, ValueError) as error:
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        if status in (401, 403):
+            raise InputError(
+                f"--to {to}: there is no token that may write there (status {status}): `hf auth login`, or set HF_TOKEN"
+            ) from None
+        said = " ".join(str(error).split())[:200] or type(error).__name__
+        raise TwinviewsError(f"--to {to}: the Hub did not take it ({said})") from None

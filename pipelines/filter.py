@@ -1,17 +1,14 @@
 """What a filter of pairs is: columns in, "keep" or "drop, because" out; filters are found by their file's name."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import ModuleType
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, cast, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from augment.errors import InputError, TwinviewsError
-from augment.plugins import blamed, plugin_module, plugin_names
+from augment.plugins import blamed, plugin_model, plugin_module, plugin_names
 from augment.translate.stages import HOP
 from augment.view import WEIGHTS_PARAMS, Runtime, view_attribute, view_names
 
@@ -40,16 +37,14 @@ class PairColumns:
 
     rows: Any
     known: Callable[[str], About]
-    _strings: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
     def strings(self, name: str) -> list[str]:
         """A column as Python strings."""
-        if name not in self._strings:
-            self._strings[name] = self.rows.column(name).to_pylist()
-        return self._strings[name]
+        strings: list[str] = self.rows.column(name).to_pylist()
+        return strings
 
     def about(self, side: str) -> list[About]:
         """What is known of one side, `view_a` or `view_b`, of each pair."""
@@ -70,11 +65,11 @@ class Verdicts(NamedTuple):
     reasons: Any
     scores: Any = None
 
-    def columns(self, filter: FilterSpec, rows: int) -> tuple[Any, Any]:
+    def columns(self, name: str, rows: int) -> tuple[Any, Any]:
         """Both as Arrow arrays, of strings and of floats.
 
         Raises:
-            TwinviewsError: There are not as many as the `rows` that were judged.
+            TwinviewsError: The filter of this name gave not as many as the `rows` that it judged.
         """
         import pyarrow as pa
 
@@ -82,9 +77,7 @@ class Verdicts(NamedTuple):
         columns = pa.array(self.reasons, pa.string()), scores
         for column in columns:
             if len(column) != rows:
-                raise TwinviewsError(
-                    f"filter {filter.name!r} gave {len(column)} verdicts for {rows} pairs: fix the filter"
-                )
+                raise TwinviewsError(f"filter {name!r} gave {len(column)} verdicts for {rows} pairs: fix the filter")
         return columns
 
 
@@ -123,8 +116,8 @@ class Filter(Protocol):
     what was dropped before it. Two optional members let worker processes help:
 
     - `by_row = True`: each pair is judged by itself, so that any process may judge it.
-    - `prepare(pairs)` and `settle(prepared)`, which together are the call: `prepare` gives a numpy array with a row
-      for each pair, made from that pair alone; `settle` gives the verdicts, batch after batch in one process.
+    - `prepare(pairs)` and `settle(prepared)`, which together are the call: `prepare` gives what it takes from each pair
+      alone, in any process; `settle` gives the verdicts, batch after batch in one process.
     """
 
     @property
@@ -137,13 +130,32 @@ class Filter(Protocol):
         ...
 
 
-class Options(BaseModel):
-    """The parameters of a filter of ours; others than its fields are refused."""
+class RowFilter(BaseModel):
+    """A filter of ours that judges each pair by itself: its fields are its parameters, others are refused."""
 
     model_config = ConfigDict(extra="forbid")
+    by_row: ClassVar[bool] = True
+    score: ClassVar[str | None] = None
+
+    def build(self, runtime: Runtime) -> Self:
+        """The filter, ready to judge."""
+        return self
+
+    @property
+    def spec(self) -> FilterSpec:
+        """Its file's name and its parameters."""
+        name = type(self).__module__.rpartition(".")[2].replace("_", "-")
+        return FilterSpec(name, self.model_dump(), self.score)
+
+    def __call__(self, pairs: PairColumns) -> Verdicts:
+        """Judge every pair."""
+        return self._judge(pairs)
+
+    def _judge(self, pairs: PairColumns) -> Verdicts:
+        raise NotImplementedError
 
 
-class Bounds(Options):
+class Bounds(RowFilter):
     """The lowest and the highest score that is kept; a bound that is not given drops nothing."""
 
     min: float | None = None
@@ -163,20 +175,7 @@ class Bounds(Options):
         return Verdicts(reasons, scores)
 
 
-@dataclass(frozen=True)
-class RowFilter:
-    """A filter that judges each pair by itself: what it is, and the function that judges."""
-
-    spec: FilterSpec
-    judge: Callable[[PairColumns], Verdicts] = field(repr=False, compare=False)
-    by_row: ClassVar[bool] = True
-
-    def __call__(self, pairs: PairColumns) -> Verdicts:
-        """Judge every pair."""
-        return self.judge(pairs)
-
-
-def first_reasons(pairs: PairColumns, reasons: Callable[[str], Iterable[str | None]]) -> Verdicts:
+def first_reasons(reasons: Callable[[str], Iterable[str | None]]) -> Verdicts:
     """Drop a pair for its first side that has a reason; `reasons` gives those of `view_a` or `view_b`."""
     return Verdicts([one or two for one, two in zip(*map(reasons, SIDES), strict=True)])
 
@@ -209,21 +208,12 @@ def filter_names() -> list[str]:
     return plugin_names(FILTERS_PACKAGE, ENTRY_POINT_GROUP)
 
 
-def filter_module(name: str) -> ModuleType:
-    """The module of a filter, with its `PARAMS` (a pydantic model) and `build`.
-
-    Raises:
-        InputError: There is no such filter.
-    """
-    return plugin_module(FILTERS_PACKAGE, ENTRY_POINT_GROUP, name)
-
-
 def filter_summaries() -> list[tuple[str, str]]:
     """Every filter's name with its parameters, as a user writes them, and the first line of its docstring."""
     summaries = []
     for name in filter_names():
-        module = filter_module(name)
-        keys = ",".join(f"{key}=" for key in module.PARAMS.model_fields)
+        module = plugin_module(FILTERS_PACKAGE, ENTRY_POINT_GROUP, name)
+        keys = ",".join(f"{key}=" for key in cast(type[BaseModel], plugin_model(module)).model_fields)
         summaries.append((f"{name}:{keys}" if keys else name, (inspect.getdoc(module) or "").split("\n")[0]))
     return summaries
 
@@ -234,21 +224,19 @@ def make_filter(written: str, runtime: Runtime) -> Filter:
     Raises:
         InputError: No such filter, a wrong parameter, or weights or an extra that are not there.
     """
-    name, params = _parse(written)
-    module = filter_module(name)
-    with blamed(ENTRY_POINT_GROUP, name):
-        return cast(Filter, module.build(_checked(written, module.PARAMS, params), runtime))
-
-
-def _parse(written: str) -> tuple[str, dict[str, str]]:
     name, _, rest = written.partition(":")
+    name = name.strip().replace("_", "-")
     params: dict[str, str] = {}
     for part in rest.split(",") if rest else []:
         key, equals, value = part.partition("=")
         if not key or not equals:
             raise InputError(f"--filter {written}: {part!r} is no key=value: write NAME:key=value,key=value")
         params[key.strip().replace("-", "_")] = value.strip()
-    return name.strip().replace("_", "-"), params
+    module = plugin_module(FILTERS_PACKAGE, ENTRY_POINT_GROUP, name)
+    checked: Any = _checked(written, cast(type[BaseModel], plugin_model(module)), params)
+    with blamed(ENTRY_POINT_GROUP, name):
+        made = checked.build(runtime) if hasattr(checked, "build") else module.build(checked, runtime)
+        return cast(Filter, made)
 
 
 def _checked(written: str, model: type[BaseModel], params: Mapping[str, str]) -> BaseModel:
@@ -258,8 +246,7 @@ def _checked(written: str, model: type[BaseModel], params: Mapping[str, str]) ->
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
         value = f"{where}={first['input']!r}: " if where else ""
-        known = ", ".join(model.model_fields) or "none"
-        hint = f" (it takes: {known})" if first["type"] == "extra_forbidden" else ""
+        hint = f" (it takes: {', '.join(model.model_fields) or 'none'})" if first["type"] == "extra_forbidden" else ""
         message = first["msg"].removeprefix("Value error, ")
         raise InputError(f"--filter {written}: {value}{message[:1].lower()}{message[1:]}{hint}") from None
 

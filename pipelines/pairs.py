@@ -68,40 +68,30 @@ def pair_files(path: str | Path) -> list[PairFile]:
     """
     path = Path(path)
     if path.is_dir() and read_plan(path) is not None:
-        known: list[tuple[Path, str | None]] = [
-            (path / receipt.file, receipt.sha256) for receipt in open_dataset(path, "pairs").receipts
-        ]
-    else:
+        receipts = open_dataset(path, "pairs").receipts
+        return [_checked(path / receipt.file, receipt.sha256) for receipt in receipts]
+    files = [path] if path.exists() else []
+    if path.is_dir():
         found = (file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", ".")))
-        files = sorted(found, key=_numerically) if path.is_dir() else [path] if path.exists() else []
-        recorded = [read_made(beside(file, "recipe.json")).get("sha256") for file in files]
-        known = [(file, sha256) for file, sha256 in zip(files, recorded, strict=True)]
-    if not known:
+        files = sorted(found, key=lambda file: re.sub(r"\d+", lambda number: number[0].zfill(20), file.name))
+    if not files:
         raise InputError(f"no pairs at {str(path)!r}: make them with `augment build-pairs`")
-    return [PairFile(file, sha256, _checked_rows(file, sha256)) for file, sha256 in known]
+    return [_checked(file, read_made(beside(file, "recipe.json")).get("sha256")) for file in files]
 
 
-def _numerically(path: Path) -> list[tuple[int, str]]:
-    """A key by which data-100000 comes after data-99999."""
-    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", path.name)]
-
-
-def _checked_rows(path: Path, sha256: str | None) -> int:
-    """The rows of an Arrow IPC stream; raises InputError unless it is whole and has the columns of pairs, as text."""
+def _checked(path: Path, sha256: str | None) -> PairFile:
+    """A stream of pairs; raises InputError unless it is whole and has the columns of pairs, as text."""
     import pyarrow as pa
 
     try:
         with pa.memory_map(str(path)) as mapped:
             schema = pa.ipc.open_stream(mapped).schema
     except (pa.ArrowInvalid, OSError) as error:
-        is_file = path.is_file() and path.read_bytes()[:6] == b"ARROW1"
-        what = "is an Arrow IPC file, a stream is wanted" if is_file else f"is no Arrow IPC stream ({error})"
-        raise InputError(f"{path} {what}: make pairs with `augment build-pairs`") from None
-    for name in PAIR_COLUMNS:
+        raise InputError(f"{path} is no Arrow IPC stream ({error}): make pairs with `augment build-pairs`") from None
+    for name in (*PAIR_COLUMNS, *({NEGATIVE} & set(schema.names))):
         if name not in schema.names:
             raise InputError(f"{path} has no column {name!r}, only {', '.join(schema.names)}: it holds no pairs")
-    for name in (*PAIR_COLUMNS, *({NEGATIVE} & set(schema.names))):
         kind = schema.field(name).type
-        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_null(kind)):
+        if str(kind) not in ("string", "large_string", "null"):
             raise InputError(f"{path}: column {name!r} holds {kind}, text is wanted: it holds no pairs of ours")
-    return int(read_table(path, sha256).num_rows)
+    return PairFile(path, sha256, read_table(path, sha256).num_rows)

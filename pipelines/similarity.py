@@ -1,16 +1,11 @@
 """How alike texts are on the surface: chrF of each pair, and BLEU between two views of the same sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
+import numpy as np
 import regex
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 """Letters of scripts without spaces between words."""
@@ -27,8 +22,6 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.flo
     White space does not count. The figures are sacrebleu's own to the last bit, in a fraction of its time: the suffixes
     of a pair are sorted, once, and then n-grams that are the same lie side by side.
     """
-    import numpy as np
-
     texts = ["".join(text.split()) for pair in zip(hypotheses, references, strict=True) for text in pair]
     sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)).reshape(-1, 2)
     totals, scores = sizes.sum(axis=1), np.zeros(len(sizes))
@@ -41,18 +34,19 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.flo
 
 def _chrf(texts: Sequence[str], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
     """The scores of hypotheses that lie before their references, and whose letters were counted: (pairs, 2)."""
-    import numpy as np
-
     pairs = len(sizes)
-    suffixes = _suffixes(texts, sizes)
-    if suffixes is None:  # too many different letters for a key of 64 bits
+    letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    used = np.zeros(int(letters.max(initial=0)) + 1, dtype=np.bool_)
+    used[letters] = True
+    bits = (int(np.count_nonzero(used)) + 1).bit_length()
+    if ORDERS * bits + 1 > 64:  # too many different letters for a key of 64 bits
         if pairs > 1:
             half = pairs // 2
             return np.concatenate([_chrf(texts[: 2 * half], sizes[:half]), _chrf(texts[2 * half :], sizes[half:])])
         from sacrebleu.metrics import CHRF
 
         return np.array([CHRF(char_order=ORDERS).sentence_score(texts[0], [texts[1]]).score])
-    keys, bits = suffixes
+    keys = _suffixes(np.cumsum(used, dtype=np.uint64)[letters], sizes, bits)
     differ = np.full(keys.size + 1, FILLER, dtype=np.uint64)
     np.bitwise_xor(keys[:, 1:], keys[:, :-1], out=differ[:-1].reshape(keys.shape)[:, 1:])
     theirs_before = np.append(0, np.cumsum(keys & np.uint64(1), dtype=np.int64))
@@ -71,27 +65,18 @@ def _chrf(texts: Sequence[str], sizes: NDArray[np.int64]) -> NDArray[np.float64]
     return 100 * (5 * precision * recall / np.where(precision + recall > 0, 4 * precision + recall, 1))
 
 
-def _suffixes(texts: Sequence[str], sizes: NDArray[np.int64]) -> tuple[NDArray[np.uint64], int] | None:
-    """The first six letters of every suffix as keys, a sorted row for each pair, and the bits of a letter.
+def _suffixes(letters: NDArray[np.uint64], sizes: NDArray[np.int64], bits: int) -> NDArray[np.uint64]:
+    """The first six letters of every suffix as keys, a sorted row for each pair; letters are numbered from 1.
 
     A key ends in a bit that says whether it is of the reference; FILLER follows in rows that are shorter than others.
-    None if the letters do not fit into 64 bits.
     """
-    import numpy as np
-
-    letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-    used = np.zeros(int(letters.max(initial=0)) + 1, dtype=np.bool_)
-    used[letters] = True
-    alphabet = int(np.count_nonzero(used))
-    bits = (alphabet + 1).bit_length()
-    if ORDERS * bits + 1 > 64:
-        return None
     # Behind each text lie letters of no text, others for hypotheses than for references, so that none matches there.
     lengths = sizes.ravel()
     number = np.repeat(np.arange(len(lengths)), lengths)
     places = np.arange(len(letters)) + ORDERS * number
-    padded = np.repeat(np.tile(np.array([0, alphabet + 1], dtype=np.uint64), len(sizes)), lengths + ORDERS)
-    padded[places] = np.cumsum(used, dtype=np.uint64)[letters]
+    ends = np.array([0, int(letters.max(initial=0)) + 1], dtype=np.uint64)
+    padded = np.repeat(np.tile(ends, len(sizes)), lengths + ORDERS)
+    padded[places] = letters
     count = len(padded) - ORDERS
     key = padded[:count].copy()
     for order in range(1, ORDERS):
@@ -101,7 +86,7 @@ def _suffixes(texts: Sequence[str], sizes: NDArray[np.int64]) -> tuple[NDArray[n
     keys = np.full((len(sizes), max(1, int(totals.max(initial=0)))), FILLER, dtype=np.uint64)
     keys[np.arange(keys.shape[1]) < totals[:, None]] = (key[places] << np.uint64(1)) | (number & 1).astype(np.uint64)
     keys.sort(axis=1)
-    return keys, bits
+    return keys
 
 
 @cache

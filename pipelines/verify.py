@@ -6,18 +6,8 @@ from typing import Literal, TypeAlias
 
 from augment.errors import InputError
 from pipelines.files import beside, is_sealed, read_json, sha256_of
-from pipelines.folder import (
-    CARD_FILE,
-    COUNTS_FILE,
-    INFO_FILE,
-    RECIPE_FILE,
-    REPORT_FILE,
-    STATE_FILE,
-    read_state,
-    state_text,
-)
+from pipelines.folder import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state, state_text
 from pipelines.look.report import MARK
-from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE
 from pipelines.recipe import read_made
 from pipelines.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_name, shard_number
@@ -26,7 +16,6 @@ PAIR_COMMANDS = ("build-pairs", "mine-negatives")
 Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
 Verified: TypeAlias = tuple[Path, Problem | None]
 """A file that was looked at, and what is wrong with it (None: nothing)."""
-SIDE_FILES = (PLAN_FILE, RECIPE_FILE, CARD_FILE, COUNTS_FILE, INFO_FILE)
 
 
 def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
@@ -50,16 +39,15 @@ def _folder(folder: Path) -> Iterator[Verified]:
         yield from _dataset(folder)
         return
     records = [*folder.rglob(PLAN_FILE), *folder.rglob(RECEIPTS)]
-    datasets = sorted({record.parent for record in records if _is_dataset(record.parent)})
-    for each in datasets:
+    datasets = {record.parent for record in records if _is_dataset(record.parent)}
+    recorded = {_recorded_by(record) for end in ("recipe.json", "card.md") for record in folder.rglob(f"?*.{end}")}
+    outputs = {output for output in recorded if output is not None}
+    for each in sorted(datasets):
         yield from _dataset(each)
-    recorded = [_recorded_by(record) for end in ("recipe.json", "card.md") for record in folder.rglob(f"?*.{end}")]
-    outputs = sorted({output for output in recorded if output is not None})
-    for output in outputs:
+    for output in sorted(outputs):
         yield from _file(output)
-    for parent in sorted({each.parent for each in (*outputs, *datasets)}):
-        if not _is_dataset(parent):
-            yield from _rejects(sorted(file for file in parent.glob("*.arrow") if file not in outputs))
+    for parent in sorted({each.parent for each in outputs | datasets} - datasets):
+        yield from _rejects(sorted(set(parent.glob("*.arrow")) - outputs))
 
 
 def _is_dataset(folder: Path) -> bool:
@@ -94,10 +82,7 @@ def _file(path: Path) -> Iterator[Verified]:
         yield _by_seal(card)
     yield from _report(beside(path, REPORT_FILE))
     recorded = read_made(recipe).get("sha256")
-    if not path.is_file() or recorded is None or sha256_of(path) == recorded:
-        yield path, None if path.is_file() else "missing"
-    elif is_sealed(recipe.read_bytes()):
-        yield path, "damaged"
+    yield _by_hash(path, recorded) if recorded is not None or not path.is_file() else (path, None)
 
 
 def _report(report: Path) -> Iterator[Verified]:
@@ -113,6 +98,12 @@ def _by_seal(path: Path) -> Verified:
     return path, None if is_sealed(path.read_bytes()) else "damaged"
 
 
+def _by_hash(path: Path, sha256: str | None) -> Verified:
+    if not path.is_file():
+        return path, "missing"
+    return path, None if sha256_of(path) == sha256 else "damaged"
+
+
 def _rejects(files: Sequence[Path]) -> Iterator[Verified]:
     """Those of some files that recipes in their folder recorded as rejects, or must have: they are not there else."""
     folders = {file.parent for file in files}
@@ -120,21 +111,8 @@ def _rejects(files: Sequence[Path]) -> Iterator[Verified]:
     known = {read_made(recipe).get("rejects_sha256") for recipe in recipes} - {None}
     hashes = {file: sha256_of(file) for file in files} if known else {}
     for file, sha256 in hashes.items():
-        if sha256 in known:
-            yield file, None
-        elif known - set(hashes.values()) and _may_hold_pairs(file):
-            yield file, "damaged"
-
-
-def _may_hold_pairs(file: Path) -> bool:
-    """Whether a file can be rejects, if damaged ones: it is named so, and has no other columns."""
-    import pyarrow as pa
-
-    try:
-        with pa.memory_map(str(file)) as mapped:
-            return file.suffix == ".arrow" and bool(set(PAIR_COLUMNS) & set(pa.ipc.open_stream(mapped).schema.names))
-    except (pa.ArrowException, OSError, ValueError):
-        return file.suffix == ".arrow"
+        if sha256 in known or (file.suffix == ".arrow" and known - set(hashes.values())):
+            yield file, None if sha256 in known else "damaged"
 
 
 def _dataset(folder: Path) -> Iterator[Verified]:
@@ -142,15 +120,13 @@ def _dataset(folder: Path) -> Iterator[Verified]:
     yield from (*_report(beside(folder, REPORT_FILE)), *_report(folder / REPORT_FILE))
     state = folder / STATE_FILE
     shards, hashes = read_state(folder)
-    if not state.is_file():
-        yield state, "unfinished"
-    else:
+    if state.is_file():
         yield state, None if shards and state.read_bytes() == state_text(shards, hashes).encode() else "damaged"
-    for path in (folder / name for name in (SIDE_FILES if state.is_file() else (PLAN_FILE,))):
-        if not path.is_file():
-            yield path, "missing"
-        elif path.name in hashes:
-            yield path, None if sha256_of(path) == hashes[path.name] else "damaged"
+    else:
+        yield state, "unfinished"
+    for path in (folder / name for name in (FILES[1:] if state.is_file() else [PLAN_FILE])):
+        if path.name in hashes or not path.is_file():
+            yield _by_hash(path, hashes.get(path.name))
     present = {shard_number(path.name) for path in folder.iterdir()}
     present |= {shard_number(path.stem) for path in (folder / RECEIPTS).glob("*.json")}
     for index in sorted({*range(len(shards)), *(index for index in present if index is not None)}):
@@ -166,18 +142,13 @@ def _shard(folder: Path, index: int, recorded: str | None) -> Iterator[Verified]
     if sha256 is not None and expected is None and not record.is_file():
         yield path, "unfinished"
         return
-    if sha256 is None:
-        yield path, "missing"
-    elif expected is not None:
-        yield path, None if sha256 == expected else "damaged"
+    if sha256 is None or expected is not None:
+        yield _by_hash(path, expected)
     if not record.is_file():
         yield record, "missing"
     elif receipt is None or (recorded is not None and receipt.sha256 != recorded):
         yield record, "damaged"
     else:
-        whole = sha256 is None or sha256 != expected or record.read_bytes() == _receipt_bytes(index, path, sha256)
+        whole = sha256 is None or sha256 != expected
+        whole = whole or record.read_bytes() == make_receipt(index, read_table(path), sha256 or "").to_json().encode()
         yield record, None if whole else "damaged"
-
-
-def _receipt_bytes(index: int, path: Path, sha256: str) -> bytes:
-    return make_receipt(index, read_table(path), sha256).to_json().encode()

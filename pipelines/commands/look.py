@@ -1,20 +1,17 @@
 """`augment inspect`, `report`, `export` and `verify`: what a dataset holds, and whether it is whole."""
 
 from pathlib import Path
-from typing import Annotated, cast, get_args
+from typing import Annotated
 
 import typer
 
 from augment.errors import InputError
 from pipelines.commands.view import MOST, DryRunOption, JsonOption, OverwriteOption
 from pipelines.console import ConfigOption, show, show_json, table
-from pipelines.export import ExportFormat
-from pipelines.look.report import REPORT_ROWS
-from pipelines.look.statistics import SAMPLE_ROWS
+from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 
-PathArgument = Annotated[
-    Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.", show_default=False)
-]
+FORMATS = ("parquet", "jsonl", "csv")
+PathArgument = Annotated[Path, typer.Argument(help="A folder of sentences, of a view or of pairs, or a pairs.arrow.")]
 SampleOption = Annotated[int, typer.Option(min=0, max=MOST, help="Rows that the statistics are taken from; 0 for all.")]
 
 
@@ -31,12 +28,7 @@ def _inspect(
     rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows to show, spread evenly.")] = 5,
     seed: Annotated[
         int | None,
-        typer.Option(
-            min=-MOST,
-            max=MOST,
-            help="Draw the rows at random, and the sample of the statistics by it too.",
-            show_default=False,
-        ),
+        typer.Option(min=-MOST, max=MOST, help="Draw the rows at random, and the sample of the statistics by it too."),
     ] = None,
     sample: SampleOption = SAMPLE_ROWS,
     json: JsonOption = False,
@@ -81,35 +73,28 @@ def _report(
 def _export(
     path: PathArgument,
     to: Annotated[
-        str,
-        typer.Option(help="Format to write (parquet, jsonl or csv), or hf:NAME, a dataset on the Hub."),
+        str, typer.Option(help="Format to write (parquet, jsonl or csv), or hf:NAME, a dataset on the Hub.")
     ] = "parquet",
     out: Annotated[Path | None, typer.Option(help="File to write; PATH with the format's ending if not given.")] = None,
     public: Annotated[bool, typer.Option("--public", help="For hf: let everybody see it.")] = False,
     license: Annotated[
         str | None,
-        typer.Option(
-            help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0; else unknown.",
-            show_default=False,
-        ),
+        typer.Option(help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0; else unknown."),
     ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Only the first N rows.", show_default=False)
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="Only the first N rows.")] = None,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
     json: JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
     """Write a dataset as one Parquet, JSONL or CSV file, or put it on the Hugging Face Hub with its card."""
-    from pipelines.export import export
+    from pipelines.export import export, push
     from pipelines.files import beside
-    from pipelines.hub import HUB, push
     from pipelines.look.opened import open_path
 
-    is_hub = to.startswith(HUB)
-    if not is_hub and to not in get_args(ExportFormat):
-        raise InputError(f"--to {to} is no format: give one of {', '.join(get_args(ExportFormat))}, or hf:NAME")
+    is_hub = to.startswith("hf:")
+    if not is_hub and to not in FORMATS:
+        raise InputError(f"--to {to} is no format: give one of {', '.join(FORMATS)}, or hf:NAME")
     if is_hub and out is not None:
         raise InputError(f"--out {out} is a file, and --to {to} writes none: leave it out")
     if not is_hub and (public or license is not None):
@@ -118,18 +103,15 @@ def _export(
     target = to if is_hub else out or beside(path, to)
     if dry_run:
         opened = open_path(path)
-        preview = {
-            "out": str(target),
-            "rows": min(opened.rows, limit or opened.rows),
-            "files to read": len(opened.files),
-        }
+        rows = min(opened.rows, limit or opened.rows)
+        preview = {"out": str(target), "rows": rows, "files to read": len(opened.files)}
         show_json(preview) if json else table(("", "would be"), preview.items())
     elif is_hub:
         address = push(path, to, public=public, license=license or "unknown", limit=limit, overwrite=overwrite)
         seen = "public" if public else "private"
         show_json({"out": address, "public": public}) if json else show(f"{address}: {seen}")
     else:
-        rows = export(path, cast(ExportFormat, to), Path(target), limit=limit, overwrite=overwrite)
+        rows = export(path, to, Path(target), limit=limit, overwrite=overwrite)
         show_json({"out": str(target), "rows": rows}) if json else show(f"{rows:,} rows written to {target}")
 
 
@@ -137,9 +119,7 @@ def _verify(
     paths: Annotated[
         list[Path],
         typer.Argument(
-            metavar="PATH...",
-            help="Datasets, pairs, rejects or exports, or a folder that holds some, such as data.",
-            show_default=False,
+            metavar="PATH...", help="Datasets, pairs, rejects or exports, or a folder that holds some, such as data."
         ),
     ],
     json: JsonOption = False,

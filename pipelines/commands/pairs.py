@@ -1,7 +1,7 @@
 """`augment build-pairs` and `mine-negatives`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, TypeAlias
 
 import typer
 from typer.core import TyperCommand
@@ -18,15 +18,14 @@ from pipelines.commands.view import (
     WorkersOption,
 )
 from pipelines.console import ConfigOption, show_json, table
-from pipelines.pairing.source import Policy
 
+Policy: TypeAlias = Literal["bsl", "original", "self", "multilingual", "entailment", "mixture"]
 SourcesArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[SOURCE]...",
         help="Files (ingested to data/sentences) or a folder of sentences; without, data/sentences or the sample. For "
         "entailment NLI files (JSONL, TSV, CSV) or hf:NAME.",
-        show_default=False,
     ),
 ]
 
@@ -66,16 +65,14 @@ def _build_pairs(
         typer.Option(
             help="A view to pair, by its folder's name in data/views or its path; NAME:2 is its second hypothesis. "
             "For bsl twice [default: backtranslate-de, backtranslate-fr], for original and multilingual once or more. "
-            "Missing views are made.",
-            show_default=False,
+            "Missing views are made."
         ),
     ] = None,
     filter: Annotated[
         list[str] | None,
         typer.Option(
             help="Drop pairs by a filter: NAME or NAME:key=value,key=value, such as semantic:min=0.6,encoder=starter; "
-            "may be repeated.",
-            show_default=False,
+            "may be repeated."
         ),
     ] = None,
     default_filters: Annotated[
@@ -86,15 +83,11 @@ def _build_pairs(
         ),
     ] = True,
     rejects: Annotated[
-        Path | None,
-        typer.Option(help="Write what was dropped, with the reason, to this Arrow stream file.", show_default=False),
+        Path | None, typer.Option(help="Write what was dropped, with the reason, to this Arrow stream file.")
     ] = None,
     mix: Annotated[
         list[str] | None,
-        typer.Option(
-            help="For mixture: PATH=WEIGHT, a file or folder of pairs and its share; may be repeated.",
-            show_default=False,
-        ),
+        typer.Option(help="For mixture: PATH=WEIGHT, a file or folder of pairs and its share; may be repeated."),
     ] = None,
     negatives: Annotated[
         bool,
@@ -105,29 +98,19 @@ def _build_pairs(
         ),
     ] = False,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            help="File to write; data/pairs.arrow, or with --shards the folder data/pairs.", show_default=False
-        ),
+        Path | None, typer.Option(help="File to write; data/pairs.arrow, or with --shards the folder data/pairs.")
     ] = None,
     shards: Annotated[
-        int | None,
-        typer.Option(min=1, max=MOST, help="Write a folder of N shards, for very large outputs.", show_default=False),
+        int | None, typer.Option(min=1, max=MOST, help="Write a folder of N shards, for very large outputs.")
     ] = None,
     seed: Annotated[
         int | None,
         typer.Option(
-            min=-MOST,
-            max=MOST,
-            help="Run seed of views to be made (else their twin's, or 0), or of a mixture.",
-            show_default=False,
+            min=-MOST, max=MOST, help="Run seed of views to be made (else their twin's, or 0), or of a mixture."
         ),
     ] = None,
     limit: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=MOST, help="Only the first N sentences, or NLI rows; N pairs of a mixture.", show_default=False
-        ),
+        int | None, typer.Option(min=1, max=MOST, help="Only the first N sentences, or NLI rows; N pairs of a mixture.")
     ] = None,
     workers: WorkersOption = 1,
     device: DeviceOption = "auto",
@@ -156,28 +139,24 @@ def _build_pairs(
             preview = preview_pairs(options, running, target, rejects)
         show_json(preview) if json else table(("", "would be"), preview.items())
         return
-    made = build_pairs(options, running, target, rejects=rejects, overwrite=overwrite)
-    show_pairs(made, as_json=json)
+    counts, made = build_pairs(options, running, target, rejects=rejects, overwrite=overwrite)
+    show_pairs(target, counts, made, as_json=json)
 
 
 def _mine_negatives(
-    pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.", show_default=False)],
+    pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.")],
     encoder: Annotated[
         str,
         typer.Option(help="starter, or the folder or Hub name of a sentence-transformers or plain transformers model."),
     ] = "starter",
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; PAIRS.negatives.arrow if not given.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="File to write; PAIRS.negatives.arrow if not given.")] = None,
     skip: Annotated[int, typer.Option(min=0, max=MOST, help="Pass over the N closest texts.")] = 0,
     within: Annotated[int, typer.Option(min=1, max=MOST, help="Draw among the N closest texts.")] = 10,
     margin: Annotated[
         float, typer.Option(min=-2, max=2, help="How far below that of view_b the cosine to view_a must be.")
     ] = 0.05,
     seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of what is drawn.")] = 0,
-    limit: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Only the first N pairs.", show_default=False)
-    ] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="Only the first N pairs.")] = None,
     batch_size: Annotated[int, typer.Option(min=1, max=MOST, help="Texts that are encoded together.")] = 64,
     device: DeviceOption = "auto",
     dry_run: DryRunOption = False,
@@ -201,7 +180,8 @@ def _mine_negatives(
     wanted = Mining(encoder, skip, within, margin, seed, limit)
     if dry_run:
         with offline():
-            preview = preview_mining(pairs, wanted, target, overwrite=overwrite)
+            preview = preview_mining(pairs, wanted, target)
         show_json(preview) if json else table(("", "would be"), preview.items())
         return
-    show_pairs(mine_negatives(pairs, wanted, target, Runtime(device), batch_size, overwrite=overwrite), as_json=json)
+    counts, made = mine_negatives(pairs, wanted, target, Runtime(device), batch_size, overwrite=overwrite)
+    show_pairs(target, counts, made, as_json=json)

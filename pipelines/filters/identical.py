@@ -1,19 +1,8 @@
 """Drop pairs whose two sides are the same text but for case, white space and punctuation."""
 
-from __future__ import annotations
-
-import operator
 import unicodedata
 
-from pydantic import Field
-
-from augment.view import Runtime
-from pipelines.filter import FilterSpec, Options, PairColumns, RowFilter, Verdicts
-
-REASON = "identical pair"
-LOWER = bytes(range(256)).lower()
-LEFT_OUT = bytes(code for code in range(128) if unicodedata.category(chr(code))[0] in "PS" or chr(code).isspace())
-"""What is left out of ASCII before texts are compared: its punctuation and white space."""
+from pipelines.filter import PairColumns, RowFilter, Verdicts
 
 
 class _Bare(dict[int, int | None]):
@@ -27,38 +16,20 @@ class _Bare(dict[int, int | None]):
 BARE = _Bare()
 
 
-class PARAMS(Options):
-    """Parameters of the check for identical sides."""
+class Identical(RowFilter):
+    """With `exact` the texts are compared as they are."""
 
-    exact: bool = Field(default=False, description="compare the texts as they are")
+    exact: bool = False
 
+    def _judge(self, pairs: PairColumns) -> Verdicts:
+        sides = zip(pairs.strings("view_a"), pairs.strings("view_b"), strict=True)
+        return Verdicts(["identical pair" if self._same(one, two) else None for one, two in sides])
 
-def build(params: PARAMS, runtime: Runtime) -> RowFilter:
-    """The filter for `params`."""
-    same = operator.eq if params.exact else _same
-
-    def judge(pairs: PairColumns) -> Verdicts:
-        equal = map(same, pairs.strings("view_a"), pairs.strings("view_b"))
-        return Verdicts([REASON if each else None for each in equal])
-
-    return RowFilter(FilterSpec("identical", params.model_dump()), judge)
-
-
-def _same(one: str, two: str) -> bool:
-    if one == two:
-        return True
-    if _letters(one) != _letters(two):
-        return False
-    bare = _normalised(one)
-    # Texts of punctuation alone have nothing left to compare.
-    return bool(bare) and bare == _normalised(two)
-
-
-def _letters(text: str) -> bytes:
-    """A normalised text without spaces, which tells most texts apart much sooner."""
-    if text.isascii():
-        return text.encode().translate(LOWER, LEFT_OUT)
-    return _normalised(text).replace(" ", "").encode("utf-8", "surrogatepass")
+    def _same(self, one: str, two: str) -> bool:
+        if self.exact or one == two:
+            return one == two
+        bare = _normalised(one)
+        return bool(bare) and bare == _normalised(two)  # texts of punctuation alone have nothing left to compare
 
 
 def _normalised(text: str) -> str:

@@ -7,10 +7,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
 from pipelines.console import harmless, show, show_json, table
-from pipelines.look.figures import figure, flat, percent, sampling
-from pipelines.look.opened import Opened, open_path
-from pipelines.look.rows import heading, lines, sample
+from pipelines.look.opened import open_path, spread
+from pipelines.look.rows import figure, flat, heading, lines, percent, sampling
 from pipelines.look.statistics import QUANTILES, Statistics, statistics
 from pipelines.look.worddiff import wdiff
 
@@ -21,37 +24,28 @@ BARS = " ▁▂▃▄▅▆▇█"
 
 
 def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: bool) -> None:
-    """Look into sentences, a view dataset, pairs or rejects, and print what is there.
+    """Print what is in sentences, a view dataset, pairs or rejects: counts, statistics over a sample, and some rows.
 
-    Args:
-        path: The folder or file.
-        shown: Rows to show.
-        seed: Draw them by it, and the sample of the statistics; None spreads them evenly.
-        sampled: Rows that the statistics are of; 0 for all.
-        as_json: Print all of it as JSON instead.
+    The seed draws both; None spreads the rows evenly.
 
     Raises:
         InputError: Nothing of ours is there, or it is damaged.
     """
     opened = open_path(path)
-    rows, found = sample(opened, shown, seed), statistics(opened, sampled, seed or 0)
+    rows = opened.take(spread(opened.rows, shown, seed)).to_pylist()
+    found = statistics(opened, sampled, seed or 0)
     if as_json:
         whole = {"counts": opened.counts, "statistics": asdict(found)}
         show_json({"kind": opened.kind, "path": str(path), **opened.facts, **whole, "sample": rows})
         return
-    _show_facts(opened)
+    facts = [(key, value) for key, value in opened.facts.items() if key not in ("inputs", "params") and value]
+    inputs = opened.facts.get("inputs", [])
+    origins = [("made from", f"{item['name']} (sha256 {item['sha256'][:12]}…)") for item in inputs]
+    table((opened.kind, ""), [("path", opened.path), *facts, *origins])
     table(("counted", "rows"), flat(opened.counts))
     _show_statistics(found)
     for row in rows:
         _show_row(opened.kind, row)
-
-
-def _show_facts(opened: Opened) -> None:
-    facts: list[tuple[str, Any]] = [("path", opened.path)]
-    facts += [(key, value) for key, value in opened.facts.items() if key not in ("inputs", "params") and value]
-    for item in opened.facts.get("inputs", []):
-        facts.append(("made from", f"{item['name']} (sha256 {item['sha256'][:12]}…)"))
-    table((opened.kind, ""), facts)
 
 
 def _show_statistics(found: Statistics) -> None:
@@ -80,10 +74,6 @@ def _bars(counts: tuple[int, ...]) -> str:
 
 def _show_row(kind: str, row: Mapping[str, Any]) -> None:
     """A heading and the texts; on a terminal wrapped below their own beginnings, and changes coloured if it can."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
     title = harmless(heading(kind, row))
     texts = [(harmless(label), parts) for label, parts in lines(kind, row)]
     if not sys.stdout.isatty():

@@ -1,9 +1,14 @@
 """Anything of ours opened for a look: what it is, where it comes from, and its rows."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from augment.errors import InputError
 from pipelines.files import beside
@@ -37,35 +42,39 @@ class Opened:
         """Rows in all files."""
         return sum(file.rows for file in self.files)
 
-    def tables(self) -> Iterator[Any]:
+    def tables(self) -> Iterator[pa.Table]:
         """The rows, file by file."""
         return (read_table(file.path, file.sha256) for file in self.files)
 
-    def take(self, places: Sequence[int], choose: Callable[[Any], Any] | None = None) -> Any:  # noqa: ANN401 - a table
-        """The rows at these places, in ascending order; all rows count, or those of a batch that `choose` marks.
+    def take(self, places: Sequence[int], reason: str | None = None) -> pa.Table:
+        """The rows at these places, in ascending order, of all rows or of those with a reason.
 
         Raises:
             InputError: The files have columns of one name that hold different things.
         """
-        import numpy as np
-        import pyarrow as pa
-
         wanted, first, taken = np.asarray(places, dtype=np.int64), 0, []
         for table in self.tables():
             taken.append(table.slice(0, 0))
             for batch in table.to_batches():
-                chosen = None if choose is None else np.flatnonzero(choose(batch))
-                count = batch.num_rows if chosen is None else len(chosen)
-                low, high = np.searchsorted(wanted, (first, first + count))
-                here = wanted[low:high] - first
-                if len(here):
-                    rows = batch.take(pa.array(here if chosen is None else chosen[here]))
-                    taken.append(pa.Table.from_batches([rows]))
-                first += count
+                rows = np.arange(len(batch))
+                if reason is not None:
+                    rows = np.flatnonzero(pc.equal(batch["reason"], reason).fill_null(False))
+                low, high = np.searchsorted(wanted, (first, first + len(rows)))
+                if low < high:
+                    taken.append(pa.Table.from_batches([batch.take(pa.array(rows[wanted[low:high] - first]))]))
+                first += len(rows)
         try:
             return pa.concat_tables(taken, promote_options="permissive")
         except pa.ArrowException as error:
             raise InputError(f"{self.path} holds files of different columns ({error}): look at one of them") from None
+
+
+def spread(total: int, most: int, seed: int | None = None) -> list[int]:
+    """Places of at most so many of `total` rows, in order: spread evenly, or drawn at random by a seed."""
+    number = min(most, total)
+    if seed is not None:
+        return sorted(Random(seed).sample(range(total), number))
+    return [index * total // number for index in range(number)]
 
 
 def open_path(path: Path) -> Opened:
@@ -76,22 +85,15 @@ def open_path(path: Path) -> Opened:
     """
     if not path.is_file() and (read_plan(path) is not None or not any(path.glob("*.arrow"))):
         dataset = open_dataset(path)
-        shards = tuple(PairFile(path / each.file, each.sha256, each.rows) for each in dataset.receipts)
-        more = {"shards": len(shards), "digest": dataset.digest}
-        return _opened(path, dataset.plan, dataset.counts, shards, more)
-    files = tuple(pair_files(path))
-    made = read_made(beside(path, "recipe.json"))
-    try:
-        plan = Plan.model_validate(made.get("plan"))
-    except ValueError:
-        rows = sum(file.rows for file in files)
-        return Opened("pairs", path, {"rows": rows}, {"pairs": rows}, files)
-    return _opened(path, plan, made.get("counts", {}), files, {"sha256": made.get("sha256")})
-
-
-def _opened(
-    path: Path, plan: Plan, counts: Mapping[str, Any], files: tuple[PairFile, ...], more: Mapping[str, Any]
-) -> Opened:
+        plan, counts = dataset.plan, dataset.counts
+        files = tuple(PairFile(path / each.file, each.sha256, each.rows) for each in dataset.receipts)
+        more: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
+    else:
+        files, made = tuple(pair_files(path)), read_made(beside(path, "recipe.json"))
+        if "plan" not in made:
+            rows = sum(file.rows for file in files)
+            return Opened("pairs", path, {"rows": rows}, {"pairs": rows}, files)
+        plan, counts, more = Plan.model_validate(made["plan"]), made["counts"], {"sha256": made["sha256"]}
     facts = {
         "name": plan.name,
         "rows": sum(file.rows for file in files),

@@ -4,19 +4,20 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
 from augment import __version__
 from augment.errors import InputError
 from pipelines.console import harmless
 from pipelines.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
 from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
-from pipelines.look.figures import figure, flat, percent, sampling
-from pipelines.look.opened import Opened, open_path
-from pipelines.look.rows import heading, lines, sample, spread
-from pipelines.look.statistics import IDENTICAL, QUANTILES, SAMPLE_ROWS, Statistics, statistics
+from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
+from pipelines.look.opened import Opened, open_path, spread
+from pipelines.look.rows import figure, flat, heading, lines, percent, sampling
+from pipelines.look.statistics import IDENTICAL, QUANTILES, Statistics, statistics
 from pipelines.plan import read_plan
 
-REPORT_ROWS = 20
 ROWS_PER_REASON = 3
 MOST_REASONS = 8
 GENERATOR = "Twinviews"
@@ -40,26 +41,12 @@ def report_path(path: Path) -> Path:
 
 
 def write_report(
-    path: Path,
-    out: Path,
-    rows: int = REPORT_ROWS,
-    sampled: int = SAMPLE_ROWS,
-    seed: int = 0,
-    *,
-    overwrite: bool = False,
+    path: Path, out: Path, rows: int = REPORT_ROWS, sampled: int = SAMPLE_ROWS, seed: int = 0, *, overwrite: bool
 ) -> bool:
-    """Write the report of sentences, a view dataset, pairs or rejects.
+    """Write the report of sentences, a view dataset, pairs or rejects; False if this very report is there already.
 
-    Args:
-        path: The dataset.
-        out: The file.
-        rows: Rows on the page, spread evenly.
-        sampled: Rows that the statistics are of; 0 for all.
-        seed: What those are drawn by.
-        overwrite: Replace another report; a file that is no report of ours is never replaced.
-
-    Returns:
-        Whether it was written; False if this very report is there already.
+    On the page are `rows`, spread evenly, and statistics of `sampled` that are drawn by the seed (0: of all). A file
+    that is no report of ours is never replaced.
 
     Raises:
         InputError: Nothing of ours at `path`, or something is in the way at `out`.
@@ -68,7 +55,7 @@ def write_report(
     html = report_html(open_path(path), rows, sampled, seed)
     with locked_file(out):
         remove_temporaries(out)
-        if out.is_file() and out.read_text(encoding="utf-8") == html:
+        if out.is_file() and out.read_bytes() == html.encode():
             return False
         check_free(out, overwrite=overwrite)
         write_whole(out, html)
@@ -89,8 +76,6 @@ def check_free(out: Path, *, overwrite: bool) -> None:
 
 def report_html(opened: Opened, rows: int, sampled: int, seed: int) -> str:
     """The page; equal datasets and settings make equal pages."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
     environment = Environment(
         loader=PackageLoader("pipelines.look"),
         autoescape=True,
@@ -103,6 +88,8 @@ def report_html(opened: Opened, rows: int, sampled: int, seed: int) -> str:
     )
     environment.filters |= {"figure": figure, "percent": percent}
     found = statistics(opened, sampled, seed)
+    numbers = [(name, number) for name, number in flat(opened.counts) if isinstance(number, int)]
+    most = max((number for _, number in numbers), default=0)
     html = environment.get_template("report.html").render(
         opened=opened,
         found=found,
@@ -110,7 +97,8 @@ def report_html(opened: Opened, rows: int, sampled: int, seed: int) -> str:
         kind=KINDS[opened.kind],
         title=(opened.path if opened.path.name else opened.path.resolve()).name,
         tiles=dict(_tiles(found)),
-        counts=_counted(opened.counts),
+        # Each beside the greatest; nothing where it is no more than the number of rows.
+        counts=[(name, number, number / most) for name, number in numbers] if most and len(numbers) > 1 else [],
         quantiles=list(QUANTILES),
         groups=dict(_groups(opened, rows)),
         facts=dict(_facts(opened.facts)),
@@ -135,24 +123,14 @@ def _tiles(found: Statistics) -> Iterator[tuple[str, str]]:
         yield "self-BLEU", f"{found.self_bleu[0]:.1f}"
 
 
-def _counted(counts: Mapping[str, Any]) -> list[tuple[str, int, float]]:
-    """What was counted, each beside the greatest number; nothing where it is no more than the number of rows."""
-    numbers = [(name, number) for name, number in flat(counts) if isinstance(number, int)]
-    most = max((number for _, number in numbers), default=0)
-    return [(name, number, number / most) for name, number in numbers] if most and len(numbers) > 1 else []
-
-
 def _groups(opened: Opened, rows: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
     """Rows spread evenly, and of a view some of those with each reason; by their title."""
-    import numpy as np
-    import pyarrow.compute as pc
-
-    groups = {"Rows, spread evenly": sample(opened, rows)}
+    groups = {"Rows, spread evenly": opened.take(spread(opened.rows, rows))}
     reasons = opened.counts["reasons"] if opened.kind == "view" and rows else {}
     for reason, total in list(reasons.items())[:MOST_REASONS]:
-        is_reason = lambda batch, reason=reason: np.asarray(pc.equal(batch["reason"], reason).fill_null(False))  # noqa: E731
-        groups[f"Rows with the reason {reason}"] = opened.take(spread(total, ROWS_PER_REASON), is_reason).to_pylist()
-    for title, found in groups.items():
+        groups[f"Rows with the reason {reason}"] = opened.take(spread(total, ROWS_PER_REASON), reason)
+    for title, table in groups.items():
+        found = table.to_pylist()
         yield title, [{"heading": heading(opened.kind, row), "lines": list(lines(opened.kind, row))} for row in found]
 
 

@@ -1,27 +1,43 @@
-"""Rows to look at: which ones, what each is known by, and its texts with what a view changed set off."""
+"""Rows and numbers as they are written for a reader: what a row is known by, and its texts with what a view changed."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from random import Random
 from typing import Any
 
-from pipelines.look.figures import figure
-from pipelines.look.opened import Opened
+from pipelines.look.statistics import Statistics
 from pipelines.look.worddiff import Piece, pieces
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
 
 
-def sample(opened: Opened, rows: int, seed: int | None = None) -> list[dict[str, Any]]:
-    """At most so many rows of a dataset, in their order: spread evenly, or drawn at random by a seed."""
-    found: list[dict[str, Any]] = opened.take(spread(opened.rows, rows, seed)).to_pylist()
-    return found
+def figure(value: float) -> str:
+    """A number in three digits or three decimals, from a hundred on without decimals; a dash for none."""
+    if value != value:
+        return "–"
+    if abs(value) >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.3f}" if 0.001 <= abs(value) < 0.1 else f"{value:.3g}"
 
 
-def spread(total: int, most: int, seed: int | None = None) -> list[int]:
-    """Places of at most so many of `total` rows, in order: spread evenly, or drawn at random by a seed."""
-    number = min(most, total)
-    if seed is not None:
-        return sorted(Random(seed).sample(range(total), number))
-    return [index * total // number for index in range(number)]
+def percent(value: float) -> str:
+    """A share as a percentage with one decimal."""
+    return f"{100 * value:.1f}"
+
+
+def flat(counts: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Nested counts as lines: `reasons: too-long`."""
+    lines: list[tuple[str, Any]] = []
+    for key, value in counts.items():
+        nested = isinstance(value, Mapping)
+        lines += [(f"{key}: {name}", number) for name, number in value.items()] if nested else [(key, value)]
+    return lines
+
+
+def sampling(found: Statistics) -> str:
+    """Which rows the statistics are of, and by which chrF and BLEU."""
+    signatures = f"; chrF {found.chrf_signature}" if found.chrf_signature else ""
+    signatures += f"; self-BLEU {found.self_bleu[1]}" if found.self_bleu else ""
+    if found.sampled == found.rows:
+        return f"statistics over all {found.rows:,} rows{signatures}"
+    return f"statistics over {found.sampled:,} of {found.rows:,} rows, drawn with seed {found.seed}{signatures}"
 
 
 def heading(kind: str, row: Mapping[str, Any]) -> str:
@@ -30,10 +46,10 @@ def heading(kind: str, row: Mapping[str, Any]) -> str:
     if kind == "view":
         parts.append(f"{row['status']} ({row['reason']})" if row["reason"] else str(row["status"]))
     if kind == "pairs":
-        extra = {
-            name: value for name, value in row.items() if name not in (*PAIR_COLUMNS, NEGATIVE) and value is not None
-        }
-        parts += [f"{name} {figure(value) if isinstance(value, float) else value}" for name, value in extra.items()]
+        further = {name: value for name, value in row.items() if name not in (*PAIR_COLUMNS, NEGATIVE)}
+        for name, value in further.items():
+            if value is not None:
+                parts.append(f"{name} {figure(value) if isinstance(value, float) else value}")
     return "  ".join(parts)
 
 

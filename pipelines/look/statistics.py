@@ -1,27 +1,25 @@
 """What a dataset is like: shares, distributions, how alike its texts are; over a sample of its rows."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from random import Random
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
 
 from augment.words import special_tokens
-from pipelines.look.opened import Opened
+from pipelines.look import SAMPLE_ROWS
+from pipelines.look.opened import Opened, spread
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
-from pipelines.plan import Kind
 from pipelines.similarity import chrf, chrf_signature, self_bleu
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
-SAMPLE_ROWS = 2_000
 MOST_VALUES = 20
 BINS = 20
 QUANTILES = {"min": 0.0, "5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
-COMPARED = (("b", "a", "view_b", "view_a"), ("a", "text", "view_a", "text"), ("b", "text", "view_b", "text"))
-"""What is compared with what in a pair: hypothesis and reference, by short names and by columns."""
+COMPARED = {"b {} a": ("view_b", "view_a"), "a {} text": ("view_a", "text"), "b {} text": ("view_b", "text")}
+"""What is compared with what in a pair: hypothesis and reference."""
 IDENTICAL = "the two views are identical"
 
 
@@ -39,7 +37,7 @@ class Distribution:
     counts: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Statistics:
     """What was found out about a sample of the rows.
 
@@ -57,58 +55,50 @@ class Statistics:
     rows: int
     sampled: int
     seed: int
-    shares: Mapping[str, tuple[int, int]]
-    measures: Mapping[str, Distribution]
-    values: Mapping[str, Mapping[str, int]]
+    shares: dict[str, tuple[int, int]] = field(default_factory=dict)
+    measures: dict[str, Distribution] = field(default_factory=dict)
+    values: dict[str, dict[str, int]] = field(default_factory=dict)
     self_bleu: tuple[float, str] | None = None
     chrf_signature: str | None = None
 
+    def share(self, name: str, flags: pa.ChunkedArray) -> None:
+        """Count the rows that are so, among those of which it is known."""
+        of = len(flags) - flags.null_count
+        if of:
+            self.shares[name] = (pc.sum(flags).as_py() or 0, of)
+
+    def measure(self, name: str, values: ArrayLike, low: float | None = None, high: float | None = None) -> None:
+        """Sum up numbers, if there are any; see `distribution`."""
+        found = distribution(values, low, high)
+        if found is not None:
+            self.measures[name] = found
+
+    def compare(self, name: str, table: pa.Table, hypothesis: str, reference: str) -> None:
+        """Measure the chrF of the rows that have both."""
+        whole = _whole(table, hypothesis, reference)
+        self.measure(name, chrf(whole[hypothesis].to_pylist(), whole[reference].to_pylist()), 0, 100)
+
 
 def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
-    """Look at rows that are drawn at random.
-
-    Args:
-        opened: The dataset.
-        sample: How many rows; 0 for all.
-        seed: What they are drawn by.
+    """Look at so many rows (0: all) that are drawn at random.
 
     Raises:
         InputError: A file of it cannot be read.
     """
-    rows = opened.rows
-    places = range(rows) if sample == 0 or sample >= rows else sorted(Random(seed).sample(range(rows), sample))
-    table = opened.take(places)
-    shares: dict[str, tuple[int, int]] = {}
-    measures: dict[str, Distribution | None] = {}
-    MEASURED[opened.kind](table, shares, measures)
-    further = {
-        "sentences": ["label"],
-        "view": [],
-        "pairs": [n for n in table.schema.names if n not in (*PAIR_COLUMNS, NEGATIVE)],
-    }
-    values = dict(_values(table, further[opened.kind], measures))
-    whole = table.filter(_both(table, "view_a", "view_b")) if opened.kind == "pairs" else None
-    has_chrf = any(name.startswith("chrF") for name, each in measures.items() if each is not None)
-    return Statistics(
-        rows,
-        table.num_rows,
-        seed,
-        {name: share for name, share in shares.items() if share[1]},
-        {name: each for name, each in measures.items() if each is not None},
-        values,
-        self_bleu(whole["view_a"].to_pylist(), whole["view_b"].to_pylist()) if whole else None,
-        chrf_signature() if has_chrf else None,
-    )
+    table = opened.take(spread(opened.rows, sample or opened.rows, seed))
+    found = Statistics(opened.rows, table.num_rows, seed)
+    {"sentences": _sentences, "view": _view, "pairs": _pairs}[opened.kind](table, found)
+    if any(name.startswith("chrF") for name in found.measures):
+        found.chrf_signature = chrf_signature()
+    return found
 
 
-def distribution(values: "ArrayLike", low: float | None = None, high: float | None = None) -> Distribution | None:
+def distribution(values: ArrayLike, low: float | None = None, high: float | None = None) -> Distribution | None:
     """Numbers summed up; those that are not finite are left out, and None stands for none at all.
 
     The bins lie between `low` and `high`, otherwise between the 1% and the 99% quantiles; whole numbers have bins of
     one or more of them.
     """
-    import numpy as np
-
     numbers = np.asarray(values, dtype=np.float64)
     numbers = numbers[np.isfinite(numbers)]
     if not numbers.size:
@@ -126,100 +116,72 @@ def distribution(values: "ArrayLike", low: float | None = None, high: float | No
     return Distribution(numbers.size, float(numbers.mean()), quantiles, ends, tuple(counts.tolist()))
 
 
-def _sentences(table: Any, shares: dict[str, Any], measures: dict[str, Any]) -> None:  # noqa: ANN401 - a table
-    import pyarrow.compute as pc
-
-    text = table["text"]
-    measures["words"] = distribution(pc.list_value_length(pc.utf8_split_whitespace(text)))
-    measures["characters"] = distribution(pc.utf8_length(text))
+def _sentences(table: pa.Table, found: Statistics) -> None:
+    found.measure("words", pc.list_value_length(pc.utf8_split_whitespace(table["text"])))
+    found.measure("characters", pc.utf8_length(table["text"]))
     if "pair" in table.schema.names:
-        shares["have a pair"] = (len(text) - table["pair"].null_count, len(text))
+        found.share("have a pair", table["pair"].is_valid())
+    _further(table, ["label"], found)
 
 
-def _view(table: Any, shares: dict[str, Any], measures: dict[str, Any]) -> None:  # noqa: ANN401 - a table
+def _view(table: pa.Table, found: Statistics) -> None:
     """All but the first share is of the rows that have a view."""
-    import pyarrow.compute as pc
-
+    found.share("have a view", table["view"].is_valid())
     rows = table.filter(table["view"].is_valid())
-    number, text, view = rows.num_rows, rows["text"], rows["view"]
-    shares["have a view"] = (number, table.num_rows)
-    shares["view equals the sentence"] = (_sum(pc.equal(rows["status"], "unchanged")), number)
+    text, view = rows["text"], rows["view"]
+    found.share("view equals the sentence", pc.equal(rows["status"], "unchanged"))
     texts, views = text.to_pylist(), view.to_pylist()
-    special = sum(bool(special_tokens(two).keys() - special_tokens(one)) for one, two in zip(texts, views, strict=True))
-    shares["view has a special token that the sentence has not"] = (special, number)
-    pivots = rows["pivot"]
-    shares["pivot equals the sentence"] = (_sum(pc.equal(pivots, text)), number - pivots.null_count)
+    special = [bool(special_tokens(two).keys() - special_tokens(one)) for one, two in zip(texts, views, strict=True)]
+    found.share("view has a special token that the sentence has not", pa.chunked_array([special], pa.bool_()))
+    found.share("pivot equals the sentence", pc.equal(rows["pivot"], text))
     for name in ("target fraction", "achieved fraction"):
-        measures[name] = distribution(rows[name.replace(" ", "_")].drop_null(), 0, 1)
+        found.measure(name, rows[name.replace(" ", "_")].drop_null(), 0, 1)
     for name in ("edits", "alternatives"):
         counts = pc.list_value_length(rows[name]).fill_null(0)
-        measures[name] = distribution(counts if _sum(counts) else [])
-    measures["length, view / text"] = distribution(_ratios(view, text))
-    measures["chrF, view ~ text"] = distribution(chrf(views, texts), 0, 100)
+        found.measure(name, counts if pc.any(pc.greater(counts, 0)).as_py() else [])
+    found.measure("length, view / text", _ratios(view, text))
+    found.compare("chrF, view ~ text", rows, "view", "text")
 
 
-def _pairs(table: Any, shares: dict[str, Any], measures: dict[str, Any]) -> None:  # noqa: ANN401 - a table
+def _pairs(table: pa.Table, found: Statistics) -> None:
     """Rejects may lack a side: they count in nothing that it takes."""
-    import pyarrow.compute as pc
-
     for name, one, two in (
         (IDENTICAL, "view_a", "view_b"),
         ("view_a equals the sentence", "view_a", "text"),
         ("view_b equals the sentence", "view_b", "text"),
     ):
-        same = pc.equal(table[one], table[two])
-        shares[name] = (_sum(same), len(same) - same.null_count)
+        found.share(name, pc.equal(table[one], table[two]))
     if NEGATIVE in table.schema.names:
-        shares["have a negative"] = (len(table) - table[NEGATIVE].null_count, len(table))
-        whole = table.filter(_both(table, "view_a", NEGATIVE))
-        scores = chrf(whole[NEGATIVE].to_pylist(), whole["view_a"].to_pylist())
-        measures["chrF, negative ~ a"] = distribution(scores, 0, 100)
-    for one, two, hypothesis, reference in COMPARED:
-        measures[f"length, {one} / {two}"] = distribution(_ratios(table[hypothesis], table[reference]))
-    for one, two, hypothesis, reference in COMPARED:
-        whole = table.filter(_both(table, hypothesis, reference))
-        scores = chrf(whole[hypothesis].to_pylist(), whole[reference].to_pylist())
-        measures[f"chrF, {one} ~ {two}"] = distribution(scores, 0, 100)
+        found.share("have a negative", table[NEGATIVE].is_valid())
+        found.compare("chrF, negative ~ a", table, NEGATIVE, "view_a")
+    for name, (hypothesis, reference) in COMPARED.items():
+        found.measure(f"length, {name.format('/')}", _ratios(table[hypothesis], table[reference]))
+    for name, (hypothesis, reference) in COMPARED.items():
+        found.compare(f"chrF, {name.format('~')}", table, hypothesis, reference)
+    whole = _whole(table, "view_a", "view_b")
+    if len(whole):
+        found.self_bleu = self_bleu(whole["view_a"].to_pylist(), whole["view_b"].to_pylist())
+    _further(table, [name for name in table.schema.names if name not in (*PAIR_COLUMNS, NEGATIVE)], found)
 
 
-MEASURED: Mapping[Kind, Callable[[Any, dict[str, Any], dict[str, Any]], None]] = {
-    "sentences": _sentences,
-    "view": _view,
-    "pairs": _pairs,
-}
-
-
-def _values(table: Any, names: list[str], measures: dict[str, Any]) -> Iterator[tuple[str, dict[str, int]]]:  # noqa: ANN401
+def _further(table: pa.Table, names: list[str], found: Statistics) -> None:
     """How often each text occurs in further columns; numbers are measured."""
-    import pyarrow as pa
-
-    for name in names:
-        column = table[name].drop_null() if name in table.schema.names else None
-        if column is not None and pa.types.is_floating(column.type):
-            measures[f"column {name}"] = distribution(column)
-        elif column is not None and pa.types.is_string(column.type):
+    for name in (name for name in names if name in table.schema.names):
+        column = table[name].drop_null()
+        if pa.types.is_floating(column.type):
+            found.measure(f"column {name}", column)
+        elif pa.types.is_string(column.type):
             counts = Counter(sorted(column.to_pylist()))
-            yield name, dict(counts.most_common(MOST_VALUES))
+            found.values[name] = dict(counts.most_common(MOST_VALUES))
 
 
-def _both(table: Any, one: str, two: str) -> Any:  # noqa: ANN401 - a pyarrow table, and flags
-    import pyarrow.compute as pc
-
-    return pc.and_(table[one].is_valid(), table[two].is_valid())
+def _whole(table: pa.Table, one: str, two: str) -> pa.Table:
+    return table.filter(pc.and_(table[one].is_valid(), table[two].is_valid()))
 
 
-def _ratios(hypothesis: Any, reference: Any) -> "NDArray[np.float64]":  # noqa: ANN401 - pyarrow columns
+def _ratios(hypothesis: pa.ChunkedArray, reference: pa.ChunkedArray) -> NDArray[np.float64]:
     """Characters of each hypothesis for one of its reference; not a number where there are none."""
-    import numpy as np
-    import pyarrow.compute as pc
-
     ours, theirs = (np.asarray(pc.utf8_length(each).cast("float64")) for each in (hypothesis, reference))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios: NDArray[np.float64] = ours / theirs
     return ratios
-
-
-def _sum(column: Any) -> int:  # noqa: ANN401 - a pyarrow column of numbers or booleans
-    import pyarrow.compute as pc
-
-    return int(pc.sum(column).as_py() or 0)

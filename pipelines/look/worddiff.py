@@ -30,11 +30,6 @@ def pieces(old: str, new: str, edits: Sequence[Mapping[str, Any]] = ()) -> list[
 
     The pieces that are the same or removed make `old`, those that are the same or added make `new`; of long texts the
     first LONGEST characters.
-
-    Args:
-        old: The sentence.
-        new: Its view.
-        edits: `start`, `end` and `new` each, offsets in characters of the sentence.
     """
     hidden = max(len(old), len(new)) - LONGEST
     if hidden > 0:

@@ -4,16 +4,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from augment.errors import InputError
 from pipelines.console import note, show, show_json, table
-from pipelines.filter import Filter, make_filter
-from pipelines.pairing.mixture import ingredients, mixture
+from pipelines.filter import Filter, is_round_trip, make_filter
+from pipelines.pairing.mixture import ingredients, mixture, shares
 from pipelines.pairing.nli import entailment, nli_sources
-from pipelines.pairing.source import VIEW_POLICIES, PairSource, Policy, ViewPolicy
-from pipelines.pairing.views import check_views, default_filters, pair_views, preview_views
-from pipelines.pairing.write import Pairs, PairsJob, write_pairs
+from pipelines.pairing.views import Choice, check_views, pair_views, preview_views
+from pipelines.pairing.write import PairsJob, write_pairs
 from pipelines.views.run import REAL_WEIGHTS, STARTER, Execution
 from pipelines.views.sentences import sentences_for
 
@@ -22,7 +21,7 @@ from pipelines.views.sentences import sentences_for
 class PairsOptions:
     """What `build-pairs` was asked for."""
 
-    policy: Policy
+    policy: str
     sources: Sequence[str] = ()
     views: Sequence[str] = ()
     filters: Sequence[str] = ()
@@ -34,102 +33,70 @@ class PairsOptions:
     shards: int | None = None
 
 
-def check_options(options: PairsOptions) -> None:
-    """Look at everything that can be wrong before something is read or made.
+def _check(options: PairsOptions, running: Execution) -> tuple[list[Choice], tuple[Filter, ...]]:
+    """Look at everything that can be wrong before something is read or made; the views and the filters.
 
     Raises:
-        InputError: Options that do not go together, or views that a policy does not pair.
+        InputError: Options that do not go together, views that a policy does not pair, filters that cannot be.
     """
     policy = options.policy
-    for flag, given, owner in (
-        ("--mix", options.mix, "mixture"),
-        ("--negatives", options.negatives, "entailment"),
-    ):
+    for flag, given, owner in (("--mix", options.mix, "mixture"), ("--negatives", options.negatives, "entailment")):
         if given and policy != owner:
             raise InputError(f"{flag} belongs to --pairs {owner}, not {policy}: leave it out, or give --pairs {owner}")
-    if policy in VIEW_POLICIES:
-        check_views(cast(ViewPolicy, policy), options.views)
+    choices: list[Choice] = []
+    if policy not in ("entailment", "mixture"):
+        choices = check_views(policy, options.views)
     elif options.views:
         raise InputError(f"--pairs {policy} takes no --view, not {options.views[0]!r}: leave it out")
     if policy == "mixture" and options.sources:
         raise InputError(f"--pairs mixture takes no SOURCE, not {options.sources[0]!r}: name pairs with --mix")
-
-
-def make_filters(options: PairsOptions, running: Execution) -> tuple[Filter, ...]:
-    """The filters in the order in which they are applied.
-
-    Raises:
-        InputError: An unknown filter, a wrong parameter, or weights or an extra that are not there.
-    """
-    defaults: list[str] = []
-    if options.default_filters and options.policy in VIEW_POLICIES:
-        defaults = default_filters(cast(ViewPolicy, options.policy), options.views, options.filters)
-    filters = tuple(make_filter(written, running.runtime) for written in [*defaults, *options.filters])
+    written = [*options.filters]
+    # Back-translations must be paraphrases, unless it is said otherwise.
+    if options.default_filters and not any(each.partition(":")[0] == "paraphrase" for each in written):
+        written = ["paraphrase"] * any(is_round_trip(choice.spec.name) for choice in choices) + written
+    filters = tuple(make_filter(each, running.runtime) for each in written)
     scores = [each.spec.score for each in filters if each.spec.score is not None]
     double = next((score for score in scores if scores.count(score) > 1), None)
     if double is not None:
         raise InputError(f"two --filter write the column {double!r}: give one of them")
-    return filters
+    return choices, filters
 
 
 def build_pairs(
     options: PairsOptions, running: Execution, out: Path, *, rejects: Path | None = None, overwrite: bool = False
-) -> Pairs:
-    """Make the missing views, and the pairs.
+) -> tuple[Mapping[str, Any], bool]:
+    """Make the missing views, and the pairs; what was counted, and whether they were made now.
 
     Raises:
         InputError: Sources, views, filters or output that do not fit.
         TwinviewsError: A view failed, or no pair is left.
     """
-    check_options(options)
-    filters = make_filters(options, running)
-    for each in filters:
-        if each.spec.params.get("encoder") == STARTER:
-            flag = REAL_WEIGHTS["encoder"].removeprefix("--").replace(" ", "=")
-            note(
-                f"filter {each.spec.name}: the bundled starter encoder (small, for trying out); {flag} takes a real one"
-            )
+    choices, filters = _check(options, running)
+    if any(each.spec.params.get("encoder") == STARTER for each in filters):
+        flag = REAL_WEIGHTS["encoder"].removeprefix("--").replace(" ", "=")
+        note(f"filter semantic: the bundled starter encoder (small, for trying out); {flag} takes a real one")
     with ExitStack() as held:
-        source = _source(options, running, held)
-        job = PairsJob(
-            source,
-            filters,
-            out,
-            rejects,
-            options.shards,
-            _recipe_options(options, source, filters),
-            overwrite,
-            running.runtime,
-            running.workers,
-        )
+        if options.policy == "mixture":
+            source = mixture(ingredients(options.mix), options.seed or 0, options.limit)
+        elif options.policy == "entailment":
+            sources = held.enter_context(nli_sources(options.sources))
+            source = entailment(sources, options.limit, negatives=options.negatives)
+        else:
+            sentences = sentences_for(options.sources)
+            source = pair_views(options.policy, choices, sentences, options.seed, options.limit, running)
+        recipe = {
+            "sources": list(options.sources) or None,
+            "pairs": options.policy,
+            "view": list(options.views or source.params.get("view", [])) or None,
+            "mix": list(options.mix) or None,
+            "negatives": options.negatives or None,
+            "seed": source.seed,
+            "filter": [each.spec.text() for each in filters] or None,
+            "default_filters": None if options.default_filters else False,
+        }
+        workers = running.workers
+        job = PairsJob(source, filters, out, rejects, options.shards, recipe, overwrite, running.runtime, workers)
         return write_pairs(job)
-
-
-def _source(options: PairsOptions, running: Execution, held: ExitStack) -> PairSource:
-    """Where the policy's candidates come from, open as long as `held` is."""
-    if options.policy == "mixture":
-        return mixture(ingredients(options.mix), options.seed or 0, options.limit)
-    if options.policy == "entailment":
-        sources = held.enter_context(nli_sources(options.sources))
-        return entailment(sources, options.limit, negatives=options.negatives)
-    sentences = sentences_for(options.sources)
-    return pair_views(options.policy, options.views, sentences, options.seed, options.limit, running)
-
-
-def _recipe_options(options: PairsOptions, source: PairSource, filters: Sequence[Filter]) -> dict[str, Any]:
-    """The options as `--config` takes them, filters resolved."""
-    written = [each.spec.text() for each in filters]
-    views = [*options.views] or (source.params.get("view") if options.policy in VIEW_POLICIES else None)
-    return {
-        "sources": list(options.sources) or None,
-        "pairs": options.policy,
-        "view": views or None,
-        "mix": list(options.mix) or None,
-        "negatives": options.negatives or None,
-        "seed": source.seed,
-        "filter": written or None,
-        "default_filters": None if options.default_filters else False,
-    }
 
 
 def preview_pairs(options: PairsOptions, running: Execution, out: Path, rejects: Path | None) -> dict[str, Any]:
@@ -138,31 +105,29 @@ def preview_pairs(options: PairsOptions, running: Execution, out: Path, rejects:
     Raises:
         InputError: As for `build_pairs`, as far as that shows before anything is made.
     """
-    check_options(options)
-    filters = [each.spec.text() for each in make_filters(options, running)]
+    choices, filters = _check(options, running)
     preview: dict[str, Any] = {"out": str(out), "pairs": options.policy}
     if options.policy == "mixture":
-        mixed = mixture(ingredients(options.mix), options.seed or 0, options.limit)
-        preview["draw"] = {part.name: count for part, count in zip(mixed.parts, mixed.counts, strict=True)}
+        parts = ingredients(options.mix)
+        preview["draw"] = dict(zip((part.name for part in parts), shares(parts, options.limit), strict=True))
     elif options.policy == "entailment":
         with nli_sources(options.sources) as sources:
             preview["sources"] = {each.source.name: f"{each.columns.text} and {each.columns.pair}" for each in sources}
     else:
         sentences = sentences_for(options.sources, dry_run=True)
-        preview |= preview_views(options.policy, options.views, sentences, options.seed, options.limit, running)
-    return {**preview, "filters": filters, **({"rejects": str(rejects)} if rejects is not None else {})}
+        preview |= preview_views(choices, sentences, options.seed, options.limit, running)
+    written = [each.spec.text() for each in filters]
+    return {**preview, "filters": written, **({"rejects": str(rejects)} if rejects is not None else {})}
 
 
-def show_pairs(pairs: Pairs, *, as_json: bool) -> None:
+def show_pairs(out: Path, counts: Mapping[str, Any], made: bool, *, as_json: bool) -> None:
     """Print how many pairs there are and what was dropped."""
-    counts: Mapping[str, Any] = pairs.counts
     if as_json:
-        show_json({"out": str(pairs.path), **counts, "made_now": pairs.made})
+        show_json({"out": str(out), **counts, "made_now": made})
         return
     rows = [(name, number) for name, number in counts.items() if not isinstance(number, Mapping)]
-    rows += [(f"  of {part}", number) for part, number in counts.get("parts", {}).items()]
-    rows += [(f"  dropped: {reason}", number) for reason, number in counts["dropped"].items()]
-    rows += [(f"  kept: {reason}", number) for reason, number in counts["kept"].items()]
-    table((str(pairs.path), "rows"), rows)
-    if not pairs.made:
+    for key, what in (("parts", "of "), ("dropped", "dropped: "), ("kept", "kept: ")):
+        rows += [(f"  {what}{name}", number) for name, number in counts.get(key, {}).items()]
+    table((str(out), "rows"), rows)
+    if not made:
         show("all there already, nothing done")

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
-from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import xxhash
 
 from augment.errors import InputError
 from pipelines.files import sha256_of
-from pipelines.filter import About, about_name
+from pipelines.filter import about_name
 from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource, whole_reasons
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Input
@@ -40,12 +41,10 @@ def ingredients(mix: Sequence[str]) -> list[Ingredient]:
     """
     if not mix:
         raise InputError("--pairs mixture needs files of pairs: e.g. --mix data/pairs.arrow=2 --mix data/nli.arrow=1")
-    found = [_ingredient(each) for each in mix]
-    names = [each.name for each in found]
-    double = next((name for name in names if names.count(name) > 1), None)
-    if double is not None:
-        raise InputError(f"--mix {double} is given twice: give it once, with the sum of the weights")
-    return found
+    found = {part.name: part for part in map(_ingredient, mix)}
+    if len(found) < len(mix):
+        raise InputError("--mix names the same pairs twice: name them once, with the sum of the weights")
+    return [*found.values()]
 
 
 def _ingredient(written: str) -> Ingredient:
@@ -83,119 +82,87 @@ def shares(parts: Sequence[Ingredient], limit: int | None) -> list[int]:
     return counts
 
 
-@dataclass(frozen=True)
-class Mixture(PairSource):
-    """Pairs of every part, drawn and interleaved by a seed; each part keeps its own order.
+def mixture(parts: Sequence[Ingredient], seed: int = 0, limit: int | None = None) -> PairSource:
+    """Mix pairs: their columns, `source`, which names the part, and what all parts have beyond these.
 
-    Nothing is held in memory but some batches of each part.
+    Pairs are drawn and interleaved by the seed; each part keeps its own order.
     """
-
-    parts: Sequence[Ingredient] = ()
-    counts: Sequence[int] = ()
-
-    def about(self, name: str) -> About:
-        """What the name of a side says of it."""
-        return about_name(name)
-
-    def tasks(self) -> Iterator[Candidates]:
-        """The pairs that are drawn; which part comes next is drawn by what is left of each."""
-        import numpy as np
-        import pyarrow as pa
-
-        more = [(name, kind) for name, kind in self.columns.items() if name != SOURCE]
-        schema = pa.schema([*((name, pa.string()) for name in PAIR_COLUMNS), *more])
-        drawn = [
-            _drawn(part, count, schema, _generator(self.seed, str(number)))
-            for number, (part, count) in enumerate(zip(self.parts, self.counts, strict=True))
-        ]
-        order = self._order()
-        waiting = [schema.empty_table() for _ in drawn]
-        while numbers := list(islice(order, TASK_ROWS)):
-            taken = []
-            for number, count in enumerate(np.bincount(numbers, minlength=len(drawn)).tolist()):
-                while len(waiting[number]) < count:
-                    waiting[number] = pa.concat_tables([waiting[number], next(drawn[number])])
-                taken.append(waiting[number].slice(0, count))
-                waiting[number] = waiting[number].slice(count)
-            # Row k of a part goes where its number stands for the k-th time.
-            places = np.argsort(np.argsort(numbers, kind="stable"))
-            pairs = pa.concat_batches([pa.concat_tables(taken).take(places).combine_chunks().to_batches()[0]])
-            source = pa.array([self.parts[number].name for number in numbers])
-            yield Candidates(pairs.append_column(SOURCE, source), whole_reasons(pairs), source)
-
-    def _order(self) -> Iterator[int]:
-        """The number of the part that each pair comes from."""
-        left = list(self.counts)
-        draw = _generator(self.seed, "order")
-        for total in range(sum(left), 0, -1):
-            place, number = int(draw.random() * total), 0
-            while place >= left[number]:
-                place -= left[number]
-                number += 1
-            left[number] -= 1
-            yield number
-
-
-def mixture(parts: Sequence[Ingredient], seed: int = 0, limit: int | None = None) -> Mixture:
-    """Mix pairs: their columns, `source`, which names the part, and what all parts have beyond these."""
-    import pyarrow as pa
-
     schemas = [read_table(file.path, file.sha256).schema for part in parts for file in part.files]
-    common = [
-        field for field in schemas[0] if all(_has(schema, field) for schema in schemas) and field.name != NEGATIVE
-    ]
+    common = {
+        field.name: field.type
+        for field in schemas[0]
+        if field.name not in (*PAIR_COLUMNS, SOURCE, NEGATIVE)
+        and all(field.name in each.names and each.field(field.name).type == field.type for each in schemas)
+    }
     if any(NEGATIVE in schema.names for schema in schemas):  # a part without has nulls
-        common.append(pa.field(NEGATIVE, pa.string()))
+        common[NEGATIVE] = pa.string()
     counts = shares(parts, limit)
     drawn = zip(parts, counts, strict=True)
-    return Mixture(
+    return PairSource(
         policy="mixture",
         unit="drawn",
         inputs=[Input(name=part.name, sha256=part.sha256, rows=part.rows) for part in parts],
+        tasks=_mix(parts, counts, pa.schema([*((name, pa.string()) for name in PAIR_COLUMNS), *common.items()]), seed),
+        about=about_name,
         params={"mix": {part.name: str(part.weight) for part in parts}},
         made_by={part.name: f"weight {part.weight}, {count:,} drawn of {part.rows:,}" for part, count in drawn},
-        columns={SOURCE: pa.string()}
-        | {field.name: field.type for field in common if field.name not in (*PAIR_COLUMNS, SOURCE)},
+        columns={SOURCE: pa.string(), **common},
         seed=seed,
         limit=limit,
-        parts=parts,
-        counts=counts,
     )
 
 
-def _generator(seed: int | None, name: str) -> random.Random:
-    return random.Random(xxhash.xxh64_intdigest(f"{seed}|{name}".encode()))
-
-
-def _drawn(part: Ingredient, count: int, schema: Any, draw: random.Random) -> Iterator[Any]:  # noqa: ANN401 - as above
-    """`count` pairs in their order, drawn at random (Knuth's algorithm S)."""
-    import pyarrow as pa
-
-    unseen = part.rows
-    for table in _tables(part, schema) if count else ():
+def _mix(parts: Sequence[Ingredient], counts: Sequence[int], schema: pa.Schema, seed: int) -> Iterator[Candidates]:
+    """The pairs that are drawn; nothing is held in memory but some batches of each part."""
+    drawn = [
+        _draw(part, count, schema, _generator(seed, str(number)))
+        for number, (part, count) in enumerate(zip(parts, counts, strict=True))
+    ]
+    order = _order(counts, _generator(seed, "order"))
+    waiting = [schema.empty_table() for _ in drawn]
+    while numbers := list(islice(order, TASK_ROWS)):
         taken = []
-        for row in range(table.num_rows):
-            # random() alone draws the same numbers under every version of Python.
-            if count and draw.random() * unseen < count:
-                taken.append(row)
-                count -= 1
-            unseen -= 1
-        yield table.take(pa.array(taken, pa.int64()))
-        if not count:
-            return
+        for number, count in enumerate(np.bincount(numbers, minlength=len(drawn)).tolist()):
+            while len(waiting[number]) < count:
+                waiting[number] = pa.concat_tables([waiting[number], next(drawn[number])])
+            taken.append(waiting[number].slice(0, count))
+            waiting[number] = waiting[number].slice(count)
+        # Row k of a part goes where its number stands for the k-th time.
+        places = np.argsort(np.argsort(numbers, kind="stable"))
+        pairs = pa.concat_batches([pa.concat_tables(taken).take(places).combine_chunks().to_batches()[0]])
+        source = pa.array([parts[number].name for number in numbers])
+        yield Candidates(pairs.append_column(SOURCE, source), whole_reasons(pairs), source)
 
 
-def _tables(part: Ingredient, schema: Any) -> Iterator[Any]:  # noqa: ANN401 - a pyarrow schema, and tables
-    import pyarrow as pa
+def _order(counts: Sequence[int], draw: random.Random) -> Iterator[int]:
+    """The number of the part that each pair comes from, drawn by what is left of each."""
+    left = list(counts)
+    for total in range(sum(left), 0, -1):
+        place, number = int(draw.random() * total), 0
+        while place >= left[number]:
+            place -= left[number]
+            number += 1
+        left[number] -= 1
+        yield number
 
+
+def _draw(part: Ingredient, count: int, schema: pa.Schema, draw: random.Random) -> Iterator[pa.Table]:
+    """`count` pairs in their order, drawn at random (Knuth's algorithm S)."""
+    unseen = part.rows
     for file in part.files:
-        table = read_table(file.path, file.sha256)
-        if NEGATIVE in schema.names and NEGATIVE not in table.schema.names:
-            table = table.append_column(NEGATIVE, pa.nulls(table.num_rows, pa.string()))
-        table = table.select(schema.names)
-        for start in range(0, table.num_rows, BATCH_ROWS):
-            yield table.slice(start, BATCH_ROWS).cast(schema)
+        whole = read_table(file.path, file.sha256)
+        if NEGATIVE in schema.names and NEGATIVE not in whole.schema.names:
+            whole = whole.append_column(NEGATIVE, pa.nulls(len(whole), pa.string()))
+        for start in range(0, len(whole), BATCH_ROWS):
+            table, taken = whole.select(schema.names).slice(start, BATCH_ROWS).cast(schema), []
+            for row in range(len(table)):
+                # random() alone draws the same numbers under every version of Python.
+                if count and draw.random() * unseen < count:
+                    taken.append(row)
+                    count -= 1
+                unseen -= 1
+            yield table.take(pa.array(taken, pa.int64()))
 
 
-def _has(schema: Any, field: Any) -> bool:  # noqa: ANN401 - a pyarrow schema and field
-    return field.name in schema.names and schema.field(field.name).type == field.type
+def _generator(seed: int, name: str) -> random.Random:
+    return random.Random(xxhash.xxh64_intdigest(f"{seed}|{name}".encode()))

@@ -1,17 +1,18 @@
 """Views as candidates for pairs: their columns laid beside those of the sentences, row by row."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from augment.view import view_attribute
 from pipelines.filter import About, last_hop
 from pipelines.folder import Dataset
-from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource, ViewPolicy
+from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import Input
-
-ORIGINAL = "original"
 
 
 @dataclass(frozen=True)
@@ -22,128 +23,98 @@ class Side:
     dataset: Dataset | None = None
     hypothesis: int = 1
 
-    @property
-    def about(self) -> About:
-        """Its view and its language: the one that is translated to, or that of the sentences."""
-        if self.dataset is None:
-            return About(self.name, "identity")
-        params = self.dataset.plan.params
-        language = params.get(view_attribute(self.dataset.plan.name, "ends_in", "source"))
-        return About(self.name, self.dataset.plan.name, None if language is None else last_hop(language))
 
-
-class SideColumns(NamedTuple):
-    """A side of a batch of sentences, as Arrow strings: the texts, why there is none, and whether it is the sentence.
-
-    A view that equals its sentence is no reason to drop it, but a note.
-    """
-
-    texts: Any
-    missing: Any
-    notes: Any
-
-
-def lay_beside(sentences: Any, side: Side, start: int) -> SideColumns:  # noqa: ANN401 - a record batch
-    """A side of the sentences from row `start` on.
+def _lay_beside(sentences: pa.RecordBatch, side: Side, start: int) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """A side of the sentences from row `start` on: the texts, why there is none, and a note where it is the sentence.
 
     Where a view failed, was rejected, was not made or has too few hypotheses, the text is null and a reason is given.
     """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    count = len(sentences)
-    none = pa.nulls(count, pa.string())
+    count, name = len(sentences), side.name
     if side.dataset is None:
-        return SideColumns(sentences["text"], none, none)
+        none = pa.nulls(count, pa.string())
+        return sentences["text"], none, none
     stop = min(start + count, side.dataset.rows)
-    if start >= stop:
-        return SideColumns(none, pa.repeat(f"{side.name} was not made for it", count), none)
-    table = side.dataset.read(start, stop)
+    table = side.dataset.read(start, stop) if start < stop else side.dataset.read(0, 1).slice(0, 0)
     lacking = pa.nulls(count - len(table), pa.string())
-    columns = (table[name].combine_chunks() for name in ("view", "status", "reason"))
+    columns = (table[column].combine_chunks() for column in ("view", "status", "reason"))
     views, statuses, reasons = (pa.concat_arrays([column, lacking]) for column in columns)
     because = pc.if_else(pc.equal(reasons.fill_null(""), ""), "", pc.binary_join_element_wise(": ", reasons, ""))
-    missing = pc.binary_join_element_wise(f"{side.name} ", statuses, because, "")
-    missing = pc.coalesce(missing, pa.scalar(f"{side.name} was not made for it"))
+    missing = pc.binary_join_element_wise(f"{name} ", statuses, because, "")
+    missing = pc.coalesce(missing, pa.scalar(f"{name} was not made for it"))
     unchanged = pc.equal(statuses, "unchanged")
     if side.hypothesis > 1:
         others = [(each or [])[side.hypothesis - 2 :] for each in table["alternatives"].to_pylist()]
         chosen = [each[0] if each else None for each in others] + [None] * len(lacking)
-        missing = pc.if_else(views.is_valid(), f"{side.name}: no such hypothesis", missing)
+        missing = pc.if_else(views.is_valid(), f"{name}: no such hypothesis", missing)
         views = pa.array(chosen, pa.string())
         unchanged = pc.equal(views, sentences["text"])
     missing = pc.if_else(views.is_valid(), None, missing)
-    return SideColumns(views, missing, pc.if_else(unchanged, f"{side.name} left it unchanged", None))
+    return views, missing, pc.if_else(unchanged, f"{name} left it unchanged", None)
 
 
 @dataclass(frozen=True)
-class Pairing(PairSource):
-    """Sentences (the first `limit`) and the sides that are paired; several couples make a pair each a sentence."""
+class Couples:
+    """Sentences and the sides that are paired; several couples make a pair each a sentence."""
 
-    couples: Sequence[tuple[Side, Side]] = ()
-    sides: Sequence[Side] = ()
-    sentences: Dataset = field(kw_only=True)
+    sentences: Dataset
+    couples: Sequence[tuple[Side, Side]]
+    columns: Sequence[str]
+
+    @property
+    def sides(self) -> dict[str, Side]:
+        """Every side by its name."""
+        return {side.name: side for couple in self.couples for side in couple}
 
     def about(self, name: str) -> About:
-        """What a side is; a view that does not say its language has that of the sentences."""
-        about = next(side.about for side in self.sides if side.name == name)
-        spoken = next((side.dataset.plan.params.get("source") for side in self.sides if side.dataset is not None), None)
-        return about if about.language else about._replace(language=spoken)
-
-    def tasks(self) -> Iterator[tuple[int, int]]:
-        """Ranges of sentences."""
-        rows = self.sentences.rows if self.limit is None else min(self.limit, self.sentences.rows)
-        return ((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS))
+        """The view that made a side, and its language: the one that is translated to, or that of the sentences."""
+        plans = {each: side.dataset.plan for each, side in self.sides.items() if side.dataset is not None}
+        spoken = next((plan.params.get("source") for plan in plans.values()), None)
+        if name not in plans:
+            return About(name, "identity", spoken)
+        view = plans[name].name
+        language = plans[name].params.get(view_attribute(view, "ends_in", "source"))
+        return About(name, view, spoken if language is None else last_hop(language))
 
     def candidates(self, task: tuple[int, int]) -> Candidates:
-        """The candidates of some sentences, those of one sentence next to each other."""
-        import numpy as np
-        import pyarrow as pa
-
+        """The candidates of a range of sentences, those of one sentence next to each other."""
         table = self.sentences.read(*task).select(["id", "text", *self.columns])
         sentences = pa.concat_batches(table.to_batches())
-        laid = {side.name: lay_beside(sentences, side, task[0]) for side in self.sides}
-        found = [self._couple(sentences, one.name, two.name, laid) for one, two in self.couples]
-        if self.ways == 1:
+        laid = {name: _lay_beside(sentences, side, task[0]) for name, side in self.sides.items()}
+        found = []
+        for one, two in self.couples:
+            (a, a_missing, a_notes), (b, b_missing, b_notes) = laid[one.name], laid[two.name]
+            names = (pa.repeat(side.name, len(sentences)) for side in (one, two))
+            pairs = dict(zip(PAIR_COLUMNS, (sentences["id"], sentences["text"], a, b, *names), strict=True))
+            rows = pa.RecordBatch.from_pydict(pairs | {name: sentences[name] for name in self.columns})
+            part = pa.scalar(f"{one.name} x {two.name}" if len(self.couples) > 1 else None, pa.string())
+            missing = pc.coalesce(a_missing, b_missing)
+            found.append(Candidates(rows, missing, pa.repeat(part, len(sentences)), (a_notes, b_notes)))
+        if len(found) == 1:
             return found[0]
-        order = pa.array(np.arange(len(sentences) * self.ways).reshape(self.ways, -1).T.ravel())
-        pairs, reasons, parts, notes = zip(*found, strict=True)
+        order = pa.array(np.arange(len(sentences) * len(found)).reshape(len(found), -1).T.ravel())
+        tables, reasons, parts, notes = zip(*found, strict=True)
         joined = [pa.concat_arrays(each).take(order) for each in (reasons, parts, *zip(*notes, strict=True))]
-        return Candidates(pa.concat_batches(pairs).take(order), joined[0], joined[1], joined[2:])
-
-    def _couple(self, sentences: Any, one: str, two: str, laid: dict[str, SideColumns]) -> Candidates:  # noqa: ANN401
-        """The candidates of two sides."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        a, b = laid[one], laid[two]
-        names = (pa.repeat(name, len(sentences)) for name in (one, two))
-        columns = (sentences["id"], sentences["text"], a.texts, b.texts, *names)
-        pairs = dict(zip(PAIR_COLUMNS, columns, strict=True)) | {name: sentences[name] for name in self.columns}
-        part = pa.scalar(f"{one} x {two}" if self.ways > 1 else None, pa.string())
-        rows = pa.RecordBatch.from_pydict(pairs)
-        return Candidates(rows, pc.coalesce(a.missing, b.missing), pa.repeat(part, len(sentences)), (a.notes, b.notes))
+        return Candidates(pa.concat_batches(tables).take(order), joined[0], joined[1], joined[2:])
 
 
-def pairing(policy: ViewPolicy, sentences: Dataset, couples: Sequence[tuple[Side, Side]], limit: int | None) -> Pairing:
-    """Pair the sides of each couple; a label of the sentences comes along."""
-    import pyarrow as pa
-
-    sides = list({side.name: side for couple in couples for side in couple}.values())
-    views = {side.name: side.dataset for side in sides if side.dataset is not None}
+def pairing(policy: str, sentences: Dataset, couples: Sequence[tuple[Side, Side]], limit: int | None) -> PairSource:
+    """Pair the sides of each couple for the first `limit` sentences; a label of the sentences comes along."""
+    columns = ["label"] if "label" in sentences.read(0, 1).schema.names else []
+    paired = Couples(sentences, couples, columns)
+    views = {name: side.dataset for name, side in paired.sides.items() if side.dataset is not None}
     datasets = {str(each.path): each for each in (sentences, *views.values())}
+    rows = sentences.rows if limit is None else min(limit, sentences.rows)
     made_by = {name: each.plan.signature or name for name, each in views.items()}
-    has_labels = "label" in sentences.read(0, 1).schema.names
-    return Pairing(
+    return PairSource(
         policy=policy,
         unit="sentences",
         inputs=[Input(name=name, sha256=each.digest, rows=each.rows) for name, each in datasets.items()],
+        tasks=((start, min(start + TASK_ROWS, rows)) for start in range(0, rows, TASK_ROWS)),
+        candidates=paired.candidates,
+        about=paired.about,
         params={"view": list(views)},
-        made_by={side.name: made_by.get(side.name, "the sentence itself") for side in sides},
-        columns={"label": pa.string()} if has_labels else {},
+        made_by={name: made_by.get(name, "the sentence itself") for name in paired.sides},
+        columns=dict.fromkeys(columns, pa.string()),
         limit=limit,
         ways=len(couples),
-        couples=couples,
-        sides=sides,
-        sentences=sentences,
     )

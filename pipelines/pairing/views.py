@@ -10,32 +10,33 @@ from augment.errors import InputError
 from augment.view import ViewSpec, view_attribute, view_names
 from pipelines.console import note
 from pipelines.files import locate
-from pipelines.filter import is_round_trip
 from pipelines.folder import Dataset, finished_dataset
-from pipelines.pairing.sides import ORIGINAL, Pairing, Side, pairing
-from pipelines.pairing.source import ViewPolicy
+from pipelines.pairing.sides import Side, pairing
+from pipelines.pairing.source import PairSource
 from pipelines.plan import Plan, read_plan
 from pipelines.views.run import SHARD_ROWS, VIEWS, Execution, make_run, note_starter, plan_run, preview_run
 from pipelines.views.work import ViewRun, build_view
 
+ORIGINAL = "original"
 BSL_VIEWS = ("backtranslate-de", "backtranslate-fr")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A view that was asked for: the name or path of its dataset, which view it is, which hypothesis (from 1)."""
+    """A view that was asked for: its folder, the plan if there is one, which view it is, which hypothesis (from 1)."""
 
-    folder: str
-    view: str
-    hypothesis: int = 1
+    folder: Path
+    plan: Plan | None
+    spec: ViewSpec
+    hypothesis: int
 
     @property
     def name(self) -> str:
         """Its name in the pairs: `backtranslate-de:2`."""
-        return Path(self.folder).name + (f":{self.hypothesis}" if self.hypothesis > 1 else "")
+        return self.folder.name + (f":{self.hypothesis}" if self.hypothesis > 1 else "")
 
 
-def check_views(policy: ViewPolicy, views: Sequence[str]) -> list[Choice]:
+def check_views(policy: str, views: Sequence[str]) -> list[Choice]:
     """The views that a policy pairs; each is there or can be made.
 
     Raises:
@@ -47,14 +48,13 @@ def check_views(policy: ViewPolicy, views: Sequence[str]) -> list[Choice]:
         count = "1 --view, not 0 (or several)" if wanted is None else f"{wanted} --view, not {len(choices)}"
         example = "translate-de" if policy == "multilingual" else "backtranslate-de"
         raise InputError(f"--pairs {policy} takes {count}: e.g. --view {example}")
-    names = [ORIGINAL, *(choice.name for choice in choices)]
-    double = next((name for name in names if names.count(name) > 1), None)
-    if double == ORIGINAL:
-        raise InputError(f"--view {ORIGINAL} is the name of the sentence itself: give the folder another name")
-    if double is not None:
-        raise InputError(f"--view {double} is given twice: two different views make a pair (or --pairs self)")
+    names = [choice.name for choice in choices]
     for choice in choices:
-        if policy == "multilingual" and view_attribute(choice.view, "ends_in", "source") == "source":
+        if choice.name == ORIGINAL:
+            raise InputError(f"--view {ORIGINAL} is the name of the sentence itself: give the folder another name")
+        if names.count(choice.name) > 1:
+            raise InputError(f"--view {choice.name} is given twice: two different views make a pair (or --pairs self)")
+        if policy == "multilingual" and view_attribute(choice.spec.name, "ends_in", "source") == "source":
             raise InputError(
                 f"--view {choice.name} is no translation: take translate-de or the like, or --pairs original"
             )
@@ -62,32 +62,20 @@ def check_views(policy: ViewPolicy, views: Sequence[str]) -> list[Choice]:
 
 
 def _choice(name: str) -> Choice:
-    """`backtranslate-de:2` is the second hypothesis of `backtranslate-de`."""
+    """A folder in `data/views/`, or a path; `backtranslate-de:2` is the second hypothesis of `backtranslate-de`."""
     numbered = re.fullmatch(r"(.+):([1-9]\d{0,3})", name)
-    folder, hypothesis = (numbered[1], int(numbered[2])) if numbered else (name, 1)
-    plan = read_plan(view_folder(folder))
-    if plan is not None:
-        return Choice(folder, plan.name, hypothesis)
-    spec = spec_of(folder)
-    build_view(spec)
-    if hypothesis > 1:
-        raise InputError(
-            f"--view {name}: {view_folder(folder)} is not there, and its defaults give one hypothesis: "
-            f"make it with several first, see `augment {spec.name} --help`"
-        )
-    return Choice(folder, spec.name)
-
-
-def default_filters(policy: ViewPolicy, views: Sequence[str], filters: Sequence[str]) -> list[str]:
-    """The filters that need not be asked for: back-translations must be paraphrases; not where they are given."""
-    given = any(written.partition(":")[0] == "paraphrase" for written in filters)
-    has_round_trips = any(is_round_trip(choice.view) for choice in check_views(policy, views))
-    return ["paraphrase"] if has_round_trips and not given else []
-
-
-def view_folder(name: str) -> Path:
-    """The folder of a view that is named by its folder in `data/views/` or by a path."""
-    return locate(name) if read_plan(locate(name)) is not None else VIEWS / name
+    written, hypothesis = (numbered[1], int(numbered[2])) if numbered else (name, 1)
+    folder = locate(written) if read_plan(locate(written)) is not None else VIEWS / written
+    plan = read_plan(folder)
+    if plan is None:
+        spec = spec_of(written)
+        build_view(spec)
+        if hypothesis > 1:
+            raise InputError(f"--view {name}: {folder} is not there: make it with several hypotheses first")
+        return Choice(folder, None, spec, hypothesis)
+    if plan.kind != "view":
+        raise InputError(f"--view {name}: {folder} holds {plan.kind}, not a view: see `augment inspect {folder}`")
+    return Choice(folder, plan, ViewSpec(plan.name, plan.params), hypothesis)
 
 
 def spec_of(name: str) -> ViewSpec:
@@ -105,90 +93,65 @@ def spec_of(name: str) -> ViewSpec:
     raise InputError(f"no view dataset {name!r} in {VIEWS}/ and no view of that name: see `augment views`")
 
 
-def find_view(name: str, source: Dataset) -> Dataset | None:
-    """A finished view dataset of these sentences; None if it is still to be made.
-
-    Raises:
-        InputError: It is one of other sentences, or no view dataset.
-    """
-    folder = view_folder(name)
-    plan = read_plan(folder)
-    if plan is None:
-        return None
-    if plan.kind != "view":
-        raise InputError(f"--view {name}: {folder} holds {plan.kind}, not a view: see `augment inspect {folder}`")
-    if source.receipts and plan.inputs[0].sha256 != source.digest:  # without, they are only counted
-        raise InputError(
-            f"{folder} was made from other sentences ({plan.inputs[0].name}) than {source.path}: "
-            "give those as SOURCE, or make the view again with --overwrite"
-        )
-    return finished_dataset(folder, plan)
-
-
-def prepare_view(
-    name: str, source: Dataset, seed: int | None, limit: int | None, execution: Execution, twin: Plan | None
-) -> ViewRun:
-    """A view that is to be made: as its unfinished plan says, else like its twin, else with its defaults."""
-    folder = view_folder(name)
-    like = read_plan(folder)
-    if like is not None:
-        spec, seed, limit = ViewSpec(like.name, like.params), like.seed, like.limit
-    else:
-        spec = spec_of(name)
-        if twin is not None and twin.name == spec.name:
-            like = twin
-            # The twin's revision is of its own weights.
-            spec = ViewSpec(spec.name, {**{k: v for k, v in like.params.items() if k != "revision"}, **spec.params})
-            seed, limit = like.seed if seed is None else seed, like.limit if limit is None else limit
-    view, size = build_view(spec, execution.runtime), SHARD_ROWS if like is None else like.shard_size
-    return plan_run(view, source, execution.runtime, seed=seed or 0, limit=limit, shard_size=size, out=folder)
-
-
-def plan_views(
-    choices: Sequence[Choice], source: Dataset, seed: int | None, limit: int | None, execution: Execution
-) -> dict[str, Dataset | ViewRun]:
-    """Every view dataset by the name or path that was given: finished, or ready to be made."""
-    names = list(dict.fromkeys(choice.folder for choice in choices))
-    found = {name: find_view(name, source) for name in names}
-    plans = [dataset.plan for dataset in found.values() if dataset is not None]
-    plans += [plan for name in names if (plan := read_plan(view_folder(name))) is not None]
-    twin = plans[0] if plans else None
-    return {
-        name: dataset if dataset is not None else prepare_view(name, source, seed, limit, execution, twin)
-        for name, dataset in found.items()
-    }
-
-
 def pair_views(
-    policy: ViewPolicy, views: Sequence[str], source: Dataset, seed: int | None, limit: int | None, execution: Execution
-) -> Pairing:
+    policy: str, choices: Sequence[Choice], source: Dataset, seed: int | None, limit: int | None, execution: Execution
+) -> PairSource:
     """Make the missing views, and say what is paired with what.
 
     Raises:
-        InputError: Views that do not fit the policy or the sentences.
+        InputError: Views that do not fit the sentences.
         TwinviewsError: A view failed.
     """
-    choices = check_views(policy, views)
-    datasets: dict[str, Dataset] = {}
-    for name, view in plan_views(choices, source, seed, limit, execution).items():
+    datasets: dict[Path, Dataset] = {}
+    for folder, view in _plan_views(choices, source, seed, limit, execution).items():
         if isinstance(view, ViewRun):
-            note(f"making the missing view {name} ({view.plan.rows:,} sentences) in {view.out}/")
+            note(f"making the missing view {folder.name} ({view.plan.rows:,} sentences) in {folder}/")
             note_starter(ViewSpec(view.plan.name, view.plan.params))
-            datasets[name] = make_run(view, execution).dataset
-        else:
-            datasets[name] = view
+            view = make_run(view, execution).dataset
+        datasets[folder] = view
     sides = [Side(choice.name, datasets[choice.folder], choice.hypothesis) for choice in choices]
     sentence = Side(ORIGINAL)
-    couples = ((sides[0], sides[1]),) if policy == "bsl" else tuple((sentence, side) for side in sides or [sentence])
+    couples = [(sides[0], sides[1])] if policy == "bsl" else [(sentence, side) for side in sides or [sentence]]
     return pairing(policy, source, couples, limit)
 
 
 def preview_views(
-    policy: ViewPolicy, views: Sequence[str], source: Dataset, seed: int | None, limit: int | None, execution: Execution
+    choices: Sequence[Choice], source: Dataset, seed: int | None, limit: int | None, execution: Execution
 ) -> dict[str, Any]:
     """What `pair_views` would pair and make; nothing is written."""
-    choices = check_views(policy, views)
-    planned = plan_views(choices, source, seed, limit, execution)
-    missing = {name: preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
+    planned = _plan_views(choices, source, seed, limit, execution)
+    missing = {folder.name: preview_run(view) for folder, view in planned.items() if isinstance(view, ViewRun)}
     rows = source.rows if limit is None else min(limit, source.rows)
     return {"sentences": rows, "views": [choice.name for choice in choices], "views_to_make": missing}
+
+
+def _plan_views(
+    choices: Sequence[Choice], source: Dataset, seed: int | None, limit: int | None, execution: Execution
+) -> dict[Path, Dataset | ViewRun]:
+    """Every view dataset by its folder: finished, or ready to be made, like a twin if there is one."""
+    twin = next((choice.plan for choice in choices if choice.plan is not None), None)
+    return {choice.folder: _plan_view(choice, source, seed, limit, execution, twin) for choice in choices}
+
+
+def _plan_view(
+    choice: Choice, source: Dataset, seed: int | None, limit: int | None, execution: Execution, twin: Plan | None
+) -> Dataset | ViewRun:
+    """A finished view of these sentences; or one to be made: as its unfinished plan says, like its twin, by default."""
+    folder, spec, like = choice.folder, choice.spec, choice.plan
+    if like is not None:
+        if source.receipts and like.inputs[0].sha256 != source.digest:  # without, they are only counted
+            raise InputError(
+                f"{folder} was made from other sentences ({like.inputs[0].name}) than {source.path}: "
+                "give those as SOURCE, or make the view again with --overwrite"
+            )
+        finished = finished_dataset(folder, like)
+        if finished is not None:
+            return finished
+        seed, limit = like.seed, like.limit
+    elif twin is not None and twin.name == spec.name:
+        like = twin
+        # The twin's revision is of its own weights.
+        spec = ViewSpec(spec.name, {**{k: v for k, v in like.params.items() if k != "revision"}, **spec.params})
+        seed, limit = like.seed if seed is None else seed, like.limit if limit is None else limit
+    view, size = build_view(spec, execution.runtime), SHARD_ROWS if like is None else like.shard_size
+    return plan_run(view, source, execution.runtime, seed=seed or 0, limit=limit, shard_size=size, out=folder)

@@ -1,27 +1,38 @@
 """Pairs and rejects on disk: written whole, one file or a folder of shards, with recipe and card beside them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+
+import pyarrow as pa
 
 from augment.errors import InputError, TwinviewsError
 from augment.view import Runtime
 from pipelines.card import PAIRS_TITLE, pairs_card
 from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset
 from pipelines.console import note
-from pipelines.files import beside, is_sealed, is_written_by, remove_temporaries, sha256_of, whole_file, write_whole
+from pipelines.files import (
+    beside,
+    is_sealed,
+    is_written_by,
+    remove_temporaries,
+    sha256_of,
+    temporary_of,
+    whole_file,
+    write_whole,
+)
 from pipelines.filter import Filter
 from pipelines.folder import CARD_FILE, RECIPE_FILE, REPORT_FILE, finalise
 from pipelines.lock import locked_file, locked_folder
+from pipelines.look.report import report_pairs
 from pipelines.pairing.judge import PairCounts, judged_batches
 from pipelines.pairing.source import PairSource
-from pipelines.pairing.streams import PairStream, recut
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE, Plan
 from pipelines.recipe import read_made, recipe_text
-from pipelines.shards import BATCH_ROWS, Receipt, commit_shard, read_table
+from pipelines.shards import BATCH_ROWS, commit_shard, read_table, shard_name
 
 REASON = "reason"
 REJECTS_SHA256 = "rejects_sha256"
@@ -31,30 +42,11 @@ RECIPE_MARKS = (b'"command": "build-pairs"', b'"command": "mine-negatives"', b'"
 """By any of these a damaged card or recipe is still known as ours."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """Pairs on disk: where, what was counted, and whether they were made now."""
-
-    path: Path
-    counts: Mapping[str, Any]
-    made: bool
-
-
 @dataclass(frozen=True)
 class PairsJob:
-    """What is to be written, and where.
+    """What is to be written, and where: one file, or with `shards` a folder of at most so many.
 
-    Attributes:
-        source: Where candidates come from.
-        filters: What they pass in turn.
-        out: The file, or with `shards` the folder.
-        rejects: Where to write what was dropped, with its reason, as an IPC stream file.
-        shards: The most shards of a folder; None for one file.
-        options: What the recipe says beside the limit and the shards.
-        overwrite: Replace pairs and rejects that we wrote before.
-        runtime: What worker processes build their filters with.
-        workers: How many there are.
-        command: What makes the pairs.
+    What was dropped goes to `rejects`, with its reason, as an IPC stream file. The recipe says `command` and `options`.
     """
 
     source: PairSource
@@ -88,34 +80,58 @@ class PairsJob:
     def recipe(self, made: Mapping[str, Any]) -> str:
         """The resolved recipe; what is under `made` is for the reader and for the next run."""
         options = {**self.options, "limit": self.source.limit, "shards": self.shards}
-        return recipe_text(self.command, options, **({"made": made} if made else {}))
+        return recipe_text(self.command, options, made=made or None)
 
     def card(self, plan: Plan, counts: Mapping[str, Any]) -> str:
         """The card."""
-        source, columns = self.source, self.schema().names
-        return pairs_card(plan, counts, source.made_by, unit=source.unit, filters=self._signatures, columns=columns)
+        source, columns = self.source, ", ".join(self.schema().names)
+        return pairs_card(plan, counts, source.made_by, source.unit, self._signatures, columns)
 
-    def schema(self) -> Any:  # noqa: ANN401 - a pyarrow schema
+    def schema(self) -> pa.Schema:
         """The columns of the pairs: what all have, what the source adds, and one a filter that gives scores.
 
         Raises:
             InputError: A filter would write a column that holds something else.
         """
-        import pyarrow as pa
-
         fields = {**dict.fromkeys(PAIR_COLUMNS, pa.string()), **self.source.columns}
-        for each in self.filters:
-            score = each.spec.score
-            if score is None:
-                continue
-            if fields.get(score, pa.float64()) != pa.float64() or score == REASON:
-                raise InputError(f"--filter {each.spec.name} writes {score!r}, a column of the pairs: leave it out")
-            fields[score] = pa.float64()
+        for spec in (each.spec for each in self.filters if each.spec.score is not None):
+            if fields.get(spec.score, pa.float64()) != pa.float64() or spec.score == REASON:
+                raise InputError(f"--filter {spec.name} writes {spec.score!r}, a column of the pairs: leave it out")
+            fields[spec.score] = pa.float64()
         return pa.schema(list(fields.items()))
 
 
-def write_pairs(job: PairsJob) -> Pairs:
+class PairStream:
+    """Pairs into an IPC stream, in full batches however few come at once."""
+
+    def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
+        self._stream = stream
+        self._writer = pa.ipc.new_stream(pa.PythonFile(stream, "w"), schema)
+        self._waiting = schema.empty_table()
+
+    def add(self, pairs: pa.RecordBatch) -> None:
+        """Write the batches that are full with these pairs."""
+        self._waiting = pa.concat_tables([self._waiting, pa.Table.from_batches([pairs])])
+        self._write(len(self._waiting) - len(self._waiting) % BATCH_ROWS)
+
+    def _write(self, rows: int) -> None:
+        """Write so many rows in copies, as the bytes that are written of a slice depend on what lies behind it."""
+        for start in range(0, rows, BATCH_ROWS):
+            part = self._waiting.slice(start, min(BATCH_ROWS, rows - start))
+            self._writer.write_batch(pa.concat_batches(part.to_batches()))
+        self._waiting = self._waiting.slice(rows)
+
+    def close(self) -> None:
+        """End the stream."""
+        self._write(len(self._waiting))
+        self._writer.close()
+        self._stream.flush()
+
+
+def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     """Write pairs: one IPC stream file with recipe and card beside it, or a dataset folder; and their report.
+
+    What was counted when they were made, and whether that was now.
 
     Raises:
         InputError: The output belongs to another recipe, is not ours or is read from, or something else is in the way
@@ -124,54 +140,32 @@ def write_pairs(job: PairsJob) -> Pairs:
     """
     out, rejects = job.out, job.rejects
     report = out / REPORT_FILE if job.shards else beside(out, REPORT_FILE)
-    written = [path.absolute() for path in (out, report, *_records(out))]
-    if rejects is not None and rejects.absolute() in written:
+    if rejects is not None and rejects.absolute() in [each.absolute() for each in (out, report, *_records(out))]:
         raise InputError(f"--rejects {rejects} is where the pairs are written: choose another file")
-    _check_out(job)
+    if out.resolve() in [Path(item.name).resolve() for item in job.source.inputs]:
+        raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     job.schema()  # a clash of columns is told before anything is looked at or written
     with ExitStack() as held:
         held.enter_context(locked_folder(out) if job.shards else locked_file(out))
         for each in (report, *([] if rejects is None else [rejects])):
             held.enter_context(locked_file(each))
             remove_temporaries(each)
-        pairs, digest = _write_folder(job) if job.shards else _write_file(job)
-        _write_report(report, pairs, digest)
-    return pairs
-
-
-def is_there(job: PairsJob) -> bool:
-    """Whether `write_pairs` would find the file of these pairs whole in its place.
-
-    Raises:
-        InputError: Something else is there, or the pairs are made from it.
-    """
-    _check_out(job)
-    return _stands(job, job.plan(), read_made(_records(job.out)[1]))
-
-
-def _check_out(job: PairsJob) -> None:
-    if job.out.resolve() in [Path(item.name).resolve() for item in job.source.inputs]:
-        raise InputError(f"--out {job.out} is what the pairs are made from: choose another --out")
-
-
-def _write_report(report: Path, pairs: Pairs, digest: str) -> None:
-    """Write the report, if none of these very pairs is there; they are made, so what prevents it is a note."""
-    from pipelines.look.report import report_pairs
-
-    content = report.read_bytes() if report.is_file() else b""
-    if not (is_sealed(content) and digest.encode() in content):
-        try:
-            report_pairs(pairs.path, report)
-        except (TwinviewsError, OSError) as error:
-            note(f"no report was written: {error}")
+        counts, digest, made = _write_folder(job) if job.shards else _write_file(job)
+        content = report.read_bytes() if report.is_file() else b""
+        if not (is_sealed(content) and digest.encode() in content):
+            try:
+                report_pairs(out, report)
+            except (TwinviewsError, OSError) as error:  # the pairs are made
+                note(f"no report was written: {error}")
+    return counts, made
 
 
 def _records(out: Path) -> tuple[Path, Path]:
     return beside(out, CARD_FILE), beside(out, RECIPE_FILE)
 
 
-def _write_file(job: PairsJob) -> tuple[Pairs, str]:
-    """The pairs, and the hash of their file."""
+def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
+    """What was counted, the hash of the file, and whether it was made now."""
     plan, out = job.plan(), job.out
     card, recipe = _records(out)
     remove_temporaries(out, card, recipe)
@@ -179,34 +173,65 @@ def _write_file(job: PairsJob) -> tuple[Pairs, str]:
     if _stands(job, plan, made):
         if not (card.is_file() and is_sealed(card.read_bytes())):
             write_whole(card, job.card(Plan.model_validate(made["plan"]), made["counts"]))
-        return Pairs(out, made["counts"], made=False), made["sha256"]
+        return made["counts"], made["sha256"], False
     for path, marks in ((recipe, RECIPE_MARKS), (card, CARD_MARKS)):
         if path.exists() and not is_written_by(path, *marks):
             raise InputError(f"{path} is in the way and not ours: move it away, or choose another --out")
     _check_rejects(job, made)
     # What was rejected is put in place first, then the pairs: whoever sees them sees all that belongs to them.
     with whole_file(out) as stream, _rejects(job) as rejects:
-        counts, pairs = PairCounts(), PairStream(stream, job.schema())
-        for batch, kept in _filtered(job, counts, rejects):
-            pairs.add(batch.filter(kept))
-        counted, sha256 = counts.as_dict(job.source), pairs.close()
-        facts = {"plan": plan.model_dump(mode="json"), "counts": counted, "sha256": sha256}
-        facts |= {} if rejects is None else {REJECTS_SHA256: rejects.close()}
+        counts, facts = _judge(job, stream, rejects)
+        sha256 = sha256_of(Path(stream.name))
         # Recipe and card before both: pairs whose recipe is missing would belong to nobody.
-        write_whole(card, job.card(plan, counted))
-        write_whole(recipe, job.recipe(facts))
-    return Pairs(out, counted, made=True), sha256
+        write_whole(card, job.card(plan, counts))
+        write_whole(
+            recipe, job.recipe({"plan": plan.model_dump(mode="json"), "counts": counts, "sha256": sha256} | facts)
+        )
+    return counts, sha256, True
 
 
-def _filtered(job: PairsJob, counts: PairCounts, rejects: PairStream | None) -> Iterator[tuple[Any, Any]]:
-    """Batches of pairs in the columns of the job, and which are kept; counted, the others written as rejects."""
-    names = job.schema().names
-    for judged, reasons, candidates in judged_batches(job.source, job.filters, job.runtime, job.workers):
-        counts.add(candidates, reasons)
-        pairs = judged.select(names)
-        yield pairs, reasons.is_null()
-        if rejects is not None:
-            rejects.add(pairs.append_column(REASON, reasons).filter(reasons.is_valid()))
+def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
+    """What was counted, the hash of the shards, and whether they were made now."""
+    plan, out = job.plan(), job.out
+    made = read_made(out / RECIPE_FILE)
+    dataset = standing_dataset(out, plan, overwrite=job.overwrite)
+    remove_leftovers(out)
+    if dataset is not None and _intact_rejects(job.rejects, made):
+        return dataset.counts, dataset.digest, False
+    _check_rejects(job, made)
+    # Only when all pairs are judged is it known how many go into a shard.
+    spool = temporary_of(out / shard_name(0))
+    try:
+        with spool.open("wb") as stream, _rejects(job) as rejects:
+            counts, facts = _judge(job, stream, rejects)
+            clear_dataset(out)
+            write_whole(out / PLAN_FILE, plan.to_json())
+            table = read_table(spool)
+            size = -(-len(table) // (job.shards or 1))
+            starts = range(0, len(table), size)
+            receipts = [commit_shard(out, index, table.slice(start, size)) for index, start in enumerate(starts)]
+            texts = {RECIPE_FILE: job.recipe(facts), CARD_FILE: job.card(plan, counts)}
+            return counts, finalise(out, plan, receipts, job.schema(), texts, counts).digest, True
+    finally:
+        spool.unlink(missing_ok=True)
+
+
+def _judge(job: PairsJob, stream: BinaryIO, rejects: BinaryIO | None) -> tuple[dict[str, Any], dict[str, str]]:
+    """Write the pairs that are kept, and the others where wanted; what was counted, and the hash of the rejects."""
+    schema, counts = job.schema(), PairCounts()
+    pairs = PairStream(stream, schema)
+    dropped = None if rejects is None else PairStream(rejects, schema.append(pa.field(REASON, pa.string())))
+    for judged in judged_batches(job.source, job.filters, job.runtime, job.workers):
+        counts.add(judged)
+        batch = judged.pairs().select(schema.names)
+        pairs.add(batch.filter(judged.reasons.is_null()))
+        if dropped is not None:
+            dropped.add(batch.append_column(REASON, judged.reasons).filter(judged.reasons.is_valid()))
+    pairs.close()
+    if dropped is None or rejects is None:
+        return counts.as_dict(job.source), {}
+    dropped.close()
+    return counts.as_dict(job.source), {REJECTS_SHA256: sha256_of(Path(rejects.name))}
 
 
 def _stands(job: PairsJob, plan: Plan, made: Mapping[str, Any]) -> bool:
@@ -227,71 +252,9 @@ def _stands(job: PairsJob, plan: Plan, made: Mapping[str, Any]) -> bool:
     return bool(sha256_of(out) == made["sha256"]) and _intact_rejects(job.rejects, made)
 
 
-def _write_folder(job: PairsJob) -> tuple[Pairs, str]:
-    """The pairs, and the hash of their shards."""
-    plan, out = job.plan(), job.out
-    made = read_made(out / RECIPE_FILE)
-    dataset = standing_dataset(out, plan, overwrite=job.overwrite)
-    remove_leftovers(out)
-    if dataset is not None and _intact_rejects(job.rejects, made):
-        return Pairs(out, dataset.counts, made=False), dataset.digest
-    _check_rejects(job, made)
-    with _rejects(job) as rejects:
-        counts = PairCounts()
-        scores = [each.spec.score for each in job.filters if each.spec.score is not None]
-        chosen = []
-        for batch, kept in _filtered(job, counts, rejects):
-            chosen.append((kept, batch.filter(kept).select(scores)))
-        counted = counts.as_dict(job.source)
-        clear_dataset(out)
-        write_whole(out / PLAN_FILE, plan.to_json())
-        receipts = _commit_shards(job, recut(_chosen(job, chosen), BATCH_ROWS), counted["pairs"])
-        facts = {} if rejects is None else {REJECTS_SHA256: rejects.close()}
-        texts = {RECIPE_FILE: job.recipe(facts), CARD_FILE: job.card(plan, counted)}
-        dataset = finalise(out, plan, receipts, job.schema(), texts, counted)
-    return Pairs(out, counted, made=True), dataset.digest
-
-
-def _chosen(job: PairsJob, chosen: Sequence[tuple[Any, Any]]) -> Iterator[Any]:
-    """The pairs that were kept, read again: what is judged may be more than memory holds, the choice is not."""
-    import pyarrow as pa
-
-    left = iter(chosen)
-    for task in job.source.tasks():
-        pairs = job.source.candidates(task).pairs
-        for start in range(0, pairs.num_rows, BATCH_ROWS):
-            kept, scores = next(left)
-            batch = pairs.slice(start, BATCH_ROWS).filter(kept)
-            columns = {name: each[name] for each in (batch, scores) for name in each.schema.names}
-            yield pa.RecordBatch.from_pydict({name: columns[name] for name in job.schema().names})
-
-
-def _commit_shards(job: PairsJob, batches: Iterator[Any], count: int) -> list[Receipt]:
-    """Write pairs, `count` in all, as at most so many shards of a folder as were asked for."""
-    import pyarrow as pa
-
-    size = -(-count // (job.shards or 1))
-    waiting = job.schema().empty_table()
-    receipts: list[Receipt] = []
-    for index, start in enumerate(range(0, count, size)):
-        rows = min(size, count - start)
-        while waiting.num_rows < rows:
-            waiting = pa.concat_tables([waiting, pa.Table.from_batches([next(batches)])])
-        receipts.append(commit_shard(job.out, index, waiting.slice(0, rows)))
-        waiting = waiting.slice(rows)
-    return receipts
-
-
-@contextmanager
-def _rejects(job: PairsJob) -> Iterator[PairStream | None]:
-    """A stream of rejects that appears when the block ends well; None if none is wanted."""
-    import pyarrow as pa
-
-    if job.rejects is None:
-        yield None
-        return
-    with whole_file(job.rejects) as stream:
-        yield PairStream(stream, job.schema().append(pa.field(REASON, pa.string())))
+def _rejects(job: PairsJob) -> AbstractContextManager[BinaryIO | None]:
+    """A file of rejects that appears when the block ends well; None if none is wanted."""
+    return nullcontext() if job.rejects is None else whole_file(job.rejects)
 
 
 def _intact_rejects(rejects: Path | None, made: Mapping[str, Any]) -> bool:
@@ -303,16 +266,12 @@ def _check_rejects(job: PairsJob, made: Mapping[str, Any]) -> None:
     """Make sure that nothing of anybody else's is lost where rejects will be written.
 
     Raises:
-        InputError: Something is there that the recipe does not know and that `overwrite` does not cover.
+        InputError: Something is there that the recipe does not know, and no rejects that `overwrite` covers.
     """
-    rejects = job.rejects
+    rejects, names = job.rejects, set[str]()
     if rejects is None or not rejects.exists() or _intact_rejects(rejects, made):
         return
-    if not job.overwrite:
-        raise InputError(f"--rejects {rejects} exists: choose another file, or --overwrite it")
-    try:
-        names = set(read_table(rejects).schema.names)
-    except InputError:
-        names = set()
-    if not {*PAIR_COLUMNS, REASON} <= names:
-        raise InputError(f"--rejects {rejects} is no file of rejects of ours: choose another file")
+    with suppress(InputError):
+        names.update(read_table(rejects).schema.names)
+    if not job.overwrite or not {*PAIR_COLUMNS, REASON} <= names:
+        raise InputError(f"--rejects {rejects} exists: choose another file, or --overwrite it if it holds rejects")

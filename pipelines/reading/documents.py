@@ -1,6 +1,8 @@
 """Running text: the paragraphs of plain text, Markdown and HTML, and the sentences of a paragraph."""
 
+import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from typing import Any, Literal
 
 from augment.errors import InputError
@@ -14,19 +16,15 @@ BLOCKS = frozenset(_BLOCKS.split())
 """Elements of HTML that begin and end a paragraph."""
 LEFT_OUT = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
 """Elements that hold no prose."""
+FRONT_MATTER = re.compile(r"\A---\n(.*?\n)?---\n", re.DOTALL)
+"""YAML between "---" lines that Markdown may begin with."""
 
 
 def paragraphs(lines: Iterable[str]) -> Iterator[str]:
     """Join the lines of plain text up to each blank line: a sentence may go on in the next line."""
-    found: list[str] = []
-    for line in lines:
-        if line.strip():
-            found.append(line.strip())
-        elif found:
-            yield " ".join(found)
-            found = []
-    if found:
-        yield " ".join(found)
+    for is_text, group in groupby(map(str.strip, lines), bool):
+        if is_text:
+            yield " ".join(group)
 
 
 def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Iterator[str]:
@@ -36,7 +34,7 @@ def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Itera
     if format == "markdown":
         from markdown_it import MarkdownIt
 
-        text = MarkdownIt("commonmark").enable("table").render(_without_front_matter(text))
+        text = MarkdownIt("commonmark").enable("table").render(FRONT_MATTER.sub("", text))
     if not text.strip():
         return
     try:
@@ -48,38 +46,25 @@ def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Itera
             yield words
 
 
-def _without_front_matter(text: str) -> str:
-    """Markdown without the YAML between "---" lines that it may begin with."""
-    if text.startswith("---\n"):
-        end = text.find("\n---\n", 3)
-        return text[end + 5 :] if end > 0 else text
-    return text
-
-
 def _text_of(element: Any) -> Iterator[str]:  # noqa: ANN401 - lxml has no types
     """The text of an element, blocks parted by zero bytes, which no HTML text holds."""
     stack = [(element, False)]
     while stack:
         node, leaving = stack.pop()
-        block = node.tag in BLOCKS
+        block = "\0" if node.tag in BLOCKS else ""
         if leaving:
-            yield "\0" if block else ""
-            yield node.tail or ""
+            yield block + (node.tail or "")
             continue
         stack.append((node, True))
-        if not isinstance(node.tag, str) or node.tag in LEFT_OUT:  # a comment's tag is a function
-            continue
-        yield "\0" if block else ""
-        yield node.text or ""
-        stack += [(child, False) for child in reversed(node)]
+        if isinstance(node.tag, str) and node.tag not in LEFT_OUT:  # a comment's tag is a function
+            yield block + (node.text or "")
+            stack += [(child, False) for child in reversed(node)]
 
 
 def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Rows]:
     """Split every text into its sentences by sentencex, each with the label of its text.
 
-    Args:
-        batches: Rows of running text; none has a second text.
-        language: Its two-letter code; languages without rules of their own are split as their relatives are.
+    Languages, by their two-letter codes, without rules of their own are split as their relatives are.
 
     Raises:
         InputError: A row has a second text, which no splitting could follow.
@@ -94,5 +79,4 @@ def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Rows]:
             for text, label in zip(rows.texts, rows.labels, strict=True)
             for sentence in (segment(language, text) if text.strip() else [""])
         ]
-        texts, labels = zip(*found, strict=True) if found else ((), ())
-        yield Rows(list(texts), list(labels), [None] * len(texts))
+        yield Rows([text for text, _ in found], [label for _, label in found], [None] * len(found))

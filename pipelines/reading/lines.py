@@ -1,16 +1,11 @@
 """Lines of text out of plain, gzip and Zstandard files, with a precise word on what is wrong with one."""
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
 
-from augment.errors import InputError, MissingExtraError
+from augment.errors import InputError
 
 CHUNK_BYTES = 1 << 20
-# 2 KiB of Zstandard can unpack to 64 MiB, and the package hands over what a chunk unpacks to in one piece.
-ZSTD_CHUNK_BYTES = 1 << 11
 MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -23,7 +18,6 @@ def read_lines(path: Path, name: str, max_line_bytes: int = MAX_LINE_BYTES) -> I
     Raises:
         InputError: Binary content, invalid UTF-8 (with line number and byte offset), a line of more than
             `max_line_bytes`, a damaged or truncated archive.
-        MissingExtraError: A `.zst` file without the package `zstandard`.
     """
     number = offset = 0  # lines and bytes that were read before
     try:
@@ -38,7 +32,7 @@ def read_lines(path: Path, name: str, max_line_bytes: int = MAX_LINE_BYTES) -> I
                 raise InputError(_fault(data[mark:], name, number, offset + mark, max_line_bytes))
             yield texts
             number, offset = number + len(lines), offset + len(data)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+    except OSError as error:
         raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None
 
 
@@ -81,32 +75,9 @@ def _whole_lines(chunks: Iterator[bytes], most: int) -> Iterator[bytes]:
 
 
 def _read_chunks(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as stream:
-        if path.suffix == ".gz":
-            with gzip.GzipFile(fileobj=stream) as unpacked:
-                yield from iter(lambda: unpacked.read(CHUNK_BYTES), b"")
-        elif path.suffix == ".zst":
-            yield from _unpack_zstd(stream)
-        else:
-            yield from iter(lambda: stream.read(CHUNK_BYTES), b"")
+    """The bytes of a file, unpacked as they come: a few bytes can unpack to very many."""
+    import pyarrow as pa
 
-
-def _unpack_zstd(stream: IO[bytes]) -> Iterator[bytes]:
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingExtraError("reading .zst", "zstd") from None
-    # The package's own stream reader ends quietly in the middle of a truncated frame; this does not.
-    unpacker = zstandard.ZstdDecompressor().decompressobj()
-    try:
-        while chunk := stream.read(ZSTD_CHUNK_BYTES):
-            while chunk:
-                if unpacked := unpacker.decompress(chunk):
-                    yield unpacked
-                chunk = unpacker.unused_data if unpacker.eof else b""
-                if unpacker.eof and chunk:
-                    unpacker = zstandard.ZstdDecompressor().decompressobj()
-    except zstandard.ZstdError as error:
-        raise zlib.error(str(error)) from None
-    if not unpacker.eof:
-        raise EOFError("the last frame has no end")
+    compression = {".gz": "gzip", ".zst": "zstd"}.get(path.suffix)
+    with pa.input_stream(str(path), compression=compression) as stream:
+        yield from iter(lambda: stream.read(CHUNK_BYTES), b"")

@@ -1,17 +1,28 @@
-"""Rows of a source, many at a time, and which columns make them."""
+"""Rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets, many at a time, and which columns make them."""
 
+import csv
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
-from typing import NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from augment.errors import InputError
+from pipelines.shards import check_stream_end
 
 TEXT_COLUMNS = ("text", "sentence")
 ID = "id"
 """A column that is not taken for the text, even where it is the only one."""
 BATCH_ROWS = 10_000
+DIALECTS: Mapping[str, Mapping[str, Any]] = {
+    "csv": {"strict": True},
+    "tsv": {"delimiter": "\t", "quoting": csv.QUOTE_NONE},
+}
+"""RFC 4180 with commas; with tabs a quotation mark is an ordinary character, as in most corpora."""
+HALF = re.compile("[\ud800-\udfff]")
+"""JSON can escape it; no UTF-8 can hold it."""
 
 
 class Row(NamedTuple):
@@ -74,3 +85,138 @@ def listed(cells: Sequence[str]) -> str:
     """The first few names or cells, quoted and cut, for an error's one line."""
     shown = [cell if len(cell) <= 24 else cell[:23] + "…" for cell in cells[:8]]
     return ", ".join(map(repr, shown)) + (", …" if len(cells) > 8 else "")
+
+
+def read_cells(form: str, lines: Iterator[str], name: str, columns: Columns) -> Iterator[Row]:
+    """The rows of a CSV or TSV; for the header see `_find_columns`."""
+    reader = csv.reader((f"{line}\n" for line in lines), **DIALECTS[form])
+    places: list[int | None] = []
+    try:
+        for cells in reader:
+            if not cells:
+                yield Row("")
+                continue
+            if not places:
+                places, is_header = _find_columns(name, columns, cells)
+                if is_header:
+                    continue
+            last = max(place for place in places if place is not None)
+            if last >= len(cells):
+                raise InputError(
+                    f"{name}: line {reader.line_num} has {len(cells)} cells, column {last + 1} is wanted: fix the line"
+                )
+            text, label, pair = (None if place is None else cells[place] for place in places)
+            yield Row(text or "", label, pair)
+    except csv.Error as error:
+        raise InputError(
+            f"{name}: line {reader.line_num} is not valid CSV ({error}): fix the line, or give --format"
+        ) from None
+
+
+def _find_columns(name: str, columns: Columns, first: Sequence[str]) -> tuple[list[int | None], bool]:
+    """The places of text, label and pair, and whether the first row is a header.
+
+    It is one when a cell is the wanted column's name or, with none given or a number, `text`, `sentence`, or the
+    name of the label or pair column (upper or lower case). Otherwise every row is data.
+    """
+    cells = [cell.strip() for cell in first]
+    lowered = [cell.lower() for cell in cells]
+    more = [columns.label.lower(), columns.pair.lower()]
+    known = [cell for cell in (*TEXT_COLUMNS, *more) if cell in lowered]
+    if columns.text in cells:
+        text = cells.index(columns.text)
+    elif columns.text is not None:
+        text = int(columns.text) - 1 if re.fullmatch(r"\d{1,9}", columns.text) else -1
+        if not 0 <= text < len(cells):
+            wanted = listed([columns.text])
+            raise InputError(f"{name} has no column {wanted}, its first row is {listed(cells)}: give --column")
+    elif known and known[0] in TEXT_COLUMNS:
+        text = lowered.index(known[0])
+    elif len(cells) == 1:
+        text = 0
+    else:
+        raise InputError(f"{name} has {len(cells)} columns ({listed(cells)}): say which with --column NAME or NUMBER")
+    is_header = columns.text in cells or bool(known)
+    return [text, *(lowered.index(each) if is_header and each in lowered else None for each in more)], is_header
+
+
+def read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Row]:
+    """One JSON object a line, or one string a line; null and a blank line count as empty.
+
+    The first object says which column holds the text; every other one must have it too.
+    """
+    for number, line in enumerate(lines, start=1):
+        where = f"{name}: line {number}"
+        if not line.strip():
+            yield Row("")
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"{where} is no JSON ({error}): one object a line") from None
+        if isinstance(value, dict) and columns.text is None:
+            columns = replace(columns, text=text_column(where, columns, list(value)))
+        row = _json_row(where, columns, value)
+        if any(cell and HALF.search(cell) for cell in row):
+            raise InputError(f"{where} holds half a surrogate pair, which is no character: fix the line")
+        yield row
+
+
+def _json_row(where: str, columns: Columns, value: object) -> Row:
+    if isinstance(value, str):
+        return Row(value)
+    if not isinstance(value, dict):
+        raise InputError(f"{where} is a {type(value).__name__}: one object or string a line")
+    texts: list[str | None] = []
+    for column in (text_column(where, columns, list(value)), columns.pair):
+        text = value.get(column)
+        if text is not None and not isinstance(text, str):
+            raise InputError(f"{where}: {column!r} is {repr(text)[:60]}, not a string: give --column")
+        texts.append(text)
+    return Row(texts[0] or "", as_text(value.get(columns.label)), texts[1])
+
+
+def read_columns(form: str, path: Path, name: str, columns: Columns) -> Iterator[Rows]:
+    """Stream the rows of a Parquet or Arrow file (a stream or an IPC file, such as Feather); errors call it `name`.
+
+    Raises:
+        pyarrow.ArrowInvalid: It is none, a wanted column is damaged, or its strings are no UTF-8.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if form == "parquet":
+        file = pq.ParquetFile(path)
+        yield from rows_of(file.iter_batches, file.schema_arrow, name, columns)
+        return
+    with pa.memory_map(str(path)) as mapped:
+        is_file = mapped.read(6) == b"ARROW1"
+        mapped.seek(0)
+        reader = pa.ipc.open_file(mapped) if is_file else pa.ipc.open_stream(mapped)
+        if not is_file:
+            check_stream_end(path)
+        batches = map(reader.get_batch, range(reader.num_record_batches)) if is_file else iter(reader)
+        yield from rows_of(lambda **_: batches, reader.schema, name, columns)
+
+
+def rows_of(batches: Any, schema: Any, name: str, columns: Columns) -> Iterator[Rows]:  # noqa: ANN401 - pyarrow
+    """The rows of Arrow batches; null texts are empty, labels become strings.
+
+    `batches` gives them when it is told their size and the columns that are wanted.
+    """
+    import pyarrow as pa
+
+    text = text_column(name, columns, schema.names)
+    label, pair = (each if each in schema.names else None for each in (columns.label, columns.pair))
+    for column in filter(None, (text, pair)):
+        kind = schema.field(column).type
+        value = kind.value_type if pa.types.is_dictionary(kind) else kind
+        if str(value) not in ("string", "large_string", "string_view"):
+            raise InputError(f"{name}: column {column!r} is {kind}, not string: give --column")
+    wanted = list(dict.fromkeys(filter(None, (text, label, pair))))
+    for batch in batches(batch_size=BATCH_ROWS, columns=wanted):
+        part = batch.select(wanted)
+        part.validate(full=True)
+        nothing = [None] * part.num_rows
+        texts, labels, pairs = (nothing if each is None else part[each].to_pylist() for each in (text, label, pair))
+        yield Rows([each or "" for each in texts], [as_text(each) for each in labels], pairs)

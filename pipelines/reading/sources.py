@@ -5,23 +5,20 @@ Formats go by the name's ending (`.txt` or anything unknown is text; `.gz` or `.
 
 import csv
 import hashlib
-import json
-import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from augment.errors import InputError
 from pipelines.files import is_remote, locate
-from pipelines.reading.cells import read_cells
-from pipelines.reading.columnar import read_columns, rows_of
 from pipelines.reading.documents import document_paragraphs, paragraphs, split_sentences
 from pipelines.reading.lines import CHUNK_BYTES, MAX_LINE_BYTES, read_lines
-from pipelines.reading.rows import Columns, Row, Rows, as_text, collect, text_column
+from pipelines.reading.rows import Columns, Row, Rows, collect, read_cells, read_columns, read_jsonl, rows_of
 
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
@@ -39,8 +36,6 @@ ENDINGS: Mapping[str, Format] = {
 }
 HUB = "hf:"
 STDIN = "-"
-# JSON can escape it; no UTF-8 can hold it.
-HALF = re.compile("[\ud800-\udfff]")
 SAMPLE = "sample:sentences"
 SAMPLE_FOLDER = Path(__file__).parents[1] / "sample"
 
@@ -88,12 +83,9 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
 def _copy(name: str, spool: Path) -> Path:
     ending = "".join(suffix for suffix in Path(name).suffixes[-1:] if suffix in {".gz", ".zst"})
     copy = spool / f"{len(list(spool.iterdir()))}{ending}"
-    with copy.open("wb") as target:
-        if name == STDIN:
-            shutil.copyfileobj(sys.stdin.buffer, target, CHUNK_BYTES)
-        else:
-            with locate(name).open("rb") as stream:
-                shutil.copyfileobj(stream, target, CHUNK_BYTES)
+    source: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer) if name == STDIN else locate(name).open("rb")
+    with copy.open("wb") as target, source as stream:
+        shutil.copyfileobj(stream, target, CHUNK_BYTES)
     return copy
 
 
@@ -149,45 +141,7 @@ def _read(source: Source, columns: Columns, max_line_bytes: int, *, running: boo
     if form == "text":
         return (Rows(texts, nothing, nothing) for texts in lines for nothing in [[None] * len(texts)])
     each = chain.from_iterable(lines)
-    return collect(_read_jsonl(each, name, columns) if form == "jsonl" else read_cells(form, each, name, columns))
-
-
-def _read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Row]:
-    """One JSON object a line, or one string a line; null and a blank line count as empty.
-
-    The first object says which column holds the text; every other one must have it too.
-    """
-    for number, line in enumerate(lines, start=1):
-        where = f"{name}: line {number}"
-        if not line.strip():
-            yield Row("")
-            continue
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{where} is no JSON ({error}): one object a line") from None
-        if isinstance(value, dict) and columns.text is None:
-            columns = replace(columns, text=text_column(where, columns, list(value)))
-        row = _json_row(where, columns, value)
-        half = next(filter(None, (HALF.search(cell) for cell in row if cell)), None)
-        if half is not None:
-            raise InputError(f"{where} holds half a surrogate pair (\\u{ord(half[0]):04x}): fix the line")
-        yield row
-
-
-def _json_row(where: str, columns: Columns, value: object) -> Row:
-    if isinstance(value, str):
-        return Row(value)
-    if not isinstance(value, dict):
-        raise InputError(f"{where} is a {type(value).__name__}: one object or string a line")
-    key = text_column(where, columns, list(value))
-    texts: list[str | None] = []
-    for column in (key, columns.pair):
-        text = value.get(column)
-        if text is not None and not isinstance(text, str):
-            raise InputError(f"{where}: {column!r} is {repr(text)[:60]}, not a string: give --column")
-        texts.append(text)
-    return Row(texts[0] or "", as_text(value.get(columns.label)), texts[1])
+    return collect(read_jsonl(each, name, columns) if form == "jsonl" else read_cells(form, each, name, columns))
 
 
 def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset

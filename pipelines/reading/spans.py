@@ -3,7 +3,6 @@
 import json
 import unicodedata
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from augment.edits import LabelledSpan
@@ -27,16 +26,13 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
     """
     if not cell or not cell.strip():
         return None
-    normal = partial(unicodedata.normalize, "NFC")
-    margin = len(normal(raw)) - len(normal(raw).lstrip())
+    margin = len(_normal(raw)) - len(_normal(raw).lstrip())
     try:
         spans = []
         for start, end, label in _triples(json.loads(cell)):
-            if not 0 <= start < end <= len(raw):
-                raise ValueError
-            places = (len(normal(raw[:place])) for place in (start, end))
-            first, last = (min(max(place - margin, 0), len(text)) for place in places)
-            if not text[first:last].strip() or text[first:last].strip() != normal(raw[start:end]).strip():
+            first, last = (min(max(len(_normal(raw[:place])) - margin, 0), len(text)) for place in (start, end))
+            covered = text[first:last].strip()
+            if not 0 <= start < end <= len(raw) or not covered or covered != _normal(raw[start:end]).strip():
                 raise ValueError
             spans.append(LabelledSpan(first, last, label))
     except (ValueError, TypeError, KeyError, RecursionError):
@@ -45,6 +41,10 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
             "write [[start, end, label], ...], in characters from 0"
         ) from None
     return spans
+
+
+def _normal(text: str) -> str:
+    return unicodedata.normalize("NFC", text)
 
 
 def _triples(value: Any) -> Iterator[tuple[int, int, str]]:  # noqa: ANN401 - JSON

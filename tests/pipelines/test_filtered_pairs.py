@@ -1,10 +1,7 @@
 """Filtered pairs and rejects on disk: what they hold, whose they are, and what an interrupted run leaves."""
 
 import json
-import signal
 import subprocess
-import time
-from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,7 +12,7 @@ import pytest
 from foreigners import done, rows_of, start_with_foreigners
 
 from pipelines.filters import paraphrase
-from pipelines.pairing import views
+from pipelines.pairing import build
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
 
 Augment = Callable[..., Any]
@@ -47,14 +44,6 @@ def test_rejects_hold_what_was_dropped_with_scores_and_reasons(twins: Twins, lin
     assert "| `picky:column=luck,nap=0.0` | 1 |" in card
     assert "| in the forties | 11 |" in card
     assert datasets.Dataset.from_file("data/pairs.arrow").features["luck"].dtype == "float64"
-
-
-def test_rows_without_a_view_are_rejects_too(twins: Twins, lines: Path) -> None:
-    done(twins("ingest", lines))
-    made = done(twins("build-pairs", "--pairs", "original", "--view", "speak-de", "--rejects", "r.arrow", "--json"))
-    rejects = rows_of("r.arrow")
-    assert Counter(row["reason"] for row in rejects) == Counter(json.loads(made)["dropped"])
-    assert all(row["view_a"] == row["text"] and row["view_b"] is None for row in rejects)
 
 
 def test_filters_belong_to_the_plan_and_the_recipe(augment: Augment, lines: Path) -> None:
@@ -107,8 +96,7 @@ def test_rejects_do_not_replace_what_is_not_theirs(augment: Augment, lines: Path
     first = Path("r.arrow").read_bytes()
     Path("mine.txt").write_text("mine")
     for arguments, expected in {
-        ("mine.txt",): "--rejects mine.txt exists: choose another file, or --overwrite",
-        ("mine.txt", "--overwrite"): "--rejects mine.txt is no file of rejects of ours",
+        ("mine.txt", "--overwrite"): "--rejects mine.txt exists: choose another file",
         ("data",): "--rejects data exists",
         ("data/pairs.arrow",): "is where the pairs are written",
         ("data/pairs.card.md",): "is where the pairs are written",
@@ -122,59 +110,6 @@ def test_rejects_do_not_replace_what_is_not_theirs(augment: Augment, lines: Path
     Path("r.arrow").unlink()
     assert augment(*ratio, "r.arrow").code == 0
     assert Path("r.arrow").read_bytes() == first
-
-
-def test_a_killed_run_leaves_nothing_half_and_the_next_one_ends_alike(twins: Twins, lines: Path, folder: Path) -> None:
-    done(twins("ingest", lines))
-    run = ["build-pairs", "--pairs", "self", "--rejects", "r.arrow", "--out", "out/pairs.arrow"]
-    done(twins(*run[:-3], "whole/r.arrow", "--out", "whole/pairs.arrow", "--filter", "picky:nap=0.5"))
-    process = twins(*run, "--filter", "picky:nap=60")
-    deadline = time.monotonic() + 60
-    while not list(folder.glob("out/.pairs.arrow.*.tmp")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
-    assert not (folder / "out/pairs.arrow").exists()
-    assert not (folder / "r.arrow").exists()
-    done(twins(*run, "--filter", "picky:nap=0.5"))
-    assert sorted(path.name for path in (folder / "out").iterdir()) == [
-        "pairs.arrow",
-        "pairs.card.md",
-        "pairs.recipe.json",
-        "pairs.report.html",
-    ]
-    for name in ("pairs.arrow", "pairs.card.md", "pairs.recipe.json"):
-        assert (folder / "out" / name).read_bytes() == (folder / "whole" / name).read_bytes()
-    assert (folder / "r.arrow").read_bytes() == (folder / "whole/r.arrow").read_bytes()
-    assert not list(folder.glob(".r.arrow*"))
-
-
-def test_a_run_cut_short_between_its_files_is_ended(augment: Augment, lines: Path) -> None:
-    augment("ingest", lines)
-    ratio = ["build-pairs", "--pairs", "self", "--filter", "length-ratio", "--rejects", "r.arrow"]
-    augment(*ratio)
-    names = ("data/pairs.arrow", "r.arrow", "data/pairs.card.md", "data/pairs.recipe.json")
-    whole = {name: Path(name).read_bytes() for name in names}
-    for lost in (("data/pairs.arrow",), ("data/pairs.arrow", "r.arrow")):  # what is renamed last
-        for name in lost:
-            Path(name).unlink()
-        assert augment(*ratio).code == 0
-        assert {name: Path(name).read_bytes() for name in names} == whole
-
-
-def test_a_full_disk_leaves_no_pairs(augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    augment("ingest", lines)
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("pipelines.pairing.write.write_whole", full)
-    failed = augment("build-pairs", "--pairs", "self", "--rejects", "r.arrow")
-    assert failed.code == 1
-    assert "No space left on device" in failed.err
-    assert [path.name for path in Path("data").iterdir()] == ["sentences"]
-    assert not Path("r.arrow").exists()
 
 
 @pytest.mark.parametrize(
@@ -216,7 +151,7 @@ def test_what_is_read_is_not_overwritten(augment: Augment, lines: Path) -> None:
 def test_back_translations_must_be_paraphrases_by_default(
     augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (views, paraphrase):
+    for module in (build, paraphrase):
         monkeypatch.setattr(module, "is_round_trip", lambda view: view == "span-mask")
     augment("span-mask", lines, "--length", 12)
     run = ["build-pairs", "--pairs", "original", "--view", "span-mask"]

@@ -54,14 +54,6 @@ def test_pairs_become_a_private_dataset_with_parquet_and_a_card(pairs: Augment, 
     assert sum("/commit/" in request for request in hub.requests) == 1
 
 
-def test_a_dataset_may_be_public_and_an_organisation_s(pairs: Augment, hub: StandinHub) -> None:
-    done = export(hub, "data/sentences", "--to", "hf:group/lines", "--public", "--limit", "7")
-    assert done.returncode == 0, done.stderr
-    repository = hub.repositories["dataset/group/lines"]
-    assert repository.settings["visibility"] == "public"
-    assert pq.read_table(io.BytesIO(repository.files["train.parquet"])).num_rows == 7
-
-
 @pytest.mark.parametrize(("first", "other", "hint"), [("--public", "", "give --public"), ("", "--public", "leave")])
 def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
     pairs: Augment, hub: StandinHub, first: str, other: str, hint: str
@@ -90,7 +82,7 @@ def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
     ("name", "status", "offline", "expected"),
     [
         ("hf:no/such/name", 0, "0", "write hf:OWNER/NAME"),
-        ("hf:twins", 403, "0", "the token has no right to write there (status 403)"),
+        ("hf:twins", 403, "0", "there is no token that may write there (status 403)"),
         ("hf:twins", 0, "1", "HF_HUB_OFFLINE is set"),
     ],
 )

@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xxhash
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -109,8 +108,9 @@ def write(folder: Path, ending: str) -> str:
         # Two members, as `cat a.gz b.gz` leaves them.
         path.write_bytes(gzip.compress(plain[:9].encode()) + gzip.compress(plain[9:].encode()))
     elif ending == "txt.zst":
-        pack = zstandard.ZstdCompressor().compress
-        path.write_bytes(pack(plain[:9].encode()) + pack(plain[9:].encode()))
+        for part in (plain[:9], plain[9:]):
+            with path.open("ab") as file, pa.CompressedOutputStream(file, "zstd") as stream:
+                stream.write(part.encode())
     elif ending == "csv":
         path.write_text('number,text\n1,"A cat, ""sleeping""."\n2,Zwei Bäume\n3,A dog.\n', encoding="utf-8")
     elif ending == "tsv":

@@ -102,14 +102,6 @@ def test_rejects_and_further_columns_are_shown(augment: Augment) -> None:
     assert "column chrf" in done.out
 
 
-@pytest.mark.parametrize("command", ["inspect", "report", "export"])
-def test_an_unfinished_view_is_not_looked_at(made: Augment, command: str) -> None:
-    Path("data/views/span-mask/state.json").unlink()
-    done = made(command, "data/views/span-mask")
-    assert (done.code, done.err.count("\n")) == (2, 1)
-    assert "is not finished" in done.err
-
-
 @pytest.mark.parametrize("harm", ["cut", "numbers", "nothing"])
 def test_pairs_that_cannot_be_read_are_one_line(augment: Augment, harm: str) -> None:
     path = write_pairs([("a dog " * 100, "one dog")] * 50)
@@ -233,12 +225,6 @@ def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
 def group_sizes(path: str) -> list[int]:
     metadata = pq.read_metadata(path)
     return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-
-
-def test_small_shards_become_one_row_group(augment: Augment, lines: Path) -> None:
-    augment("ingest", lines, "--shard-size", 10)
-    assert augment("export", "data/sentences").out.startswith("60 rows")
-    assert group_sizes("data/sentences.parquet") == [60]
 
 
 def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: pytest.MonkeyPatch) -> None:

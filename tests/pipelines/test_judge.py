@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from augment.view import Runtime
-from pipelines.filter import FilterSpec, PairColumns, RowFilter, Verdicts
+from pipelines.filter import FilterSpec, PairColumns, Verdicts
 from pipelines.pairing import sides
 from pipelines.pairing.judge import judged_batches
 from pipelines.pairing.source import Candidates, PairSource
@@ -20,48 +20,48 @@ from pipelines.workers import run_workers
 Augment = Callable[..., Any]
 
 
-@dataclass
-class Once:
-    """A filter that remembers the texts that it was shown."""
+def candidates() -> Iterator[Candidates]:
+    for texts in (["a", "b", "a", "bad"], ["b", "late", "c", "c"]):
+        rows = pa.RecordBatch.from_pydict(dict.fromkeys(PAIR_COLUMNS, pa.array(texts)))
+        none = pa.nulls(len(texts), pa.string())
+        reasons = pa.array(["no view" if text == "bad" else None for text in texts], pa.string())
+        yield Candidates(rows, reasons, none)
 
-    spec: FilterSpec = field(default_factory=lambda: FilterSpec("once"))
+
+@dataclass
+class Picky:
+    """A filter that drops a text, or without one what it was shown before; it gives scores, too."""
+
+    name: str
+    text: str | None = None
     shown: list[str] = field(default_factory=list)
+
+    @property
+    def by_row(self) -> bool:
+        return self.text is not None
+
+    @property
+    def spec(self) -> FilterSpec:
+        return FilterSpec(self.name, score=self.name)
 
     def __call__(self, pairs: PairColumns) -> Verdicts:
         reasons = []
         for text in pairs.strings("text"):
-            reasons.append("again" if text in self.shown else None)
+            reasons.append(self.name if text == self.text or (self.text is None and text in self.shown) else None)
             self.shown.append(text)
-        return Verdicts(reasons)
-
-
-class Texts(PairSource):
-    def tasks(self) -> Iterator[Candidates]:
-        for texts in (["a", "b", "a", "bad"], ["b", "late", "c", "c"]):
-            rows = pa.RecordBatch.from_pydict(dict.fromkeys(PAIR_COLUMNS, pa.array(texts)))
-            none = pa.nulls(len(texts), pa.string())
-            reasons = pa.array(["no view" if text == "bad" else None for text in texts], pa.string())
-            yield Candidates(rows, reasons, none)
-
-
-def drop(name: str, unwanted: str) -> RowFilter:
-    def judge(pairs: PairColumns) -> Verdicts:
-        texts = pairs.strings("text")
-        return Verdicts([name if text == unwanted else None for text in texts], [float(len(text)) for text in texts])
-
-    return RowFilter(FilterSpec(name, score=name), judge)
+        return Verdicts(reasons, [float(len(text)) for text in pairs.strings("text")])
 
 
 def test_what_a_filter_drops_the_next_does_not_see() -> None:
-    once = Once()
-    filters = [drop("first", "b"), once, drop("last", "late")]
-    batches = list(judged_batches(Texts("self", "rows", []), filters, Runtime("cpu"), workers=1))
-    assert [reason for _, reasons, _ in batches for reason in reasons.to_pylist()] == [
+    once = Picky("again")
+    filters = [Picky("first", "b"), once, Picky("last", "late")]
+    batches = list(judged_batches(PairSource("self", "rows", [], candidates()), filters, Runtime("cpu"), workers=1))
+    assert [reason for batch in batches for reason in batch.reasons.to_pylist()] == [
         *(None, "first", "again", "no view"),
         *("first", "last", None, "again"),
     ]
     assert once.shown == ["a", "a", "late", "c", "c"]
-    scores = pa.Table.from_batches([pairs for pairs, _, _ in batches]).select(["first", "last"]).to_pydict()
+    scores = pa.Table.from_batches([batch.pairs() for batch in batches]).select(["first", "last"]).to_pydict()
     assert scores == {"first": [1, 1, 1, None, 1, 4, 1, 1], "last": [1, None, None, None, None, 4, 1, None]}
 
 

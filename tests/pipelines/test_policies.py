@@ -83,4 +83,4 @@ def test_hypotheses_are_views_of_their_own(twins: Twins, lines: Path) -> None:
     none = done(twins("build-pairs", "--pairs", "original", "--view", "speak-de:9", "--out", "none.arrow"), code=1)
     assert "speak-de:9: no such hypothesis: 58" in none
     missing = done(twins("build-pairs", "--pairs", "original", "--view", "speak-fr:2"), code=2)
-    assert "make it with several first, see `augment speak --help`" in missing
+    assert "make it with several hypotheses first" in missing

@@ -86,12 +86,6 @@ def test_a_view_is_counted_as_by_hand(tmp_path: Path) -> None:
     }
 
 
-def test_what_a_view_does_not_have_is_left_out(tmp_path: Path) -> None:
-    found = statistics(view(tmp_path, [{"text": "a dog", "view": "one dog"}]))
-    assert len(found.shares) == 3
-    assert set(found.measures) == {"length, view / text", "chrF, view ~ text"}
-
-
 def test_pairs_are_scored_as_by_sacrebleu(tmp_path: Path) -> None:
     found = statistics(pairs(tmp_path))
     text, one, two = (list(side) for side in zip(*PAIRS, strict=True))

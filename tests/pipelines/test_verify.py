@@ -126,12 +126,3 @@ def test_what_is_none_of_ours_is_bad_input(augment: Augment, lines: Path, path: 
     assert done.code == 2
     assert done.err.startswith("error: there is no")
     assert done.err.count("\n") == 1
-
-
-def test_datasets_made_again_keep_their_checksums(made: Augment, folder: Path) -> None:
-    """`state.json` never vouches for another recipe or card than the one that is there."""
-    (FOLDER / "recipe.json").write_text("{}")
-    (FOLDER / "data-00000.arrow").unlink()
-    common = ["--pairs", "original", "--view", "span-mask", "--filter", "length-ratio:max=1.5"]
-    assert made("build-pairs", *common, "--shards", 2, "--out", FOLDER).code == 0
-    assert not problems(FOLDER)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from augment.edits import apply_edits
 from augment.view import Edit
-from pipelines.look.worddiff import LONGEST, WORD, Piece, pieces, wdiff
+from pipelines.look.worddiff import LONGEST, Piece, pieces, wdiff
 
 
 def joined(parts: list[Piece], side: str) -> str:
@@ -25,11 +25,6 @@ def test_the_pieces_make_both_texts(old: str, new: str) -> None:
     assert (joined(parts, "removed"), joined(parts, "added")) == (old, new)
     assert all(piece.text for piece in parts)
     assert all(one.change != two.change for one, two in pairwise(parts))
-
-
-@given(TEXTS)
-def test_a_text_and_itself_are_the_same(text: str) -> None:
-    assert pieces(text, text) == ([Piece("same", text)] if text else [])
 
 
 @pytest.mark.parametrize(
@@ -54,11 +49,6 @@ def test_a_text_and_itself_are_the_same(text: str) -> None:
 )
 def test_changes_are_marked_word_by_word(old: str, new: str, shown: str) -> None:
     assert wdiff(pieces(old, new)) == shown
-
-
-def test_scripts_without_spaces_are_split_into_letters_with_their_marks() -> None:
-    assert WORD.findall("ผู้ชายกิน") == ["ผู้", "ช", "า", "ย", "กิ", "น"]
-    assert WORD.findall("iPhone手机 ok ") == ["iPhone", "手", "机", " ok", " "]
 
 
 def test_recorded_edits_are_shown_as_they_were_made() -> None:
