@@ -9,13 +9,13 @@ from typing import Any, cast
 from augment.errors import InputError
 from pipelines.console import note, show, show_json, table
 from pipelines.filter import Filter, make_filter
+from pipelines.ingest import sentences_for
 from pipelines.pairing.mixture import ingredients, mixture
 from pipelines.pairing.nli import entailment, nli_sources
 from pipelines.pairing.source import VIEW_POLICIES, PairSource, Policy, ViewPolicy
 from pipelines.pairing.views import check_views, default_filters, pair_views, preview_views
 from pipelines.pairing.write import Pairs, PairsJob, write_pairs
 from pipelines.views.run import REAL_WEIGHTS, STARTER, Execution
-from pipelines.views.sentences import sentences_for
 
 
 @dataclass(frozen=True, slots=True)
