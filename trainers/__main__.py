@@ -4,7 +4,7 @@ import os
 import sys
 
 from pipelines.interrupt import end_at_once
-from pipelines.namesakes import warn_of_namesakes
+from pipelines.namesakes import check_namesakes
 
 USER_MISTAKE = 2
 """The exit code of a mistake in the command, its data or its files."""
@@ -17,7 +17,7 @@ def main() -> None:
     """
     end_at_once()  # before anything is imported that takes time
     if int(os.environ.get("RANK", "0")) == 0:
-        warn_of_namesakes()
+        check_namesakes()
         from trainers.cli import main as run_train
 
         run_train()
