@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -134,7 +134,9 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
 @contextmanager
 def _moved(paths: Sequence[Path]) -> Iterator[list[Path]]:
     """Files to write for these paths of one folder, put there together when the block ends well."""
-    with tempfile.TemporaryDirectory() if is_remote(paths[0]) else nullcontext() as spool:
+    scratch: AbstractContextManager[str | None]
+    scratch = tempfile.TemporaryDirectory() if is_remote(paths[0]) else nullcontext()
+    with scratch as spool:
         temporaries = [Path(spool, path.name) if spool else temporary_of(path) for path in paths]
         try:
             yield temporaries

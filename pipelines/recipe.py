@@ -49,7 +49,7 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
     try:
         value = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(" ".join(str(error).split())) from None
     json.dumps(value, ensure_ascii=False, default=str, skipkeys=True).encode()  # a lone surrogate is a ValueError here
     return value
 

@@ -19,17 +19,7 @@ from pipelines.files import locate
 from pipelines.ingest import sentences_for
 from pipelines.offline import offline
 from pipelines.recipe import parse_yaml
-from pipelines.views.run import (
-    SHARD_ROWS,
-    EngineName,
-    Execution,
-    Result,
-    make_run,
-    note_starter,
-    plan_run,
-    preview_run,
-    view_label,
-)
+from pipelines.views import run as views
 from pipelines.views.work import build_view
 
 Blank = partial(typer.Option, show_default=False)
@@ -62,11 +52,11 @@ class ViewOptions:
     out: Annotated[Path | None, Blank(help="Folder of the view dataset; data/views/NAME if not given.")] = None
     seed: SeedOption = 0
     limit: LimitOption = None
-    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows that are committed at once.")] = SHARD_ROWS
+    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows committed at once.")] = views.SHARD_ROWS
     workers: WorkersOption = 1
     device: DeviceOption = "auto"
     batch_tokens: BatchTokensOption = None
-    engine: Annotated[EngineName, typer.Option(help="Run workers on this machine, or on a Ray cluster.")] = "local"
+    engine: Annotated[views.EngineName, typer.Option(help="Run workers here, or on a Ray cluster.")] = "local"
     address: Annotated[str | None, Blank(help="The Ray cluster; the one here, or a new one, if not given.")] = None
     profile: Annotated[bool, typer.Option("--profile", help="Print seconds by stage on stderr.")] = False
     dry_run: DryRunOption = False
@@ -131,7 +121,8 @@ def _each(given: Mapping[str, Any], key: str | None) -> list[dict[str, Any]]:
 
 def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pydantic FieldInfo
     """A field as an option; what the command line has no type for is given as YAML, here or in a recipe."""
-    annotation, more = field.annotation, {}
+    annotation = field.annotation
+    more: dict[str, Any] = {}
     default = inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
     if not _is_simple(annotation):
         annotation, default = str | None, default if field.is_required() else None
@@ -153,29 +144,31 @@ def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     if options.address is not None and options.engine != "ray":
         raise InputError(f"--address {options.address} is a Ray cluster's: add --engine ray, or leave it out")
     runtime = Runtime(options.device, options.batch_tokens)
-    execution = Execution(runtime, options.workers, options.engine, options.address, options.overwrite, options.profile)
+    execution = views.Execution(
+        runtime, options.workers, options.engine, options.address, options.overwrite, options.profile
+    )
     cut: dict[str, Any] = {"seed": options.seed, "limit": options.limit, "shard_size": options.shard_size}
     sources, out = options.sources or [], None if options.out is None else locate(options.out)
     shown = []
     with offline() if options.dry_run else nullcontext():
         # Before anything is ingested: with a wrong pivot or missing models nothing shall be written.
-        views = [build_view(spec, runtime) for spec in specs]
+        built = [build_view(spec, runtime) for spec in specs]
         source = sentences_for(sources, dry_run=options.dry_run)
-    note_starter(views[0].spec)
-    for view in views:
-        folder = out / view_label(view.spec) if out is not None and len(views) > 1 else out
-        run = plan_run(view, source, runtime, **cut, out=folder, names=sources)
+    views.note_starter(built[0].spec)
+    for view in built:
+        folder = out / views.view_label(view.spec) if out is not None and len(built) > 1 else out
+        run = views.plan_run(view, source, runtime, **cut, out=folder, names=sources)
         if options.dry_run:
-            shown.append(preview_run(run, overwrite=options.overwrite))
+            shown.append(views.preview_run(run, overwrite=options.overwrite))
             if not options.json:
                 table(("", "would be"), shown[-1].items())
         else:
-            shown.append(_report(make_run(run, execution), quiet=options.json))
+            shown.append(_report(views.make_run(run, execution), quiet=options.json))
     if options.json:
         show_json(shown[0] if len(shown) == 1 else shown)
 
 
-def _report(result: Result, *, quiet: bool) -> dict[str, Any]:
+def _report(result: views.Result, *, quiet: bool) -> dict[str, Any]:
     """What became of the rows of a view dataset, as JSON; printed as tables, unless `quiet`."""
     path, counts, total, made = result.dataset.path, result.dataset.counts, result.dataset.rows, result.made
     if not quiet:

@@ -184,9 +184,10 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Sentences | None:
             between = list(map(Viewed, *columns(run.through, "view", "status", "reason", "pivot")))
         ids, texts, *spans = columns(run.source, "id", "text", SPANS)
         seeds = [row_seed(run.plan.seed or 0, identity, run.plan.signature or "") for identity in ids]
-    if hasattr(run.view, "tokenise"):
+    view: Any = run.view
+    if hasattr(view, "tokenise"):
         with timed("tokenise"):
-            run.view.tokenise(texts, between)
+            view.tokenise(texts, between)
     return Sentences(window, ids, texts, seeds, spans[0] if spans else None, between)
 
 
@@ -196,13 +197,14 @@ def _make(run: ViewRun, sentences: Sentences) -> Sequence[Viewed]:
     Raises:
         TwinviewsError: It gave something else than a `Viewed` for each.
     """
-    name, view, texts = run.plan.name, run.view, sentences.texts
+    name, texts = run.plan.name, sentences.texts
+    view: Any = run.view
     known, started = SECONDS["model"], time.perf_counter()
     with blamed(ENTRY_POINT_GROUP, name):
         if sentences.between is not None:
-            viewed: Sequence[Viewed] = view.complete(texts, sentences.seeds, sentences.between)  # type: ignore[union-attr]
+            viewed: Sequence[Viewed] = view.complete(texts, sentences.seeds, sentences.between)
         else:
-            viewed = view(texts, sentences.seeds)  # type: ignore[misc]
+            viewed = view(texts, sentences.seeds)
         if not isinstance(viewed, Sequence) or {*map(type, viewed)} - {Viewed} or len(viewed) != len(texts):
             raise TwinviewsError(f"view {name!r} gave something else than {len(texts)} Viewed in a list: fix the view")
     if SECONDS["model"] == known:  # a view that does not say what it waits for
