@@ -70,8 +70,12 @@ class Ingest:
 
     def plan(self, sources: Sequence[Source]) -> Plan:
         """The plan for sources that were looked at."""
-        label, pair = self.columns.label, self.columns.pair
-        params = {"label_column": label, "pair_column": pair, "format": self.format, "column": self.columns.text}
+        params: dict[str, Any] = {
+            "label_column": self.columns.label,
+            "pair_column": self.columns.pair,
+            "format": self.format,
+            "column": self.columns.text,
+        }
         if self.language is not None:
             params |= {"split": "sentences", "language": self.language}
         if self.words is not None:
@@ -234,7 +238,7 @@ def _sentences(
         raise InputError(f"no sentences in {names} ({counts['read']} lines, all empty): give one sentence a line")
 
 
-def _choose(job: Ingest, texts: Sequence[str], seen: Seen, counts: dict[str, int]) -> list[int]:
+def _choose(job: Ingest, texts: list[str], seen: Seen, counts: dict[str, int]) -> list[int]:
     """Places of the texts to keep: neither empty nor seen nor of another length, and no more than are wanted."""
     import numpy as np
 

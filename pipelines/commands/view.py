@@ -127,8 +127,9 @@ def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pyda
     if not _is_simple(annotation):
         annotation, default = str | None, default if field.is_required() else None
         more = {"parser": lambda given: parse_yaml(given) if isinstance(given, str) else given, "metavar": "YAML"}
-    annotated = Annotated[annotation, typer.Option(help=field.description, show_default=default is not None, **more)]
-    return inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotated)
+    option = typer.Option(help=field.description, show_default=default is not None, **more)
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(key, kind, default=default, annotation=Annotated[annotation, option])
 
 
 def _is_simple(annotation: Any) -> bool:  # noqa: ANN401 - any type
