@@ -1,5 +1,6 @@
 """The command line `augment`: sentences, views, pairs; see `augment --help`."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
 
@@ -9,21 +10,11 @@ from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed
 from augment.view import ENTRY_POINT_GROUP, view_names
 from pipelines import console
+from pipelines.commands import view
 from pipelines.commands.look import add_look_commands
 from pipelines.commands.pairs import add_pairs_commands
-from pipelines.commands.view import (
-    MOST,
-    DryRunOption,
-    JsonOption,
-    LimitOption,
-    OverwriteOption,
-    add_view_command,
-    view_example,
-    view_summary,
-)
 from pipelines.commands.wordnet import show_wordnet
 from pipelines.console import ConfigOption, VersionOption, show, show_json, table
-from pipelines.reading.lines import MAX_LINE_BYTES
 from pipelines.reading.sources import Format
 
 
@@ -40,7 +31,7 @@ def build_app() -> typer.Typer:
     for name in view_names():
         try:
             with blamed(ENTRY_POINT_GROUP, name):
-                add_view_command(app, name)
+                view.add_view_command(app, name)
         except TwinviewsError as error:  # another package's view must not take the other commands with it
             console.note(f"{error}; it is left out")
     add_pairs_commands(app)
@@ -71,49 +62,35 @@ def _ingest(
     ],
     column: Annotated[
         str | None,
-        typer.Option(
+        view.Blank(
             help="Column of the sentences, by name or (CSV, TSV) number from 1; else text, sentence or the only one. A "
-            "CSV's first row is its header when it names a wanted column, text or sentence.",
-            show_default=False,
+            "CSV's first row is its header when it names a wanted column, text or sentence."
         ),
     ] = None,
     label_column: Annotated[str, typer.Option(help="Column to keep as label, where there is one.")] = "label",
     labels: Annotated[
         Literal["spans"] | None,
-        typer.Option(
-            help="Take labels for spans of characters, [[start, end, label], ...], also as JSON, which views of words "
-            "carry along.",
-            show_default=False,
-        ),
+        view.Blank(help="Labels are spans, [[start, end, label], ...], also as JSON; views of words carry them along."),
     ] = None,
     pair_column: Annotated[str, typer.Option(help="Column to keep as pair, where there is one.")] = "pair",
-    format: Annotated[
-        Format | None, typer.Option(help="Format of all sources; else by their endings.", show_default=False)
-    ] = None,
+    format: Annotated[Format | None, view.Blank(help="Format of all sources; else by their endings.")] = None,
     split: Annotated[
         Literal["sentences"] | None,
-        typer.Option(help="Split running text, over the ends of lines, into its sentences.", show_default=False),
+        view.Blank(help="Split running text, over the ends of lines, into its sentences."),
     ] = None,
     language: Annotated[str, typer.Option(help="Whose rules --split goes by, as in en, de or zh.")] = "en",
-    min_words: Annotated[
-        int | None, typer.Option(min=0, help="Drop sentences of fewer words.", show_default=False)
-    ] = None,
-    max_words: Annotated[
-        int | None, typer.Option(min=1, help="Drop sentences of more words.", show_default=False)
-    ] = None,
-    max_line_bytes: Annotated[
-        int, typer.Option(min=1, max=MOST, help="The longest line that is read; a longer one is an error.")
-    ] = MAX_LINE_BYTES,
+    min_words: Annotated[int | None, view.Blank(min=0, help="Drop sentences of fewer words.")] = None,
+    max_words: Annotated[int | None, view.Blank(min=1, help="Drop sentences of more words.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the sentences.")] = Path("data/sentences"),
-    limit: LimitOption = None,
-    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows in a shard.")] = 50_000,
-    dry_run: DryRunOption = False,
-    overwrite: OverwriteOption = False,
-    json: JsonOption = False,
+    limit: view.LimitOption = None,
+    shard_size: Annotated[int, typer.Option(min=1, max=view.MOST, help="Rows in a shard.")] = 50_000,
+    dry_run: view.DryRunOption = False,
+    overwrite: view.OverwriteOption = False,
+    json: view.JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
     """Read sentences from SOURCE, drop empty lines and exact duplicates, and write them as a dataset."""
-    from pipelines.ingest import Ingest, count_sentences, ingest
+    from pipelines.ingest import Ingest, ingest
     from pipelines.offline import offline
     from pipelines.reading.rows import Columns
 
@@ -121,22 +98,11 @@ def _ingest(
         raise InputError(f"--max-words {max_words} is less than --min-words {min_words}: no sentence has such a length")
     if labels is not None and split is not None:
         raise InputError(f"--labels {labels} with --split {split}: spans are of whole texts; leave one of them out")
-    job = Ingest(
-        sources,
-        Columns(column, label_column, pair_column),
-        format,
-        limit,
-        shard_size,
-        max_line_bytes,
-        language if split else None,
-        None if min_words is None and max_words is None else (min_words or 0, max_words),
-        labels,
-    )
-    if dry_run:
-        with offline():
-            dataset, made = count_sentences(job, out, overwrite=overwrite), False
-    else:
-        dataset, made = ingest(job, out, overwrite=overwrite)
+    words = None if min_words is None and max_words is None else (min_words or 0, max_words)
+    columns = Columns(column, label_column, pair_column)
+    job = Ingest(sources, columns, format, limit, shard_size, language if split else None, words, labels)
+    with offline() if dry_run else nullcontext():
+        dataset, made = ingest(job, out, overwrite=overwrite, dry_run=dry_run)
     shards = len(dataset.receipts) or -(-dataset.rows // shard_size)
     if json:
         show_json({"out": str(out), **dataset.counts, "shards": shards, "made_now": made})
@@ -146,9 +112,9 @@ def _ingest(
     show(f"{dataset.rows:,} sentences in {shards} shards: {state}")
 
 
-def _views(json: JsonOption = False) -> None:
+def _views(json: view.JsonOption = False) -> None:
     """List the views that are installed, ours and those of other packages."""
-    views = {name: {"summary": view_summary(name), "example": view_example(name)} for name in view_names()}
+    views = {name: {"summary": view.view_summary(name), "example": view.view_example(name)} for name in view_names()}
     if json:
         show_json(views)
     else:

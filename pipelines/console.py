@@ -28,7 +28,6 @@ WRONG_PATH = frozenset(
 # Control characters, line separators, overrides of the writing direction and invisible characters, but not those that
 # scripts and emoji need (joiners, direction marks, tags).
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
-STDOUT = "stdout"
 # Root of the usage errors of typer's own click (vendored since 0.2x, the click package before that).
 UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
@@ -63,84 +62,62 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
         # Ctrl-C inside a library may surface as any other error.
         if not interrupt.came():
             raise
-    if interrupt.came():
+    if interrupt.came() or code == interrupt.EXIT_CODE:
         code, said = interrupt.EXIT_CODE, interrupt.MESSAGE
     if said:
-        note(said)
+        note(said if code == interrupt.EXIT_CODE else f"error: {' '.join(said.split())}")
     return code
 
 
 def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
-    """Run a command; return its exit code and the line to print if it failed, else an empty one."""
+    """Run a command; return its exit code and what is to be said if it failed."""
     try:
-        _check_streams(arguments)
-        code = typer.main.get_command(app).main(
-            args=list(arguments) or ["--help"], prog_name=app.info.name or None, standalone_mode=False
-        )
+        if isinstance(sys.stdout, io.TextIOWrapper):
+            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter is no error
+        for argument in arguments:
+            shown = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
+            if shown != argument:
+                raise InputError(f"the argument '{shown}' is no UTF-8: rename the file, or write the text in UTF-8")
+        command = typer.main.get_command(app)
+        code = command.main([*arguments] or ["--help"], prog_name=app.info.name or None, standalone_mode=False)
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        return interrupt.EXIT_CODE, interrupt.MESSAGE
-    except typer.Abort:
-        return interrupt.EXIT_CODE, "aborted"
+        # Typer turns Ctrl-C inside a command into its code.
+        return (code, "") if isinstance(code, int) else (0, "")
+    except (KeyboardInterrupt, typer.Abort):
+        return interrupt.EXIT_CODE, ""
     except UsageError as error:
-        return _failed(_usage_message(error), 2)
-    except BrokenPipeError:
-        _drop_stdout()
-        return 1, ""
+        message = str(error.format_message() if hasattr(error, "format_message") else error)
+        context = getattr(error, "ctx", None)
+        return 2, message if context is None else f"{message.rstrip('.')}; see `{context.command_path} --help`"
     except InputError as error:
-        return _failed(str(error), 2)
+        return 2, str(error)
     except (TwinviewsError, OSError, MemoryError, RecursionError) as error:
         if os.environ.get("TWINVIEWS_DEBUG"):
             raise
         return _failure(error)
-    if code == interrupt.EXIT_CODE:  # typer turns Ctrl-C inside a command into this code
-        return code, interrupt.MESSAGE
-    return (code, "") if isinstance(code, int) else (0, "")
-
-
-def _check_streams(arguments: Sequence[str]) -> None:
-    """Make sure that stdout takes every letter, and that every argument is valid UTF-8."""
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter is no error
-    for argument in arguments:
-        try:
-            argument.encode()
-        except UnicodeEncodeError:
-            shown = argument.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-            raise InputError(
-                f"the argument '{shown}' is no UTF-8: rename the file, or write the text in UTF-8"
-            ) from None
 
 
 def _failure(error: Exception) -> tuple[int, str]:
     if isinstance(error, MemoryError):
-        return _failed("out of memory: use smaller batches or a machine with more memory", 1)
+        return 1, "out of memory: use smaller batches or a machine with more memory"
     if isinstance(error, RecursionError):
-        return _failed("the input is nested too deep: write it flat", 1)
+        return 1, "the input is nested too deep: write it flat"
     if not isinstance(error, OSError):
-        return _failed(str(error), 1)
-    places = [str(name) for name in (error.filename, error.filename2) if name is not None]
-    reason = error.strerror or str(error)
-    if _drop_stdout() or STDOUT in places:
-        return _failed(f"cannot write to stdout ({reason})", 1)
-    if not places:
-        return _failed(str(error), 1)
-    shown = " and ".join(name if len(name) <= 200 else f"{name[:100]}…{name[-99:]}" for name in places)
-    return _failed(f"{shown}: {reason}", 2 if error.errno in WRONG_PATH else 1)
-
-
-def _failed(message: str, code: int) -> tuple[int, str]:
-    return code, f"error: {' '.join(message.split())}"
-
-
-def _drop_stdout() -> bool:
-    """Whether stdout takes no more; it is then replaced, as Python's flush at exit would be a second error."""
+        return 1, str(error)
+    reason, is_open = error.strerror or str(error), True
     try:
         sys.stdout.flush()
-    except OSError:
+    except OSError:  # Python's own flush, at exit, would be a second error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return True
-    return False
+        is_open = False
+    if isinstance(error, BrokenPipeError):
+        return 1, ""
+    if not is_open:
+        return 1, f"cannot write to stdout ({reason})"
+    places = [str(name) for name in (error.filename, error.filename2) if name is not None]
+    if not places:
+        return 1, str(error)
+    return 2 if error.errno in WRONG_PATH else 1, f"{' and '.join(places)}: {reason}"
 
 
 def _quiet_libraries() -> None:
@@ -150,18 +127,12 @@ def _quiet_libraries() -> None:
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     # The Hub's client reports every retry; that it failed is said once, in our own line.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
-    os.environ.setdefault("HF_HUB_VERBOSITY", "error")
     warnings.filterwarnings("ignore", message="Cannot enable progress bars")
-    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    quiet = {"HF_HUB_VERBOSITY": "error", "TOKENIZERS_PARALLELISM": "false"}
     if not sys.stderr.isatty():
-        os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
-        os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-
-
-def _usage_message(error: Exception) -> str:
-    message = str(error.format_message()) if hasattr(error, "format_message") else str(error)
-    context = getattr(error, "ctx", None)
-    return f"{message.rstrip('.')}; see `{context.command_path} --help`" if context is not None else message
+        quiet |= dict.fromkeys(("HF_DATASETS_DISABLE_PROGRESS_BARS", "HF_HUB_DISABLE_PROGRESS_BARS"), "1")
+    for name, value in quiet.items():
+        os.environ.setdefault(name, value)
 
 
 def note(text: str) -> None:
@@ -172,22 +143,14 @@ def note(text: str) -> None:
 
 def show(text: str) -> None:
     """Write a result as it is, without markup, to stdout."""
-    _write(f"{text}\n")
-
-
-def _write(text: str) -> None:
-    try:
-        sys.stdout.write(text)
-    except OSError as error:
-        error.filename = STDOUT
-        raise
+    sys.stdout.write(f"{text}\n")
 
 
 def show_json(value: Any) -> None:  # noqa: ANN401 - whatever json can write
     """Write a result to stdout as indented JSON, keys in their given order."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
     # JSON escapes some control characters only; as escapes the others are the same text, and do nothing to a terminal.
-    _write(CONTROL.sub(lambda hit: hit[0] if hit[0] == "\n" else f"\\u{ord(hit[0]):04x}", text) + "\n")
+    sys.stdout.write(CONTROL.sub(lambda hit: hit[0] if hit[0] == "\n" else f"\\u{ord(hit[0]):04x}", text) + "\n")
 
 
 def harmless(text: str) -> str:
@@ -196,11 +159,7 @@ def harmless(text: str) -> str:
 
 
 def table(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[object]],
-    *,
-    title: str | None = None,
-    right: Collection[str] = (),
+    columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, right: Collection[str] = ()
 ) -> None:
     """Print a table to stdout; numbers and the columns in `right` are set to the right, and no cell is read as markup.
 
@@ -221,7 +180,7 @@ def table(
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else 10_000, highlight=False)
     with console.capture() as printed:
         console.print(grid)
-    _write(printed.get())
+    sys.stdout.write(printed.get())
 
 
 @contextmanager
@@ -232,16 +191,10 @@ def progress(
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn(unit),
-        TimeRemainingColumn(),
-        console=Console(file=sys.stderr),
-        disable=not sys.stderr.isatty(),
-    )
-    with bar:
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn(unit))
+    with Progress(
+        *columns, TimeRemainingColumn(), console=Console(file=sys.stderr), disable=not sys.stderr.isatty()
+    ) as bar:
         task = bar.add_task(description, total=total, completed=done)
 
         def advance(count: int) -> None:

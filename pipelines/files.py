@@ -8,9 +8,9 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -41,19 +41,18 @@ def locate(name: str | Path) -> Path:
     found = ADDRESS.fullmatch(str(name))
     if found is None:
         return Path(name)
+    address = f"{found[1]}://{found[2]}"
     try:
         from upath import UPath
 
         # Other processes write there too, so no listing may be remembered.
-        place = UPath(f"{found[1]}://{found[2]}", use_listings_cache=False)
+        place = UPath(address, use_listings_cache=False)
         place.exists()
     except ImportError:
         raise MissingExtraError(f"{found[1]}://", "s3") from None
     except Exception as error:  # whatever a store's library raises where credentials or networks are missing
-        reason = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        raise InputError(
-            f"{found[1]}://{found[2]} cannot be reached ({reason}): check the address and your credentials"
-        ) from None
+        said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        raise InputError(f"{address} cannot be reached ({said}): check the address and your credentials") from None
     return cast(Path, place)
 
 
@@ -115,52 +114,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     Raises:
         TwinviewsError: It cannot be written, because the disk is full for instance; the line names `path`.
     """
-    if is_remote(path):
-        with tempfile.NamedTemporaryFile() as spool:
-            yield cast(BinaryIO, spool)
-            spool.flush()
-            with _told(path):
-                cast(Any, path).fs.put_file(spool.name, cast(Any, path).path)
-        return
-    with _moved([path]) as (temporary,), _synced(path, temporary) as stream:
+    with _moved([path]) as (temporary,), _synced(temporary) as stream:
         yield stream
-
-
-@contextmanager
-def _moved(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Temporary files for these paths of one folder, moved there together when the block ends well."""
-    temporaries = [temporary_of(path) for path in paths]
-    try:
-        yield temporaries
-        for path, temporary in zip(paths, temporaries, strict=True):
-            with _told(path, temporary):
-                os.replace(temporary, path)
-    finally:
-        for temporary in temporaries:
-            with suppress(OSError):  # there is no such folder, which was reported above
-                temporary.unlink()
-    sync_folder(paths[0].parent)
-
-
-@contextmanager
-def _synced(path: Path, temporary: Path) -> Iterator[BinaryIO]:
-    with _told(path, temporary), temporary.open("wb") as stream:
-        yield stream
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-@contextmanager
-def _told(path: Path, temporary: Path | None = None) -> Iterator[None]:
-    """Turn an error of writing, which names the temporary file or none, into one line that names `path`."""
-    try:
-        yield
-    except OSError as error:
-        if temporary is not None and error.filename not in (None, str(temporary)):
-            raise
-        raise TwinviewsError(
-            f"{path} cannot be written ({error.strerror or error}): fix that, then run the same command again to go on"
-        ) from None
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
@@ -172,26 +127,50 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
     """Write files of one folder, each whole or not at all; disks and stores take several in the time of one."""
-    paths, data = [*contents], [*contents.values()]
-    if is_remote(paths[0]):
-        _side_by_side(_put, paths, data)
-        return
-    with _moved(paths) as temporaries:
-        _side_by_side(_write, paths, temporaries, data)
+    with _moved([*contents]) as temporaries, ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(_write, temporaries, contents.values()))
 
 
-def _side_by_side(work: Callable[..., None], *columns: Sequence[object]) -> None:
-    with ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(work, *columns))
+@contextmanager
+def _moved(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Files to write for these paths of one folder, put there together when the block ends well."""
+    scratch: AbstractContextManager[str | None]
+    scratch = tempfile.TemporaryDirectory() if is_remote(paths[0]) else nullcontext()
+    with scratch as spool:
+        temporaries = [Path(spool, path.name) if spool else temporary_of(path) for path in paths]
+        try:
+            yield temporaries
+            if spool:
+                stores: list[Any] = [*paths]
+                stores[0].fs.put([*map(str, temporaries)], [store.path for store in stores])
+            else:
+                for path, temporary in zip(paths, temporaries, strict=True):
+                    os.replace(temporary, path)
+                sync_folder(paths[0].parent)
+        except OSError as error:
+            named = dict(zip(map(str, temporaries), paths, strict=True))
+            if error.filename not in (None, *named):
+                raise
+            raise TwinviewsError(
+                f"{named.get(error.filename, paths[0])} cannot be written ({error.strerror or error}): "
+                "fix that, then run the same command again to go on"
+            ) from None
+        finally:
+            for temporary in temporaries:
+                with suppress(OSError):  # there is no such folder, which was reported above
+                    temporary.unlink()
 
 
-def _put(path: Path, data: bytes) -> None:
-    with _told(path):
-        path.write_bytes(data)
+@contextmanager
+def _synced(temporary: Path) -> Iterator[BinaryIO]:
+    with temporary.open("wb") as stream:
+        yield stream
+        stream.flush()
+        os.fsync(stream.fileno())
 
 
-def _write(path: Path, temporary: Path, data: bytes) -> None:
-    with _synced(path, temporary) as stream:
+def _write(temporary: Path, data: bytes) -> None:
+    with _synced(temporary) as stream:
         stream.write(data)
 
 
@@ -219,10 +198,7 @@ def seal(text: str) -> str:
 
 def is_sealed(content: bytes) -> bool:
     """Whether the content of a file is as it was when it was sealed."""
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        return False
+    text = content.decode(errors="replace")
     blank = SEAL.sub(lambda hit: hit[1] + UNSEALED + hit[2], text)
     return blank != text and seal(blank) == text
 

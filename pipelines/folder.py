@@ -20,7 +20,7 @@ from typing import Any
 from augment.errors import InputError
 from pipelines.files import read_json, write_whole
 from pipelines.plan import PLAN_FILE, Kind, Plan, read_plan
-from pipelines.shards import Receipt, read_table, shard_name, valid_receipt
+from pipelines.shards import Receipt, read_table, valid_receipt
 
 STATE_FILE = "state.json"
 INFO_FILE = "dataset_info.json"
@@ -56,7 +56,7 @@ class Dataset:
     @property
     def digest(self) -> str:
         """sha256 over the shards' hashes, in order: the hash of the content; empty if there are none yet."""
-        return _sha256("".join(receipt.sha256 for receipt in self.receipts)) if self.receipts else ""
+        return _sha256("".join(receipt.sha256 for receipt in self.receipts).encode()) if self.receipts else ""
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -70,8 +70,7 @@ class Dataset:
         parts = []
         for index in range(bisect_right(self._starts, start) - 1, bisect_left(self._starts, stop)):
             receipt, first = self.receipts[index], self._starts[index]
-            table = read_table(self.path / receipt.file, receipt.sha256)
-            parts.append(table.slice(max(start - first, 0), min(stop - first, receipt.rows) - max(start - first, 0)))
+            parts.append(read_table(self.path / receipt.file, receipt.sha256)[max(start - first, 0) : stop - first])
         return pa.concat_tables(parts)
 
 
@@ -131,13 +130,12 @@ def finalise(
     description = plan.signature or f"{plan.kind}: {plan.name}"
     info = {"citation": "", "description": description, "features": features, "homepage": "", "license": ""}
     texts = {PLAN_FILE: plan.to_json(), **beside, COUNTS_FILE: _json(counts), INFO_FILE: _json(info)}
-    hashes = {name: _sha256(text) for name, text in texts.items()}
+    hashes = {name: _sha256(text.encode()) for name, text in texts.items()}
     state = state_text([(receipt.file, receipt.sha256) for receipt in receipts], hashes)
     if read_json(folder / STATE_FILE) != json.loads(state):
         (folder / STATE_FILE).unlink(missing_ok=True)  # it would vouch for files that are no longer those
-    for name, text in texts.items():
+    for name, text in (*texts.items(), (STATE_FILE, state)):
         write_whole(folder / name, text)
-    write_whole(folder / STATE_FILE, state)
     return Dataset(folder, plan, tuple(receipts), counts)
 
 
@@ -151,21 +149,6 @@ def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
             counts.setdefault(SPANS, Counter()).update(receipt.spans)
     rows = sum(receipt.rows for receipt in receipts)
     return {"rows": rows, **{name: dict(sorted(each.items())) for name, each in counts.items()}}
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-
-
-def _feature(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a pyarrow type
-    """A column's type as `datasets` writes it, without the two seconds that importing `datasets` takes."""
-    import pyarrow as pa
-
-    if pa.types.is_list(kind):
-        return {"feature": _feature(kind.value_type), "_type": "List"}
-    if pa.types.is_struct(kind):
-        return {field.name: _feature(field.type) for field in kind}
-    return {"dtype": {"double": "float64"}.get(str(kind), str(kind)), "_type": "Value"}
 
 
 def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> str:
@@ -184,11 +167,37 @@ def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> 
         "_output_all_columns": False,
         "_split": None,
     }
-    return _json({"_fingerprint": _sha256(json.dumps(state))[:16], **state})
+    return _json({"_fingerprint": _sha256(json.dumps(state).encode())[:16], **state})
 
 
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
+    """What `state.json` was made from, as `state_text` takes it; empty if there is none, or it is altered."""
+    state = read_json(folder / STATE_FILE)
+    try:
+        shards = [(each["filename"], each["sha256"]) for each in state["_data_files"]]
+        hashes = state["_files"]
+        return (shards, hashes) if state == json.loads(state_text(shards, hashes)) else ([], {})
+    except (TypeError, KeyError, AttributeError, ValueError):
+        return [], {}
+
+
+def _feature(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a pyarrow type
+    """A column's type as `datasets` writes it, without the two seconds that importing `datasets` takes."""
+    import pyarrow as pa
+
+    if pa.types.is_list(kind):
+        return {"feature": _feature(kind.value_type), "_type": "List"}
+    if pa.types.is_struct(kind):
+        return {field.name: _feature(field.type) for field in kind}
+    return {"dtype": {"double": "float64"}.get(str(kind), str(kind)), "_type": "Value"}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def open_dataset(folder: Path, kind: Kind | None = None) -> Dataset:
@@ -219,31 +228,13 @@ def _checked(folder: Path, plan: Plan, ignored: Sequence[str] = ()) -> Dataset:
     if not (folder / STATE_FILE).exists():
         raise InputError(f"{folder} is not finished (it has no {STATE_FILE}): {AGAIN}")
     shards, hashes = read_state(folder)
-    if not shards:
-        raise _damaged(folder / STATE_FILE)
-    receipts = []
-    for index, (_, sha256) in enumerate(shards):
-        receipt = valid_receipt(folder, index)
-        if receipt is None or receipt.sha256 != sha256:
-            raise _damaged(folder / shard_name(index))
-        receipts.append(receipt)
+    receipts = [valid_receipt(folder, index) for index in range(len(shards))]
+    damaged = [] if shards else [STATE_FILE]
+    for receipt, (name, sha256) in zip(receipts, shards, strict=True):
+        damaged += [] if receipt is not None and receipt.sha256 == sha256 else [name]
     for name, sha256 in hashes.items():
         content = (folder / name).read_bytes() if (folder / name).is_file() else b""
-        if name not in ignored and hashlib.sha256(content).hexdigest() != sha256:
-            raise _damaged(folder / name)
-    return Dataset(folder, plan, tuple(receipts), json.loads((folder / COUNTS_FILE).read_bytes()))
-
-
-def _damaged(path: Path) -> InputError:
-    return InputError(f"{path} is missing, altered or damaged: {AGAIN}")
-
-
-def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """What `state.json` was made from, as `state_text` takes it; empty if there is none, or it is altered."""
-    state = read_json(folder / STATE_FILE)
-    try:
-        shards = [(each["filename"], each["sha256"]) for each in state["_data_files"]]
-        hashes = state["_files"]
-        return (shards, hashes) if state == json.loads(state_text(shards, hashes)) else ([], {})
-    except (TypeError, KeyError, AttributeError, ValueError):
-        return [], {}
+        damaged += [] if name in ignored or _sha256(content) == sha256 else [name]
+    if damaged:
+        raise InputError(f"{folder / damaged[0]} is missing, altered or damaged: {AGAIN}")
+    return Dataset(folder, plan, tuple(filter(None, receipts)), json.loads((folder / COUNTS_FILE).read_bytes()))

@@ -33,12 +33,18 @@ def end_at_once() -> None:
 
 
 class raised:
-    """Let Ctrl-C raise KeyboardInterrupt in the block, once; a second one kills the process, whatever it hangs in."""
+    """Let Ctrl-C raise KeyboardInterrupt in the block, once; a second one kills the process, whatever it hangs in.
+
+    Background jobs go on ignoring it, and only in the main thread can it be handled.
+    """
 
     def __enter__(self) -> None:
+        import threading
+
         _state["came"] = False
         self._before, self._hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
-        if _is_free():
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and self._before in (signal.default_int_handler, _end):
             sys.unraisablehook = self._report
             signal.signal(signal.SIGINT, _raise)
 
@@ -50,14 +56,6 @@ class raised:
     def _report(self, lost: "sys.UnraisableHookArgs") -> None:
         if lost.exc_type is not KeyboardInterrupt:
             self._hook(lost)
-
-
-def _is_free() -> bool:
-    """Whether Ctrl-C is ours to handle: background jobs ignore it, and only the main thread may set a handler."""
-    import threading
-
-    in_main = threading.current_thread() is threading.main_thread()
-    return in_main and signal.getsignal(signal.SIGINT) in (signal.default_int_handler, _end)
 
 
 def _raise(_signal: int, _frame: object) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from augment import __version__
 from augment.errors import InputError
@@ -16,17 +16,15 @@ PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
 Kind = Literal["sentences", "view", "pairs"]
 
 
-class Input(BaseModel):
+class Input(BaseModel, frozen=True, extra="forbid"):
     """What a dataset is made from: its name as the user gave it, and the sha256 of its content."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     sha256: str
     rows: int | None = None
 
 
-class Plan(BaseModel):
+class Plan(BaseModel, frozen=True, extra="forbid"):
     """Everything that decides a dataset's rows.
 
     Attributes:
@@ -41,8 +39,6 @@ class Plan(BaseModel):
         shards: For views, the rows of the input that each shard covers, as (start, stop).
         twinviews: Version that made the plan.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     kind: Kind
     name: str

@@ -49,7 +49,7 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
     try:
         value = yaml.safe_load(text)
     except (yaml.YAMLError, RecursionError) as error:
-        raise ValueError(str(error)) from None
+        raise ValueError(" ".join(str(error).split())) from None
     json.dumps(value, ensure_ascii=False, default=str, skipkeys=True).encode()  # a lone surrogate is a ValueError here
     return value
 
@@ -57,27 +57,20 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
 def load_config(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
     """Make a recipe file's values the defaults of the command that it was given to; flags still beat them.
 
-    Keys are the options' names (`batch-size` or `batch_size`). A saved recipe's `command` must be this command.
-
     Raises:
         InputError: No such file, not a mapping, or a key that the command has no option for.
     """
     if value is None or context.resilient_parsing:
         return value
-    recipe = _read_recipe(value)
-    command = recipe.get("command", context.info_name)
-    if command != context.info_name:
-        raise InputError(
-            f"{value} is a recipe of `{command}`, this is `{context.info_name}`: give it to the command it belongs to"
-        )
+    recipe, name = _read_recipe(value), context.info_name
+    command = recipe.get("command", name)
+    if command != name:
+        raise InputError(f"{value} is a recipe of `{command}`, this is `{name}`: give it to the command it belongs to")
     options = {key.replace("-", "_"): item for key, item in recipe.items() if key not in RECIPE_METADATA}
     known = {item.name: item for item in context.command.params if item.name not in (None, parameter.name, "help")}
-    unknown = sorted(set(options) - set(known))
+    unknown = ", ".join(map(repr, sorted(set(options) - set(known))))
     if unknown:
-        raise InputError(
-            f"{value}: no option {', '.join(map(repr, unknown))} in `{context.info_name}`; "
-            f"it knows {', '.join(sorted(known))}"
-        )
+        raise InputError(f"{value}: no option {unknown} in `{name}`; it knows {', '.join(sorted(known))}")
     present = {
         # An option that may be repeated takes a single value as a list of one.
         key: [item] if getattr(known[key], "multiple", False) and not isinstance(item, list) else item
@@ -90,18 +83,14 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
 
 def _read_recipe(path: Path) -> Mapping[str, Any]:
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        recipe = parse_yaml(path.read_bytes().decode())
+    except OSError as error:
         raise InputError(f"no recipe file {str(path)!r} ({error}): give the path of a YAML or JSON file") from None
-    try:
-        recipe = parse_yaml(text)
     except ValueError as error:
         raise InputError(f"{path} is no YAML of a recipe ({error}): one `option: value` a line") from None
-    if recipe is None:
-        return {}
-    if not isinstance(recipe, dict) or not all(isinstance(key, str) for key in recipe):
+    if not isinstance(recipe, dict | None) or not all(isinstance(key, str) for key in recipe or {}):
         raise InputError(f"{path} holds {type(recipe).__name__}, not a mapping: one `option: value` a line")
-    return recipe
+    return recipe or {}
 
 
 ConfigOption = Annotated[

@@ -4,7 +4,7 @@ import mmap
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeAlias
 
 from augment.errors import TwinviewsError
 
@@ -12,20 +12,11 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    Run: TypeAlias = tuple[NDArray[np.uint64], mmap.mmap | None]
+    """Sorted hashes, and the file that they are mapped from if they are not in memory."""
+
 MEMORY_HASHES = 1 << 20
 """The longest run that is kept in memory; all of these together are less than twice as long, 16 MiB."""
-
-
-class Run(NamedTuple):
-    """Sorted hashes, in memory or mapped from a file."""
-
-    values: "NDArray[np.uint64]"
-    mapped: mmap.mmap | None = None
-
-    def release(self) -> None:
-        """Let go of the pages that were read of a file; they stay in the system's cache as long as it has room."""
-        if self.mapped is not None:
-            self.mapped.madvise(mmap.MADV_DONTNEED)
 
 
 class Seen:
@@ -50,28 +41,28 @@ class Seen:
         import numpy as np
 
         values, first = np.unique(hashes, return_index=True)
-        for run in self._runs:
-            places = np.searchsorted(run.values, values)
-            is_new = run.values[np.minimum(places, len(run.values) - 1)] != values
+        for known, mapped in self._runs:
+            places = np.searchsorted(known, values)
+            is_new = known[np.minimum(places, len(known) - 1)] != values
             values, first = values[is_new], first[is_new]
-            run.release()
+            _release(mapped)
         fresh = np.zeros(len(hashes), dtype=np.bool_)
         fresh[first] = True
         if len(values):
-            new = Run(values)
-            while self._runs and len(self._runs[-1].values) <= 2 * len(new.values):
+            new: Run = (values, None)
+            while self._runs and len(self._runs[-1][0]) <= 2 * len(new[0]):
                 new = self._merge(self._runs.pop(), new)
             self._runs.append(new)
         return fresh
 
-    def _merge(self, one: Run, two: Run) -> Run:
+    def _merge(self, *runs: "Run") -> "Run":
         import numpy as np
 
-        if len(one.values) + len(two.values) <= self._memory_hashes:
-            return Run(np.sort(np.concatenate([one.values, two.values]), kind="stable"))
+        if sum(len(values) for values, _ in runs) <= self._memory_hashes:
+            return np.sort(np.concatenate([values for values, _ in runs]), kind="stable"), None
         try:
             with tempfile.TemporaryFile(dir=self._folder) as stream:
-                for part in _merged(one, two, self._memory_hashes // 4):
+                for part in _merged(runs, self._memory_hashes // 4):
                     stream.write(part.data)
                 stream.flush()
                 mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
@@ -79,19 +70,25 @@ class Seen:
             raise TwinviewsError(
                 f"{self._folder} does not take the hashes of the sentences seen ({error.strerror}): make room there"
             ) from None
-        return Run(np.frombuffer(mapped, dtype=np.uint64), mapped)
+        return np.frombuffer(mapped, dtype=np.uint64), mapped
 
 
-def _merged(one: Run, two: Run, step: int) -> Iterator["NDArray[np.uint64]"]:
-    """The hashes of two runs in order, in parts of at most twice `step`."""
+def _merged(runs: "tuple[Run, ...]", step: int) -> Iterator["NDArray[np.uint64]"]:
+    """The hashes of runs in order, in parts of at most `step` of each."""
     import numpy as np
 
-    left = [one.values, two.values]
+    left = [values for values, _ in runs]
     while any(map(len, left)):
         # Up to the least of the ends of the next parts: all that is below it is in them.
         end = min(run[min(step, len(run)) - 1] for run in left if len(run))
         stops = [int(np.searchsorted(run, end, side="right")) for run in left]
         yield np.sort(np.concatenate([run[:stop] for run, stop in zip(left, stops, strict=True)]), kind="stable")
         left = [run[stop:] for run, stop in zip(left, stops, strict=True)]
-        one.release()
-        two.release()
+        for _, mapped in runs:
+            _release(mapped)
+
+
+def _release(mapped: mmap.mmap | None) -> None:
+    """Let go of the pages that were read of a file; they stay in the system's cache as long as it has room."""
+    if mapped is not None:
+        mapped.madvise(mmap.MADV_DONTNEED)

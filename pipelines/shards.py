@@ -1,13 +1,12 @@
 """Shards: Arrow IPC streams, committed one by one with a receipt each, and checked before they are read."""
 
 import hashlib
-import io
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, ValidationError
+from pydantic import BaseModel, NonNegativeInt, ValidationError
 
 from augment.errors import InputError
 from pipelines.files import is_remote, make_folder, sha256_of, write_files
@@ -18,10 +17,8 @@ SHARD = re.compile(r"data-(\d{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
-class Receipt(BaseModel):
+class Receipt(BaseModel, frozen=True, extra="forbid"):
     """What was committed as one shard: its rows, the sha256 of its bytes, its rows by status and reason, its spans."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     file: str
     rows: NonNegativeInt
@@ -60,25 +57,24 @@ def read_receipt(folder: Path, index: int) -> Receipt | None:
     return receipt if receipt.file == shard_name(index) else None
 
 
-def encode_table(table: Any) -> bytes:  # noqa: ANN401 - a pyarrow table
-    """A table as the bytes of an Arrow IPC stream; equal rows give equal bytes."""
+def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
+    """Write shards by their numbers, and then their receipts; a shard without a receipt does not count.
+
+    Equal rows give equal bytes.
+    """
     import pyarrow as pa
 
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks(), max_chunksize=BATCH_ROWS)
-    return bytes(sink.getvalue())
-
-
-def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
-    """Write shards by their numbers, and then their receipts; a shard without a receipt does not count."""
-    data = {index: encode_table(table) for index, table in tables.items()}
-    receipts = {
-        index: make_receipt(index, tables[index], hashlib.sha256(each).hexdigest()) for index, each in data.items()
-    }
+    shards, receipts = {}, {}
+    for index, table in tables.items():
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table.combine_chunks(), max_chunksize=BATCH_ROWS)
+        data = bytes(sink.getvalue())
+        shards[folder / shard_name(index)] = data
+        receipts[receipt_path(folder, index)] = make_receipt(index, table, hashlib.sha256(data).hexdigest())
     make_folder(folder / RECEIPTS)
-    write_files({folder / shard_name(index): each for index, each in data.items()})
-    write_files({receipt_path(folder, index): each.to_json().encode() for index, each in receipts.items()})
+    write_files(shards)
+    write_files({path: receipt.to_json().encode() for path, receipt in receipts.items()})
     return [*receipts.values()]
 
 
@@ -89,33 +85,24 @@ def commit_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN4
 
 def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN401 - a pyarrow table
     """The receipt of shard `index`, whose rows are those of `table` and whose bytes have this hash."""
+    import pyarrow.compute as pc
+
+    def count(column: str) -> dict[str, int]:
+        found = pc.value_counts(table[column].drop_null()).to_pylist() if column in table.schema.names else []
+        return dict(sorted((each["values"], each["counts"]) for each in found))
+
+    spans = None
+    if "spans_lost" in table.schema.names:
+        carried, lost = pc.sum(pc.list_value_length(table["spans"])), pc.sum(table["spans_lost"])
+        spans = {"carried": carried.as_py() or 0, "lost": lost.as_py() or 0}
     return Receipt(
         file=shard_name(index),
         rows=table.num_rows,
         sha256=sha256,
-        statuses=_count(table, "status"),
-        reasons=_count(table, "reason"),
-        spans=_count_spans(table),
+        statuses=count("status"),
+        reasons=count("reason"),
+        spans=spans,
     )
-
-
-def _count(table: Any, column: str) -> dict[str, int]:  # noqa: ANN401 - a pyarrow table
-    import pyarrow.compute as pc
-
-    if column not in table.schema.names:
-        return {}
-    counts = pc.value_counts(table.column(column).drop_null()).to_pylist()
-    return dict(sorted((each["values"], each["counts"]) for each in counts))
-
-
-def _count_spans(table: Any) -> dict[str, int] | None:  # noqa: ANN401 - a pyarrow table
-    """The spans of a view that were carried, and those that were not; None of other tables."""
-    import pyarrow.compute as pc
-
-    if "spans_lost" not in table.schema.names:
-        return None
-    lengths, lost = pc.list_value_length(table["spans"]), table["spans_lost"]
-    return {"carried": pc.sum(lengths).as_py() or 0, "lost": pc.sum(lost).as_py() or 0}
 
 
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
@@ -128,29 +115,17 @@ def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt 
     return receipt if intact and receipt is not None and rows in (None, receipt.rows) else None
 
 
-def check_stream_end(path: Path, data: bytes | None = None) -> None:
+def check_stream_end(path: Path) -> None:
     """Make sure that an IPC stream has its end marker: one cut between two batches would read as if it were complete.
 
     Raises:
         InputError: It has none.
     """
-    with path.open("rb") if data is None else io.BytesIO(data) as stream:
+    with path.open("rb") as stream:
         size = stream.seek(0, 2)
         stream.seek(max(0, size - len(END_OF_STREAM)))
         if stream.read() != END_OF_STREAM:
             raise InputError(f"{path} is cut short (an Arrow stream without its end): make it again, or get it again")
-
-
-def check_file(path: Path, sha256: str | None, data: bytes | None = None) -> None:
-    """Make sure that a file (or its content `data`) matches its hash or, without one, is a stream with its end marker.
-
-    Raises:
-        InputError: It does not, or is not.
-    """
-    if sha256 is None:
-        check_stream_end(path, data)
-    elif sha256 != (sha256_of(path) if data is None else hashlib.sha256(data).hexdigest()):
-        raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
 
 
 def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - a pyarrow table
@@ -169,9 +144,12 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
         data = path.read_bytes() if is_remote(path) else None
         with pa.memory_map(str(path)) if data is None else pa.BufferReader(data) as stream:
             table = pa.ipc.open_stream(stream).read_all()
-            if sha256 is None:
-                table.validate(full=True)
-        check_file(path, sha256, data)  # now, as the file may have been replaced before it was opened
+        if sha256 is None:
+            table.validate(full=True)
+            check_stream_end(path)
+        # Now, as the file may have been replaced before it was opened.
+        elif sha256 != (sha256_of(path) if data is None else hashlib.sha256(data).hexdigest()):
+            raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} cannot be read, or is damaged ({error}): make it again") from None
     return table

@@ -5,10 +5,9 @@ import os
 import signal
 import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
-from itertools import chain, islice
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
@@ -18,69 +17,53 @@ from augment.errors import TwinviewsError
 T = TypeVar("T")
 R = TypeVar("R")
 Work: TypeAlias = Callable[[Iterator[T]], Iterator[R]]
-"""Maps tasks to one result each, in their order."""
+"""Maps tasks to one result each, in their order; it may hold results back until it has seen the next task."""
 
 
 def run_workers(
-    build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers: int, *, ahead: int = 2, ordered: bool = True
+    build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers: int, *, ahead: int = 2
 ) -> Generator[R]:
-    """Do tasks in worker processes.
+    """Do tasks in worker processes, and hand their results on in the order of the tasks.
 
     Args:
         build: Called once in each worker with its number; both this and the tasks are sent there.
-        tasks: What to do; a single one is done in this process. One is asked for when a result is handed on.
+        tasks: What to do. One is asked for when a result is handed on.
         workers: How many processes.
         ahead: Tasks that a worker has at a time, which bounds what is in memory.
-        ordered: Hand results on in the order of their tasks, and not as they come.
 
     Raises:
         TwinviewsError: A worker died (for want of memory, mostly).
         Exception: What a task raised.
     """
-    source = iter(tasks)
-    first = list(islice(source, 2))
-    if len(first) < 2:
-        yield from build(0)(iter(first))
-        return
     processes: list[Any] = []
-    try:
-        pipes = [_start(build, number, workers, processes) for number in range(workers)]
-        yield from _results(pipes, chain(first, source), ahead, ordered)
-    except (EOFError, ConnectionError):
-        raise TwinviewsError(
-            "a worker died (out of memory?): run the same command again with fewer --workers"
-        ) from None
-    finally:
-        # After Ctrl-C or a failed task what runs is stopped.
-        for process in processes:
-            process.terminate()
-        for process in processes:
-            process.join()
-
-
-def _results(workers: Sequence[Connection], tasks: Iterator[T], ahead: int, ordered: bool) -> Generator[Any]:
-    """Hand out tasks, one more for every result that is handed on."""
-    asked: deque[Connection] = deque()  # in the order of the tasks
-    came: dict[Connection, deque[Any]] = {worker: deque() for worker in workers}
+    asked: deque[Connection] = deque()
+    waiting = iter(tasks)
 
     def ask(worker: Connection) -> None:
-        for task in islice(tasks, 1):
+        task = next(waiting, None)
+        worker.send(task)  # None ends its work
+        if task is not None:
             asked.append(worker)
-            worker.send(task)
 
-    for worker in [*workers] * ahead:
-        ask(worker)
-    while asked:
-        ready: list[Any] = wait(workers)
-        for each in ready:
-            result = each.recv()
+    try:
+        pipes = [_start(build, number, workers, processes) for number in range(workers)]
+        for worker in pipes * ahead:
+            ask(worker)
+        while asked:
+            worker = asked.popleft()
+            result = worker.recv()
             if isinstance(result, BaseException):
                 raise result
-            came[each].append(result)
-        while done := [worker for worker in islice(asked, 1 if ordered else None) if came[worker]]:
-            asked.remove(done[0])
-            ask(done[0])
-            yield came[done[0]].popleft()
+            ask(worker)
+            yield result
+    except (EOFError, ConnectionError):
+        reason = "a worker died (out of memory?): run the same command again with fewer --workers"
+        raise TwinviewsError(reason) from None
+    finally:
+        for process in processes:
+            process.terminate()  # after Ctrl-C or a failed task some are at work
+        for process in processes:
+            process.join()
 
 
 def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, processes: list[Any]) -> Connection:
@@ -99,16 +82,17 @@ def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, proces
 
 
 def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: int, workers: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() // workers)))
-    tasks: SimpleQueue[T] = SimpleQueue()
-    threading.Thread(target=_receive, args=(connection, tasks), daemon=True).start()
+    tasks: SimpleQueue[Any] = SimpleQueue()
+    receiver = threading.Thread(target=_receive, args=(connection, tasks), daemon=True)
+    receiver.start()
     with suppress(BrokenPipeError):
         try:
             for result in build(number)(iter(tasks.get, None)):
                 connection.send(result)
         except Exception as error:  # the process that asked raises it
             connection.send(error)
+    receiver.join()
 
 
 def _receive(connection: Connection, tasks: "SimpleQueue[Any]") -> None:

@@ -6,6 +6,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -15,22 +16,14 @@ from augment.errors import InputError, TwinviewsError
 from augment.view import Runtime, ViewSpec, check_params, view_attribute, view_module, view_options
 from pipelines.console import ConfigOption, show_json, table
 from pipelines.files import locate
+from pipelines.ingest import sentences_for
 from pipelines.offline import offline
 from pipelines.recipe import parse_yaml
-from pipelines.views.run import (
-    SHARD_ROWS,
-    EngineName,
-    Execution,
-    Result,
-    make_run,
-    note_starter,
-    plan_run,
-    preview_run,
-    view_label,
-)
-from pipelines.views.sentences import sentences_for
+from pipelines.views import run as views
 from pipelines.views.work import build_view
 
+Blank = partial(typer.Option, show_default=False)
+"""An option that is blank by default."""
 SourcesArgument = Annotated[
     list[str] | None,
     typer.Argument(
@@ -42,19 +35,13 @@ SourcesArgument = Annotated[
 # Beyond it lie numbers that no library takes.
 MOST = 10**18
 SeedOption = Annotated[int, typer.Option(min=-MOST, max=MOST, help="Run seed; each row's own seed comes from it.")]
-LimitOption = Annotated[
-    int | None, typer.Option(min=1, max=MOST, help="Only the first N sentences.", show_default=False)
-]
+LimitOption = Annotated[int | None, Blank(min=1, max=MOST, help="Only the first N sentences.")]
 WorkersOption = Annotated[int, typer.Option(min=1, max=MOST, help="Processes; several GPUs are dealt out to them.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
-BatchTokensOption = Annotated[
-    int | None, typer.Option(min=1, max=MOST, help="Tokens in a batch, padding included.", show_default=False)
-]
+BatchTokensOption = Annotated[int | None, Blank(min=1, max=MOST, help="Tokens in a batch, padding included.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be made and write nothing.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an output that we wrote before.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
-NOTHING = "all there already, nothing done"
-SCALARS = (str, int, float, bool)
 
 
 @dataclass(frozen=True)
@@ -62,24 +49,15 @@ class ViewOptions:
     """The options that every view command has."""
 
     sources: SourcesArgument = None
-    out: Annotated[
-        Path | None, typer.Option(help="Folder of the view dataset; data/views/NAME if not given.", show_default=False)
-    ] = None
+    out: Annotated[Path | None, Blank(help="Folder of the view dataset; data/views/NAME if not given.")] = None
     seed: SeedOption = 0
     limit: LimitOption = None
-    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows in a shard, what is committed at once.")] = (
-        SHARD_ROWS
-    )
+    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows committed at once.")] = views.SHARD_ROWS
     workers: WorkersOption = 1
     device: DeviceOption = "auto"
     batch_tokens: BatchTokensOption = None
-    engine: Annotated[EngineName, typer.Option(help="Where workers run: on this machine, or on a Ray cluster.")] = (
-        "local"
-    )
-    address: Annotated[
-        str | None,
-        typer.Option(help="The Ray cluster; the one that runs here, or a new one, if not given.", show_default=False),
-    ] = None
+    engine: Annotated[views.EngineName, typer.Option(help="Run workers here, or on a Ray cluster.")] = "local"
+    address: Annotated[str | None, Blank(help="The Ray cluster; the one here, or a new one, if not given.")] = None
     profile: Annotated[bool, typer.Option("--profile", help="Print seconds by stage on stderr.")] = False
     dry_run: DryRunOption = False
     overwrite: OverwriteOption = False
@@ -94,12 +72,12 @@ def view_summary(name: str) -> str:
 
 def view_example(name: str) -> str:
     """A command line for the view that can be pasted."""
-    named_by = view_attribute(name, "named_by")
     shown = [f"augment {name}"]
     for key, field in view_options(name).items():
-        if field.is_required() or key == named_by:
-            value = field.examples[0] if field.examples else field.default if not field.is_required() else None
-            shown.append(f"--{key} {value or 'de'}")
+        if field.is_required():
+            shown.append(f"--{key} {field.examples[0] if field.examples else 'de'}")
+        elif key == view_attribute(name, "named_by"):
+            shown.append(f"--{key} {field.default or 'de'}")
     return " ".join(shown)
 
 
@@ -109,30 +87,22 @@ def add_view_command(app: typer.Typer, name: str) -> None:
     Raises:
         TwinviewsError: A parameter of the view has the name of an option that every view command has.
     """
-    fields = view_options(name)
-    params = {key: _option(key, field) for key, field in fields.items()}
-    complex_keys = [key for key, field in fields.items() if not _is_simple(field.annotation)]
-    shared = {
-        key: item.replace(kind=item.KEYWORD_ONLY) for key, item in inspect.signature(ViewOptions).parameters.items()
-    }
-    clash = sorted(params.keys() & shared.keys())
+    own = {key: _option(key, field) for key, field in view_options(name).items()}
+    sources, *rest = inspect.signature(ViewOptions).parameters.values()
+    shared = [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in rest]
+    clash = sorted(own.keys() & {sources.name, *(item.name for item in shared)})
     if clash:
         raise TwinviewsError(f"view {name!r}: parameter {clash[0]!r} is an option of every view command: rename it")
 
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
-        given = {key: values.pop(key) for key in params}
-        for key in complex_keys:
-            given[key] = _yaml_value(key, given[key])
+        given = {key: value for key in own if (value := values.pop(key)) is not None}
         specs = [
-            ViewSpec(
-                name, check_params(name, {key: value for key, value in one.items() if value is not None}).model_dump()
-            )
-            for one in _each(given, view_attribute(name, "named_by"))
+            ViewSpec(name, check_params(name, params).model_dump())
+            for params in _each(given, view_attribute(name, "named_by"))
         ]
         run_view_command(specs, ViewOptions(**values))
 
-    sources = shared.pop("sources")
-    parameters = [sources, *params.values(), *shared.values()]
+    parameters = [sources, *own.values(), *shared]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {item.name: item.annotation for item in parameters}
     app.command(name, help=view_summary(name), epilog=f"Example: {view_example(name)}")(command)
@@ -143,40 +113,31 @@ def _each(given: Mapping[str, Any], key: str | None) -> list[dict[str, Any]]:
     listed = given.get(key) if key is not None else None
     if key is None or not isinstance(listed, str) or "," not in listed:
         return [dict(given)]
-    names = list(dict.fromkeys(part.strip() for part in listed.split(",") if part.strip()))
+    names = dict.fromkeys(part.strip() for part in listed.split(",") if part.strip())
     if not names:
         raise InputError(f"--{key} {listed!r} names nothing: write one, or several as in de,fr")
     return [{**given, key: part} for part in names]
 
 
 def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pydantic FieldInfo
-    """A field as an option; what the command line has no type for is given as YAML."""
-    simple = _is_simple(field.annotation)
-    annotation = field.annotation if simple else str | None
+    """A field as an option; what the command line has no type for is given as YAML, here or in a recipe."""
+    annotation = field.annotation
+    more: dict[str, Any] = {}
     default = inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
-    if not simple and default is not inspect.Parameter.empty:
-        default = None
-    option = typer.Option(help=field.description, show_default=default is not None)
+    if not _is_simple(annotation):
+        annotation, default = str | None, default if field.is_required() else None
+        more = {"parser": lambda given: parse_yaml(given) if isinstance(given, str) else given, "metavar": "YAML"}
+    option = typer.Option(help=field.description, show_default=default is not None, **more)
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(key, kind, default=default, annotation=Annotated[annotation, option])
 
 
-def _yaml_value(key: str, value: Any) -> Any:  # noqa: ANN401 - whatever YAML can say
-    try:
-        return parse_yaml(value) if isinstance(value, str) else value
-    except ValueError:
-        raise InputError(
-            f"--{key.replace('_', '-')} {value[:60]!r} is no YAML: write it like [1, 2] or {{a: 1}}"
-        ) from None
-
-
 def _is_simple(annotation: Any) -> bool:  # noqa: ANN401 - any type
+    parts = [part for part in typing.get_args(annotation) if part is not types.NoneType]
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        parts = [part for part in typing.get_args(annotation) if part is not types.NoneType]
         return len(parts) == 1 and _is_simple(parts[0])
-    if typing.get_origin(annotation) is Literal:
-        return all(isinstance(value, str) for value in typing.get_args(annotation))
-    return annotation in SCALARS
+    is_choice = typing.get_origin(annotation) is Literal and all(isinstance(part, str) for part in parts)
+    return is_choice or annotation in (str, int, float, bool)
 
 
 def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
@@ -184,55 +145,44 @@ def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     if options.address is not None and options.engine != "ray":
         raise InputError(f"--address {options.address} is a Ray cluster's: add --engine ray, or leave it out")
     runtime = Runtime(options.device, options.batch_tokens)
-    execution = Execution(runtime, options.workers, options.engine, options.address, options.overwrite, options.profile)
-    sources = options.sources or []
+    execution = views.Execution(
+        runtime, options.workers, options.engine, options.address, options.overwrite, options.profile
+    )
     cut: dict[str, Any] = {"seed": options.seed, "limit": options.limit, "shard_size": options.shard_size}
-    out = None if options.out is None else locate(options.out)
+    sources, out = options.sources or [], None if options.out is None else locate(options.out)
     shown = []
     with offline() if options.dry_run else nullcontext():
         # Before anything is ingested: with a wrong pivot or missing models nothing shall be written.
-        views = [build_view(spec, runtime) for spec in specs]
+        built = [build_view(spec, runtime) for spec in specs]
         source = sentences_for(sources, dry_run=options.dry_run)
-    note_starter(views[0].spec)
-    for view in views:
-        folder = out / view_label(view.spec) if out is not None and len(views) > 1 else out
-        run = plan_run(view, source, runtime, **cut, out=folder, names=sources)
+    views.note_starter(built[0].spec)
+    for view in built:
+        folder = out / views.view_label(view.spec) if out is not None and len(built) > 1 else out
+        run = views.plan_run(view, source, runtime, **cut, out=folder, names=sources)
         if options.dry_run:
-            shown.append(preview_run(run, overwrite=options.overwrite))
+            shown.append(views.preview_run(run, overwrite=options.overwrite))
             if not options.json:
                 table(("", "would be"), shown[-1].items())
         else:
-            result = make_run(run, execution)
-            shown.append(result_facts(result))
-            if not options.json:
-                show_result(result)
+            shown.append(_report(views.make_run(run, execution), quiet=options.json))
     if options.json:
         show_json(shown[0] if len(shown) == 1 else shown)
 
 
-def result_facts(result: Result) -> dict[str, Any]:
-    """What became of the rows of a view dataset, as JSON."""
-    through = {"through": result_facts(result.through)} if result.through else {}
-    seconds = result.seconds + (through["through"]["seconds"] if through else 0)
+def _report(result: views.Result, *, quiet: bool) -> dict[str, Any]:
+    """What became of the rows of a view dataset, as JSON; printed as tables, unless `quiet`."""
+    path, counts, total, made = result.dataset.path, result.dataset.counts, result.dataset.rows, result.made
+    if not quiet:
+        rows = [*counts["statuses"].items(), *((f"reason: {key}", rows) for key, rows in counts["reasons"].items())]
+        table(("status", "rows", "%"), [(key, n, round(100 * n / (total or 1), 1)) for key, n in rows])
+        if "spans" in counts:
+            table(("spans", "number"), counts["spans"].items())
+        done = f"made {made:,} at {made / result.seconds:,.0f} rows/s" if made else "all there already, nothing done"
+        table(("dataset", "rows", "this run"), [(f"{path}/", total, done)])
     return {
-        "out": str(result.dataset.path),
-        **result.dataset.counts,
-        "made_now": result.made,
-        "seconds": round(seconds, 3),
-        "rows_per_second": round(result.made / seconds, 1) if result.made else None,
-        **through,
+        "out": str(path),
+        **counts,
+        "made_now": made,
+        "seconds": round(result.seconds, 3),
+        "rows_per_second": round(made / result.seconds, 1) if made else None,
     }
-
-
-def show_result(result: Result) -> None:
-    """Print the rows of a view dataset by status and reason, and how fast they came."""
-    counts = result.dataset.counts
-    total = result.dataset.rows or 1
-    lines = [*counts["statuses"].items(), *((f"reason: {reason}", rows) for reason, rows in counts["reasons"].items())]
-    table(("status", "rows", "%"), [(name, rows, round(100 * rows / total, 1)) for name, rows in lines])
-    if "spans" in counts:
-        table(("spans", "number"), counts["spans"].items())
-    runs = [each for each in (result.through, result) if each is not None]
-    done = [f"made {each.made:,} at {each.made / each.seconds:,.0f} rows/s" if each.made else NOTHING for each in runs]
-    sizes = [(f"{each.dataset.path}/", each.dataset.rows, what) for each, what in zip(runs, done, strict=True)]
-    table(("dataset", "rows", "this run"), sizes)

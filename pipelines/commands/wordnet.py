@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -49,12 +50,13 @@ def provide_wordnet() -> Path:
             if fetched is not None:
                 shutil.rmtree(target, ignore_errors=True)  # not a whole one, or it would have been found
                 fetched.replace(target.with_suffix(fetched.suffix))
-                return wordnet.find()
     except OSError as error:
         with suppress(InputError):
             return wordnet.find()  # another process was first
         raise InputError(f"{target}: WordNet cannot be stored there ({error.strerror}); set XDG_CACHE_HOME") from None
-    raise TwinviewsError(f"WordNet could not be fetched, from Debian or NLTK; {wordnet.HOW_TO_GET_IT}")
+    if fetched is None:
+        raise TwinviewsError(f"WordNet could not be fetched, from Debian or NLTK; {wordnet.HOW_TO_GET_IT}")
+    return wordnet.find()
 
 
 def _from_nltk(scratch: Path) -> Path | None:
@@ -69,26 +71,20 @@ def _from_nltk(scratch: Path) -> Path | None:
 
 def _from_debian(scratch: Path) -> Path | None:
     """The folder of Debian's wordnet-base, fetched and unpacked without root; None if apt is missing or finds none."""
-
-    def run(*command: object) -> bool:
+    lists, cache, folder = scratch / "lists", scratch / "cache", scratch / "usr" / "share" / "wordnet"
+    run = partial(subprocess.run, cwd=scratch, capture_output=True, timeout=300, check=True)
+    own = ["apt-get", "-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={cache}"]
+    with suppress(OSError, subprocess.SubprocessError, StopIteration):
         try:
-            done = subprocess.run([*map(str, command)], cwd=scratch, capture_output=True, timeout=300, check=False)
-        except (OSError, subprocess.TimeoutExpired):
-            return False
-        return done.returncode == 0
-
-    lists, cache = scratch / "lists", scratch / "cache"
-    for folder in (lists / "partial", cache / "archives" / "partial"):
-        folder.mkdir(parents=True)
-    download = ("download", "wordnet-base")
-    own = ("apt-get", "-o", f"Dir::State::Lists={lists}", "-o", f"Dir::Cache={cache}")
-    # The machine's own package lists serve if there are any; else a copy of our own, which needs no root.
-    if not (run("apt-get", *download) or (run(*own, "update") and run(*own, *download))):
-        return None
-    folder = scratch / "usr" / "share" / "wordnet"
-    if not (run("dpkg-deb", "-x", next(scratch.glob("wordnet-base_*.deb")), ".") and folder.is_dir()):
-        return None
-    # What Debian leaves out; with them NLTK itself can read the folder.
-    (folder / "lexnames").write_text(wordnet.lexnames(), encoding="utf-8")
-    (folder / "index.sense").touch()
-    return folder
+            run(["apt-get", "download", "wordnet-base"])
+        except subprocess.CalledProcessError:  # the machine has no lists of packages; our own need no root
+            for place in (lists / "partial", cache / "archives" / "partial"):
+                place.mkdir(parents=True)
+            run([*own, "update"])
+            run([*own, "download", "wordnet-base"])
+        run(["dpkg-deb", "-x", next(scratch.glob("wordnet-base_*.deb")), "."])
+        # What Debian leaves out; with them NLTK itself can read the folder.
+        (folder / "lexnames").write_text(wordnet.lexnames(), encoding="utf-8")
+        (folder / "index.sense").touch()
+        return folder
+    return None

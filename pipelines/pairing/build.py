@@ -9,12 +9,12 @@ from typing import Any
 from augment.errors import InputError
 from pipelines.console import note, show, show_json, table
 from pipelines.filter import Filter, is_round_trip, make_filter
+from pipelines.ingest import sentences_for
 from pipelines.pairing.mixture import ingredients, mixture, shares
 from pipelines.pairing.nli import entailment, nli_sources
 from pipelines.pairing.views import Choice, check_views, pair_views, preview_views
 from pipelines.pairing.write import PairsJob, write_pairs
 from pipelines.views.run import REAL_WEIGHTS, STARTER, Execution
-from pipelines.views.sentences import sentences_for
 
 
 @dataclass(frozen=True, slots=True)

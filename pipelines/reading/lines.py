@@ -42,7 +42,7 @@ def _fault(data: bytes, name: str, number: int, offset: int, most: int) -> str:
         number += 1
         body = line.rstrip(b"\r\n")
         if len(body) > most:
-            return f"{name}: line {number} is longer than {most:,} bytes: give one sentence a line, or --max-line-bytes"
+            return f"{name}: line {number} is longer than {most:,} bytes: give one sentence a line"
         if b"\0" in body:
             at = offset + body.find(b"\0")
             return f"{name} is binary (NUL byte in line {number}, byte {at}): give UTF-8 text"

@@ -3,13 +3,11 @@
 import logging
 import socket
 from collections.abc import Generator, Iterable
-from dataclasses import replace
 from itertools import islice
 from typing import Any
 
 from augment.errors import InputError, MissingExtraError, TwinviewsError
-from augment.view import ViewSpec
-from pipelines.views.work import AHEAD, Made, ViewRun, Window, build_view, make_windows
+from pipelines.views.work import AHEAD, Made, ViewRun, Window, make_windows
 
 CONNECT_SECONDS = 10.0
 
@@ -36,8 +34,12 @@ def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: 
         while asked:
             (done,), _ = ray.wait(list(asked), num_returns=1)
             actor = asked.pop(done)
-            yield _result(ray, done)
+            yield ray.get(done)
             asked |= {actor.make.remote(window): actor for window in islice(source, 1)}
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause if isinstance(error.cause, TwinviewsError) else TwinviewsError(str(error.cause)) from None
+    except ray.exceptions.RayError as error:
+        raise TwinviewsError(f"the Ray cluster failed ({str(error).splitlines()[0]}): see `ray status`") from None
     finally:
         ray.shutdown()
 
@@ -48,30 +50,14 @@ def _connect(address: str | None) -> Any:  # noqa: ANN401 - a module
     except ImportError:
         raise MissingExtraError("--engine ray", "ray") from None
     try:
-        _check_reachable(address or "")
+        host, separator, port = (address or "").rpartition(":")
+        if separator and port.isdigit() and "/" not in host:  # where nothing listens ray itself waits minutes
+            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, ValueError, RuntimeError) as error:
         reason = str(error).splitlines()[0]
         raise InputError(f"--address {address}: no Ray cluster answers there ({reason}): see `ray status`") from None
     return ray
-
-
-def _check_reachable(address: str) -> None:
-    """Raise OSError where nothing listens at HOST:PORT, for which ray itself waits minutes."""
-    host, separator, port = address.rpartition(":")
-    if separator and port.isdigit() and "/" not in host:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS):
-            pass
-
-
-def _result(ray: Any, done: Any) -> Made:  # noqa: ANN401 - a module, an object reference
-    try:
-        made: Made = ray.get(done)
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause if isinstance(error.cause, TwinviewsError) else TwinviewsError(str(error.cause)) from None
-    except ray.exceptions.RayError as error:
-        raise TwinviewsError(f"the Ray cluster failed ({str(error).splitlines()[0]}): see `ray status`") from None
-    return made
 
 
 class Worker:
@@ -82,8 +68,6 @@ class Worker:
 
     def make(self, window: Window) -> Made:
         """Make and commit a window."""
-        if self._run.view is None:
-            view = build_view(ViewSpec(self._run.plan.name, self._run.plan.params), self._run.runtime)
-            self._run = replace(self._run, view=view)
+        self._run = self._run.built()  # not before the first, as what fails here is raised where it is asked for
         (made,) = make_windows(self._run, [window])
         return made

@@ -19,12 +19,12 @@ from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset
 from pipelines.console import note, progress
 from pipelines.files import is_remote, write_whole
 from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, count_receipts, finalise, view_schema
+from pipelines.ingest import DATA
 from pipelines.lock import locked_folder
 from pipelines.plan import PLAN_FILE, Input, Plan
 from pipelines.recipe import recipe_text
-from pipelines.shards import RECEIPTS, Receipt, check_file, valid_receipt
+from pipelines.shards import RECEIPTS, Receipt, read_table, valid_receipt
 from pipelines.views.cluster import run_cluster
-from pipelines.views.sentences import DATA
 from pipelines.views.work import AHEAD, ViewRun, Windows, make_windows, worker
 from pipelines.workers import run_workers
 
@@ -51,19 +51,11 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A finished run.
-
-    Attributes:
-        dataset: What is there now.
-        made: Rows of it that were made in this run; the others were there.
-        seconds: What that took, the runs in `through` not counted.
-        through: The run of the view that this one is made through, where it was needed.
-    """
+    """What is there after a run, the rows of it that were made now, and the seconds that took, pivots included."""
 
     dataset: Dataset
     made: int
     seconds: float
-    through: "Result | None" = None
 
 
 def note_starter(spec: ViewSpec) -> None:
@@ -79,24 +71,6 @@ def view_label(spec: ViewSpec) -> str:
     return (spec.name if value is None else f"{spec.name}-{value}").replace("/", "-")
 
 
-def plan_view(
-    view: View, source: Dataset, *, seed: int, limit: int | None = None, shard_size: int = SHARD_ROWS
-) -> Plan:
-    """The plan of a view of a sentence dataset (of its first `limit` rows)."""
-    rows = source.rows if limit is None else min(limit, source.rows)
-    return Plan(
-        kind="view",
-        name=view.spec.name,
-        params=dict(view.spec.params),
-        signature=view.spec.signature(),
-        seed=seed if getattr(view, "draws", True) else None,
-        limit=rows if rows < source.rows else None,
-        shard_size=shard_size,
-        inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
-        shards=tuple((start, min(start + shard_size, rows)) for start in range(0, rows, shard_size)),
-    )
-
-
 def plan_run(
     view: View,
     source: Dataset,
@@ -108,25 +82,33 @@ def plan_run(
     out: Path | None = None,
     names: Sequence[str] = (),
 ) -> ViewRun:
-    """Plan a view of sentences into `out` or its default folder, and the view that it is made through."""
-    plan = plan_view(view, source, seed=seed, limit=limit, shard_size=shard_size)
+    """Plan a view of sentences (of the first `limit`) into `out` or its default folder, and what it is made through."""
+    rows = source.rows if limit is None else min(limit, source.rows)
+
+    def plan(view: View) -> Plan:
+        return Plan(
+            kind="view",
+            name=view.spec.name,
+            params=dict(view.spec.params),
+            signature=view.spec.signature(),
+            seed=seed if getattr(view, "draws", True) else None,
+            limit=rows if rows < source.rows else None,
+            shard_size=shard_size,
+            inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
+            shards=tuple((start, min(start + shard_size, rows)) for start in range(0, rows, shard_size)),
+        )
+
     out, through = out or VIEWS / view_label(view.spec), None
     before: View | None = getattr(view, "through", None)
     if before is not None:
-        first = plan_view(before, source, seed=seed, limit=limit, shard_size=shard_size)
         # Workers on other machines find the pivots where they find the view.
         pivots = out.parent / PIVOTS.name if is_remote(out) else PIVOTS
-        through = ViewRun(first, source, pivots / _pivot_label(before.spec, first), runtime, before, names)
-    return ViewRun(plan, source, out, runtime, view, names, through)
-
-
-def _pivot_label(spec: ViewSpec, plan: Plan) -> str:
-    """The folder of the rows that a staged view is made through: `translate-de-1f0c…`, one for each plan."""
-    label = view_label(spec)
-    if not plan.inputs[0].sha256:  # of sentences that were only counted
-        return f"{label}-…"
-    parts = [plan.signature, plan.seed, plan.limit, plan.shard_size, *(item.sha256 for item in plan.inputs)]
-    return f"{label}-{xxhash.xxh64_hexdigest(repr(parts).encode())[:8]}"
+        first = plan(before)
+        parts = [first.signature, first.seed, first.limit, shard_size, source.digest]
+        # Sentences that are only counted have no hash.
+        digest = xxhash.xxh64_hexdigest(repr(parts).encode())[:8] if source.digest else "…"
+        through = ViewRun(first, source, pivots / f"{view_label(before.spec)}-{digest}", runtime, before, names)
+    return ViewRun(plan(view), source, out, runtime, view, names, through)
 
 
 def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
@@ -166,36 +148,25 @@ def make_run(run: ViewRun, execution: Execution) -> Result:
         InputError: The folder belongs to another recipe or to somebody else, or is being written.
         TwinviewsError: A view or a worker failed; finished shards stay.
     """
-    before = None
-    if isinstance(run.through, ViewRun):
-        standing_dataset(run.out, run.plan, overwrite=execution.overwrite)  # what is refused needs no pivots either
-        if execution.overwrite or len(_intact(run.out, run.plan)) < len(run.plan.shards):
-            before = make_run(run.through, replace(execution, overwrite=False))
-            run = replace(run, through=before.dataset)
-    started = time.monotonic()
+    started, made = time.monotonic(), 0
+    if isinstance(run.through, ViewRun) and not standing_dataset(run.out, run.plan, overwrite=execution.overwrite):
+        run = replace(run, through=make_run(run.through, replace(execution, overwrite=False)).dataset)
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
-        dataset, made = standing_dataset(run.out, run.plan, overwrite=execution.overwrite), 0
+        dataset = standing_dataset(run.out, run.plan, overwrite=execution.overwrite)
         remove_leftovers(run.out)
-        if dataset is not None:
-            advance(dataset.rows)
-        else:
-            dataset, made = _begin(run, execution, advance)
-        return Result(dataset, made, time.monotonic() - started, before)
-
-
-def _begin(run: ViewRun, execution: Execution, advance: Callable[[int], None]) -> tuple[Dataset, int]:
-    """Make the dataset, or go on with it, in a folder that is ours; with the number of rows that were made."""
-    try:
-        if execution.overwrite and run.out.exists():
-            clear_dataset(run.out)
-        write_whole(run.out / PLAN_FILE, run.plan.to_json())
-        made = _make(run, execution, advance)
-        return _finish(run), made
-    except BaseException:
-        remove_leftovers(run.out)  # of workers that were stopped while they wrote
-        if not (run.out / RECEIPTS).exists() and (run.out / PLAN_FILE).exists():
-            clear_dataset(run.out, plan_too=True)  # it failed before the first shard: nothing to go on with
-        raise
+        if dataset is None:
+            if execution.overwrite and run.out.exists():
+                clear_dataset(run.out)
+            try:
+                write_whole(run.out / PLAN_FILE, run.plan.to_json())
+                made = _make(run, execution, advance)
+                dataset = _finish(run)
+            except BaseException:
+                remove_leftovers(run.out)  # of workers that were stopped while they wrote
+                if not (run.out / RECEIPTS).exists():
+                    clear_dataset(run.out, plan_too=True)  # it failed before the first shard: nothing to go on with
+                raise
+        return Result(dataset, made, time.monotonic() - started)
 
 
 def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) -> int:
@@ -212,7 +183,7 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     if is_here:
         running = make_windows(run, windows)
     elif execution.engine == "local":
-        running = run_workers(partial(worker, run.for_worker()), windows, workers, ahead=AHEAD, ordered=False)
+        running = run_workers(partial(worker, run.for_worker()), windows, workers, ahead=AHEAD)
     else:
         running = run_cluster(run, windows, workers, execution.address)
     with closing(running):
@@ -223,15 +194,11 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
             made += rows
             advance(rows)
     if execution.profile:
-        _say_profile(run.out, (time.monotonic() - started) * workers, stages)
+        seconds = (time.monotonic() - started) * workers
+        waiting = max(0.0, seconds - stages["model"])
+        parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))
+        note(f"{run.out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)")
     return made
-
-
-def _say_profile(out: Path, seconds: float, stages: Counter[Stage]) -> None:
-    """Say the seconds of all workers together by stage, and in how many the model waited."""
-    waiting = max(0.0, seconds - stages["model"])
-    parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))
-    note(f"{out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)")
 
 
 def _intact(out: Path, plan: Plan) -> Mapping[int, Receipt]:
@@ -241,15 +208,15 @@ def _intact(out: Path, plan: Plan) -> Mapping[int, Receipt]:
 
 def _finish(run: ViewRun) -> Dataset:
     """Turn the shards into a dataset, if they and the sentences are as they were."""
-    plan = run.plan
+    plan, source = run.plan, run.source
     remove_leftovers(run.out)  # of workers that were lost
     receipts = [receipt for _, receipt in sorted(_intact(run.out, plan).items())]
     if len(receipts) < len(plan.shards):
         raise TwinviewsError(f"shards of {run.out} changed while it was written: run the same command again")
-    for receipt in run.source.receipts:  # it would be finished, and of sentences that are no longer there
-        check_file(run.source.path / receipt.file, receipt.sha256)
+    columns: list[str] = []
+    for receipt in source.receipts:  # it would be finished, and of sentences that are no longer there
+        columns = read_table(source.path / receipt.file, receipt.sha256).schema.names
     options = {"sources": list(run.names) or None, **plan.params}
     recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)
     beside = {RECIPE_FILE: recipe, CARD_FILE: view_card(plan, count_receipts(receipts))}
-    schema = view_schema(run.source.read(0, 1).schema.names)
-    return finalise(run.out, plan, receipts, schema, beside)
+    return finalise(run.out, plan, receipts, view_schema(columns), beside)

@@ -3,25 +3,25 @@
 import gc
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 from augment.device import device_kind
+from augment.edits import LabelledSpan, carry_spans
+from augment.errors import TwinviewsError
+from augment.plugins import blamed
 from augment.seconds import SECONDS, Stage, timed
-from augment.view import WEIGHTS_PARAMS, Runtime, View, Viewed, ViewSpec, make_view
-from pipelines.folder import Dataset
+from augment.view import ENTRY_POINT_GROUP, WEIGHTS_PARAMS, Runtime, View, Viewed, ViewSpec, make_view, row_seed
+from pipelines.folder import SPANS, Dataset, view_schema
 from pipelines.plan import Plan
 from pipelines.shards import Receipt, commit_shards
-from pipelines.views.rows import Sentences, read_sentences, view_rows, view_sentences
 
 SECONDS_EACH = 20.0
 """What a window takes: about what a kill loses."""
 MOST_ROWS = 65_536
-GROWTH = 8
-"""How many times longer than the last one a window is at most."""
 AHEAD = 3
 """Windows that a worker has at a time: one is read, one is made, one is written."""
 Window: TypeAlias = list[int]
@@ -37,6 +37,17 @@ class Made(NamedTuple):
     receipts: Sequence[Receipt]
     seconds: float
     stages: Mapping[Stage, float]
+
+
+class Sentences(NamedTuple):
+    """The sentences of a window with their seeds, spans if the input has any, and what a view before made of them."""
+
+    window: Window
+    ids: list[str]
+    texts: list[str]
+    seeds: list[int]
+    spans: list[Any] | None
+    between: list[Viewed] | None
 
 
 class Windows:
@@ -60,8 +71,8 @@ class Windows:
 
     def learn(self, made: Made) -> None:
         """Set the size of the next windows by what the last one took."""
-        shards = len(made.receipts)
-        self._shards = min(max(1, int(shards * SECONDS_EACH / max(made.seconds, 1e-3))), shards * GROWTH, self._most)
+        shards = int(len(made.receipts) * SECONDS_EACH / max(made.seconds, 1e-3))
+        self._shards = min(max(1, shards), self._most)
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,11 @@ class ViewRun:
         source = replace(self.source, path=self.source.path.absolute())
         return replace(self, view=None, source=source, through=through, out=self.out.absolute())
 
+    def built(self) -> "ViewRun":
+        """The same with its view on the device."""
+        spec = ViewSpec(self.plan.name, self.plan.params)
+        return self if self.view is not None else replace(self, view=build_view(spec, self.runtime))
+
 
 def build_view(spec: ViewSpec, runtime: Runtime | None = None) -> View:
     """The view on a device; cheap, weights are loaded on first use.
@@ -126,92 +142,116 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
 
     At most one waits on either side, so memory does not grow. The model runs in this thread, where Ctrl-C arrives; an
     error of any stage is raised here, when the others have ended.
-
-    Args:
-        run: What to make.
-        windows: Asked for when the one before is begun; the next one may take its time to come.
     """
-    view = run.view or build_view(ViewSpec(run.plan.name, run.plan.params), run.runtime)
-    source = iter(windows)
+    run = run.built()
+    source, spent = iter(windows), dict(SECONDS)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
-    behind: Future[tuple[list[Receipt], float]] | None = None
-    spent = dict(SECONDS)
+    behind: Future[Made] | None = None
     thresholds = gc.get_threshold()
     gc.set_threshold(ALLOCATIONS)
     try:
-        ahead = reader.submit(_read, run, view, source)
-        while True:
-            if behind is not None:
-                either: set[Future[Any]] = {ahead, behind}
-                wait(either, return_when=FIRST_COMPLETED)
-                if not ahead.done():  # nothing may come for long
-                    yield _made(behind, spent)
-                    behind = None
+        ahead = reader.submit(_read, run, source)
+        while (sentences := ahead.result()) is not None:
+            ahead = reader.submit(_read, run, source)
             started = time.monotonic()
-            window, sentences = ahead.result()
-            if sentences is None:
-                break
-            ahead = reader.submit(_read, run, view, source)
-            viewed = _make(run, view, sentences)
+            viewed = _make(run, sentences)
             if behind is not None:
-                yield _made(behind, spent)
-            behind = writer.submit(_write, run, window, sentences, viewed, started)
+                yield behind.result()
+            behind = writer.submit(_write, run, sentences, viewed, started, spent)
         if behind is not None:
-            yield _made(behind, spent)
+            yield behind.result()
     finally:
         gc.set_threshold(*thresholds)
         reader.shutdown(wait=False, cancel_futures=True)  # it may be waiting for windows, and changes nothing
         writer.shutdown()
 
 
-def _read(run: ViewRun, view: View, windows: Iterator[Window]) -> tuple[Window, Sentences | None]:
-    """The next window and its sentences, tokenised for the view; None for these if there is none."""
+def _read(run: ViewRun, windows: Iterator[Window]) -> Sentences | None:
+    """The sentences of the next window, tokenised for the view; None if there is none."""
     import pyarrow as pa
 
-    window = next(windows, [])
-    if not window:
-        return window, None
+    window = next(windows, None)
+    if window is None:
+        return None
 
-    def rows(dataset: Dataset) -> Any:  # noqa: ANN401 - a pyarrow table
-        return pa.concat_tables([dataset.read(*run.plan.shards[index]) for index in window])
+    def columns(dataset: Dataset, *names: str) -> list[list[Any]]:
+        table = pa.concat_tables([dataset.read(*run.plan.shards[index]) for index in window])
+        return [table[name].to_pylist() for name in names if name in table.schema.names]
 
     with timed("read"):
-        between = rows(run.through) if isinstance(run.through, Dataset) else None
-        sentences = read_sentences(run.plan, rows(run.source), between)
+        between = None
+        if isinstance(run.through, Dataset):
+            between = list(map(Viewed, *columns(run.through, "view", "status", "reason", "pivot")))
+        ids, texts, *spans = columns(run.source, "id", "text", SPANS)
+        seeds = [row_seed(run.plan.seed or 0, identity, run.plan.signature or "") for identity in ids]
+    view: Any = run.view
     if hasattr(view, "tokenise"):
         with timed("tokenise"):
-            view.tokenise(sentences.texts, sentences.between)
-    return window, sentences
+            view.tokenise(texts, between)
+    return Sentences(window, ids, texts, seeds, spans[0] if spans else None, between)
 
 
-def _make(run: ViewRun, view: View, sentences: Sentences) -> Sequence[Viewed]:
-    """What the view makes of sentences."""
-    known = SECONDS["model"]
-    started = time.perf_counter()
-    viewed = view_sentences(run.plan, view, sentences)
+def _make(run: ViewRun, sentences: Sentences) -> Sequence[Viewed]:
+    """What the view makes of sentences.
+
+    Raises:
+        TwinviewsError: It gave something else than a `Viewed` for each.
+    """
+    name, texts = run.plan.name, sentences.texts
+    view: Any = run.view
+    known, started = SECONDS["model"], time.perf_counter()
+    with blamed(ENTRY_POINT_GROUP, name):
+        if sentences.between is not None:
+            viewed: Sequence[Viewed] = view.complete(texts, sentences.seeds, sentences.between)
+        else:
+            viewed = view(texts, sentences.seeds)
+        if not isinstance(viewed, Sequence) or {*map(type, viewed)} - {Viewed} or len(viewed) != len(texts):
+            raise TwinviewsError(f"view {name!r} gave something else than {len(texts)} Viewed in a list: fix the view")
     if SECONDS["model"] == known:  # a view that does not say what it waits for
         SECONDS["model"] += time.perf_counter() - started
     return viewed
 
 
 def _write(
-    run: ViewRun, window: Window, sentences: Sentences, viewed: Sequence[Viewed], started: float
-) -> tuple[list[Receipt], float]:
-    """Commit the shards of a window; their receipts, and the seconds since it was begun."""
+    run: ViewRun, sentences: Sentences, viewed: Sequence[Viewed], started: float, spent: dict[Stage, float]
+) -> Made:
+    """Commit the shards of a window that was begun at `started`; `spent` is set to the seconds spent up to now."""
     with timed("write"):
         tables, place = {}, 0
-        for index in window:
+        for index in sentences.window:
             start, stop = run.plan.shards[index]
-            tables[index] = view_rows(run.plan, sentences, viewed, slice(place, place + stop - start))
+            tables[index] = _rows(run.plan.name, sentences, viewed, slice(place, place + stop - start))
             place += stop - start
         receipts = commit_shards(run.out, tables)
-    return receipts, time.monotonic() - started
-
-
-def _made(written: Future[tuple[list[Receipt], float]], spent: dict[Any, float]) -> Made:
-    """What was written, with the seconds that were spent since `spent`, which is set to now."""
-    receipts, seconds = written.result()
     now = dict(SECONDS)  # a copy, as other threads add to it
     stages = {stage: total - spent.get(stage, 0) for stage, total in now.items()}
     spent.update(now)
-    return Made(receipts, seconds, stages)
+    return Made(receipts, time.monotonic() - started, stages)
+
+
+def _rows(name: str, sentences: Sentences, viewed: Sequence[Viewed], rows: slice) -> Any:  # noqa: ANN401
+    """Some rows of the view `name`, one for each sentence, in order.
+
+    Raises:
+        TwinviewsError: A `Viewed` holds something of another type, or has a text where there can be none.
+    """
+    import pyarrow as pa
+
+    ids, texts, made = sentences.ids[rows], sentences.texts[rows], viewed[rows]
+    for text, one in zip(texts, made, strict=True):
+        if (one.text is None) != (one.status in ("failed", "rejected")):
+            said = f"status {one.status!r} and {one.text!r} for {text!r}"
+            raise TwinviewsError(f"view {name!r} gave {said}: fix the view")
+    with blamed(ENTRY_POINT_GROUP, name):
+        columns = [ids, texts, *zip(*made, strict=True)]
+        if sentences.spans is None:
+            return pa.Table.from_arrays(columns, schema=view_schema())
+        columns += zip(*map(_carried, texts, sentences.spans[rows], made), strict=True)
+        return pa.Table.from_arrays(columns, schema=view_schema([SPANS]))
+
+
+def _carried(text: str, spans: Sequence[Mapping[str, Any]] | None, one: Viewed) -> tuple[list[LabelledSpan], int]:
+    """The spans of a view and how many were lost: all of them by a view that rewrites the whole text."""
+    if one.text is None or (one.text != text and not one.edits):
+        return [], len(spans or ())
+    return carry_spans([LabelledSpan(**span) for span in spans or ()], one.edits)

@@ -165,46 +165,36 @@ class ShimFileIO(RealFileIO):
         else:
             shim.around("open", [_absolute(file)], work, reads=not set(mode) & set("wax+"))
 
-    def _around(self, kind: str, work: Callable[[], Any], *, reads: bool = False) -> Any:  # noqa: ANN401
-        return shim.around(kind, [_absolute(self.fileno())], work, reads=reads)
 
-    def write(self, data: Any) -> Any:  # noqa: ANN401
-        return self._around("write", lambda: RealFileIO.write(self, data))
+def _method(name: str) -> Callable[..., Any]:
+    real = getattr(RealFileIO, name)
 
-    def truncate(self, size: int | None = None) -> Any:  # noqa: ANN401
-        return self._around("truncate", lambda: RealFileIO.truncate(self, size))
+    def method(self: ShimFileIO, *arguments: Any) -> Any:  # noqa: ANN401
+        paths = [_absolute(self.fileno())]
+        return shim.around(name, paths, lambda: real(self, *arguments), reads=name.startswith("read"))
 
-    def readinto(self, buffer: Any) -> Any:  # noqa: ANN401
-        return self._around("read", lambda: RealFileIO.readinto(self, buffer), reads=True)
-
-    def readall(self) -> Any:  # noqa: ANN401
-        return self._around("read", lambda: RealFileIO.readall(self), reads=True)
-
-    def read(self, size: int = -1) -> Any:  # noqa: ANN401
-        return self._around("read", lambda: RealFileIO.read(self, size), reads=True)
+    return method
 
 
-def shim_open(
-    file: Any,  # noqa: ANN401
-    mode: str = "r",
-    buffering: int = -1,
-    encoding: str | None = None,
-    errors: str | None = None,
-    newline: str | None = None,
-    closefd: bool = True,
-    opener: Any = None,  # noqa: ANN401
-) -> Any:  # noqa: ANN401
+for each in ("write", "truncate", "readinto", "readall", "read"):
+    setattr(ShimFileIO, each, _method(each))
+
+
+def shim_open(file: Any, mode: str = "r", buffering: int = -1, *more: Any, **named: Any) -> Any:  # noqa: ANN401
     """The built-in `open` on a `ShimFileIO`."""
     if isinstance(file, int) or ("b" in mode and len(set(mode) & set("rwax")) != 1):
-        return real_open(file, mode, buffering, encoding, errors, newline, closefd, opener)
-    raw = ShimFileIO(file, mode.replace("b", "").replace("t", ""), closefd, opener)
+        return real_open(file, mode, buffering, *more, **named)
+    given = dict(zip(("encoding", "errors", "newline", "closefd", "opener"), more, strict=False)) | named
+    raw = ShimFileIO(
+        file, mode.replace("b", "").replace("t", ""), given.pop("closefd", True), given.pop("opener", None)
+    )
     if buffering == 0:
         return raw
     kind = io.BufferedRandom if "+" in mode else io.BufferedReader if "r" in mode else io.BufferedWriter
     buffered = kind(raw)
     if "b" in mode:
         return buffered
-    text = io.TextIOWrapper(buffered, encoding, errors, newline, line_buffering=buffering == 1)
+    text = io.TextIOWrapper(buffered, **given, line_buffering=buffering == 1)
     text.mode = mode
     return text
 

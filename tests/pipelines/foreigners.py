@@ -130,6 +130,5 @@ def done(process: "subprocess.Popen[str]", code: int = 0) -> str:
 
 
 def rows_of(path: str) -> list[dict[str, Any]]:
-    with pa.memory_map(path) as mapped:
-        table: list[dict[str, Any]] = pa.ipc.open_stream(mapped).read_all().to_pylist()
+    table: list[dict[str, Any]] = pa.ipc.open_stream(Path(path).read_bytes()).read_all().to_pylist()
     return table

@@ -161,25 +161,6 @@ def test_bad_usage_is_one_line(augment: Callable[..., Any], arguments: list[str]
     assert not Path("data").exists()
 
 
-@pytest.mark.parametrize(
-    "recipe",
-    [
-        "seed: " + "[" * 100_000,
-        "limit: " + "1" * 5_000,
-        "limit: 2024-99-99",
-        'out: "\\ud800"',
-        "limit: !!float abc",
-    ],
-    ids=["deep", "digits", "date", "surrogate", "float"],
-)
-def test_a_recipe_without_end_or_sense_is_one_line(augment: Callable[..., Any], folder: Path, recipe: str) -> None:
-    (folder / "r.yaml").write_text(recipe)
-    done = augment("ingest", "a.txt", "--config", "r.yaml")
-    assert done.code == 2
-    assert "r.yaml is no YAML of a recipe" in done.err
-    assert is_one_line(done.err)
-
-
 @pytest.mark.parametrize("out", ["data/*", "data/[a]", "data/a?"])
 def test_characters_of_a_pattern_in_a_path_are_themselves(augment: Callable[..., Any], lines: Path, out: str) -> None:
     assert augment("ingest", lines, "--out", out).code == 0

@@ -91,13 +91,6 @@ def test_empty_lines_between_quotes_of_a_csv_are_text(augment: Callable[..., Any
     assert [row["text"] for row in rows()] == ["One\n\n\ntwo", "Three."]
 
 
-def test_a_longer_line_can_be_allowed(augment: Callable[..., Any], folder: Path) -> None:
-    (folder / "a.txt").write_text("short\n" + "x" * 30 + "\n")
-    assert "line 2 is longer than 29 bytes" in augment("ingest", "a.txt", "--max-line-bytes", 29).err
-    assert augment("ingest", "a.txt", "--max-line-bytes", 30).code == 0
-    assert json.loads(Path("data/sentences/recipe.json").read_text())["max_line_bytes"] == 30
-
-
 def write(folder: Path, ending: str) -> str:
     path = folder / f"s.{ending}"
     plain = "\n".join(TEXTS) + "\n"

@@ -47,10 +47,7 @@ class There:
         time.sleep(self.spec.params["nap"])
         with open(os.environ["THERE_LOG"], "a", encoding="utf-8") as log:
             log.writelines(text + "\\n" for text in texts)
-        return [self.view(text) for text in texts]
-
-    def view(self, text):
-        return Viewed(None, "failed", "asked-to") if "fail" in text else Viewed(text.upper())
+        return [Viewed(None, "failed", "asked-to") if "fail" in text else Viewed(text.upper()) for text in texts]
 
 
 class Back:
@@ -61,7 +58,7 @@ class Back:
         self.through = There(PARAMS(to=params.pivot, nap=params.nap))
 
     def __call__(self, texts, seeds):
-        return self.complete(texts, seeds, self.through(texts, seeds))
+        raise AssertionError("its pivots are made first")
 
     def complete(self, texts, seeds, between):
         time.sleep(self.spec.params["nap"])
@@ -107,20 +104,15 @@ def log(tmp_path: Path) -> Callable[[], list[str]]:
 
 
 def rows(folder: Path) -> list[dict[str, Any]]:
-    tables = []
-    for shard in sorted(folder.glob("data-*.arrow")):
-        with pa.memory_map(str(shard)) as mapped:
-            tables.append(pa.ipc.open_stream(mapped).read_all())
-    found: list[dict[str, Any]] = pa.concat_tables(tables).to_pylist()
-    return found
+    shards = sorted(folder.glob("data-*.arrow"))
+    return [row for shard in shards for row in pa.ipc.open_stream(shard.read_bytes()).read_all().to_pylist()]
 
 
 def test_the_view_is_made_from_the_kept_pivots(done: Callable[..., Any], lines: Path, folder: Path) -> None:
     made = done("back", lines, "--pivot", "xx", "--shard-size", 25)
     (pivots,) = (folder / "data" / "pivots").iterdir()
     assert pivots.name.startswith("there-xx-")
-    assert made["through"]["out"] == f"data/pivots/{pivots.name}"
-    assert made["through"]["made_now"] == 60
+    assert made["made_now"] == 60
     assert made["reasons"] == {"pivot-asked-to": 2}
     views, between = rows(folder / "data" / "views" / "back-xx"), rows(pivots)
     assert [row["id"] for row in views] == [row["id"] for row in between]

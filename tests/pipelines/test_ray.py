@@ -6,11 +6,11 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from foreigners import content, wait_for
 
 pytest.importorskip("ray")
 ROOT = Path(__file__).parents[2]
@@ -48,10 +48,6 @@ def cluster(slow_view: Path) -> Iterator[str]:
             head.communicate(timeout=60)
 
 
-def shards(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
-
-
 def actors(cluster: str) -> list[int]:
     """Processes of this cluster that hold actors of ours."""
     found = []
@@ -76,16 +72,13 @@ def test_a_cluster_makes_the_same_bytes_and_does_without_a_lost_worker(
         out, err = process.communicate(timeout=120)
         assert process.returncode == 0, out + err
     process = start(*run, "--out", "lost", *on_ray)
-    deadline = time.monotonic() + 60
-    while len(list((folder / "lost").glob("receipts/*.json"))) < 2:
-        assert time.monotonic() < deadline
-        assert process.poll() is None, process.communicate()
-        time.sleep(0.01)
+    wait_for(lambda: len(list((folder / "lost").glob("receipts/*.json"))) >= 2)
     os.kill(actors(cluster)[0], signal.SIGKILL)
     assert not (folder / "lost" / "state.json").exists(), "it was killed in the middle"
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, out + err
-    assert shards(folder / "one") == shards(folder / "two") == shards(folder / "ray") == shards(folder / "lost")
+    one, *others = (content(folder / name) for name in ("one", "two", "ray", "lost"))
+    assert [each == one for each in others] == [True] * 3
     assert list(folder.rglob("*.tmp")) == []
 
 
