@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from trainers.data.examples import from_pairs
 from trainers.data.kinds import KINDS, DataOptions, read_examples
-from trainers.data.pairs import from_pairs, read_parts
 from trainers.embedding.model import load_model, starting_model
 from trainers.embedding.vectors import Vectors
 from trainers.encoders.loading import load_for_training
@@ -77,7 +77,7 @@ def sample_pairs(recipe: Mapping[str, Any], pairs: Path | None, count: int, seed
     else:
         options = {key: recipe[key] for key in DataOptions.model_fields if recipe.get(key) is not None}
         if pairs is not None:
-            read = from_pairs(read_parts([str(pairs)]))
+            read = from_pairs([str(pairs)])
         else:
             read, _ = read_examples(DataOptions(**options), tuple(KINDS), recipe["seed"])
         drawn = read.take(draw.sample(range(len(read)), min(count, len(read))))

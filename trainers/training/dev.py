@@ -12,7 +12,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
 from pipelines.console import InputError, TwinviewsError
-from trainers.data.labelled import read_graded
+from trainers.data.kinds import read_graded
 from trainers.evaluation.metrics import spearman
 from trainers.evaluation.pairs import read_pairs
 from trainers.evaluation.suites.sts import BENCHMARKS
