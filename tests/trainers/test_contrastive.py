@@ -8,13 +8,12 @@ import pytest
 import torch
 from objective_cases import batch_of, build, pairs
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.losses import CachedGISTEmbedLoss
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.location import locate
-from trainers.losses import closer_than_positive, equal_strings, one_sided
+from trainers.losses import equal_strings, one_sided
 from trainers.objectives.contrastive import PARAMS, PRESETS, Contrastive
 from trainers.settings import resolve
 
@@ -91,21 +90,6 @@ def test_hard_negatives_are_columns_of_every_row_and_a_guide_takes_columns_out(
     assert outputs["loss"].item() == pytest.approx(expected, rel=1e-5)
     assert len(outputs["vectors"]) == 12
     assert expected != pytest.approx(equation(vectors[:12], 0.05, left_out), rel=1e-3)
-
-
-@pytest.mark.parametrize("negatives", [0, 12])
-def test_guide_masks_what_sentence_transformers_gist_loss_masks(negatives: int, tiny_bert: Path) -> None:
-    draw = torch.Generator().manual_seed(3)
-    sides = 3 if negatives else 2
-    own, guide = (torch.randn(sides * 12, 6, generator=draw, dtype=torch.float64) for _ in range(2))
-    model = SentenceTransformer(str(tiny_bert), device="cpu")
-    theirs = CachedGISTEmbedLoss(model, model, temperature=0.05, contrast_anchors=False, contrast_positives=False)
-    expected = theirs.calculate_loss([[side] for side in own.chunk(sides)], [[side] for side in guide.chunk(sides)])
-    unit = torch.nn.functional.normalize(guide, dim=-1)
-    masked = closer_than_positive(unit[:24], unit[24:])
-    assert masked[:12, 12:].sum() > 12
-    found = one_sided(own[:24].float(), 0.05, masked, own[24:].float())
-    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
 
 
 def test_retained_vectors_are_held_where_the_encoder_had_them(

@@ -17,18 +17,16 @@ from trainers.encoders.modules import Pooling
 from trainers.objective import Objective
 
 KINDS = ("bert", "roberta", "xlm-roberta", "electra", "distilbert", "modernbert", "mpnet", "albert")
-SETTINGS = {
-    **{"vocab_size": 40, "hidden_size": 16, "embedding_size": 16, "intermediate_size": 24, "hidden_dim": 24},
-    **{"num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 40},
-    **{"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2},
-}
+SIZES = {"vocab_size": 40, "hidden_size": 16, "embedding_size": 16, "intermediate_size": 24, "hidden_dim": 24}
+DEPTH = {"num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 40}
+SPECIAL = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
 # MPNet has one attention of its own.
 CASES = [(kind, way) for kind in KINDS for way in ("sdpa", "eager") if (kind, way) != ("mpnet", "sdpa")]
 
 
 def make(kind: str, attention: str = "sdpa") -> nn.Module:
     torch.manual_seed(1)
-    config = AutoConfig.for_model(kind, **SETTINGS)
+    config = AutoConfig.for_model(kind, **SIZES, **DEPTH, **SPECIAL)
     model = AutoModel.from_config(config, attn_implementation="eager" if kind == "mpnet" else attention)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -112,10 +112,11 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
     """Read graded pairs; returns them, with labels in [0, 1], and the scale that their scores were on.
 
     The file (UTF-8, also .gz) is tab-separated, a quotation mark being an ordinary character, or else comma-separated
-    with quotes. Known are STS-B's own layout (score in column 5, sentences in 6 and 7; 0 to 5), and a header that names
-    the columns (score or relatedness_score, sentence1, sentence2 and the like; SICK's is 1 to 5). Other scores are
-    taken as they are if all lie in [0, 1]. The least and greatest of the `scale` become 0 and 1; None is the layout's.
-    Raises InputError: no such file, another layout, a broken line, or scores whose scale is not known.
+    with quotes. Known are STS-B's own layout (score in column 5, sentences in 6 and 7; 0 to 5), a header that names the
+    columns (score or relatedness_score, sentence1, sentence2 and the like; SICK's is 1 to 5), and three columns without
+    a header, the score first or last. Other scores are taken as they are if all lie in [0, 1]. The least and greatest
+    of the `scale` become 0 and 1; None is the layout's. Raises InputError: no such file, another layout, a broken line,
+    or scores whose scale is not known.
     """
     if not path.is_file():
         raise InputError(f"no graded pairs at {str(path)!r}: give a TSV or CSV file with --graded")
@@ -171,9 +172,12 @@ def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Sca
         return (4, 5, 6), 0, (0.0, 5.0)
     if len(columns) == 3:
         return columns, 1, (1.0, 5.0) if names[columns[0]] == "relatedness_score" else (0.0, 1.0)
+    numbers = [not math.isnan(_number(name)) for name in names]
+    if numbers in ([True, False, False], [False, False, True]):
+        return (0, 1, 2) if numbers[0] else (2, 0, 1), 0, (0.0, 1.0)
     raise InputError(
         f"{path} begins {' | '.join(opening)[:80]!r}: expected a header with score, sentence1 and sentence2, or "
-        "STS-B's columns"
+        "STS-B's columns, or a score and two sentences"
     )
 
 

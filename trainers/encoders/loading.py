@@ -191,9 +191,7 @@ def load_generator(source: Source, encoder: SentenceTransformer) -> Any:  # noqa
     with _loading("the tokenizer of", source):
         tokenizer = AutoTokenizer.from_pretrained(str(source.transformer or source.path), trust_remote_code=False)
     if missing or encoder.tokenizer.mask_token is None:
-        raise InputError(
-            f"{source.name!r} has no masked-LM head or mask token: name a model that has, with --generator"
-        )
+        raise InputError(f"{source.name!r} has no masked-LM head or mask token: name one that has, with --generator")
     if tokenizer.get_vocab() != encoder.tokenizer.get_vocab():
         raise InputError(f"--generator {source.name}: its vocabulary is not the encoder's: name one that shares it")
     return model

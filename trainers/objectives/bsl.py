@@ -37,13 +37,14 @@ class PARAMS(DropoutOptions):
 _COMMON = {"warmup": 0.1, "clip": 1.0, "batch_size": 64, "max_tokens": 64, "pooling": "mean", "eps": 1e-6}
 _PREDICTOR = {"predictor": "code", "width": 10, "distance": "squared"}
 _CODE = {**_COMMON, **_PREDICTOR, "lr": 1e-4, "dev_similarity": "best"}
-# As printed. Where the print is silent (schedule, clipping, length), as the code does. The
-# decay is AdamW's: with L2 inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
-_PAPER = {**_COMMON, "lr": 5e-4, "weight_decay": 0.01}
+# As printed. Where the print is silent (schedule, clipping, length), as the code does. The decay is AdamW's: with L2
+# inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
+_PAPER = {**_COMMON, "lr": 5e-4, "weight_decay": 0.01, "dev_similarity": "cosine"}
+_WARMED = {"momentum": 0.99, "predictor_lr": 50.0, "predictor_warmup": 250}
 PRESETS: Presets = {
     # Ours, for some ten thousand pairs: a predictor that is fitted to the untouched encoder first and learns fast
     # enough to be of use within so few steps, an encoder that changes slowly enough not to lose what it knew before.
-    "tuned": {**_COMMON, "lr": 2e-5, "momentum": 0.99, "predictor_lr": 50.0, "predictor_warmup": 250, "pooling": OWN},
+    "tuned": {**_PAPER, **_WARMED, "lr": 2e-5, "weight_decay": 0.0, "pooling": OWN},
     "paper": _PAPER,
     "code": _CODE,
     # BSL-SBERT, as the authors' script for it has it: start from a supervised encoder, train on entailment pairs.

@@ -67,8 +67,8 @@ class IsBert(Objective):
     cacheable = False
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
-        if pooling_of(encoder) != "mean":
-            raise InputError(f"--pooling {pooling_of(encoder)}: IS-BERT's sentence vector is the mean of its tokens'")
+        if (pooling := pooling_of(encoder)) != "mean":
+            raise InputError(f"--pooling {pooling}: IS-BERT's sentence vector is the mean of its tokens' vectors")
         if any(width < 1 or width % 2 == 0 for width in params.widths):
             raise InputError(f"--widths {params.widths}: a width is odd: every token is the middle of its own n-gram")
         encoder = with_cnn(encoder, params.widths, params.filters, relu=params.relu)
