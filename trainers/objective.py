@@ -89,7 +89,7 @@ class Objective(nn.Module):
 
     def tokenize(self, texts: Sequence[str], *, literal_mask: bool = False) -> Sequence[list[int]]:
         """Return the ids of each text, as `batches.tokenize` does."""
-        return batches.tokenize(self.encoder, texts, self.max_tokens, literal_mask=literal_mask)
+        return batches.tokenize(self.encoder, texts, self.max_tokens, literal_mask)
 
     def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""

@@ -69,9 +69,9 @@ def pairs(left: list[str], right: list[str] | None = None) -> Examples:
     return Examples(left, left, left if right is None else right)
 
 
-def rows_of(objective: Objective, examples: Examples, seed: int = 1, folder: Path | None = None) -> Rows:
+def rows_of(objective: Objective, examples: Examples, folder: Path | None = None) -> Rows:
     """The rows that are trained on; what teachers say of them is kept in `folder`."""
-    rows = Rows(objective.columns(examples), seed)
+    rows = Rows(objective.columns(examples), seed=1)
     if folder is not None:
         objective.before_training(folder)
     return rows

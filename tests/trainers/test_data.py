@@ -64,12 +64,6 @@ def small(tmp_path: Path) -> Path:
     return pairs_file(tmp_path / "small.arrow", 10)
 
 
-def test_flags_are_fields_of_what_is_wanted() -> None:
-    assert set(data_flags(KINDS)) == set(DataOptions.model_fields)
-    assert set(data_flags(("views",))) == {"views", "limit"}
-    assert set(data_flags(("graded",))) == {"graded", "scale", "limit"}
-
-
 def test_one_file_of_pairs_is_read_in_its_order_and_gaps_are_counted(tmp_path: Path) -> None:
     path = pairs_file(tmp_path / "f.arrow", 6, missing=(1, 4))
     examples = read(views=[str(path)], limit=5)

@@ -141,7 +141,7 @@ def _dataset_texts(path: Path) -> Texts:
         why = str(error).partition("\n")[0][:200]
         raise InputError(f"{path} is no dataset folder ({why}): run `augment ingest` to make one") from None
     features = rows.features if isinstance(rows, Dataset) else {}
-    if not isinstance(rows, Dataset) or getattr(features.get("text"), "dtype", "") not in ("string", "large_string"):
+    if getattr(features.get("text"), "dtype", "") not in ("string", "large_string"):
         raise InputError(f"{path} has no column 'text' of strings, only {rows.column_names}: run `augment ingest`")
     return Texts(rows, ["text"], strip=True)
 

@@ -28,9 +28,7 @@ Group = tuple[Tensor, dict[str, Any]]
 they are pooled, and `attention_mask` (n, tokens)."""
 
 
-def tokenize(
-    encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int, *, literal_mask: bool = False
-) -> Ragged:
+def tokenize(encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int, literal_mask: bool = False) -> Ragged:
     """Return the ids of each text, special tokens included, cut at `max_tokens`.
 
     A `[MASK]` in a text becomes the tokenizer's own mask token, unless `literal_mask` leaves it as written. Raises
