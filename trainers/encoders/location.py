@@ -28,10 +28,10 @@ class Source:
 
     def file(self, name: str) -> Path | None:
         """Return a file of the model, that of a Hub name in the cache; None where there is none or none is reached."""
-        from transformers.utils import cached_file
-
         if self.folder is not None:
             return self.folder / name if (self.folder / name).is_file() else None
+        from transformers.utils import cached_file
+
         try:
             with quiet():
                 found = cached_file(self.path, name)
