@@ -81,9 +81,9 @@ def with_flags(function: Callable[..., None], flags: Mapping[str, Flag]) -> Call
         values.pop("config")
         function(context, **values)
 
-    empty = inspect.Parameter.empty
-    options = {"context": (empty, typer.Context), "config": (None, ConfigOption)}
+    options = {"context": (inspect.Parameter.empty, typer.Context)}
     options |= {key: (flag.default, flag.annotation(key)) for key, flag in flags.items()}
+    options["config"] = (None, ConfigOption)
     parameters = [
         inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
         for key, (default, annotation) in options.items()
