@@ -81,7 +81,7 @@ def with_flags(function: Callable[..., None], flags: Mapping[str, Flag]) -> Call
         values.pop("config")
         function(context, **values)
 
-    options = {"context": (inspect.Parameter.empty, typer.Context)}
+    options: dict[str, tuple[Any, Any]] = {"context": (inspect.Parameter.empty, typer.Context)}
     options |= {key: (flag.default, flag.annotation(key)) for key, flag in flags.items()}
     options["config"] = (None, ConfigOption)
     parameters = [

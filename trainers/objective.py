@@ -106,7 +106,7 @@ class Objective(nn.Module):
         """
         if self.cached is None or self.cached >= len(input_ids):
             return batches.embed(self.encoder, input_ids, attention_mask, self.max_tokens)
-        parts = zip(input_ids.split(self.cached), attention_mask.split(self.cached), strict=True)
+        parts = zip(torch.split(input_ids, self.cached), torch.split(attention_mask, self.cached), strict=True)
         embed = partial(checkpoint, batches.embed, self.encoder, max_tokens=self.max_tokens, use_reentrant=False)
         return torch.cat([embed(*part) for part in parts])
 

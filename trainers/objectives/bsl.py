@@ -84,7 +84,7 @@ class Bsl(Objective):
         self.train()
         made = []
         with progress("vectors for the predictor", len(places), unit="rows") as advance:
-            for part in places.split(size):
+            for part in torch.split(places, size):
                 made.append(self._vectors([rows[place] for place in part], training.precision))
                 advance(len(part))
         online, target = torch.cat(made, dim=2)
@@ -107,7 +107,7 @@ class Bsl(Objective):
         with autocast(device, precision):
             networks = (self.encoder, self.target)
             made = [batches.embed(network, **batch, max_tokens=self.max_tokens) for network in networks]
-        return torch.stack(made).unflatten(1, (2, -1))  # type: ignore[no-untyped-call]
+        return torch.stack([vectors.view(2, len(rows), -1) for vectors in made])
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
