@@ -107,7 +107,7 @@ class Bsl(Objective):
         with autocast(device, precision):
             networks = (self.encoder, self.target)
             made = [batches.embed(network, **batch, max_tokens=self.max_tokens) for network in networks]
-        return torch.stack([vectors.view(2, len(rows), -1) for vectors in made])
+        return torch.stack([vectors.reshape(2, len(rows), -1) for vectors in made])
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
