@@ -268,8 +268,7 @@ def main() -> None:
     for name, pairs in (("en-xx", out_of), ("xx-en", into)):
         write_pairs(options.out / f"{name}.tsv", pairs)
         write_pairs(options.out / f"short.{name}.tsv", (pair for pair in pairs if short(pair)))
-    sides = (CODE.sub("", side) for pair in out_of for side in pair)
-    build_tokenizer(sides, options.out / "tokenizer", size=VOCABULARY, codes=[f">>{code}<<" for code in LANGUAGES])
+    build_tokenizer(out_of, VOCABULARY).save_pretrained(options.out / "tokenizer")
     english = sorted(text for text in monolingual if folded(text) not in banned)
     (options.out / "english.txt").write_text("\n".join(english) + "\n", encoding="utf-8")
     print(f"{len(out_of):,} pairs each way, {len(english):,} English sentences")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import importlib
-from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 
     from trainers.encoders.location import Source
     from trainers.objective import Objective
-    from trainers.settings import Training
+    from trainers.settings import Presets, Training
 
 FOLDER = Path(__file__).with_name("objectives")
 GROUP = "twinviews.objectives"
@@ -28,8 +27,8 @@ class ObjectiveModule(Protocol):
     __doc__: str | None
     READS: tuple[str, ...]
     """What it trains on, the usual one first: some of `trainers.data.kinds.KINDS`, such as "views" and "text"."""
-    PRESETS: Mapping[str, Mapping[str, Any]]
-    """Values of `Training` and `PARAMS` by preset; the first is the default."""
+    PRESETS: Presets
+    """The first is the default."""
     PARAMS: type[BaseModel]
     """The objective's own options; they become flags.
 
@@ -51,9 +50,8 @@ def summary(name: str) -> str:
     """Return one line about an objective: the first of its module's docstring, read without importing the module."""
     path = _file(name)
     if not path.is_file():
-        return f"An objective of {_third_party()[name].value.split(':')[0]}."
-    docstring = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or name
-    return docstring.splitlines()[0]
+        return f"An objective of {_third_party()[name].value}."
+    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or name).splitlines()[0]
 
 
 def load_objective(name: str) -> ObjectiveModule:

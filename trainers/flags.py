@@ -1,13 +1,13 @@
-"""Options as fields of pydantic models, and the command-line flags made from them."""
+"""Options as fields of pydantic models, and the commands of the command line that are made from them."""
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
 import typer
 from annotated_types import Ge
 from pydantic import BaseModel, ConfigDict
+from typer.core import TyperCommand
 
 from pipelines.console import ConfigOption
 
@@ -18,9 +18,8 @@ class Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """One option: its type, its help, its default, the least value it takes, and how its value is written in the help.
+class Flag(NamedTuple):
+    """One option: its type, its help, its default, and the least value it takes.
 
     A list type makes an option that may be given several times.
     """
@@ -29,7 +28,6 @@ class Flag:
     help: str
     default: Any = None
     least: int | None = None
-    metavar: str | None = None
 
     def annotation(self, key: str) -> Any:  # noqa: ANN401 - an annotation
         """Return what typer reads: the type and the option's names and help."""
@@ -37,8 +35,12 @@ class Flag:
         if self.type == bool | None:
             name = f"{name}/--no-{name[2:]}"
         shown = self.default not in (None, False)
-        option = typer.Option(name, help=self.help, show_default=shown, min=self.least, metavar=self.metavar)
+        option = typer.Option(name, help=self.help, show_default=shown, min=self.least)
         return Annotated[self.type, option]
+
+
+Sections = Mapping[str, Mapping[str, Flag]]
+"""Flags by key, by the heading that `--help` lists them under."""
 
 
 def flags_of(model: type[BaseModel]) -> dict[str, Flag]:
@@ -46,10 +48,8 @@ def flags_of(model: type[BaseModel]) -> dict[str, Flag]:
     found = {}
     for key, field in model.model_fields.items():
         if field.description is not None:
-            least = next((limit.ge for limit in field.metadata if isinstance(limit, Ge)), None)
-            extra = field.json_schema_extra
-            metavar = str(extra["metavar"]) if isinstance(extra, dict) else None
-            found[key] = Flag(field.annotation, field.description, field.default, least, metavar)  # type: ignore[arg-type]
+            least: Any = next((limit.ge for limit in field.metadata if isinstance(limit, Ge)), None)
+            found[key] = Flag(field.annotation, field.description, field.default, least)
     return found
 
 
@@ -61,9 +61,17 @@ def setting_flags(model: type[BaseModel], presets: Mapping[str, Mapping[str, Any
         values = {name: _shown(preset.get(key, fallback)) for name, preset in presets.items()}
         usual, *others = dict.fromkeys(values.values())
         named = [f"{', '.join(name for name in values if values[name] == other)}: {other}" for other in others]
-        help = f"{field.description} [{'; '.join([usual, *named])}]"
-        found[key] = Flag(_option_type(field.annotation) | None, help)
+        kind, arguments = field.annotation, get_args(field.annotation)
+        if get_origin(kind) is tuple and arguments[1:] == (...,):
+            kind = list[arguments[0]]  # type: ignore[valid-type]
+        found[key] = Flag(kind | None, f"{field.description} [{'; '.join([usual, *named])}]")  # type: ignore[operator]
     return found
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return "none"
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def with_flags(function: Callable[..., None], flags: Mapping[str, Flag]) -> Callable[..., None]:
@@ -73,28 +81,40 @@ def with_flags(function: Callable[..., None], flags: Mapping[str, Flag]) -> Call
         values.pop("config")
         function(context, **values)
 
-    annotations = {"context": typer.Context, **{key: flag.annotation(key) for key, flag in flags.items()}}
-    annotations["config"] = ConfigOption
-    defaults = {"context": inspect.Parameter.empty, **{key: flag.default for key, flag in flags.items()}}
+    options: dict[str, tuple[Any, Any]] = {"context": (inspect.Parameter.empty, typer.Context)}
+    options |= {key: (flag.default, flag.annotation(key)) for key, flag in flags.items()}
+    options["config"] = (None, ConfigOption)
     parameters = [
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=defaults.get(key), annotation=annotation)
-        for key, annotation in annotations.items()
+        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+        for key, (default, annotation) in options.items()
     ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = annotations
+    command.__annotations__ = {key: annotation for key, (_, annotation) in options.items()}
     command.__doc__ = function.__doc__
     return command
 
 
-def _shown(value: object) -> str:
-    if value is None:
-        return "none"
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+class SectionedCommand(TyperCommand):
+    """A command whose `--help` lists its options under headings."""
+
+    sections: Sections
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - click's own types, vendored by typer
+        """Write the options by section; what is in none goes last, with `--help`."""
+        records = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
+        listed = {heading: [records.pop(key) for key in flags] for heading, flags in self.sections.items()}
+        listed[next(reversed(listed))].extend(records.values())
+        for heading, found in listed.items():
+            with formatter.section(heading):
+                formatter.write_dl([record for record in found if record is not None])
 
 
-def _option_type(annotation: Any) -> Any:  # noqa: ANN401 - a type
-    """A tuple of any length is an option that is given several times."""
-    arguments = get_args(annotation)
-    if get_origin(annotation) is tuple and arguments[1:] == (...,):
-        return list[arguments[0]]  # type: ignore[valid-type]
-    return annotation
+def make_command(name: str, function: Callable[..., None], sections: Sections, *, description: str, epilog: str) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
+    """Return a command that calls `function(context, **values)`, values by key, with the options of `sections`."""
+    command = with_flags(function, {key: flag for section in sections.values() for key, flag in section.items()})
+    command.__doc__ = description
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(name, cls=SectionedCommand, epilog=epilog)(command)
+    made = typer.main.get_command(single)
+    made.sections = sections  # type: ignore[attr-defined]
+    return made

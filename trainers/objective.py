@@ -1,25 +1,28 @@
 """An objective: the encoder, whatever helps to train it, and the loss, in one module that Trainer can train."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders import batches
-from trainers.encoders.loading import save_encoder
+from trainers.encoders.loading import load_for_training, save_encoder
+from trainers.encoders.location import Source
 from trainers.encoders.modules import is_padded
 from trainers.settings import Training
 
 Row = Mapping[str, Any]
 Teaches = Callable[[Sequence[str], Path], NDArray[np.float32]]
-SIDES = ("left", "right", "negative")
+SIDES = ("left", "right", "negative", "alone")
 """Columns of ids that are embedded, in the order in which a batch has them."""
 
 
@@ -53,6 +56,13 @@ class Objective(nn.Module):
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
+    @classmethod
+    def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
+        """Load the encoder, with the `dropout` of the options if they have one, and set fresh helpers on it."""
+        dropout = getattr(options, "dropout", None)
+        encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout)
+        return cls(encoder, training.max_tokens, options)
+
     @property
     def dimension(self) -> int:
         """Length of a sentence's vector."""
@@ -65,10 +75,8 @@ class Objective(nn.Module):
         """
         left = self.tokenize(examples.left)
         right = left if examples.right is examples.left else self.tokenize(examples.right)
-        columns: dict[str, Sequence[Any]] = {"left": left, "right": right}
-        if self.keyed:
-            columns["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]  # type: ignore[assignment]
-        return columns
+        keys: Any = number_texts([examples.texts, examples.left, examples.right])[1] if self.keyed else None
+        return {"left": left, "right": right, **({"keys": keys} if self.keyed else {})}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Turn rows (the columns, and `seed`: the row's seed in this epoch) into the arguments of `forward`.
@@ -81,11 +89,14 @@ class Objective(nn.Module):
 
     def tokenize(self, texts: Sequence[str], *, literal_mask: bool = False) -> Sequence[list[int]]:
         """Return the ids of each text, as `batches.tokenize` does."""
-        return batches.tokenize(self.encoder, texts, self.max_tokens, literal_mask=literal_mask)
+        return batches.tokenize(self.encoder, texts, self.max_tokens, literal_mask)
 
     def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""
-        return batches.pad(self.encoder, rows)
+        padding = self.encoder.tokenizer.pad_token_id
+        ids = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=padding)
+        lengths = torch.tensor([len(row) for row in rows])
+        return {"input_ids": ids, "attention_mask": (torch.arange(ids.shape[1]) < lengths[:, None]).long()}
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Return the encoder's vectors (sentences, d), as `batches.embed` does.
@@ -93,21 +104,26 @@ class Objective(nn.Module):
         With `cached`, in parts whose activations are dropped and made again in the backward pass, with the same
         dropout (GradCache: Gao et al. 2021): the gradients are those of the whole batch, the memory that of a part.
         """
-        size = self.cached or len(input_ids)
-        if size >= len(input_ids):
+        if self.cached is None or self.cached >= len(input_ids):
             return batches.embed(self.encoder, input_ids, attention_mask, self.max_tokens)
-        parts = zip(torch.split(input_ids, size), torch.split(attention_mask, size), strict=True)
-        vectors = [
-            checkpoint(batches.embed, self.encoder, *part, self.max_tokens, use_reentrant=False) for part in parts
-        ]
-        return torch.cat(vectors)
+        parts = zip(torch.split(input_ids, self.cached), torch.split(attention_mask, self.cached), strict=True)
+        embed = partial(checkpoint, batches.embed, self.encoder, max_tokens=self.max_tokens, use_reentrant=False)
+        return torch.cat([embed(*part) for part in parts])
 
+    @torch.no_grad()
     def encode(self, texts: Sequence[str], batch_size: int = 64) -> Tensor:
-        """Return the vectors (texts, d) of `texts` in evaluation mode, cut as in training; float32."""
-        padded = is_padded(self.encoder)
-        return batches.encode(
-            self.encoder, texts, self.encoder.max_seq_length if padded else self.max_tokens, batch_size
-        )
+        """Return the vectors (texts, d) of `texts` in evaluation mode, cut as in training, float32, on the CPU."""
+        width = self.encoder.max_seq_length if is_padded(self.encoder) else self.max_tokens
+        mode, device = self.encoder.training, next(self.encoder.parameters()).device
+        self.encoder.eval()
+        ids = batches.tokenize(self.encoder, texts, width)
+        vectors = []
+        for start in range(0, len(texts), batch_size):
+            batch = self.pad([ids[row] for row in range(start, min(start + batch_size, len(texts)))])
+            moved = {name: tensor.to(device) for name, tensor in batch.items()}
+            vectors.append(batches.embed(self.encoder, **moved, max_tokens=width).cpu())
+        self.encoder.train(mode)
+        return torch.cat(vectors)
 
     def before_training(self, folder: Path) -> None:
         """Do what takes long and is done once, before anything else of a training: have the teachers' vectors.
@@ -138,14 +154,11 @@ class Objective(nn.Module):
 
 
 def _aliases(module: nn.Module) -> dict[str, str]:
+    """Return the other names of shared tensors, each with the first one."""
     first: dict[int, str] = {}
-    aliases = {}
     tensors = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
-    for name, tensor in tensors:
-        kept = first.setdefault(id(tensor), name)
-        if kept != name:
-            aliases[name] = kept
-    return aliases
+    kept = {name: first.setdefault(id(tensor), name) for name, tensor in tensors}
+    return {name: other for name, other in kept.items() if name != other}
 
 
 def drop_aliases(module: nn.Module, state: dict[str, Any], prefix: str, _metadata: dict[str, Any]) -> None:

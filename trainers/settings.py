@@ -11,6 +11,8 @@ from trainers.encoders.modules import Pooling
 from trainers.flags import Options as Options
 
 Model = TypeVar("Model", bound=BaseModel)
+Presets = Mapping[str, Mapping[str, Any]]
+"""Values of `Training` and of an objective's own options, by preset."""
 
 OWN = "own"
 """The pooling of a preset that keeps the one that an encoder was made for."""
@@ -19,21 +21,15 @@ OWN = "own"
 class DropoutOptions(Options):
     """What an objective can be told of its encoder's dropout."""
 
-    dropout: float | None = Field(
-        None, ge=0, lt=1, description="Dropout rate of the encoder; without it as the encoder has it."
-    )
+    dropout: float | None = Field(None, ge=0, lt=1, description="Dropout rate of the encoder; none is its own.")
 
 
 class Training(Options):
     """Optimiser, schedule, batches and lengths: everything that is no business of one objective alone."""
 
     epochs: float = Field(1.0, gt=0, description="Passes over the data.")
-    batch_size: int = Field(
-        64, ge=2, description="Rows per batch, over all processes; the last, smaller batch is dropped."
-    )
-    accumulate: int = Field(
-        1, ge=1, description="Batches per optimiser step; in-batch negatives are those of one batch, not of the step."
-    )
+    batch_size: int = Field(64, ge=2, description="Rows per batch, over all processes; a smaller last one is dropped.")
+    accumulate: int = Field(1, ge=1, description="Batches per step; in-batch negatives are those of one batch.")
     group_by_length: bool = Field(False, description="Batch texts of like length: less padding, batches less random.")
     lr: float = Field(gt=0, description="Peak learning rate of AdamW.")
     schedule: Literal["linear", "constant"] = Field("linear", description="How the rate goes after the warm-up.")
@@ -45,44 +41,24 @@ class Training(Options):
     max_tokens: int = Field(64, ge=4, description="Longer texts are cut here, special tokens included.")
     pooling: Pooling = Field("mean", description="How the tokens' vectors become one.")
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
-        "auto",
-        description="bf16 and fp16 are autocast, fp16 with a gradient scaler and on a GPU alone; auto takes bf16 where "
-        "the processor has it.",
+        "auto", description="bf16 and fp16 are autocast, fp16 on a GPU alone; auto is bf16 where the processor has it."
     )
-    gradient_checkpointing: bool = Field(
-        False, description="Compute activations again in the backward pass: less memory, about a third more time."
-    )
+    gradient_checkpointing: bool = Field(False, description="Less memory, about a third more time.")
     cached: int | None = Field(
-        None,
-        ge=1,
-        description="Embed so many texts at a time, and again in the backward pass (GradCache): a batch of thousands "
-        "in the memory of these, with the same gradients.",
+        None, ge=1, description="Embed so many texts at a time (GradCache): the same gradients in the memory of these."
     )
-    compile: bool = Field(
-        False, description="Compile the encoder (torch.compile): worth its minute or so in long trainings."
-    )
+    compile: bool = Field(False, description="Compile the encoder (torch.compile): for long trainings.")
     save_every: int = Field(500, ge=1, description="Optimiser steps between checkpoints.")
-    dev: str | None = Field(
-        None,
-        description="Score on these graded pairs during training: a TSV or CSV file, or a benchmark such as stsb-dev.",
-    )
-    dev_data: str | None = Field(
-        None, description="Where the benchmark of --dev lies: a folder, or hf:mteb. [TWINVIEWS_DATA]"
-    )
+    dev: str | None = Field(None, description="Score on these graded pairs: a TSV or CSV file, or such as stsb-dev.")
+    dev_data: str | None = Field(None, description="Where --dev lies: a folder, or hf:mteb. [TWINVIEWS_DATA]")
     dev_similarity: Literal["cosine", "best"] = Field(
-        "cosine",
-        description="What --dev scores: the cosine, or whichever does best of cosine, dot product, negative Euclidean "
-        "and negative Manhattan distance.",
+        "cosine", description="What --dev scores: the cosine, or the best of cosine, dot, Euclidean and Manhattan."
     )
     evaluations: int = Field(10, ge=1, description="How often to score on --dev; the last time at the end.")
     keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")
     patience: int | None = Field(None, ge=1, description="Stop after this many scores on --dev without a new best.")
-    report_to: Literal["none", "tensorboard", "wandb", "trackio"] = Field(
-        "none", description="Send what is logged there too."
-    )
-    stop_on_collapse: bool = Field(
-        False, description="End the run where the encoder collapses, instead of only saying so."
-    )
+    report_to: Literal["none", "tensorboard", "wandb", "trackio"] = Field("none", description="Log there too.")
+    stop_on_collapse: bool = Field(False, description="End the run where the encoder collapses.")
 
     def steps(self, rows: int) -> int:
         """Return the optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""
@@ -91,7 +67,7 @@ class Training(Options):
 
 
 def resolve(
-    presets: Mapping[str, Mapping[str, Any]],
+    presets: Presets,
     options: type[Model],
     preset: str | None,
     given: Mapping[str, Any],
@@ -100,9 +76,8 @@ def resolve(
 ) -> tuple[str, Training, Model]:
     """Return the preset's name, the training settings and the objective's own options; what is given beats the preset.
 
-    `presets` are values of `Training` and of `options` by name, of which None takes the first; in `given`, values by
-    field name, None means not given. Where a preset says `own`, the pooling is `own_pooling`. Raises InputError for an
-    unknown preset, or a value that a field refuses.
+    None takes the first preset; in `given`, values by field name, None means not given. Where a preset says `own`, the
+    pooling is `own_pooling`. Raises InputError for an unknown preset, or a value that a field refuses.
     """
     name = preset if preset is not None else next(iter(presets))
     if name not in presets:

@@ -1,6 +1,6 @@
-"""BSL's training step in NumPy, by hand: Eq. 1-4 over a linear encoder, gradients included."""
+"""The objectives in NumPy, by hand; gradients are differences."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,77 +9,54 @@ Array = np.ndarray
 EPS = 1e-5  # BatchNorm's
 
 
-@dataclass
-class Predictor:
-    """Linear, BN, ReLU, Linear, BN, ReLU, Linear; BN in training mode, with the statistics of the rows it is given."""
-
-    w: list[Array]
-    b: list[Array]
-    gamma: list[Array]
-    beta: list[Array]
-
-    def forward(self, x: Array) -> tuple[Array, list[tuple[Array, ...]]]:
-        saved = []
-        for w, b, gamma, beta in zip(self.w[:2], self.b[:2], self.gamma, self.beta, strict=True):
-            a = x @ w.T + b
-            std = np.sqrt(a.var(axis=0) + EPS)
-            normal = (a - a.mean(axis=0)) / std
-            y = gamma * normal + beta
-            saved.append((x, std, normal, y))
-            x = np.maximum(y, 0)
-        saved.append((x,))
-        return x @ self.w[2].T + self.b[2], saved
-
-    def backward(
-        self, grad: Array, saved: list[tuple[Array, ...]]
-    ) -> tuple[Array, list[tuple[list[Array], int, Array]]]:
-        """Return the gradient at the input, and those of the parameters: list, place in it, gradient."""
-        steps = [(self.w, 2, grad.T @ saved[2][0]), (self.b, 2, grad.sum(axis=0))]
-        grad = grad @ self.w[2]
-        for i in (1, 0):
-            x, std, normal, y = saved[i]
-            grad = grad * (y > 0)
-            steps += [(self.gamma, i, (grad * normal).sum(axis=0)), (self.beta, i, grad.sum(axis=0))]
-            g = grad * self.gamma[i]
-            grad = (g - g.mean(axis=0) - normal * (g * normal).mean(axis=0)) / std
-            steps += [(self.w, i, grad.T @ x), (self.b, i, grad.sum(axis=0))]
-            grad = grad @ self.w[i]
-        return grad, steps
+def gradient(loss: Callable[[], float], values: Array, step: float = 1e-6) -> Array:
+    """The slope of a loss along each of `values`, which it reads and which are changed in turn."""
+    slopes = np.zeros_like(values)
+    for place in np.ndindex(values.shape):
+        kept = values[place]
+        values[place] = kept + step
+        above = loss()
+        values[place] = kept - step
+        slopes[place] = (above - loss()) / (2 * step)
+        values[place] = kept
+    return slopes
 
 
 @dataclass
 class Bsl:
-    """theta = (table, predictor), xi = target; a sentence's vector is the mean of its tokens' rows of the table."""
+    """theta = (table, predictor), xi = target; a sentence's vector is the mean of its tokens' rows of the table.
+
+    The predictor is Linear, BN, ReLU, Linear, BN, ReLU, Linear; BN has the statistics of the rows it is given.
+    """
 
     table: Array
     target: Array
-    predictor: Predictor
+    w: list[Array]
+    b: list[Array]
+    gamma: list[Array]
+    beta: list[Array]
     momentum: float
 
+    def predict(self, x: Array) -> Array:
+        for w, b, gamma, beta in zip(self.w[:2], self.b[:2], self.gamma, self.beta, strict=True):
+            a = x @ w.T + b
+            x = np.maximum(gamma * (a - a.mean(axis=0)) / np.sqrt(a.var(axis=0) + EPS) + beta, 0)
+        return x @ self.w[2].T + self.b[2]
+
+    def loss(self, views: list[list[list[int]]]) -> float:
+        """Eq. 2; the predictor sees one view at a time, and so does its BN."""
+        online = [np.stack([self.table[ids].mean(axis=0) for ids in view]) for view in views]
+        h = [np.stack([self.target[ids].mean(axis=0) for ids in view]) for view in views]
+        cosines = [(unit(self.predict(online[one])) * unit(h[1 - one])).sum(axis=1) for one in (0, 1)]
+        return -0.5 * float(cosines[0].mean() + cosines[1].mean())
+
     def step(self, left: list[list[int]], right: list[list[int]], lr: float) -> float:
-        """One step of gradient descent and of Eq. 4; returns the loss before it (Eq. 2)."""
-        sentences = [*left, *right]
-        n = len(left)
-        online = np.stack([self.table[ids].mean(axis=0) for ids in sentences])
-        h = np.stack([self.target[ids].mean(axis=0) for ids in sentences])
-        loss, at_online, steps = 0.0, np.zeros_like(online), []
-        for first, second in [(slice(0, n), slice(n, None)), (slice(n, None), slice(0, n))]:
-            # The predictor sees one view at a time, and so does its BN.
-            z, saved = self.predictor.forward(online[first])
-            length = np.linalg.norm(z, axis=1, keepdims=True)
-            zn = z / length
-            hn = h[second] / np.linalg.norm(h[second], axis=1, keepdims=True)
-            cos = (zn * hn).sum(axis=1, keepdims=True)
-            loss += 0.5 * float(-cos.mean())
-            at_online[first], of_predictor = self.predictor.backward(0.5 * -(hn - cos * zn) / length / n, saved)
-            steps += of_predictor
-        for values, i, step in steps:
-            values[i] = values[i] - lr * step
-        table = self.table.copy()
-        for ids, row in zip(sentences, at_online, strict=True):
-            for token in ids:
-                table[token] -= lr * row / len(ids)
-        self.table = table
+        """One step of gradient descent and of Eq. 4; returns the loss before it."""
+        values = [self.table, *self.w, *self.b, *self.gamma, *self.beta]
+        slopes = [gradient(lambda: self.loss([left, right]), value) for value in values]
+        loss = self.loss([left, right])
+        for value, slope in zip(values, slopes, strict=True):
+            value -= lr * slope
         self.target = self.momentum * self.target + (1 - self.momentum) * self.table
         return loss
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import torch
 from torch import Tensor
 from transformers import set_seed
 
@@ -55,11 +57,32 @@ def prepared(
     return objective, Rows(objective.columns(examples_for(name, texts)), seed=1), training
 
 
-def batch_of(objective: Objective, examples: Examples, order: Sequence[int] | None = None) -> dict[str, Tensor]:
+def build(name: str, encoder: Path, preset: str | None = None, **given: object) -> Any:  # noqa: ANN401 - an objective
+    """Build an objective of texts of 24 tokens, unless another number is given; its draws are always the same."""
+    module = load_objective(name)
+    _, training, params = resolve(module.PRESETS, module.PARAMS, preset, {"max_tokens": 24, **given})
+    torch.manual_seed(0)
+    return module.build(params, training, locate(str(encoder)))
+
+
+def pairs(left: list[str], right: list[str] | None = None) -> Examples:
+    return Examples(left, left, left if right is None else right)
+
+
+def rows_of(objective: Objective, examples: Examples, folder: Path | None = None) -> Rows:
+    """The rows that are trained on; what teachers say of them is kept in `folder`."""
+    rows = Rows(objective.columns(examples), seed=1)
+    if folder is not None:
+        objective.before_training(folder)
+    return rows
+
+
+def batch_of(
+    objective: Objective, examples: Examples, order: Sequence[int] | None = None, folder: Path | None = None
+) -> dict[str, Tensor]:
     """The batch of these rows, or of all."""
-    columns = objective.columns(examples)
-    rows = range(len(examples)) if order is None else order
-    return objective.collate([{name: column[row] for name, column in columns.items()} for row in rows])
+    rows = rows_of(objective, examples, folder=folder)
+    return objective.collate([rows[row] for row in (range(len(rows)) if order is None else order)])
 
 
 class Interrupted(Exception):

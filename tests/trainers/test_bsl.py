@@ -5,7 +5,7 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
-from objective_cases import batch_of, prepared
+from objective_cases import batch_of, build, pairs, prepared
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from torch import nn
@@ -13,12 +13,7 @@ from torch import nn
 from trainers.data.examples import Examples
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
-from trainers.objectives.bsl import (
-    PARAMS,
-    Bsl,
-    ViewNorm,
-    make_predictor,
-)
+from trainers.objectives.bsl import PARAMS, Bsl, ViewNorm, make_predictor
 
 
 class Linear(nn.Module):
@@ -41,20 +36,13 @@ def linear_bsl(momentum: float) -> Bsl:
 
 
 def in_numpy(objective: Bsl) -> reference.Bsl:
-    layers = {index: objective.predictor[index] for index in (0, 1, 3, 4, 6)}
-    values = {
-        (index, name): getattr(layer, name).detach().double().numpy().copy()
-        for index, layer in layers.items()
-        for name in ("weight", "bias")
-    }
-    predictor = reference.Predictor(
-        w=[values[index, "weight"] for index in (0, 3, 6)],
-        b=[values[index, "bias"] for index in (0, 3, 6)],
-        gamma=[values[index, "weight"] for index in (1, 4)],
-        beta=[values[index, "bias"] for index in (1, 4)],
-    )
+    def values(name: str, *layers: int) -> list[np.ndarray]:
+        return [getattr(objective.predictor[layer], name).detach().double().numpy().copy() for layer in layers]
+
     table = objective.encoder[0].table.weight.detach().double().numpy().copy()
-    return reference.Bsl(table, table.copy(), predictor, objective.params.momentum)
+    linear = values("weight", 0, 3, 6), values("bias", 0, 3, 6)
+    norm = values("weight", 1, 4), values("bias", 1, 4)
+    return reference.Bsl(table, table.copy(), *linear, *norm, objective.params.momentum)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9, 0.999, 1.0])
@@ -74,33 +62,21 @@ def test_steps_equal_the_equations_in_numpy(momentum: float) -> None:
         assert loss.item() == pytest.approx(expected.step(left, right, 0.3), abs=1e-5)
     np.testing.assert_allclose(objective.encoder[0].table.weight.detach(), expected.table, atol=2e-5)
     np.testing.assert_allclose(objective.target[0].table.weight, expected.target, atol=2e-5)
-    np.testing.assert_allclose(objective.predictor[3].weight.detach(), expected.predictor.w[1], atol=2e-5)
+    np.testing.assert_allclose(objective.predictor[3].weight.detach(), expected.w[1], atol=2e-5)
 
 
-@pytest.fixture
-def bert_bsl(tiny_bert: Path) -> Bsl:
-    torch.manual_seed(0)
-    return Bsl(load_for_training(locate(str(tiny_bert)), "mean", 24), 24, PARAMS(width=2))
+def test_loss_is_the_same_for_swapped_views_and_permuted_rows(tiny_bert: Path, sentences: list[str]) -> None:
+    left, right = sentences[:8], sentences[8:16]
+    objective = build("bsl", tiny_bert, "paper", width=2).eval()
+    objective.predictor.train()
 
+    def loss(examples: Examples, order: list[int] | None = None) -> float:
+        return objective(**batch_of(objective, examples, order))["loss"].item()
 
-def pairs(sentences: list[str]) -> Examples:
-    return Examples(sentences[:8], sentences[:8], sentences[8:16], 0)
-
-
-def test_loss_is_the_same_for_swapped_views_and_permuted_rows(bert_bsl: Bsl, sentences: list[str]) -> None:
-    examples = pairs(sentences)
-    swapped = Examples(examples.texts, examples.right, examples.left, 0)
-    bert_bsl.eval()
-    bert_bsl.predictor.train()
-    plain = bert_bsl(**batch_of(bert_bsl, examples))["loss"]
-    others = [
-        bert_bsl(**batch_of(bert_bsl, swapped))["loss"],
-        bert_bsl(**batch_of(bert_bsl, examples, [3, 1, 7, 0, 2, 6, 4, 5]))["loss"],
-    ]
-    assert others[0].item() == pytest.approx(plain.item(), abs=1e-5)
-    assert others[1].item() == pytest.approx(plain.item(), abs=1e-5)
-    mismatched = Examples(examples.texts, examples.left, examples.left[::-1], 0)
-    assert abs(bert_bsl(**batch_of(bert_bsl, mismatched))["loss"].item() - plain.item()) > 1e-4
+    plain = loss(pairs(left, right))
+    assert loss(pairs(right, left)) == pytest.approx(plain, abs=1e-5)
+    assert loss(pairs(left, right), [3, 1, 7, 0, 2, 6, 4, 5]) == pytest.approx(plain, abs=1e-5)
+    assert abs(loss(pairs(left, left[::-1])) - plain) > 1e-4
 
 
 @pytest.mark.parametrize("predictor", ["paper", "code"])
@@ -142,10 +118,7 @@ def test_target_and_its_average_stay_float32_beside_an_encoder_in_half_precision
     assert not torch.equal(xi, before)
 
 
-@pytest.mark.parametrize(
-    ("predictor", "width", "millions"),
-    [("paper", 8, 47.2), ("code", 10, 212.4)],
-)
+@pytest.mark.parametrize(("predictor", "width", "millions"), [("paper", 8, 47.2), ("code", 10, 212.4)])
 def test_predictors_have_the_published_sizes(predictor: str, width: int, millions: float) -> None:
     """For BERT-base: 47.2M as printed, 212.4M as in the authors' repository."""
     with torch.device("meta"):

@@ -6,32 +6,25 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
-from objective_cases import batch_of
+from objective_cases import batch_of, build, pairs
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.losses import CachedGISTEmbedLoss
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders.location import locate
-from trainers.losses.contrast import closer_than_positive, equal_strings, one_sided
-from trainers.objectives.contrastive import PARAMS, PRESETS, Contrastive, build
+from trainers.losses import equal_strings, one_sided
+from trainers.objectives.contrastive import PARAMS, PRESETS, Contrastive
 from trainers.settings import resolve
 
 
-def objective_of(encoder: Path, preset: str, **given: object) -> Contrastive:
-    torch.manual_seed(0)
-    _, training, params = resolve(PRESETS, PARAMS, preset, {"max_tokens": 24, **given})
-    return build(params, training, locate(str(encoder)))
-
-
 def views_of(sentences: list[str]) -> Examples:
-    return Examples(sentences[:8], sentences[8:16], sentences[16:24], 0)
+    return Examples(sentences[:8], sentences[8:16], sentences[16:24])
 
 
 def test_both_presets_equal_their_equations_over_the_encoders_vectors(tiny_bert: Path, sentences: list[str]) -> None:
     for preset, equation in (("bsl", reference.nt_xent), ("simcse", reference.one_sided)):
-        objective = objective_of(tiny_bert, preset, twice=False).eval()
+        objective = build("contrastive", tiny_bert, preset, twice=False).eval()
         outputs = objective(**batch_of(objective, views_of(sentences)))
         vectors = outputs["vectors"].double().numpy()
         if preset == "simcse":
@@ -41,9 +34,8 @@ def test_both_presets_equal_their_equations_over_the_encoders_vectors(tiny_bert:
 
 
 def test_equal_strings_are_never_negatives(tiny_bert: Path) -> None:
-    texts = ["a dog", "a cat", "a dog", "a bird"]
-    examples = Examples(texts, texts, texts, 0)
-    objective = objective_of(tiny_bert, "simcse", temperature=1e6)
+    examples = pairs(["a dog", "a cat", "a dog", "a bird"])
+    objective = build("contrastive", tiny_bert, "simcse", temperature=1e6)
     loss = objective(**batch_of(objective, examples))["loss"].item()
     assert loss == pytest.approx((2 * np.log(3) + 2 * np.log(4)) / 4, rel=1e-4)
     vectors = torch.randn(8, 5)
@@ -82,10 +74,8 @@ def test_hard_negatives_are_columns_of_every_row_and_a_guide_takes_columns_out(
 ) -> None:
     examples = with_negatives()
     given = {"guide": str(tiny_bert)} if guided else {}
-    objective = objective_of(tiny_bert, preset, twice=False, head=False, **given).eval()
-    columns = objective.columns(examples)
-    objective.before_training(tmp_path)
-    batch = objective.collate([{name: column[row] for name, column in columns.items()} for row in range(6)])
+    objective = build("contrastive", tiny_bert, preset, twice=False, head=False, **given).eval()
+    batch = batch_of(objective, examples, folder=tmp_path)
     vectors = objective.embed(batch["input_ids"], batch["attention_mask"]).detach().double().numpy()
     assert len(vectors) == 18
     left_out = left_out_by_hand(examples)
@@ -102,41 +92,12 @@ def test_hard_negatives_are_columns_of_every_row_and_a_guide_takes_columns_out(
     assert expected != pytest.approx(equation(vectors[:12], 0.05, left_out), rel=1e-3)
 
 
-@pytest.mark.parametrize("negatives", [0, 12])
-def test_guide_masks_what_sentence_transformers_gist_loss_masks(negatives: int, tiny_bert: Path) -> None:
-    draw = torch.Generator().manual_seed(3)
-    sides = 3 if negatives else 2
-    own, guide = (torch.randn(sides * 12, 6, generator=draw, dtype=torch.float64) for _ in range(2))
-    model = SentenceTransformer(str(tiny_bert), device="cpu")
-    theirs = CachedGISTEmbedLoss(model, model, temperature=0.05, contrast_anchors=False, contrast_positives=False)
-    expected = theirs.calculate_loss([[side] for side in own.chunk(sides)], [[side] for side in guide.chunk(sides)])
-    unit = torch.nn.functional.normalize(guide, dim=-1)
-    masked = closer_than_positive(unit[:24], unit[24:])
-    assert masked[:12, 12:].sum() > 12
-    found = one_sided(own[:24].float(), 0.05, masked, own[24:].float())
-    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
-
-
-def test_supervised_simcse_saves_its_head(tiny_bert: Path, tmp_path: Path) -> None:
-    training = resolve(PRESETS, PARAMS, "supervised-simcse", {})[1]
-    assert (training.lr, training.batch_size, training.max_tokens, training.epochs) == (5e-5, 512, 32, 3)
-    objective = objective_of(tiny_bert, "supervised-simcse").train()
-    objective(**batch_of(objective, with_negatives()))["loss"].backward()
-    assert all(parameter.grad.abs().sum() > 0 for parameter in objective.encoder[2].parameters())
-    objective.save(tmp_path / "saved", "card")
-    saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
-    assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling", "Dense"]
-    torch.testing.assert_close(torch.as_tensor(saved.encode(NEGATIVES)), objective.encode(NEGATIVES), atol=1e-5, rtol=0)
-
-
 def test_retained_vectors_are_held_where_the_encoder_had_them(
     tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
-    objective = objective_of(tiny_bert, "adapt", retain=2.0, dropout=0.0)
-    columns = objective.columns(views_of(sentences))
-    objective.before_training(tmp_path)
-    batch = objective.collate([{name: column[row] for name, column in columns.items()} for row in range(8)])
-    plain = objective_of(tiny_bert, "adapt", retain=0.0, guide=str(tiny_bert), pooling="cls", dropout=0.0)
+    objective = build("contrastive", tiny_bert, "adapt", retain=2.0, dropout=0.0)
+    batch = batch_of(objective, views_of(sentences), folder=tmp_path)
+    plain = build("contrastive", tiny_bert, "adapt", retain=0.0, guide=str(tiny_bert), pooling="cls", dropout=0.0)
     assert objective(**batch)["moved"].item() == pytest.approx(0, abs=1e-6)
     start = objective.embed(batch["input_ids"], batch["attention_mask"]).detach()
     with torch.no_grad():
@@ -151,18 +112,10 @@ def test_retained_vectors_are_held_where_the_encoder_had_them(
     assert plain(**batch)["loss"].item() == pytest.approx(outputs["contrast"].item(), rel=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"guide": "GUIDE"}, "makes the encoder itself the guide"),
-        ({"keep_head": True}, "nothing is known of a new head"),
-    ],
-)
-def test_retain_goes_with_nothing_that_the_encoder_was_not(
-    given: dict[str, object], said: str, tiny_bert: Path
-) -> None:
-    with pytest.raises(InputError, match=said):
-        objective_of(tiny_bert, "adapt", **given)
+@pytest.mark.parametrize("given", [{"guide": "GUIDE"}, {"keep_head": True}])
+def test_retain_goes_with_nothing_that_the_encoder_was_not(given: dict[str, object], tiny_bert: Path) -> None:
+    with pytest.raises(InputError, match="the encoder is its own guide"):
+        build("contrastive", tiny_bert, "adapt", **given)
 
 
 def test_retained_vectors_are_those_that_the_training_begins_with(
@@ -175,34 +128,17 @@ def test_retained_vectors_are_those_that_the_training_begins_with(
     (tmp_path / "starter").mkdir()
     monkeypatch.chdir(tmp_path)
     _, training, params = resolve(PRESETS, PARAMS, "adapt", {"pooling": "cls", "max_tokens": 5, "dropout": 0.0})
-    objective = build(params, training, replace(locate("dense"), name="starter"))
-    columns = objective.columns(views_of(sentences))
-    objective.before_training(tmp_path)
-    batch = objective.collate([{name: column[row] for name, column in columns.items()} for row in range(8)])
+    objective = Contrastive.build(params, training, replace(locate("dense"), name="starter"))
+    batch = batch_of(objective, views_of(sentences), folder=tmp_path)
     assert objective(**batch)["moved"].item() == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize("twice", [True, False])
 def test_guide_without_two_views_is_refused(twice: bool, tiny_bert: Path, sentences: list[str]) -> None:
-    objective = objective_of(tiny_bert, "simcse", guide=str(tiny_bert), twice=twice)
+    objective = build("contrastive", tiny_bert, "simcse", guide=str(tiny_bert), twice=twice)
     examples = views_of(sentences) if twice else Examples(sentences, sentences, list(sentences))
     with pytest.raises(InputError, match="both views of every row are one string"):
         objective.columns(examples)
-
-
-def test_head_is_trained_but_not_saved(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    objective = objective_of(tiny_bert, "simcse").train()
-    objective(**batch_of(objective, views_of(sentences)))["loss"].backward()
-    assert all(parameter.grad.abs().sum() > 0 for parameter in objective.head.parameters())
-    assert objective.encoder[0].model.embeddings.word_embeddings.weight.grad.abs().sum() > 0
-    objective.save(tmp_path / "saved", "card")
-    saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
-    assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling"]
-    encoded = torch.as_tensor(saved.encode(sentences[:5]))
-    torch.testing.assert_close(encoded, objective.encode(sentences[:5]), atol=1e-5, rtol=0)
-    ids = objective.pad([objective.tokenize(sentences[:1])[0]])
-    tokens = objective.eval().encoder[0](ids)["token_embeddings"].detach()
-    torch.testing.assert_close(encoded[:1], tokens[:, 0], atol=1e-5, rtol=0)
 
 
 @pytest.mark.parametrize("size", [1, 3, 5])
@@ -211,7 +147,7 @@ def test_embedding_in_parts_has_the_gradients_of_the_whole_batch(
 ) -> None:
     gradients = []
     for cached in (None, size):
-        objective = objective_of(tiny_bert, "bsl", dropout=0.0).train()
+        objective = build("contrastive", tiny_bert, "bsl", dropout=0.0).train()
         objective.cached = cached
         outputs = objective(**batch_of(objective, replace(views_of(sentences), negatives=sentences[24:32])))
         outputs["loss"].backward()
@@ -223,7 +159,7 @@ def test_embedding_in_parts_has_the_gradients_of_the_whole_batch(
 
 def test_embedding_in_parts_draws_the_same_dropout_twice(tiny_bert: Path, sentences: list[str]) -> None:
     """The gradient is that of the very loss that is returned: of what moves against it, the loss falls."""
-    objective = objective_of(tiny_bert, "simcse", dropout=0.2).train()
+    objective = build("contrastive", tiny_bert, "simcse", dropout=0.2).train()
     objective.cached = 4
     batch = batch_of(objective, views_of(sentences))
     losses = []

@@ -1,28 +1,36 @@
+import gzip
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
+import wordfreq
+from datasets import Dataset, DatasetDict
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipelines.console import InputError
-from trainers.data.examples import Examples, Texts
-from trainers.data.kinds import KINDS, DataOptions, data_flags, read_examples
-from trainers.data.pairs import Part, read_parts, shares
+from trainers.data.examples import Examples, Texts, read_part, shares
+from trainers.data.kinds import KINDS, DataOptions, data_flags, read_examples, read_words
 
 NAMES = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
 
 
-def pairs_file(path: Path, count: int, missing: tuple[int, ...] = ()) -> Path:
+def stream(path: Path, **columns: list[object]) -> Path:
+    table = pa.table(columns)
+    with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as written:
+        written.write_table(table)
+    return path
+
+
+def pairs_file(path: Path, count: int, missing: tuple[int, ...] = (), **more: list[str | None]) -> Path:
     """Row i of file f is the source `f i` with the views `f i a` and `f i b`."""
     texts = [f"{path.stem} {row}" for row in range(count)]
     right = [None if row in missing else f"{text} b" for row, text in enumerate(texts)]
     columns = [texts, texts, [f"{text} a" for text in texts], right, ["a"] * count, ["b"] * count]
-    table = pa.table({name: pa.array(column, pa.string()) for name, column in zip(NAMES, columns, strict=True)})
-    with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return path
+    named = {**dict(zip(NAMES, columns, strict=True)), **more}
+    return stream(path, **{name: pa.array(column, pa.string()) for name, column in named.items()})
 
 
 def read(seed: int = 1, reads: tuple[str, ...] = KINDS, **wanted: object) -> Examples:
@@ -38,6 +46,14 @@ def from_each(examples: Examples) -> dict[str, int]:
     return {stem: stems.count(stem) for stem in dict.fromkeys(stems)}
 
 
+def refused(message: str, **wanted: object) -> str:
+    """What is said, in one line, of data that cannot be used."""
+    with pytest.raises(InputError, match=message) as caught:
+        read(**wanted)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
 @pytest.fixture
 def big(tmp_path: Path) -> Path:
     return pairs_file(tmp_path / "big.arrow", 40)
@@ -46,12 +62,6 @@ def big(tmp_path: Path) -> Path:
 @pytest.fixture
 def small(tmp_path: Path) -> Path:
     return pairs_file(tmp_path / "small.arrow", 10)
-
-
-def test_flags_are_fields_of_what_is_wanted() -> None:
-    assert set(data_flags(KINDS)) == set(DataOptions.model_fields)
-    assert set(data_flags(("views",))) == {"views", "limit"}
-    assert set(data_flags(("graded",))) == {"graded", "scale", "limit"}
 
 
 def test_one_file_of_pairs_is_read_in_its_order_and_gaps_are_counted(tmp_path: Path) -> None:
@@ -65,19 +75,15 @@ def test_one_file_of_pairs_is_read_in_its_order_and_gaps_are_counted(tmp_path: P
 
 
 def test_hard_negatives_are_read_where_there_are_any(tmp_path: Path, big: Path) -> None:
-    path = pairs_file(tmp_path / "hard.arrow", 3)
-    with pa.memory_map(str(path)) as source:
-        table = pa.ipc.open_stream(source).read_all()
-    table = table.append_column("negative", pa.array(["x", None, " "], pa.string()))
-    with (tmp_path / "with.arrow").open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    examples = read(views=[str(tmp_path / "with.arrow")])
+    plain = pairs_file(tmp_path / "hard.arrow", 3)
+    (tmp_path / "with").mkdir()
+    path = pairs_file(tmp_path / "with" / "hard.arrow", 3, negative=["x", None, " "])
+    examples = read(views=[str(path)])
     assert list(examples.negatives) == ["x", "", ""]
     assert list(examples.take([2, 0]).negatives) == ["", "x"]
-    assert examples.digest() != read(views=[str(path)]).digest()
-    assert read(views=[str(path)]).negatives is None
-    mixed = read(views=[str(big), str(tmp_path / "with.arrow")])
-    assert list(mixed.negatives) == [""] * 40 + ["x", "", ""]
+    assert examples.digest() != read(views=[str(plain)]).digest()
+    assert read(views=[str(plain)]).negatives is None
+    assert list(read(views=[str(big), str(path)]).negatives) == [""] * 40 + ["x", "", ""]
 
 
 def test_pairs_stay_in_their_file(big: Path, small: Path) -> None:
@@ -90,32 +96,25 @@ def test_pairs_stay_in_their_file(big: Path, small: Path) -> None:
 
 
 def test_a_source_that_is_missing_is_the_left_view(tmp_path: Path) -> None:
-    columns = {"text": [None, ""], "view_a": ["a", "b"], "view_b": ["c", "d"]}
-    table = pa.table({**{name: ["x", "y"] for name in NAMES}, **columns})
-    with (tmp_path / "f.arrow").open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    assert list(read(views=[str(tmp_path / "f.arrow")]).texts) == ["a", "b"]
-
-
-def test_files_without_weights_are_taken_whole(big: Path, small: Path) -> None:
-    examples = read(views=[str(big), str(small)])
-    assert from_each(examples) == {"big": 40, "small": 10}
-    assert from_each(read(views=[str(big), str(small)], limit=20)) == {"big": 16, "small": 4}
+    path = pairs_file(tmp_path / "f.arrow", 2, text=[None, ""])
+    assert list(read(views=[str(path)]).texts) == ["f 0 a", "f 1 a"]
 
 
 @pytest.mark.parametrize(
-    ("weights", "expected"),
+    ("weights", "limit", "expected"),
     [
-        (("=1", "=1"), {"big": 10, "small": 10}),
-        (("=3", ""), {"big": 30, "small": 10}),
-        (("=8", "=1"), {"big": 40, "small": 5}),
-        (("=0.5", "=1/2"), {"big": 10, "small": 10}),
+        (("", ""), None, {"big": 40, "small": 10}),
+        (("", ""), 20, {"big": 16, "small": 4}),
+        (("=1", "=1"), None, {"big": 10, "small": 10}),
+        (("=3", ""), None, {"big": 30, "small": 10}),
+        (("=8", "=1"), None, {"big": 40, "small": 5}),
+        (("=0.5", "=1/2"), None, {"big": 10, "small": 10}),
     ],
 )
 def test_weights_are_proportions_and_no_row_comes_twice(
-    big: Path, small: Path, weights: tuple[str, str], expected: dict[str, int]
+    big: Path, small: Path, weights: tuple[str, str], limit: int | None, expected: dict[str, int]
 ) -> None:
-    examples = read(views=[f"{big}{weights[0]}", f"{small}{weights[1]}"])
+    examples = read(views=[f"{big}{weights[0]}", f"{small}{weights[1]}"], limit=limit)
     assert from_each(examples) == expected
     assert len(set(examples.texts)) == len(examples)
     assert all(left == f"{text} a" for text, left in zip(examples.texts, examples.left, strict=True))
@@ -147,69 +146,41 @@ def test_shares_are_proportional_within_a_row_and_never_more_than_there_is(
 
 def test_a_file_may_have_an_equals_sign_in_its_name(tmp_path: Path) -> None:
     path = pairs_file(tmp_path / "lr=2", 3)
-    assert read_parts([str(path)]) == [Part(path)]
-    assert read_parts([f"{path}=4"]) == [Part(path, Fraction(4))]
+    assert read_part(str(path)) == (path, None)
+    assert read_part(f"{path}=4") == (path, Fraction(4))
 
 
-@pytest.mark.parametrize(
-    ("views", "message"),
-    [
-        (["{big}=0"], "the weight '0' is no number above 0"),
-        (["{big}=1/0"], "the weight '1/0' is no number above 0"),
-        (["{big}="], "the weight '' is no number above 0"),
-        (["{big}", "{big}=2"], "is given twice"),
-        (["{big}", "nothing.arrow"], "no pairs at 'nothing.arrow'"),
-    ],
-)
-def test_parts_that_cannot_be_mixed_are_one_line(big: Path, views: list[str], message: str) -> None:
-    with pytest.raises(InputError, match=message) as caught:
-        read(views=[view.format(big=big) for view in views])
-    assert "\n" not in str(caught.value)
+def test_parts_that_cannot_be_mixed_are_one_line(big: Path) -> None:
+    for weight in ("0", "1/0", ""):
+        refused(f"the weight '{weight}' is no number above 0", views=[f"{big}={weight}"])
+    refused("is given twice", views=[str(big), f"{big}=2"])
+    refused("no pairs at 'nothing.arrow'", views=[str(big), "nothing.arrow"])
 
 
-CUTS = {"cut in the schema": 0.1, "cut in the rows": 0.9, "cut at the end": 1 - 1e-9}
-
-
-def broken_pairs(path: Path, kind: str) -> Path:
+def cut(path: Path, share: float) -> None:
     whole = pairs_file(path, 3).read_bytes()
-    if kind in CUTS:
-        path.write_bytes(whole[: int(len(whole) * CUTS[kind])])
-    elif kind == "text":
-        path.write_text("no arrow\n")
-    elif kind == "column":
-        table = pa.table({"id": ["0"], "text": ["a"], "view_a": ["b"]})
-        with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
-            stream.write_table(table)
-    elif kind == "numbers":
-        table = pa.table({name: [1, 2] for name in NAMES})
-        with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
-            stream.write_table(table)
-    elif kind == "empty":
-        pairs_file(path, 0)
-    else:
-        pairs_file(path, 2, missing=(0, 1))
-    return path
+    path.write_bytes(whole[: int(len(whole) * share)])
 
 
 @pytest.mark.parametrize(
-    ("kind", "message"),
+    ("make", "message"),
     [
-        ("cut in the schema", "is no Arrow IPC stream"),
-        ("cut in the rows", "or is damaged"),
-        ("cut at the end", "or is damaged"),
-        ("numbers", "holds int64, text is wanted"),
-        ("text", "is no Arrow IPC stream"),
-        ("column", "has no column 'view_b'"),
-        ("empty", "holds no pairs"),
-        ("blank", "has no row with two views"),
+        (lambda path: cut(path, 0.1), "is no Arrow IPC stream"),
+        (lambda path: cut(path, 0.9), "or is damaged"),
+        (lambda path: cut(path, 1 - 1e-9), "or is damaged"),
+        (lambda path: stream(path, **{name: [1, 2] for name in NAMES}), "holds int64, text is wanted"),
+        (lambda path: path.write_text("no arrow\n"), "is no Arrow IPC stream"),
+        (lambda path: stream(path, id=["0"], text=["a"], view_a=["b"]), "has no column 'view_b'"),
+        (lambda path: pairs_file(path, 0), "holds no pairs"),
+        (lambda path: pairs_file(path, 2, missing=(0, 1)), "has no row with two views"),
     ],
 )
-def test_broken_pairs_are_one_line_that_names_the_file(tmp_path: Path, big: Path, kind: str, message: str) -> None:
-    path = broken_pairs(tmp_path / "bad.arrow", kind)
-    with pytest.raises(InputError, match=message) as caught:
-        read(views=[str(big), str(path)])
-    assert str(path) in str(caught.value)
-    assert "\n" not in str(caught.value)
+def test_broken_pairs_are_one_line_that_names_the_file(
+    tmp_path: Path, big: Path, make: Callable[[Path], object], message: str
+) -> None:
+    bad = tmp_path / "bad.arrow"
+    make(bad)
+    assert str(bad) in refused(message, views=[str(big), str(bad)])
 
 
 @pytest.mark.parametrize("kind", ["views", "text", "words", "graded"])
@@ -240,58 +211,131 @@ def test_nothing_named_takes_what_augment_writes(tmp_path: Path, monkeypatch: py
         assert (len(examples), where) == (3, {"views": ["data/pairs.arrow"]})
 
 
-@pytest.mark.parametrize(
-    ("wanted", "reads", "message"),
-    [
-        ({"views": ["a"], "text": Path("b")}, ("views", "text"), "^--views and --text: give one of them$"),
-        ({"text": Path("b")}, ("views",), "^--text does not go with this objective, which reads --views$"),
-        ({"text": Path("b"), "scale": "0:5"}, ("text", "graded"), "^--scale 0:5 is for --graded"),
-        ({"text": Path("missing.txt")}, ("text",), "^no sentences at 'missing.txt'"),
-        ({}, ("graded",), "^no data: give --graded"),
-        ({}, ("words",), "^no data: give --words"),
-    ],
-)
-def test_data_that_cannot_be_asked_for_is_one_line(
-    wanted: dict[str, object], reads: tuple[str, ...], message: str
-) -> None:
-    with pytest.raises(InputError, match=message):
-        read(reads=reads, **wanted)
-
-
-def test_labels_are_part_of_the_digest() -> None:
-    plain = Examples(["a"], ["a"], ["b"], 0)
-    digests = {plain.digest(), *(Examples(["a"], ["a"], ["b"], 0, [label]).digest() for label in (0.0, 0.5))}
-    assert len(digests) == 3
+def test_data_that_cannot_be_asked_for_is_one_line() -> None:
+    refused("^--views and --text: give one of them$", views=["a"], text=Path("b"))
+    refused("^--text does not go with this objective, which reads --views$", reads=("views",), text=Path("b"))
+    refused("^--scale 0:5 is for --graded", text=Path("b"), scale="0:5")
+    refused("^no sentences at 'missing.txt'", text=Path("missing.txt"))
+    refused("^no graded pairs at 'missing.tsv'", graded=Path("missing.tsv"))
+    refused("^no data: give --graded", reads=("graded",))
+    refused("^no data: give --words", reads=("words",))
 
 
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"text": [1, 2]}, "the column 'text' holds int"),
-        ({"words": ["a"]}, "has no column 'text', only words"),
-        (None, "holds several datasets .train."),
+        ({"text": [1, 2]}, "has no column 'text' of strings"),
+        ({"words": ["a"]}, r"has no column 'text' of strings, only \['words'\]"),
+        (None, "has no column 'text' of strings, only {'train'"),
         ({"text": [" ", None]}, "holds no sentence"),
         ("file", "is no dataset folder"),
     ],
     ids=["numbers", "another column", "splits", "blank", "no dataset"],
 )
 def test_a_folder_that_is_no_dataset_of_sentences_is_one_line(tmp_path: Path, columns: object, message: str) -> None:
-    from datasets import Dataset, DatasetDict
-
     folder = tmp_path / "folder"
     if columns == "file":
         folder.mkdir()
-        (folder / "text.txt").write_text("a sentence\n")
     elif columns is None:
         DatasetDict({"train": Dataset.from_dict({"text": ["a"]})}).save_to_disk(str(folder))
     else:
         Dataset.from_dict(columns).save_to_disk(str(folder))
-    with pytest.raises(InputError, match=message) as caught:
-        read(reads=("text",), text=folder)
-    assert "\n" not in str(caught.value)
+    refused(message, reads=("text",), text=folder)
 
 
-def test_every_line_end_ends_a_sentence(tmp_path: Path) -> None:
+def test_every_line_end_ends_a_sentence_and_a_limit_is_of_sentences(tmp_path: Path) -> None:
     path = tmp_path / "old-mac.txt"
-    path.write_bytes("\ufeffone\rtwo\r\nthree\nfour\u2028still four\r".encode())
+    path.write_bytes("\ufeffone\r \rtwo\r\nthree\nfour\u2028still four\r".encode())
     assert read(text=path).texts == ["one", "two", "three", "four\u2028still four"]
+    some = read(text=path, limit=2)
+    assert (some.texts, some.dropped, read(text=path, limit=1).dropped) == (["one", "two"], 1, 0)
+
+
+STSB = 'main-news\tMSRpar\t2012\t7\t{}\tHe said "no.\tShe said yes.\tsource\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "scale", "labels"),
+    [
+        (STSB.format("2.500") + "\n" + STSB.format("5"), None, [0.5, 1.0]),
+        ("pair_ID\tsentence_A\tsentence_B\trelatedness_score\tx\n1\ta\tb\t4.6\tN\n2\tc\td\t1\tN\n", None, [0.9, 0.0]),
+        ('sentence1,sentence2,score\n"a, b",c,0.25\nd,e,1\n', None, [0.25, 1.0]),
+        ("score\tsentence1\tsentence2\n3\ta\tb\n4\tc\td\n", "2:4", [0.5, 1.0]),
+        ('a,"b, c",4.0\nd,e,0\n', "0:5", [0.8, 0.0]),
+        ("\n0.5\ta\tb\n\n0.75\tc\td\n", None, [0.5, 0.75]),
+    ],
+    ids=["stsb", "sick", "csv", "scale", "no header", "score first"],
+)
+def test_graded_pairs_are_read_in_every_known_layout(
+    tmp_path: Path, text: str, scale: str | None, labels: list[float]
+) -> None:
+    (tmp_path / "graded.tsv.gz").write_bytes(gzip.compress(text.encode()))
+    examples = read(graded=tmp_path / "graded.tsv.gz", scale=scale)
+    assert examples.labels == pytest.approx(labels)
+    assert len(examples.left) == len(examples.right) == len(labels)
+    assert examples.texts == examples.left
+    assert read(graded=tmp_path / "graded.tsv.gz", scale=scale, limit=1).labels == examples.labels[:1]
+    plain = Examples(examples.texts, examples.left, examples.right)
+    assert examples.digest() != plain.digest()
+    if "MSRpar" in text:
+        # A quotation mark is a character where tabs part the columns.
+        assert (examples.left[0], examples.right[0]) == ('He said "no.', "She said yes.")
+
+
+@pytest.mark.parametrize(
+    ("text", "scale", "message"),
+    [
+        ("score\tsentence1\tsentence2\n3\ta\tb\n", None, "line 2: the score 3 is not on the scale 0:1: .* --scale 0:5"),
+        (STSB.format(1) + STSB.format(-1), None, "line 2: the score -1 is not on the scale 0:5"),
+        (STSB.format(1) + STSB.format("nan"), None, "line 2: no score and two sentences"),
+        (STSB.format(1) + "a\tb\n", None, "line 2: no score and two sentences"),
+        ("score\tsentence1\tsentence2\n1\ta\t \n", None, "line 2: no score and two sentences"),
+        ("score\tsentence1\tsentence2\n", None, "holds no graded pair"),
+        ("", None, "begins '': expected a header"),
+        ("score\tsentence1\tsentence2\n1\ta\0\tb\n", None, "is binary, not text: it holds NUL bytes"),
+        ("what\tis\tthis\n1\ta\tb\n", None, r"begins 'what \| is \| this': expected a header"),
+        ('score,sentence1,sentence2\n1,"a"b,c\n', None, "line 2 is not valid CSV"),
+        (STSB.format(1), "5:0", "--scale 5:0: write the least and the greatest score"),
+    ],
+)
+def test_graded_pairs_that_cannot_be_used_are_one_line(
+    tmp_path: Path, text: str, scale: str | None, message: str
+) -> None:
+    (tmp_path / "graded.tsv").write_text(text, encoding="utf-8")
+    refused(message, graded=tmp_path / "graded.tsv", scale=scale)
+
+
+@pytest.fixture
+def word_file(tmp_path: Path) -> Path:
+    path = tmp_path / "words.txt"
+    path.write_text("the\nof\n\n and \nnaïve\nto\n", encoding="utf-8")
+    return path
+
+
+def test_words_of_a_file_by_rank(word_file: Path) -> None:
+    words = ["the", "of", "and", "naïve", "to"]
+    ranks = {"": words, ":2": words[:2], ":2-4": words[1:4], ":5-5": words[4:]}
+    assert {suffix: read_words(f"{word_file}{suffix}") for suffix in ranks} == ranks
+    # A file may have a colon and a number in its name.
+    other = word_file.rename(word_file.with_name("words:2"))
+    assert len(read_words(str(other))) == 5
+    assert len(read_words(f"{other}:3")) == 3
+
+
+def test_words_that_are_not_there_are_one_line(word_file: Path) -> None:
+    empty = word_file.with_name("empty.txt")
+    empty.write_text("\n \n")
+    refused("has no words 1 to 6, only 5 words", words=f"{word_file}:6")
+    refused("has no words 4 to 2, only 5 words", words=f"{word_file}:4-2")
+    refused("has no words 1 to 0, only 0 words", words=str(empty))
+    refused("no file 'nothing.txt', and no language of ar, ", words="nothing.txt:3")
+    refused("no file 'et', and no language of ar, ", words="et:10")
+    refused("en has no words 1 to 90000000, only ", words="en:90000000")
+
+
+def test_most_frequent_words_of_a_language() -> None:
+    words = read_words("en")
+    assert words == wordfreq.top_n_list("en", 10_000)
+    assert read_words("en:50") == words[:50]
+    assert read_words("en:101-200") == words[100:200]
+    assert all(wordfreq.word_frequency(word, "de") > 0 for word in read_words("de:20"))

@@ -4,26 +4,19 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
-from sentence_transformers import SentenceTransformer
+from objective_cases import batch_of, build, pairs, rows_of
 from transformers import BertForMaskedLM
 
 from pipelines.console import InputError
-from trainers.data.examples import Examples
-from trainers.data.rows import Rows
-from trainers.encoders.location import locate
-from trainers.objectives.diffcse import PARAMS, PRESETS, DiffCse, build
-from trainers.settings import resolve
+from trainers.objectives.diffcse import DiffCse
 
 
 def objective_of(encoder: Path, **given: object) -> DiffCse:
-    torch.manual_seed(0)
-    _, training, params = resolve(PRESETS, PARAMS, None, {"max_tokens": 24, "dropout": 0.0, **given})
-    return build(params, training, locate(str(encoder))).train()
+    return build("diffcse", encoder, dropout=0.0, **given).train()
 
 
 def batch(objective: DiffCse, sentences: list[str]) -> dict[str, torch.Tensor]:
-    rows = Rows(objective.columns(Examples(sentences[:20], sentences[:20], sentences[20:40], 0)), seed=3)
-    return objective.collate([rows[row] for row in range(20)])
+    return batch_of(objective, pairs(sentences[:20], sentences[20:40]))
 
 
 def batch_norm(x: np.ndarray) -> np.ndarray:
@@ -76,7 +69,7 @@ def test_three_in_ten_tokens_are_masked_never_special_ones_and_anew_in_every_epo
     tiny_bert: Path, sentences: list[str]
 ) -> None:
     objective = objective_of(tiny_bert)
-    rows = Rows(objective.columns(Examples(sentences, sentences, sentences, 0)), seed=3)
+    rows = rows_of(objective, pairs(sentences))
     drawn = []
     for rows.epoch in (0, 1):
         found = objective.collate([rows[row] for row in range(40)])
@@ -88,9 +81,7 @@ def test_three_in_ten_tokens_are_masked_never_special_ones_and_anew_in_every_epo
     assert not torch.equal(drawn[0], drawn[1])
 
 
-def test_detection_reaches_the_encoder_through_the_vector_and_its_helpers_are_not_saved(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_detection_reaches_the_encoder_through_the_vector(tiny_bert: Path, sentences: list[str]) -> None:
     gradients = []
     for detection in (0.0, 1.0):
         objective = objective_of(tiny_bert, detection=detection)
@@ -99,15 +90,6 @@ def test_detection_reaches_the_encoder_through_the_vector_and_its_helpers_are_no
     assert (gradients[0] - gradients[1]).abs().max() > 1e-4
     assert not any(value.requires_grad for value in objective.generator.parameters())
     assert not objective.generator.training
-    objective.save(tmp_path / "saved", "card")
-    saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
-    assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling"]
-
-
-def test_paper_preset_is_the_papers_setting() -> None:
-    _, training, params = resolve(PRESETS, PARAMS, "paper", {})
-    assert (training.lr, training.batch_size, training.max_tokens, training.epochs) == (7e-6, 64, 32, 2)
-    assert (params.masked, params.detection, params.temperature, training.pooling) == (0.3, 0.005, 0.05, "cls")
 
 
 def test_generator_without_head_or_of_another_vocabulary_is_one_line(tiny_bert: Path, bare_bert: Path) -> None:

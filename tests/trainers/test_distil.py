@@ -5,37 +5,19 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
+from objective_cases import build, pairs, rows_of
 from sentence_transformers import SentenceTransformer
 from torch import nn
 
 import trainers.embedding.model
 from pipelines.console import InputError
 from trainers.catalogue import load_objective
-from trainers.data.examples import Examples
 from trainers.data.kinds import DataOptions
-from trainers.data.rows import Rows
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.objectives.distil import PARAMS, PRESETS, Distil, build, with_head
-from trainers.settings import Training, resolve
+from trainers.objectives.distil import PARAMS, Distil, with_head
 from trainers.training.run import Request, run_training
 from trainers.training.teacher import load_teacher
-
-# By student: learning rate, k, temperature of the teacher and of the student.
-CONGEN = {
-    "congen": (5e-5, 65_536, 0.05, 0.07),
-    "congen-tiny": (5e-4, 16_384, 0.05, 0.05),
-    "congen-mini": (3e-4, 16_384, 0.05, 0.07),
-    "congen-small": (3e-4, 65_536, 0.05, 0.07),
-    "congen-minilm-l6": (3e-4, 65_536, 0.05, 0.07),
-    "congen-minilm-l12": (5e-5, 16_384, 0.05, 0.07),
-}
-SCT = {
-    "sct": (1e-4, 65_536, 0.04, 0.05),
-    "sct-tiny": (5e-4, 131_072, 0.03, 0.04),
-    "sct-mini": (1e-4, 65_536, 0.04, 0.05),
-    "sct-small": (1e-4, 131_072, 0.04, 0.05),
-}
 
 
 @pytest.fixture(scope="module")
@@ -48,19 +30,8 @@ def wide(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def resolved(preset: str, teacher: str = "teacher", **given: object) -> tuple[Training, PARAMS]:
-    return resolve(PRESETS, PARAMS, preset, {"teacher": teacher, **given})[1:]
-
-
-def objective_of(student: Path, teacher: Path, preset: str, **given: object) -> Distil:
-    torch.manual_seed(0)
-    own = {"max_tokens": 24, "queue": 10, "batch_size": 4, "dropout": 0.0, **given}
-    training, params = resolved(preset, str(teacher), **own)
-    return build(params, training, locate(str(student))).train()
-
-
-def pairs(sentences: list[str], count: int = 12) -> Examples:
-    return Examples(sentences[:count], sentences[:count], sentences[24 : 24 + count], 0)
+def objective_of(student: Path, teacher: Path, preset: str) -> Distil:
+    return build("distil", student, preset, teacher=str(teacher), queue=10, batch_size=4, dropout=0.0).train()
 
 
 @pytest.mark.parametrize("preset", ["congen", "sct"])
@@ -68,8 +39,7 @@ def test_losses_of_several_batches_equal_the_equation_in_numpy(
     preset: str, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     objective = objective_of(tiny_bert, wide, preset)
-    rows = Rows(objective.columns(pairs(sentences)), seed=1)
-    objective.before_training(tmp_path)
+    rows = rows_of(objective, pairs(sentences[:12], sentences[24:36]), folder=tmp_path)
     teacher = SentenceTransformer(str(wide), device="cpu")
     queues = [list(queue.vectors.double().numpy()) for queue in objective.queues]
     assert len(queues) == (1 if preset == "congen" else 2)
@@ -90,7 +60,7 @@ def test_rows_in_the_queue_are_not_trained_on(
     tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     objective = objective_of(tiny_bert, wide, "congen")
-    examples = pairs(sentences, 20)
+    examples = pairs(sentences[:20], sentences[24:44])
     columns = objective.columns(examples)
     assert "10 of 20 rows fill the queue and are not trained on" in capsys.readouterr().err
     trained = {objective.texts[number] for (number,) in columns["teaching"]}
@@ -211,18 +181,6 @@ def test_run_leaves_no_vectors_behind_and_says_what_it_trained_on(
 
 def test_a_teacher_must_be_given_and_be_there(tiny_bert: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="--teacher: field required"):
-        resolve(PRESETS, PARAMS, None, {})
+        build("distil", tiny_bert)
     with pytest.raises(InputError, match="no model directory"):
         objective_of(tiny_bert, tmp_path / "nowhere", "congen")
-
-
-@pytest.mark.parametrize("preset", [*CONGEN, *SCT])
-def test_presets_are_the_papers_settings(preset: str) -> None:
-    training, params = resolved(preset)
-    expected = {**CONGEN, **SCT}[preset]
-    assert (training.lr, params.queue, params.teacher_temperature, params.student_temperature) == expected
-    assert (training.batch_size, training.max_tokens, training.warmup) == (128, 128, 0.1)
-    if preset in CONGEN:
-        assert (params.method, params.fill, params.head, training.epochs) == ("congen", "rows", "always", 20)
-    else:
-        assert (params.method, params.fill, params.head, training.epochs) == ("sct", "random", "needed", 10)

@@ -7,53 +7,27 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.overrides import TorchFunctionMode
+from transformers import AutoConfig, AutoModel, XLMConfig, XLMModel
 
 from pipelines.console import InputError
 from trainers.encoders.dropout import head_weights, same_masks, set_drophead, set_dropout
 from trainers.encoders.loading import load_for_training
-from trainers.encoders.location import Source, locate
+from trainers.encoders.location import locate
 from trainers.encoders.modules import Pooling
 from trainers.objective import Objective
 
-SIZES = {
-    "vocab_size": 40,
-    "hidden_size": 16,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "intermediate_size": 24,
-    "max_position_embeddings": 40,
-}
+KINDS = ("bert", "roberta", "xlm-roberta", "electra", "distilbert", "modernbert", "mpnet", "albert")
+SIZES = {"vocab_size": 40, "hidden_size": 16, "embedding_size": 16, "intermediate_size": 24, "hidden_dim": 24}
+DEPTH = {"num_hidden_layers": 2, "num_attention_heads": 4, "max_position_embeddings": 40}
 SPECIAL = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
-DISTIL = {
-    "vocab_size": 40,
-    "dim": 16,
-    "n_layers": 2,
-    "n_heads": 4,
-    "hidden_dim": 24,
-    "max_position_embeddings": 40,
-}
-CONFIGS: dict[str, dict[str, Any]] = {
-    "bert": SIZES,
-    "roberta": SIZES,
-    "xlm-roberta": SIZES,
-    "electra": {**SIZES, "embedding_size": 16},
-    "distilbert": DISTIL,
-    "modernbert": {**SIZES, **SPECIAL},
-    "mpnet": SIZES,
-    "albert": {**SIZES, "embedding_size": 16},
-}
 # MPNet has one attention of its own.
-CASES = [(kind, way) for kind in CONFIGS for way in ("sdpa", "eager") if (kind, way) != ("mpnet", "sdpa")]
+CASES = [(kind, way) for kind in KINDS for way in ("sdpa", "eager") if (kind, way) != ("mpnet", "sdpa")]
 
 
 def make(kind: str, attention: str = "sdpa") -> nn.Module:
-    from transformers import AutoConfig, AutoModel
-
     torch.manual_seed(1)
-    config = AutoConfig.for_model(kind, **CONFIGS[kind])
-    if kind == "mpnet":
-        attention = "eager"
-    model = AutoModel.from_config(config, attn_implementation=attention)
+    config = AutoConfig.for_model(kind, **SIZES, **DEPTH, **SPECIAL)
+    model = AutoModel.from_config(config, attn_implementation="eager" if kind == "mpnet" else attention)
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.normal_(0, 0.3)
@@ -123,7 +97,7 @@ def head_outputs(model: nn.Module) -> list[Tensor]:
     return seen
 
 
-@pytest.mark.parametrize("kind", CONFIGS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_drophead_zeroes_whole_heads_and_scales_the_rest(kind: str) -> None:
     model = make(kind)
     set_dropout(model, 0.0)
@@ -157,16 +131,14 @@ def test_heads_keep_their_expected_weight_and_never_all_go() -> None:
 
 
 def test_unknown_attention_is_refused_in_one_line() -> None:
-    from transformers import XLMConfig, XLMModel
-
     model = XLMModel(XLMConfig(vocab_size=40, emb_dim=16, n_layers=1, n_heads=2, max_position_embeddings=40))
     with pytest.raises(InputError, match="XLMModel are not known"):
         set_drophead(model, 0.2)
     set_drophead(model, 0.0)
 
 
-def encoder_of(source: Source, pooling: Pooling = "mean") -> Objective:
-    return Objective(load_for_training(source, pooling, 24), 24)
+def encoder_of(path: Path, pooling: Pooling = "mean") -> Objective:
+    return Objective(load_for_training(locate(str(path)), pooling, 24), 24)
 
 
 def uneven(encoder: Objective, rows: int, *, equal: bool) -> dict[str, Tensor]:
@@ -180,7 +152,7 @@ def uneven(encoder: Objective, rows: int, *, equal: bool) -> dict[str, Tensor]:
 
 @pytest.mark.parametrize("rows", [3, 60, 400])
 def test_equal_sides_get_equal_vectors_under_the_same_masks(tiny_bert: Path, rows: int) -> None:
-    encoder = encoder_of(locate(str(tiny_bert)), "mean").train()
+    encoder = encoder_of(tiny_bert).train()
     set_drophead(encoder.encoder[0].model, 0.3)
     batch = uneven(encoder, rows, equal=True)
     first, second = same_masks(encoder.embed, **batch).chunk(2)
@@ -192,7 +164,7 @@ def test_equal_sides_get_equal_vectors_under_the_same_masks(tiny_bert: Path, row
 
 
 def test_masks_are_the_same_position_by_position_where_lengths_differ(tiny_bert: Path) -> None:
-    encoder = encoder_of(locate(str(tiny_bert)), "mean").train()
+    encoder = encoder_of(tiny_bert).train()
     batch = uneven(encoder, 90, equal=False)
     with Dropouts() as seen:
         same_masks(encoder.embed, **batch)
@@ -207,6 +179,6 @@ def test_masks_are_the_same_position_by_position_where_lengths_differ(tiny_bert:
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "padded-mean"])
 def test_order_of_the_rows_is_kept(tiny_bert: Path, pooling: Pooling) -> None:
-    encoder = encoder_of(locate(str(tiny_bert)), pooling).eval()
+    encoder = encoder_of(tiny_bert, pooling).eval()
     batch = uneven(encoder, 130, equal=False)
     torch.testing.assert_close(same_masks(encoder.embed, **batch), encoder.embed(**batch), rtol=1e-4, atol=1e-5)

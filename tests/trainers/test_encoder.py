@@ -1,10 +1,13 @@
+"""Encoders: their poolings, batches and files, beside what sentence-transformers makes of the same directory."""
+
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from objective_cases import prepared
+from objective_cases import build, prepared
 from safetensors.torch import save_file
+from sentence_transformers import SentenceTransformer
 
 from pipelines.console import InputError
 from trainers.catalogue import objective_names
@@ -25,9 +28,8 @@ def by_hand(encoder: Objective, text: str) -> np.ndarray:
     padded = {"padding": "max_length", "max_length": encoder.max_tokens} if pooling == "padded-mean" else {}
     inputs = encoder.encoder.tokenizer([text], return_tensors="pt", return_token_type_ids=False, **padded)
     with torch.no_grad():
-        layers = [
-            layer[0].numpy() for layer in encoder.encoder[0].model(**inputs, output_hidden_states=True).hidden_states
-        ]
+        outputs = encoder.encoder[0].model(**inputs, output_hidden_states=True).hidden_states
+    layers = [layer[0].numpy() for layer in outputs]
     if pooling == "cls":
         return layers[-1][0]
     if pooling == "first-last":
@@ -48,8 +50,6 @@ def test_pooling_is_what_its_name_says(tiny_bert: Path, sentences: list[str], po
 def test_every_objective_s_encoder_gives_the_same_vector_alone_and_in_any_batch(
     name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
-    from sentence_transformers import SentenceTransformer
-
     objective, _, _ = prepared(name, tiny_bert, sentences)
     alone = torch.cat([objective.encode([text]) for text in sentences])
     for size in (2, 17, 48):
@@ -60,11 +60,29 @@ def test_every_objective_s_encoder_gives_the_same_vector_alone_and_in_any_batch(
         np.testing.assert_allclose(model.encode(sentences, batch_size=size), alone, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    ("name", "preset", "own"),
+    [
+        ("contrastive", "simcse", []),
+        ("contrastive", "supervised-simcse", ["Dense"]),
+        ("diffcse", "paper", []),
+        ("sct", "paper", []),
+    ],
+)
+def test_what_helps_to_train_is_saved_only_where_the_preset_says(
+    name: str, preset: str, own: list[str], tiny_bert: Path, tmp_path: Path, sentences: list[str]
+) -> None:
+    objective = build(name, tiny_bert, preset)
+    objective.save(tmp_path, "card")
+    saved = SentenceTransformer(str(tmp_path), device="cpu")
+    assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling", *own]
+    np.testing.assert_allclose(saved.encode(sentences), objective.encode(sentences), atol=1e-5)
+
+
 def test_large_batch_is_split_by_length_and_put_together_in_order(tiny_bert: Path, sentences: list[str]) -> None:
     encoder = encoder_of(tiny_bert).eval()
     texts = (sentences * 3)[:101]
-    ids = encoder.tokenize(texts)
-    batch = encoder.pad([ids[row] for row in range(101)])
+    batch = encoder.pad(list(encoder.tokenize(texts)))
     groups = by_length(batch["attention_mask"])
     assert len(groups) == 8
     assert sorted(torch.cat([rows for rows, _ in groups]).tolist()) == list(range(101))
@@ -80,8 +98,6 @@ def test_large_batch_is_split_by_length_and_put_together_in_order(tiny_bert: Pat
 def test_saved_directory_loads_in_sentence_transformers_with_the_same_vectors(
     tiny_bert: Path, tmp_path: Path, sentences: list[str], pooling: str, cnn: bool | None
 ) -> None:
-    from sentence_transformers import SentenceTransformer
-
     encoder = encoder_of(tiny_bert, pooling)
     if cnn is not None:
         encoder.encoder = with_cnn(encoder.encoder, (1, 3, 5), 4, relu=cnn)
@@ -117,27 +133,21 @@ def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, tiny_bert: Path
         locate("./nowhere")
     with pytest.raises(InputError, match=r"no config\.json"):
         locate(str(tmp_path))
-    (tmp_path / "config.json").write_text((tiny_bert / "config.json").read_text(), encoding="utf-8")
-    with pytest.raises(InputError, match=r"neither \*\.safetensors nor pytorch_model\.bin"):
-        locate(str(tmp_path))
-    (tmp_path / "model.safetensors").write_bytes(b"half")
-    with pytest.raises(InputError, match="cannot load the encoder") as caught:
-        encoder_of(tmp_path)
-    assert "\n" not in str(caught.value)
-
-
-@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
-def test_file_without_any_of_the_models_weights_is_refused(name: str, tiny_bert: Path, tmp_path: Path) -> None:
     for file in tiny_bert.iterdir():
         if file.suffix != ".safetensors":
             (tmp_path / file.name).write_bytes(file.read_bytes())
-    other = {"other": torch.zeros(3)}
-    if name == "model.safetensors":
-        save_file(other, tmp_path / name, metadata={"format": "pt"})
-    else:
-        torch.save(other, tmp_path / name)
-    with pytest.raises(InputError, match="cannot load the encoder"):
-        encoder_of(tmp_path)
+    with pytest.raises(InputError, match=r"neither \*\.safetensors nor pytorch_model\.bin"):
+        locate(str(tmp_path))
+    weights, other = tmp_path / "model.safetensors", {"other": torch.zeros(3)}
+    for write in (
+        lambda: weights.write_bytes(b"half"),
+        lambda: save_file(other, weights, metadata={"format": "pt"}),
+        lambda: (weights.unlink(), torch.save(other, tmp_path / "pytorch_model.bin")),
+    ):
+        write()
+        with pytest.raises(InputError, match="cannot load the encoder") as caught:
+            encoder_of(tmp_path)
+        assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize("pooling", ["padded-mean", "first-last"])

@@ -6,16 +6,12 @@ from typing import Any
 
 import pytest
 import torch
-from objective_cases import teachers
+from objective_cases import batch_of, build, teachers
 from torch import distributed, multiprocessing
 
-from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
-from trainers.data.rows import Rows
 from trainers.encoders.dropout import set_dropout
-from trainers.encoders.location import locate
 from trainers.objective import Objective
-from trainers.settings import resolve
 
 PROCESSES = 2
 OWN = {
@@ -37,11 +33,8 @@ pytestmark = pytest.mark.skipif(not distributed.is_available(), reason="torch wi
 
 
 def made(name: str, preset: str, encoder: Path) -> Objective:
-    module = load_objective(name)
     own = {**OWN.get(name, {}), **({} if preset in UNGUIDED else teachers(name, encoder))}
-    _, training, params = resolve(module.PRESETS, module.PARAMS, preset, {"max_tokens": 24, **own})
-    torch.manual_seed(0)
-    objective = module.build(params, training, locate(str(encoder))).train()
+    objective = build(name, encoder, preset, **own).train()
     set_dropout(objective, 0.0)
     return objective
 
@@ -49,9 +42,7 @@ def made(name: str, preset: str, encoder: Path) -> Objective:
 def gradients(
     objective: Objective, examples: Examples, rows: range, folder: Path
 ) -> tuple[float, dict[str, torch.Tensor]]:
-    data = Rows(objective.columns(examples), seed=1)
-    objective.before_training(folder)
-    loss = objective(**objective.collate([data[row] for row in rows]))["loss"]
+    loss = objective(**batch_of(objective, examples, rows, folder))["loss"]
     loss.backward()
     return loss.item(), {name: value.grad for name, value in objective.named_parameters() if value.grad is not None}
 

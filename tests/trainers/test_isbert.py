@@ -3,29 +3,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from objective_cases import batch_of, build, pairs
 from sentence_transformers.sentence_transformer.modules import CNN
 
 from pipelines.console import InputError
-from trainers.data.examples import from_strings
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
-from trainers.objectives.isbert import PARAMS, PRESETS, IsBert, build
-from trainers.settings import resolve
+from trainers.objectives.isbert import IsBert
 
-SMALL = {"max_tokens": 24, "filters": 4}
 CASES: list[tuple[str, dict[str, object]]] = [("paper", {}), ("code", {})]
 
 
 def objective_of(encoder: Path, preset: str, **given: object) -> IsBert:
-    torch.manual_seed(0)
-    _, training, params = resolve(PRESETS, PARAMS, preset, {**SMALL, **given})
     # Dropout off: what is compared is the arithmetic.
-    return build(params, training, locate(str(encoder))).eval()
-
-
-def batch_of(objective: IsBert, texts: list[str]) -> dict[str, torch.Tensor]:
-    ids = objective.columns(from_strings(texts))["ids"]
-    return objective.collate([{"ids": ids[row]} for row in range(len(texts))])
+    return build("isbert", encoder, preset, **{"filters": 4, **given}).eval()
 
 
 def softplus(x: np.ndarray) -> np.ndarray:
@@ -77,7 +68,7 @@ def test_loss_is_the_estimate_of_equation_two_by_hand(
         alone = objective.pad([objective.tokenize([text])[0]])
         tokens = encoder[0](alone)["token_embeddings"][0].detach().double().numpy()
         local.append(convolved(tokens, encoder[2], relu=objective.params.relu))
-    outputs = objective(**batch_of(objective, sentences[:20]))
+    outputs = objective(**batch_of(objective, pairs(sentences[:20])))
     assert outputs["loss"].item() == pytest.approx(jensen_shannon(local, objective), abs=1e-5)
     np.testing.assert_allclose(outputs["vectors"], [tokens.mean(axis=0) for tokens in local], atol=1e-5)
 
@@ -85,7 +76,7 @@ def test_loss_is_the_estimate_of_equation_two_by_hand(
 @pytest.mark.parametrize(("preset", "given"), CASES)
 def test_batch_of_one_has_nothing_to_learn_and_no_nan(tiny_bert: Path, preset: str, given: dict[str, object]) -> None:
     objective = objective_of(tiny_bert, preset, **given)
-    loss = objective(**batch_of(objective, ["a dog"]))["loss"]
+    loss = objective(**batch_of(objective, pairs(["a dog"])))["loss"]
     loss.backward()
     assert loss.item() == 0
     assert all(not value.grad.any() for value in objective.parameters() if value.grad is not None)

@@ -4,22 +4,10 @@ import numpy as np
 import pytest
 import torch
 import transformers
+from objective_cases import batch_of, build, pairs, rows_of
 
 from pipelines.console import InputError
-from trainers.data.examples import Examples
-from trainers.encoders.location import locate
-from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, build, masked_lm_head
-from trainers.settings import Training
-
-
-def objective_of(path: Path, **options: object) -> MaskedLm:
-    training = Training(lr=1e-3, max_tokens=24)
-    return build(PARAMS(**options), training, locate(str(path)))
-
-
-def rows_of(objective: MaskedLm, texts: list[str], seed: int = 0) -> list[dict[str, object]]:
-    ids = objective.columns(Examples(texts, texts, texts, 0))["ids"]
-    return [{"ids": ids[row], "seed": seed + row} for row in range(len(texts))]
+from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, masked_lm_head
 
 
 def whole_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -28,8 +16,8 @@ def whole_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.
 
 @pytest.mark.parametrize("count", [6, 48])
 def test_loss_equals_the_whole_model_s_own(tiny_bert: Path, sentences: list[str], count: int) -> None:
-    objective = objective_of(tiny_bert).eval()
-    batch = objective.collate(rows_of(objective, sentences[:count]))
+    objective = build("mlm", tiny_bert).eval()
+    batch = batch_of(objective, pairs(sentences[:count]))
     torch.testing.assert_close(objective(**batch)["loss"], whole_loss(objective.masked_lm, batch))
 
 
@@ -54,16 +42,15 @@ def test_head_gives_the_logits_of_the_whole_model(architecture: str, settings: d
 
 
 def test_shares_of_masked_kept_and_random_tokens(tiny_bert: Path, sentences: list[str]) -> None:
-    objective = objective_of(tiny_bert)
+    objective = build("mlm", tiny_bert)
     plain, masked, labels = [], [], []
-    for seed in range(100):
-        rows = rows_of(objective, sentences, seed=seed * 1000)
-        batch = objective.collate(rows)
+    rows = rows_of(objective, pairs(sentences))
+    for rows.epoch in range(100):
+        batch = objective.collate([rows[row] for row in range(len(rows))])
         asked = batch["labels"] != IGNORED
         plain += batch["labels"][asked].tolist()
         masked += batch["input_ids"][asked].tolist()
-        ordinary = sum(len(row["ids"]) - 2 for row in rows)
-        labels.append(asked.sum().item() / ordinary)
+        labels.append(asked.sum().item() / (batch["attention_mask"].sum().item() - 2 * len(rows)))
     before, after = np.array(plain), np.array(masked)
     mask = objective.encoder.tokenizer.mask_token_id
     assert np.mean(labels) == pytest.approx(0.15, abs=0.02)
@@ -72,20 +59,21 @@ def test_shares_of_masked_kept_and_random_tokens(tiny_bert: Path, sentences: lis
 
 
 def test_special_tokens_and_padding_are_never_asked_for(tiny_bert: Path, sentences: list[str]) -> None:
-    objective = objective_of(tiny_bert, masked=0.9)
-    batch = objective.collate(rows_of(objective, sentences))
+    objective = build("mlm", tiny_bert, masked=0.9)
+    batch = batch_of(objective, pairs(sentences))
     asked = batch["labels"][batch["labels"] != IGNORED]
     assert not set(asked.tolist()) & set(objective.encoder.tokenizer.all_special_ids)
     assert not (batch["labels"] != IGNORED)[batch["attention_mask"] == 0].any()
 
 
 def test_masks_are_drawn_from_the_row_s_seed_alone(tiny_bert: Path, sentences: list[str]) -> None:
-    objective = objective_of(tiny_bert)
-    rows = rows_of(objective, sentences[:5])
-    together, alone = objective.collate(rows), objective.collate(rows[3:4])
+    objective = build("mlm", tiny_bert)
+    rows = rows_of(objective, pairs(sentences[:5]))
+    together, alone = objective.collate([rows[row] for row in range(5)]), objective.collate([rows[3]])
     width = alone["input_ids"].shape[1]
     assert together["input_ids"][3, :width].tolist() == alone["input_ids"][0].tolist()
-    other = objective.collate(rows_of(objective, sentences[:5], seed=50))
+    rows.epoch = 1
+    other = objective.collate([rows[row] for row in range(5)])
     assert other["labels"].tolist() != together["labels"].tolist()
 
 
@@ -93,20 +81,20 @@ def test_saved_model_keeps_its_head_and_is_an_encoder(tiny_bert: Path, tmp_path:
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModelForMaskedLM
 
-    objective = objective_of(tiny_bert)
+    objective = build("mlm", tiny_bert)
     with torch.no_grad():
         objective.masked_lm.get_input_embeddings().weight.add_(0.1)
     objective.save(tmp_path, "# card")
     loaded, report = AutoModelForMaskedLM.from_pretrained(tmp_path, output_loading_info=True)
     assert not report["missing_keys"]
-    batch = objective.collate(rows_of(objective, sentences[:3]))
+    batch = batch_of(objective, pairs(sentences[:3]))
     torch.testing.assert_close(whole_loss(loaded.eval(), batch), objective.eval()(**batch)["loss"])
     vectors = SentenceTransformer(str(tmp_path), device="cpu").encode(sentences[:5])
     np.testing.assert_allclose(vectors, objective.encode(sentences[:5]), atol=1e-5)
 
 
 def test_tokenizer_without_mask_token_is_refused(tiny_bert: Path) -> None:
-    objective = objective_of(tiny_bert)
+    objective = build("mlm", tiny_bert)
     objective.encoder.tokenizer.mask_token = None
     with pytest.raises(InputError, match="no mask token"):
         MaskedLm(objective.masked_lm, objective.encoder, 24, PARAMS())

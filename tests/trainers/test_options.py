@@ -1,3 +1,5 @@
+import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, Literal
@@ -6,9 +8,17 @@ import pytest
 import typer
 from pydantic import BaseModel, Field
 
+import trainers.objectives
 from pipelines.console import call
+from trainers import catalogue
 from trainers.catalogue import load_objective, objective_names
-from trainers.options import make_command, training_sections
+from trainers.cli import app, make_app
+from trainers.encoders.loading import load_encoder
+from trainers.encoders.location import locate
+from trainers.flags import make_command
+from trainers.objectives.bsl import PARAMS, PRESETS
+from trainers.options import training_sections
+from trainers.settings import resolve
 from trainers.training.run import request_of, settings_of
 
 
@@ -32,28 +42,20 @@ def asked(*arguments: str) -> tuple[int, list[dict[str, Any]]]:
         calls.append(values)
 
     made = make_command("toy", command, training_sections("toy", MODULE), description="Toy.", epilog="")
-    app = typer.Typer(rich_markup_mode=None)
-    app.command("toy")(lambda: None)
-    app.callback()(lambda: None)
-    group = typer.main.get_command(app)
-    group.commands["toy"] = made
-    return group.main(["toy", *arguments], standalone_mode=False), calls
+    return made.main([*arguments], standalone_mode=False), calls
 
 
 def test_values_come_back_by_field_and_what_was_not_given_is_none() -> None:
-    _, (values,) = asked("--widths", "3", "--widths", "7", "--score", "learnt", "--text", "s.txt", "--batch-size", "8")
+    data = ["--text", "s.txt", "--limit", "3", "--preset", "afs"]
+    _, (values,) = asked("--widths", "3", "--widths", "7", "--score", "learnt", "--batch-size", "8", *data)
     found = settings_of(MODULE, values)
     assert (found["widths"], found["score"], found["batch_size"]) == ([3, 7], "learnt", 8)
     assert {value for key, value in found.items() if key not in {"widths", "score", "batch_size"}} == {None}
-    _, (values,) = asked()
-    assert set(map(str, settings_of(MODULE, values).values())) == {"None"}
-
-
-def test_request_takes_what_it_knows_and_leaves_the_rest_alone() -> None:
-    _, (values,) = asked("--text", "s.txt", "--limit", "3", "--preset", "afs")
     request = request_of("toy", MODULE, {**values, "seed": 7, "foreign": 1})
     assert (request.objective, str(request.data.text), request.data.limit) == ("toy", "s.txt", 3)
     assert (request.preset, request.seed, request.encoder) == ("afs", 7, None)
+    _, (values,) = asked()
+    assert set(map(str, settings_of(MODULE, values).values())) == {"None"}
 
 
 def test_help_says_each_presets_value_and_lists_a_shared_field_once(capsys: pytest.CaptureFixture[str]) -> None:
@@ -66,8 +68,6 @@ def test_help_says_each_presets_value_and_lists_a_shared_field_once(capsys: pyte
 
 @pytest.mark.parametrize("name", objective_names())
 def test_every_objective_has_help_for_training_and_for_sweeping(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    from trainers.cli import app
-
     for arguments in ([name], ["sweep", name]):
         assert call(app, [*arguments, "--help"]) == 0
         text = capsys.readouterr().out
@@ -116,10 +116,6 @@ def test_objective_is_added_by_one_file(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    import trainers.objectives
-    from trainers import catalogue
-    from trainers.cli import make_app
-
     (tmp_path / "pull_together.py").write_text(NEW_OBJECTIVE, encoding="utf-8")
     monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
     monkeypatch.setattr(trainers.objectives, "__path__", [*trainers.objectives.__path__, str(tmp_path)])
@@ -134,11 +130,6 @@ def test_objective_is_added_by_one_file(
 
 
 def test_a_preset_may_keep_the_pooling_that_an_encoder_was_made_for(tiny_bert: Path, tmp_path: Path) -> None:
-    from trainers.encoders.loading import load_encoder
-    from trainers.encoders.location import locate
-    from trainers.objectives.bsl import PARAMS, PRESETS
-    from trainers.settings import resolve
-
     found = {"bare": locate(str(tiny_bert)).pooling()}
     for pooling in ("mean", "cls"):
         load_encoder(str(tiny_bert), pooling=pooling).save_pretrained(str(tmp_path / pooling))
@@ -147,3 +138,27 @@ def test_a_preset_may_keep_the_pooling_that_an_encoder_was_made_for(tiny_bert: P
     for preset, given, expected in (("tuned", {}, "mean"), ("tuned", {"pooling": "cls"}, "cls"), ("code", {}, "mean")):
         assert resolve(PRESETS, PARAMS, preset, given, own_pooling="mean")[1].pooling == expected
     assert resolve(PRESETS, PARAMS, "code", {}, own_pooling="cls")[1].pooling == "mean"
+
+
+BROKEN = {
+    "import nothing_of_that_name": "cannot be loaded: ModuleNotFoundError",
+    "raise SystemExit(3)": "cannot be loaded: SystemExit: 3",
+    "PARAMS = 1": "cannot be used: it has no READS, PRESETS, build",
+}
+
+
+@pytest.mark.parametrize("source", BROKEN)
+def test_another_package_s_objective_that_cannot_be_used_is_one_line(
+    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "broken_objective.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "broken_objective", raising=False)
+    point = EntryPoint("broken", "broken_objective", catalogue.GROUP)
+    monkeypatch.setattr(catalogue, "_third_party", lambda: {"broken": point})
+    assert call(make_app(), ["broken", "--help"]) == 2
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert BROKEN[source] in error
+    assert call(make_app(), ["--help"]) == 0
+    assert capsys.readouterr().err == ""

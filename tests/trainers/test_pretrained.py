@@ -1,3 +1,5 @@
+"""Directories and Hub names that others made: read with their layers, pinned, or refused in one line."""
+
 import json
 import pickle
 import shutil
@@ -6,72 +8,65 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from huggingface_hub import constants
 from safetensors.torch import load_file, save_file
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer import modules
 from torch import nn
 
 from pipelines.console import InputError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.encoders.modules import cnn_name, parts_of, pooling_of, with_cnn
+from trainers.encoders.modules import parts_of, pooling_of, with_cnn
 from trainers.objective import Objective
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-MODULES = "sentence_transformers.models."
 
 
 def encoder_of(path: Path | str, pooling: str = "mean") -> Objective:
     return Objective(load_for_training(locate(str(path)), pooling, 24), 24)
 
 
-def write_modules(folder: Path, *modules: tuple[str, str]) -> None:
-    entries = [
-        {"idx": idx, "name": str(idx), "path": path, "type": kind if "." in kind else MODULES + kind}
-        for idx, (kind, path) in enumerate(modules)
-    ]
-    (folder / "modules.json").write_text(json.dumps(entries), encoding="utf-8")
-
-
-def write_config(folder: Path, name: str = "config.json", **config: object) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / name).write_text(json.dumps(config), encoding="utf-8")
-
-
-def older(folder: Path, bert: Path, pooling: str = "mean_tokens") -> Path:
+def older(folder: Path, bert: Path, pooling: str = "mean_tokens", between: tuple[str, ...] = ()) -> Path:
     """A directory as sentence-transformers of 2019 to 2024 wrote them."""
-    folder.mkdir(exist_ok=True)
     shutil.copytree(bert, folder / "0_Transformer")
     modes = {f"pooling_mode_{name}": name == pooling for name in ("cls_token", "mean_tokens", "max_tokens")}
-    write_config(folder / "1_Pooling", word_embedding_dimension=16, **modes)
-    write_modules(folder, ("Transformer", "0_Transformer"), ("Pooling", "1_Pooling"))
+    (folder / "1_Pooling").mkdir()
+    (folder / "1_Pooling" / "config.json").write_text(json.dumps({"word_embedding_dimension": 16, **modes}))
+    paths = {"Transformer": "0_Transformer", **dict.fromkeys(between, "1"), "Pooling": "1_Pooling"}
+    entries = [{"path": path, "type": f"sentence_transformers.models.{kind}"} for kind, path in paths.items()]
+    (folder / "modules.json").write_text(
+        json.dumps([{"idx": idx, "name": str(idx), **entry} for idx, entry in enumerate(entries)])
+    )
     return folder
 
 
 def saved(folder: Path, bert: Path, *after: nn.Module) -> Path:
     """A directory of the installed sentence-transformers with modules after the pooling."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
-    modules = [Transformer(str(bert)), Pooling(16, "mean"), *after]
-    SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(folder), create_model_card=False)
+    made = [modules.Transformer(str(bert)), modules.Pooling(16, "mean"), *after]
+    SentenceTransformer(modules=made, device="cpu").save_pretrained(str(folder), create_model_card=False)
     return folder
+
+
+def refused(message: str, folder: Path) -> None:
+    with pytest.raises(InputError, match=message) as caught:
+        load_for_training(locate(str(folder)), locate(str(folder)).pooling(), 24)
+    assert "\n" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("own", "asked"), [("cls_token", "mean"), ("mean_tokens", "cls"), ("max_tokens", "mean")])
 def test_another_pooling_than_the_directory_s_own_is_said(
     tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], own: str, asked: str
 ) -> None:
-    encoder = encoder_of(older(tmp_path, tiny_bert, own), asked)
+    encoder = encoder_of(older(tmp_path / "older", tiny_bert, own), asked)
     assert pooling_of(encoder.encoder) == asked
     said = f"was made for {own.split('_')[0]} pooling and is trained with {asked} (--pooling)"
     assert said in " ".join(capsys.readouterr().err.split())
 
 
 def test_normalize_and_dense_are_kept_trained_and_saved(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Dense, LayerNorm, Normalize
-
     torch.manual_seed(5)
-    source = saved(tmp_path / "source", tiny_bert, Dense(16, 6), LayerNorm(6), Normalize())
+    source = saved(tmp_path / "source", tiny_bert, modules.Dense(16, 6), modules.LayerNorm(6), modules.Normalize())
     encoder = encoder_of(source)
     assert encoder.dimension == 6
     expected = SentenceTransformer(str(source), device="cpu").encode(sentences)
@@ -93,71 +88,50 @@ def test_cnn_of_sentence_transformers_is_trained_with_the_padding_zeroed(
     tiny_bert: Path, tmp_path: Path, sentences: list[str]
 ) -> None:
     """The authors of IS-BERT wrote such directories: transformer, CNN, pooling."""
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import CNN, Pooling, Transformer
-
     torch.manual_seed(6)
-    modules = [Transformer(str(tiny_bert)), CNN(16, 4, [1, 3]), Pooling(8, "mean")]
-    model = SentenceTransformer(modules=modules, device="cpu")
+    made = [modules.Transformer(str(tiny_bert)), modules.CNN(16, 4, [1, 3]), modules.Pooling(8, "mean")]
+    model = SentenceTransformer(modules=made, device="cpu")
     model.save_pretrained(str(tmp_path), create_model_card=False)
     encoder = encoder_of(tmp_path)
-    assert cnn_name(parts_of(encoder.encoder, "it")) == "a CNN of widths 1, 3 with 4 filters each, without ReLU"
+    assert parts_of(encoder.encoder, "it").cnn_name == "a CNN of widths 1, 3 with 4 filters each, without ReLU"
     # Alone, nothing is padded.
     np.testing.assert_allclose(encoder.encode(sentences), model.encode(sentences, batch_size=1), atol=1e-5)
     assert np.abs(model.encode(sentences, batch_size=48) - model.encode(sentences, batch_size=1)).max() > 1e-3
 
 
-def refused(tmp_path: Path, bert: Path) -> dict[str, str]:
-    """What is wrong, and what is said of it; the directories are made under `tmp_path`."""
-    from sentence_transformers.sentence_transformer.modules import CNN, Dense, WordWeights
-
-    folder = tmp_path / "own code"
-    shutil.copytree(bert, folder)
-    write_modules(folder, ("Transformer", ""), ("my.code.Pooling", "1"))
-    older(tmp_path / "lstm", bert)
-    write_modules(tmp_path / "lstm", ("Transformer", "0_Transformer"), ("LSTM", "1"), ("Pooling", "1_Pooling"))
-    older(tmp_path / "no config", bert)
-    (tmp_path / "no config" / "1_Pooling" / "config.json").unlink()
-    saved(tmp_path / "pickled", bert, Dense(16, 6))
-    (tmp_path / "pickled" / "2_Dense" / "model.safetensors").rename(tmp_path / "pickled/2_Dense/pytorch_model.bin")
-    saved(tmp_path / "width", bert, Dense(32, 6))
-    saved(tmp_path / "cnn", bert, CNN(16, 4, [1, 3]))
-    saved(tmp_path / "weights", bert, WordWeights(["a"], {"a": 2.0}))
-    (tmp_path / "images").mkdir()
-    write_modules(tmp_path / "images", ("CLIPModel", "0_CLIP"))
-    (tmp_path / "images" / "model.safetensors").touch()
-    return {
-        "own code": "cannot load the encoder",
-        "lstm": "cannot load the encoder",
-        "no config": "cannot load the encoder",
-        "pickled": r"2_Dense/pytorch_model.bin is no safetensors file",
-        "width": "Dense layer of .* takes 32 dimensions and gets 16",
-        "cnn": r"has a CNN \(module 2\) that cannot be trained here: start from its transformer alone",
-        "weights": r"has a WordWeights",
-        "images": "begins with sentence_transformers.models.CLIPModel, no transformer",
-    }
-
-
 def test_modules_that_cannot_be_trained_are_one_line(tiny_bert: Path, tmp_path: Path) -> None:
-    for name, message in refused(tmp_path, tiny_bert).items():
-        with pytest.raises(InputError, match=message) as caught:
-            encoder_of(tmp_path / name)
-        assert "\n" not in str(caught.value)
+    refused("cannot load the encoder", older(tmp_path / "lstm", tiny_bert, between=("LSTM",)))
+    incomplete = older(tmp_path / "no config", tiny_bert)
+    (incomplete / "1_Pooling" / "config.json").unlink()
+    refused("cannot load the encoder", incomplete)
+    pickled = saved(tmp_path / "pickled", tiny_bert, modules.Dense(16, 6))
+    (pickled / "2_Dense" / "model.safetensors").rename(pickled / "2_Dense" / "pytorch_model.bin")
+    refused(r"2_Dense/pytorch_model.bin is no safetensors file", pickled)
+    for module in (modules.Dense(32, 6), modules.CNN(16, 4, [1, 3]), modules.WordWeights(["a"], {"a": 2.0})):
+        kind = type(module).__name__
+        message = (
+            rf"has a {kind} \(module 2\) that cannot be trained here with this pooling: start from its transformer"
+        )
+        refused(message, saved(tmp_path / kind, tiny_bert, module))
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '[{"idx": 0}]', "3"])
-def test_broken_list_of_modules_is_one_line(tmp_path: Path, text: str) -> None:
-    (tmp_path / "modules.json").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"modules\.json is no list of sentence-transformers modules"):
-        locate(str(tmp_path))
-
-
-@pytest.mark.parametrize("text", ["{", "[1]", "3"])
-def test_broken_configuration_of_a_pooling_is_one_line(tiny_bert: Path, tmp_path: Path, text: str) -> None:
-    older(tmp_path, tiny_bert)
-    (tmp_path / "1_Pooling" / "config.json").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=r"1_Pooling/config\.json says no pooling"):
-        locate(str(tmp_path)).pooling()
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("modules.json", "{", r"modules\.json is damaged"),
+        ("modules.json", '[{"idx": 0}]', r"its modules\.json is no list of modules"),
+        ("modules.json", "3", r"its modules\.json is no list of modules"),
+        ("modules.json", '[{"type": "my.code.Pooling", "path": "", "idx": 0}]', "cannot load the encoder"),
+        ("1_Pooling/config.json", "{", r"1_Pooling/config\.json is damaged"),
+        ("1_Pooling/config.json", "[1]", "cannot load the encoder"),
+    ],
+)
+def test_broken_list_or_configuration_of_modules_is_one_line(
+    tiny_bert: Path, tmp_path: Path, file: str, text: str, message: str
+) -> None:
+    folder = older(tmp_path / "older", tiny_bert)
+    (folder / file).write_text(text, encoding="utf-8")
+    refused(message, folder)
 
 
 def test_digest_covers_every_part_of_the_weights(tiny_bert: Path, tmp_path: Path) -> None:
@@ -182,25 +156,17 @@ def test_digest_covers_every_part_of_the_weights(tiny_bert: Path, tmp_path: Path
     assert len(digests) == 2
 
 
-@pytest.fixture
-def hub(tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def test_model_of_the_hub_comes_with_its_layers_and_is_pinned_by_its_commit(
+    tiny_bert: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """A cache of the Hub with one model, me/small, whose layout has a Dense layer; the network is off."""
-    from huggingface_hub import constants
-    from sentence_transformers.sentence_transformer.modules import Dense, Normalize
-
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    monkeypatch.chdir(tmp_path)
     model = tmp_path / "models--me--small"
     (model / "refs").mkdir(parents=True)
     (model / "refs" / "main").write_text(COMMIT)
-    torch.manual_seed(7)
-    return saved(model / "snapshots" / COMMIT, tiny_bert, Dense(16, 6), Normalize())
-
-
-def test_model_of_the_hub_comes_with_its_layers_and_is_pinned_by_its_commit(
-    hub: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.chdir(tmp_path)
+    hub = saved(model / "snapshots" / COMMIT, tiny_bert, modules.Dense(16, 6), modules.Normalize())
     source = locate("me/small")
     assert source.folder is None
     assert source.digest() == f"commit:{COMMIT}"
@@ -250,8 +216,6 @@ def test_pickle_of_more_than_weights_is_refused_and_runs_nothing(
         if content is not None:
             (folder / "pytorch_model.bin").write_bytes(content)
         recwarn.clear()
-        with pytest.raises(InputError, match=r"a damaged file, or a pytorch_model\.bin of more than weights") as caught:
-            encoder_of(folder)
-        assert "\n" not in str(caught.value)
+        refused(r"a damaged file, or a pytorch_model\.bin of more than weights", folder)
         assert not recwarn.list
     assert not (tmp_path / "mark").exists()

@@ -1,34 +1,20 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
-from objective_cases import batch_of
+from objective_cases import batch_of, build, pairs
 
 from pipelines.console import InputError, call
 from trainers.cli import app
-from trainers.data.examples import Examples
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
-from trainers.encoders.modules import cnn_name, parts_of
-from trainers.objectives.regression import PARAMS, PRESETS, Regression, build
-from trainers.settings import resolve
-
-
-def objective_of(encoder: Path, preset: str = "sbert", **given: object) -> Regression:
-    torch.manual_seed(0)
-    _, training, params = resolve(PRESETS, PARAMS, preset, {"max_tokens": 24, **given})
-    return build(params, training, locate(str(encoder))).eval()
-
-
-def graded(sentences: list[str], count: int = 8) -> Examples:
-    left, right = sentences[:count], sentences[count : 2 * count]
-    return Examples(left, left, right, 0, [row / count for row in range(count)])
+from trainers.encoders.modules import parts_of
 
 
 def test_loss_is_the_squared_error_of_the_cosines(tiny_bert: Path, sentences: list[str]) -> None:
-    objective = objective_of(tiny_bert)
-    examples = graded(sentences)
+    objective = build("regression", tiny_bert).eval()
+    examples = replace(pairs(sentences[:8], sentences[8:16]), labels=[row / 8 for row in range(8)])
     left, right = (objective.encode(side).double().numpy() for side in (examples.left, examples.right))
     cosines = (left * right).sum(1) / np.linalg.norm(left, axis=1) / np.linalg.norm(right, axis=1)
     expected = ((cosines - np.array(examples.labels)) ** 2).mean()
@@ -51,13 +37,13 @@ def test_fine_tuning_after_isbert_keeps_and_trains_its_cnn(
     assert call(app, ["regression", "--graded", str(pairs), "--encoder", str(ssl), "--out", str(tuned), *small]) == 0
     before, after = (load_for_training(locate(str(path)), "mean", 24) for path in (ssl, tuned))
     before, after = (parts_of(encoder, "it") for encoder in (before, after))
-    assert cnn_name(before) == cnn_name(after) == "a CNN of widths 1, 3, 5 with 4 filters each, with ReLU"
+    assert before.cnn_name == after.cnn_name == "a CNN of widths 1, 3, 5 with 4 filters each, with ReLU"
     moved = [(old - new).abs().max() for old, new in zip(before.cnn.parameters(), after.cnn.parameters(), strict=True)]
     assert min(moved) > 1e-4
 
 
 def test_fresh_cnn_without_training_before_is_a_preset(tiny_bert: Path) -> None:
-    objective = objective_of(tiny_bert, "isbert-ft")
+    objective = build("regression", tiny_bert, "isbert-ft")
     assert objective.dimension == 768
     with pytest.raises(InputError, match="--pooling first-last is for a bare transformer"):
-        objective_of(tiny_bert, "isbert-ft", pooling="first-last")
+        build("regression", tiny_bert, "isbert-ft", pooling="first-last")

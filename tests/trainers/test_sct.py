@@ -4,36 +4,14 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
-from objective_cases import batch_of
+from objective_cases import batch_of, build, pairs
 from torch import nn
 
-from trainers.data.examples import Examples
-from trainers.encoders.location import locate
-from trainers.objectives.sct import PARAMS, PRESETS, Sct, build, make_projector
-from trainers.settings import Training, resolve
-
-# Limkonchotiwat et al. 2023, settings by size of the encoder: learning rate, k, t_ref, t_on.
-PRINTED = {
-    "paper-tiny": (5e-4, 131_072, 0.03, 0.04),
-    "paper-mini": (3e-4, 131_072, 0.01, 0.03),
-    "paper-small": (3e-4, 65_536, 0.02, 0.03),
-    "paper": (5e-4, 65_536, 0.04, 0.05),
-    "paper-large": (5e-4, 16_384, 0.04, 0.05),
-}
-
-
-def resolved(preset: str | None, **given: object) -> tuple[Training, PARAMS]:
-    return resolve(PRESETS, PARAMS, preset, given)[1:]
+from trainers.objectives.sct import Sct, make_projector
 
 
 def objective_of(encoder: Path, **given: object) -> Sct:
-    torch.manual_seed(0)
-    training, params = resolved("paper", **{"max_tokens": 24, "width": 2, "queue": 10, **given})
-    return build(params, training, locate(str(encoder))).train()
-
-
-def pairs(left: list[str], right: list[str]) -> Examples:
-    return Examples(left, left, right, 0)
+    return build("sct", encoder, "paper", width=2, queue=10, **given).train()
 
 
 @pytest.mark.parametrize("norm", ["batch", "none"])
@@ -95,19 +73,3 @@ def test_projector_is_three_mlps_of_one_hidden_layer(norm: str, millions: float)
         made = make_projector(768, 10, norm)
     assert round(sum(parameter.numel() for parameter in made.parameters()) / 1e6, 1) == millions
     assert sum(isinstance(module, nn.ReLU) for module in made.modules()) == 3
-
-
-@pytest.mark.parametrize("preset", PRINTED)
-def test_paper_presets_are_the_papers_settings(preset: str) -> None:
-    training, params = resolved(preset)
-    found = (training.lr, params.queue, params.reference_temperature, params.online_temperature)
-    assert found == PRINTED[preset]
-    assert (training.batch_size, training.max_tokens, training.epochs) == (128, 128, 10)
-    assert (training.warmup, training.schedule, training.pooling) == (0.1, "linear", "mean")
-    assert (params.width, params.norm, params.directions) == (10, "batch", "mean")
-
-
-def test_code_preset_differs_from_the_print_where_the_code_does() -> None:
-    (printed, own), (training, params) = resolved("paper"), resolved("code")
-    assert training == printed.model_copy(update={"epochs": 20})
-    assert params == own.model_copy(update={"norm": "none", "directions": "sum"})

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from trainers.losses.geometry import MOST, geometry, spread
+from trainers.losses import MOST, geometry, spread
 from trainers.training.fit import collapse
 
 

@@ -1,18 +1,22 @@
-"""Training data as the objectives take it: rows of two views, sentences or strings."""
+"""Training data as the objectives take it: rows of two views, from files of sentences or of pairs."""
 
 import gzip
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import islice
 from pathlib import Path
-from typing import Any, Self, cast
+from random import Random
+from typing import Any, Self
 
 import numpy as np
 import xxhash
-from datasets import Dataset, load_from_disk
+from datasets import Dataset, concatenate_datasets, load_from_disk
 from numpy.typing import NDArray
 
+from pipelines import pairs
 from pipelines.console import InputError
 
 BLOCK = 10_000
@@ -20,33 +24,28 @@ BLOCK = 10_000
 
 
 class Texts(Sequence[str]):
-    """Strings made from a dataset's columns, block by block: the dataset stays in its file, mapped into memory.
+    """Strings of a dataset's columns, read block by block: the dataset stays in its file, mapped into memory.
 
-    Args:
-        rows: The dataset.
-        read: Makes the strings of some rows out of their columns.
+    A row's string is that of the first of the columns that is not empty there; with `strip`, without outer white space.
     """
 
-    def __init__(self, rows: Dataset, read: Callable[[Mapping[str, list[Any]]], list[str]]) -> None:
-        self.rows = rows
-        self.read = read
+    def __init__(self, rows: Dataset, columns: Sequence[str], *, strip: bool = False) -> None:
+        self.rows = rows.select_columns(list(columns))
+        self.columns, self.strip = columns, strip
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, key: Any) -> Any:  # noqa: ANN401 - a string, or a list of them for a slice
-        if isinstance(key, slice):
-            return self.read(self.rows[key])
-        row = range(len(self))[key]
-        return self.read(self.rows[row : row + 1])[0]
+        if not isinstance(key, slice):
+            return self[key : key + 1 or None][0]
+        block = self.rows[key]
+        texts = [next(filter(None, cells), "") for cells in zip(*map(block.get, self.columns), strict=True)]
+        return [text.strip() for text in texts] if self.strip else texts
 
     def __iter__(self) -> Iterator[str]:
         for start in range(0, len(self), BLOCK):
             yield from self[start : start + BLOCK]
-
-    def take(self, rows: Sequence[int]) -> Self:
-        """Return the strings of these rows, in that order."""
-        return type(self)(self.rows.select(rows, keep_in_memory=True), self.read)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +61,6 @@ class Examples:
     """How alike left and right are, from 0 to 1, where people graded them."""
     negatives: Sequence[str] | None = None
     """A hard negative of each row, empty where it has none; None where no row can have one."""
-    seed: int = 1
-    """The run's: decides what an objective draws once for every row."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -85,18 +82,16 @@ class Examples:
     def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in that order; `dropped` stays."""
         labels = None if self.labels is None else [self.labels[row] for row in rows]
-        texts, left, right, *more = (_taken(column, rows) for column in self.columns())
-        negatives = more[0] if more else None
-        return replace(self, texts=texts, left=left, right=right, labels=labels, negatives=negatives)
+        texts, left, right, *negatives = (take(column, rows) for column in self.columns())
+        hard = negatives[0] if negatives else None
+        return replace(self, texts=texts, left=left, right=right, labels=labels, negatives=hard)
 
 
-def _taken(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
-    return column.take(rows) if isinstance(column, Texts) else [column[row] for row in rows]
-
-
-def row_seed(seed: int, row: int, epoch: int) -> int:
-    """Return the 63-bit seed of what is drawn for one row in one epoch, whatever the batch that it is in."""
-    return xxhash.xxh64_intdigest(f"{seed}|{row}|{epoch}".encode()) >> 1
+def take(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
+    """Return the strings of these rows, in that order; those of a dataset stay in its file."""
+    if isinstance(column, Texts):
+        return Texts(column.rows.select(rows, keep_in_memory=True), column.columns, strip=column.strip)
+    return [column[row] for row in rows]
 
 
 def number_texts(columns: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[np.int64]]:
@@ -107,33 +102,20 @@ def number_texts(columns: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[n
     return list(numbers), rows
 
 
-def from_strings(texts: Sequence[str], dropped: int = 0) -> Examples:
-    """Make examples of strings alone: each is its own two views."""
-    return Examples(texts, texts, texts, dropped)
-
-
 def from_text(path: Path, limit: int | None = None) -> Examples:
     """Read sentences: a text file (also .gz), one a line, or a dataset folder with a `text` column.
 
-    Raises:
-        InputError: No such path, not UTF-8 text, no `text` column, or no sentence in it.
+    Raises InputError: no such path, not UTF-8 text, no `text` column, or no sentence in it.
     """
     if not path.exists():
         raise InputError(f"no sentences at {str(path)!r}: give a text file with --text, or run `augment ingest` first")
-    lines = _dataset_texts(path) if path.is_dir() else file_lines(path)
-    kept: list[int] = []
-    seen = 0
-    for row, line in enumerate(lines):
-        if len(kept) == limit:
-            break
-        seen += 1
-        if line and not line.isspace():
-            kept.append(row)
+    lines = _dataset_texts(path) if path.is_dir() else [line.strip() for line in file_lines(path)]
+    kept = list(islice((row for row, line in enumerate(lines) if line), limit))
     if not kept:
         raise InputError(f"{path} holds no sentence: one sentence a line is expected")
-    if isinstance(lines, Texts):
-        return from_strings(lines.take(kept), seen - len(kept))
-    return from_strings([lines[row].strip() for row in kept], seen - len(kept))
+    seen = kept[-1] + 1 if len(kept) == limit else len(lines)
+    texts = take(lines, kept)
+    return Examples(texts, texts, texts, seen - len(kept))
 
 
 def file_lines(path: Path) -> list[str]:
@@ -151,28 +133,96 @@ def file_lines(path: Path) -> list[str]:
     return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
 
 
-def text_columns(rows: Dataset, path: Path, names: Sequence[str]) -> Dataset:
-    """Return these columns of a dataset; raises InputError where one is missing or holds no text."""
-    for name in names:
-        if name not in rows.column_names:
-            raise InputError(f"{path} has no column {name!r}, only {', '.join(rows.column_names)}")
-        kind = getattr(rows.features[name], "dtype", "lists")
-        if kind not in ("string", "large_string", "null"):
-            raise InputError(f"{path}: the column {name!r} holds {kind}, not text")
-    return rows.select_columns(list(names))
-
-
 def _dataset_texts(path: Path) -> Texts:
-    from pipelines.pairs import check_dataset
-
-    check_dataset(path)
+    pairs.check_dataset(path)
     try:
         rows = load_from_disk(str(path))
     except (OSError, ValueError) as error:
         why = str(error).partition("\n")[0][:200]
         raise InputError(f"{path} is no dataset folder ({why}): run `augment ingest` to make one") from None
-    if not isinstance(rows, Dataset):
-        raise InputError(f"{path} holds several datasets ({', '.join(rows)}): give the folder of one")
-    return Texts(
-        text_columns(rows, path, ["text"]), lambda block: [cast(str, text or "").strip() for text in block["text"]]
+    features = rows.features if isinstance(rows, Dataset) else {}
+    if getattr(features.get("text"), "dtype", "") not in ("string", "large_string"):
+        raise InputError(f"{path} has no column 'text' of strings, only {rows.column_names}: run `augment ingest`")
+    return Texts(rows, ["text"], strip=True)
+
+
+def from_pairs(views: Sequence[str], limit: int | None = None, seed: int = 1) -> Examples:
+    """Read files or folders of pairs, one after the other; rows with a missing or blank view are left out and counted.
+
+    Each is written `FILE` or `FILE=WEIGHT`. Of one file the first `limit` rows are taken. Of several without any weight
+    all rows are taken, or their even share of `limit`. With weights (1 where a part has none) the parts stand in that
+    proportion, as `augment build-pairs --mix` has it: the part that is smallest for its weight is used up and no row
+    comes twice. Which rows of a part are left out is drawn by `seed`. Raises InputError: not a pairs dataset, nothing
+    usable in it, a file given twice, or a weight not above 0.
+    """
+    parts = dict(map(read_part, views))
+    if len(parts) < len(views):
+        raise InputError(f"--views {' and '.join(views)}: a file is given twice: give it once, with both weights' sum")
+    read = [_read(path, limit if len(parts) == 1 else None) for path in parts]
+    usable = [rows for rows, _ in read]
+    if len(parts) > 1:
+        sizes = [len(rows) for rows in usable]
+        weighted = any(weight is not None for weight in parts.values())
+        weights = [weight or Fraction(1) for weight in parts.values()] if weighted else list(map(Fraction, sizes))
+        counts = shares(sizes, weights, limit)
+        usable = [_draw(rows, counts[number], seed, number) for number, rows in enumerate(usable)]
+    rows = concatenate_datasets(usable)
+    return Examples(
+        texts=Texts(rows, ["text", "view_a"]),
+        left=Texts(rows, ["view_a"]),
+        right=Texts(rows, ["view_b"]),
+        dropped=sum(dropped for _, dropped in read),
+        negatives=Texts(rows, [pairs.NEGATIVE], strip=True) if pairs.NEGATIVE in rows.column_names else None,
     )
+
+
+def read_part(written: str) -> tuple[Path, Fraction | None]:
+    """Understand `FILE` and `FILE=WEIGHT`; a file whose own name holds a `=` is that file. Raises InputError."""
+    name, equals, number = written.rpartition("=")
+    if not equals or Path(written).exists():
+        return Path(written), None
+    try:
+        weight = Fraction(number.strip())
+    except (ValueError, ZeroDivisionError):
+        weight = Fraction(0)
+    if weight <= 0:
+        raise InputError(f"--views {written}: the weight {number!r} is no number above 0: write FILE=WEIGHT")
+    return Path(name), weight
+
+
+def _read(path: Path, limit: int | None) -> tuple[Dataset, int]:
+    """Return the rows of a file that have both views, and how many have not."""
+    rows = pairs.read_pairs(path)
+    rows = rows.select_columns(["text", "view_a", "view_b", *{pairs.NEGATIVE}.intersection(rows.column_names)])
+    if limit is not None:
+        rows = rows.select(range(min(limit, len(rows))))
+    views = zip(Texts(rows, ["view_a"], strip=True), Texts(rows, ["view_b"], strip=True), strict=True)
+    kept = [row for row, pair in enumerate(views) if all(pair)]
+    if not kept:
+        raise InputError(f"{path} has no row with two views: build pairs with `augment build-pairs`")
+    dropped = len(rows) - len(kept)
+    return rows.select(kept, keep_in_memory=True) if dropped else rows, dropped
+
+
+def shares(rows: Sequence[int], weights: Sequence[Fraction], limit: int | None) -> list[int]:
+    """Return how many of its `rows` each part gives: in proportion to the weights to within one row, none twice.
+
+    That is as many as there can be, or `limit` in all; the weights are above 0.
+    """
+    whole = sum(weights, Fraction(0))
+    total = int(min(count * whole / weight for count, weight in zip(rows, weights, strict=True)))
+    if limit is not None:
+        total = min(total, limit)
+    exact = [total * weight / whole for weight in weights]
+    counts = [int(share) for share in exact]
+    by_remainder = sorted(range(len(rows)), key=lambda i: (counts[i] - exact[i], i))
+    for i in by_remainder[: total - sum(counts)]:
+        counts[i] += 1
+    return counts
+
+
+def _draw(rows: Dataset, count: int, seed: int, part: int) -> Dataset:
+    if count == len(rows):
+        return rows
+    draw = Random(xxhash.xxh64_intdigest(f"{seed}|mixture|{part}".encode()))
+    return rows.select(sorted(draw.sample(range(len(rows)), count)), keep_in_memory=True)

@@ -1,20 +1,29 @@
 """Which rows a training reads: pairs, sentences, words or graded pairs, as options and `Examples`."""
 
+import csv
+import math
+import re
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
 from pipelines.console import InputError
-from trainers.data.examples import Examples, from_strings, from_text
-from trainers.data.labelled import parse_scale, read_graded
-from trainers.data.pairs import PAIRS, from_pairs, read_parts
-from trainers.data.words import read_words
+from trainers.data.examples import Examples, file_lines, from_pairs, from_text
 from trainers.flags import Flag, Options, flags_of
 
-SENTENCES = Path("data/sentences")
+PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")
 KINDS = ("views", "text", "words", "graded")
 """The kinds of data that an objective may read; each is named by the option of its name."""
+MOST_FREQUENT = 10_000
+"""How many words of a language are taken unless another number is given, as in Mirror-BERT."""
+SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "label", "gold", "grade")
+FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", "question1", "s1")
+SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")
+
+Scale = tuple[float, float]
 
 
 class DataOptions(Options):
@@ -22,30 +31,18 @@ class DataOptions(Options):
 
     views: list[str] | None = Field(
         None,
-        description="Pairs to train on: a pairs.arrow file or folder; give it again to train on several. Without "
-        "weights all rows are taken, with them as many as fit the proportion, none twice. [data/pairs.arrow]",
-        json_schema_extra={"metavar": "FILE[=WEIGHT]"},
+        description="Pairs to train on; give it again for more files, as FILE=WEIGHT for rows in that proportion, none "
+        "twice. [data/pairs.arrow]",
     )
-    text: Path | None = Field(
-        None, description="Sentences, one a line (.gz too), or a dataset folder. [data/sentences]"
-    )
+    text: Path | None = Field(None, description="Sentences, one a line, or a dataset folder. [data/sentences]")
     words: str | None = Field(
-        None,
-        description="Words, one a line, or the most frequent ones of a language (en: 10,000 of them); en:5000 takes "
-        "5,000, en:10001-20000 those ranks.",
-        json_schema_extra={"metavar": "FILE|LANG[:N]"},
+        None, description="Words, one a line, or a language's most frequent ones: en, en:5000, en:10001-20000."
     )
-    graded: Path | None = Field(
-        None, description="Graded pairs: STS-B's own file, or TSV or CSV with score, sentence1 and sentence2."
-    )
+    graded: Path | None = Field(None, description="Graded pairs: a TSV or CSV file such as STS-B's or SICK's.")
     scale: str | None = Field(
-        None,
-        description="Least and greatest score of --graded. [0:5 for STS-B's own file, 1:5 for SICK's, else 0:1]",
-        json_schema_extra={"metavar": "LOW:HIGH"},
+        None, description="LOW:HIGH score of --graded. [0:5 for STS-B's own file, 1:5 for SICK's, else 0:1]"
     )
-    limit: int | None = Field(
-        None, ge=1, description="Take N rows only: the first, or of several files each one's share."
-    )
+    limit: int | None = Field(None, ge=1, description="Take N rows only: the first, or of several files their share.")
 
 
 def data_flags(reads: tuple[str, ...]) -> dict[str, Flag]:
@@ -55,20 +52,12 @@ def data_flags(reads: tuple[str, ...]) -> dict[str, Flag]:
 
 
 def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -> tuple[Examples, dict[str, Any]]:
-    """Read the data that the options name, or that of the first kind in `reads` if they name none.
+    """Read the data that the options name, or that of the first of the kinds `reads` if they name none.
 
-    Args:
-        options: The data's options.
-        reads: The kinds that the objective reads, the usual one first.
-        seed: Decides which rows of a mixture are left out.
-
-    Returns:
-        The examples, and the options that name them again, by field of `DataOptions`.
-
-    Raises:
-        InputError: Two kinds at once, nothing that could be read, or data that cannot be used.
+    Returns the examples, and the options that name them again, by field of `DataOptions`. `seed` decides which rows of
+    a mixture are left out. Raises InputError: two kinds at once, nothing to read, or data that cannot be used.
     """
-    named = [kind for kind in KINDS if getattr(options, kind) not in (None, [], ())]
+    named = [kind for kind in KINDS if getattr(options, kind)]
     if len(named) > 1:
         raise InputError(f"--{' and --'.join(named)}: give one of them")
     kind = named[0] if named else reads[0]
@@ -76,21 +65,126 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
         raise InputError(f"--{kind} does not go with this objective, which reads --{' or --'.join(reads)}")
     if options.scale is not None and kind != "graded":
         raise InputError(f"--scale {options.scale} is for --graded: leave it out")
-    if not named and kind not in ("views", "text"):
-        raise InputError(f"no data: give --{kind}")
-    return _read(kind, options, seed)
-
-
-def _read(kind: str, options: DataOptions, seed: int) -> tuple[Examples, dict[str, Any]]:
     if kind == "views":
-        parts = read_parts(options.views or [PAIRS.as_posix()])
-        return from_pairs(parts, options.limit, seed), {"views": [str(part) for part in parts]}
+        views = options.views or [PAIRS]
+        return from_pairs(views, options.limit, seed), {"views": views}
     if kind == "text":
         path = options.text or SENTENCES
         return from_text(path, options.limit), {"text": path.as_posix()}
-    if kind == "words":
-        return from_strings(read_words(str(options.words))[: options.limit]), {"words": options.words}
+    if options.words:
+        words = read_words(options.words)[: options.limit]
+        return Examples(words, words, words), {"words": options.words}
+    if options.graded is None:
+        raise InputError(f"no data: give --{kind}")
     scale = None if options.scale is None else parse_scale(options.scale)
-    graded = Path(options.graded or "")
-    examples, (low, high) = read_graded(graded, scale, options.limit)
-    return examples, {"graded": graded.as_posix(), "scale": f"{low:g}:{high:g}"}
+    examples, (low, high) = read_graded(options.graded, scale, options.limit)
+    return examples, {"graded": options.graded.as_posix(), "scale": f"{low:g}:{high:g}"}
+
+
+def read_words(written: str) -> list[str]:
+    """Return the words that `FILE` or `LANG` name, most frequent first, `:N` of them or those from rank `:FROM-TO`.
+
+    That is a word list, one word a line (`names.txt`), or a language of the wordfreq package (`en`), of which 10,000
+    are taken. `en:5000` and `names.txt:5000` are the first 5,000, `en:10001-20000` the second 10,000. Raises
+    InputError: no such file or language, or fewer words than asked for.
+    """
+    name, first, last = written, 1, 0
+    match = re.fullmatch(r"(.+):(?:(\d+)-)?(\d+)", written)
+    if match is not None and not Path(written).is_file():
+        name, first, last = match[1], int(match[2] or 1), int(match[3])
+    if Path(name).is_file():
+        words = [word for line in file_lines(Path(name)) if (word := line.strip())]
+    else:
+        import wordfreq
+
+        # wordfreq itself would take a related language instead, or English.
+        known = wordfreq.available_languages()
+        if name not in known:
+            raise InputError(f"--words {written}: no file {name!r}, and no language of {', '.join(sorted(known))}")
+        words = wordfreq.top_n_list(name, last or MOST_FREQUENT)
+    last = last or len(words)
+    if not 1 <= first <= last <= len(words):
+        raise InputError(f"--words {written}: {name} has no words {first} to {last}, only {len(words):,} words")
+    return words[first - 1 : last]
+
+
+def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None) -> tuple[Examples, Scale]:
+    """Read graded pairs; returns them, with labels in [0, 1], and the scale that their scores were on.
+
+    The file (UTF-8, also .gz) is tab-separated, a quotation mark being an ordinary character, or else comma-separated
+    with quotes. Known are STS-B's own layout (score in column 5, sentences in 6 and 7; 0 to 5), a header that names the
+    columns (score or relatedness_score, sentence1, sentence2 and the like; SICK's is 1 to 5), and three columns without
+    a header, the score first or last. Other scores are taken as they are if all lie in [0, 1]. The least and greatest
+    of the `scale` become 0 and 1; None is the layout's. Raises InputError: no such file, another layout, a broken line,
+    or scores whose scale is not known.
+    """
+    if not path.is_file():
+        raise InputError(f"no graded pairs at {str(path)!r}: give a TSV or CSV file with --graded")
+    rows = _cells(path)
+    columns, header, usual = _layout(path, rows[0][1] if rows else [])
+    low, high = scale or usual
+    graded = []
+    for number, cells in rows[header:][:limit]:
+        grade, first, second = (cells[column].strip() if column < len(cells) else "" for column in columns)
+        score = _number(grade)
+        if math.isnan(score) or not (first and second):
+            raise InputError(f"{path} line {number}: no score and two sentences: fix the line, or remove it")
+        if not low <= score <= high:
+            raise InputError(
+                f"{path} line {number}: the score {score:g} is not on the scale {low:g}:{high:g}: say what scale the "
+                "scores are on, e.g. --scale 0:5"
+            )
+        graded.append((first, second, (score - low) / (high - low)))
+    if not graded:
+        raise InputError(f"{path} holds no graded pair: a score and two sentences a line are expected")
+    left = [first for first, _, _ in graded]
+    return Examples(left, left, [row[1] for row in graded], 0, [row[2] for row in graded]), (low, high)
+
+
+def parse_scale(written: str) -> Scale:
+    """Understand `LOW:HIGH`; raises InputError where it is not two numbers, the first below the second."""
+    low, _, high = written.partition(":")
+    if not _number(low) < _number(high):
+        raise InputError(f"--scale {written}: write the least and the greatest score, e.g. 0:5")
+    return float(low), float(high)
+
+
+def _cells(path: Path) -> list[tuple[int, list[str]]]:
+    """Return the cells of every line that is not blank, with its number."""
+    lines = [f"{line}\n" for line in file_lines(path)]
+    csv.field_size_limit(sys.maxsize)
+    if "\t" in next((line for line in lines if line.strip()), ""):
+        reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
+    else:
+        reader = csv.reader(lines, strict=True)
+    try:
+        return [(reader.line_num, cells) for cells in reader if any(cells)]
+    except csv.Error as error:
+        raise InputError(f"{path} line {reader.line_num} is not valid CSV ({error}): fix the line") from None
+
+
+def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Scale]:
+    """Return the columns of score and sentences, the number of header lines, and the scale of the layout."""
+    names = [cell.strip().lower() for cell in opening]
+    known = (next((name for name in kind if name in names), None) for kind in (SCORES, FIRST, SECOND))
+    columns = [names.index(name) for name in known if name is not None]
+    if len(names) >= 7 and not math.isnan(_number(names[4])):
+        return (4, 5, 6), 0, (0.0, 5.0)
+    if len(columns) == 3:
+        return columns, 1, (1.0, 5.0) if names[columns[0]] == "relatedness_score" else (0.0, 1.0)
+    numbers = [not math.isnan(_number(name)) for name in names]
+    if numbers in ([True, False, False], [False, False, True]):
+        return (0, 1, 2) if numbers[0] else (2, 0, 1), 0, (0.0, 1.0)
+    raise InputError(
+        f"{path} begins {' | '.join(opening)[:80]!r}: expected a header with score, sentence1 and sentence2, or "
+        "STS-B's columns, or a score and two sentences"
+    )
+
+
+def _number(cell: str) -> float:
+    """Return the finite number that a cell holds, NaN where it holds none."""
+    try:
+        number = float(cell)
+    except ValueError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan

@@ -20,68 +20,41 @@ from trainers.encoders.modules import is_padded, pooling_at
 MASK = "[MASK]"
 """How a mask is written in stored text, whatever the tokenizer's own token."""
 
-GROUP = 8
-"""Fewest sentences that are worth a forward pass of their own."""
-
-MOST_GROUPS = 8
+GROUP, MOST_GROUPS = 8, 8
+"""Fewest sentences that are worth a forward pass of their own, and most such passes of a batch."""
 
 Group = tuple[Tensor, dict[str, Any]]
-"""Some sentences of a batch: their row numbers (n,) and their features, as sentence-transformers' modules have them.
-
-These hold `token_embeddings` (n, tokens, d), float32, as they are pooled, and `attention_mask` (n, tokens).
-"""
+"""The row numbers (n,) of some sentences of a batch, and their features: `token_embeddings` (n, tokens, d), float32, as
+they are pooled, and `attention_mask` (n, tokens)."""
 
 
-def tokenize(
-    encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int, *, literal_mask: bool = False
-) -> Ragged:
+def tokenize(encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int, literal_mask: bool = False) -> Ragged:
     """Return the ids of each text, special tokens included, cut at `max_tokens`.
 
-    A `[MASK]` in a text becomes the tokenizer's own mask token, unless `literal_mask` leaves it as written.
-
-    Raises:
-        InputError: A text has a mask and the tokenizer has no mask token.
+    A `[MASK]` in a text becomes the tokenizer's own mask token, unless `literal_mask` leaves it as written. Raises
+    InputError where there is a mask and the tokenizer has no such token.
     """
     tokenizer = encoder.tokenizer
     own = tokenizer.mask_token
+    settings = {"return_attention_mask": False, "return_token_type_ids": False}
 
     def ids() -> Iterator[list[int]]:
         for start in range(0, len(texts), BLOCK):
             block = list(texts[start : start + BLOCK])
-            masked = next((text for text in block if MASK in text), None)
-            if masked is not None and not literal_mask:
+            if not literal_mask and any(MASK in text for text in block):
                 if own is None:
-                    raise InputError(
-                        f"{masked[:60]!r} has a mask and the encoder's tokenizer no mask token: use other views"
-                    )
+                    raise InputError("a view has a mask and the encoder's tokenizer no mask token: use other views")
                 block = [text.replace(MASK, own) for text in block]
-            found = tokenizer(
-                block, truncation=True, max_length=max_tokens, return_attention_mask=False, return_token_type_ids=False
-            )
-            yield from found["input_ids"]
+            yield from tokenizer(block, truncation=True, max_length=max_tokens, **settings)["input_ids"]
 
     return Ragged.of(ids())
 
 
-def pad(encoder: SentenceTransformer, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
-    """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""
-    width = max(map(len, rows))
-    padding = encoder.tokenizer.pad_token_id
-    ids = torch.tensor([[*row, *[padding] * (width - len(row))] for row in rows])
-    lengths = torch.tensor([len(row) for row in rows])
-    return {"input_ids": ids, "attention_mask": (torch.arange(width) < lengths[:, None]).long()}
-
-
 def embed(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> Tensor:
-    """Return the sentence vectors (sentences, d), float32.
+    """Return the sentence vectors (sentences, d), float32; in training mode with dropout.
 
-    A sentence's vector does not depend on the others; padding has a part in the pooling `padded-mean` alone.
-
-    Args:
-        encoder: In training mode, with dropout; its modules all run.
-        input_ids: (sentences, tokens).
-        attention_mask: The same shape; 0 at padding, which is on the right.
-        max_tokens: Where padding counts, the width that every text is padded to.
+    A sentence's vector does not depend on the others. Ids and mask are (sentences, tokens), padding is on the right and
+    has a part in the pooling `padded-mean` alone: there every text is padded to `max_tokens`.
     """
     features = {"sentence_embedding": pool(encoder, groups(encoder, input_ids, attention_mask, max_tokens))}
     for module in list(encoder)[pooling_at(encoder) + 1 :]:
@@ -128,18 +101,3 @@ def by_length(attention_mask: Tensor) -> list[tuple[Tensor, int]]:
     lengths = attention_mask.sum(dim=1)
     parts = lengths.argsort(stable=True).chunk(min(count // GROUP, MOST_GROUPS))
     return [(rows, int(lengths[rows[-1]])) for rows in parts]
-
-
-@torch.no_grad()
-def encode(encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int, batch_size: int = 64) -> Tensor:
-    """Return the vectors (texts, d) of `texts`, float32, in evaluation mode; the encoder's mode is kept."""
-    mode, device = encoder.training, next(encoder.parameters()).device
-    encoder.eval()
-    ids = tokenize(encoder, texts, max_tokens)
-    vectors = []
-    for start in range(0, len(texts), batch_size):
-        batch = pad(encoder, [ids[row] for row in range(start, min(start + batch_size, len(texts)))])
-        moved = {name: tensor.to(device) for name, tensor in batch.items()}
-        vectors.append(embed(encoder, **moved, max_tokens=max_tokens).cpu())
-    encoder.train(mode)
-    return torch.cat(vectors)

@@ -1,5 +1,6 @@
 """What makes two forward passes of one sentence differ: dropout at any rate, drophead, or the same masks twice."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -11,17 +12,11 @@ from torch.nn.modules.dropout import _DropoutNd
 from pipelines.console import InputError
 from trainers.encoders.batches import GROUP, by_length
 
-OUTPUT_PROJECTIONS = (
-    "attention.output.dense",  # BERT, RoBERTa, XLM-R, ELECTRA, DeBERTa and their kin
-    "attn.Wo",  # ModernBERT
-    "attn.o",  # MPNet
-    "attention.out_lin",  # DistilBERT
-    "attention.dense",  # ALBERT
-    "self_attn.o_proj",  # EuroBERT and others in the manner of Llama
-    "attention.o_proj",
-    "attn.o_proj",
+OUTPUT_PROJECTION = re.compile(
+    r"(^|\.)(attention\.(output\.dense|out_lin|dense|o_proj)|attn\.(Wo|o|o_proj)|self_attn\.o_proj)$"
 )
-"""How the names of the layers end that take the concatenated heads of an attention."""
+"""The names of the layers that take the concatenated heads of an attention: of BERT and its kin, ModernBERT, MPNet,
+DistilBERT, ALBERT, and others in the manner of Llama."""
 
 
 def set_dropout(model: nn.Module, rate: float) -> None:
@@ -55,7 +50,7 @@ def set_drophead(model: nn.Module, rate: float) -> None:
     projections = [
         module
         for name, module in model.named_modules()
-        if isinstance(module, nn.Linear) and f".{name}".endswith(tuple(f".{end}" for end in OUTPUT_PROJECTIONS))
+        if isinstance(module, nn.Linear) and OUTPUT_PROJECTION.search(name)
     ]
     heads = getattr(getattr(model, "config", None), "num_attention_heads", 0)
     if not (projections and heads and projections[0].in_features % heads == 0):

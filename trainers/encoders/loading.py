@@ -3,14 +3,14 @@
 import os
 import shutil
 import tempfile
-import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
 
@@ -23,40 +23,24 @@ from trainers.processes import is_first
 PADDED = 64
 """Tokens that `padded-mean` pads and cuts every text to unless told otherwise, as in Mirror-BERT's evaluation."""
 
-UNREADABLE = (
-    OSError, ValueError, RuntimeError, LookupError, TypeError, AttributeError, ImportError, EOFError, UnpicklingError,
-    SafetensorError,
-)  # fmt: skip
-"""What the libraries raise over files of a model that are damaged or of another kind."""
 SAVING = ".saving-"
 """How the folder of an unfinished save begins."""
 
 
 def load_encoder(
-    name: str | Source | None,
-    *,
-    pooling: Pooling | None = None,
-    max_tokens: int | None = None,
-    device: str | None = None,
+    name: str | Source | None, pooling: Pooling | None = None, max_tokens: int | None = None, device: str | None = None
 ) -> SentenceTransformer:
     """Load a sentence-transformers directory or Hub name, or a plain transformers one (mean pooling by default).
 
     Weights come from safetensors, or from the pytorch_model.bin of a directory that has nothing else, and are held in
-    float32; no code that came with a model is run, not even a pickle's.
-
-    Args:
-        name: Directory, Hub name, or None for the bundled starter.
-        pooling: Pool like this instead of what the model says; its other modules are left out, which a line says.
-        max_tokens: Cut texts at so many tokens, special ones included; as the model says if not given, but at `PADDED`
-            where `padded-mean` is asked for.
-        device: As torch names it; None is sentence-transformers' own choice.
-
-    Raises:
-        InputError: No such model, it cannot be loaded, or it does not go with the options.
+    float32; no code that came with a model is run, not even a pickle's. None is the bundled starter. With a `pooling`
+    the model's other modules are left out, which a line says. Texts are cut at `max_tokens`, special ones included; as
+    the model says if not given, but at `PADDED` for `padded-mean`. `device` is as torch names it, None as
+    sentence-transformers chooses. Raises InputError: no such model, it cannot be loaded, or the options do not fit it.
     """
     encoder = _load(name if isinstance(name, Source) else locate(name), device)
     if pooling is not None:
-        encoder = repooled(encoder, pooling)
+        encoder = _repooled(encoder, pooling)
     if max_tokens is not None or pooling == "padded-mean":
         limit = position_limit(encoder, max_tokens)
         set_max_tokens(encoder, min(max_tokens or PADDED, limit))
@@ -69,16 +53,10 @@ def load_for_training(
     """Load an encoder to be trained, on the CPU; its convolutions and the layers after its pooling come along.
 
     The pooling is the one asked for, and a line says so if the directory's own is another. Without `dropout`, rates
-    stay as the encoder has them.
-
-    Raises:
-        InputError: It cannot be loaded, has modules that cannot be trained, or fewer positions than `max_tokens`.
+    stay as the encoder has them. Raises InputError: it cannot be loaded, has modules that cannot be trained, or fewer
+    positions than `max_tokens`.
     """
-    kind, _ = next(iter(source.modules()), ("Transformer", ""))
-    if not kind.endswith("Transformer"):
-        raise InputError(f"{source.path} begins with {kind}, no transformer: it cannot be trained here")
-    encoder = _load(source, "cpu")
-    parts = parts_of(encoder, source.name)
+    parts = parts_of(_load(source, "cpu"), source.name)
     if parts.pooling != pooling and is_first() and source.modules():
         note(f"{source.name} was made for {parts.pooling} pooling and is trained with {pooling} (--pooling)")
     encoder = _assembled(replace(parts, pooling=pooling), max_tokens)
@@ -100,22 +78,30 @@ def _assembled(parts: Parts, max_tokens: int) -> SentenceTransformer:
     return encoder
 
 
-def _load(source: Source, device: str | None) -> SentenceTransformer:
+@contextmanager
+def _loading(what: str, source: Source) -> Iterator[None]:
+    """Load quietly; raises InputError where the libraries cannot read a model's files, whatever they raise then."""
     try:
-        with quiet(), warnings.catch_warnings(action="ignore"):
-            encoder = SentenceTransformer(
-                source.path,
-                device=device,
-                trust_remote_code=False,
-                local_files_only=source.folder is not None,
-                model_kwargs={"use_safetensors": not source.pickled, "weights_only": True, "dtype": torch.float32},
-            )
-        _check_weights(encoder, source)
-    except UNREADABLE as error:
+        with quiet():
+            yield
+    except Exception as error:
+        # Of a pickle that it refuses torch says how to run it.
         why = f"a damaged file, or a {PICKLE} of more than weights" if source.pickled else first_line(error)
         raise InputError(
-            f"cannot load the encoder {source.name!r} ({why}): give a directory or a Hub name that has safetensors"
+            f"cannot load {what} {source.name!r} ({why}): give a directory or a Hub name that has safetensors"
         ) from None
+
+
+def _load(source: Source, device: str | None) -> SentenceTransformer:
+    with _loading("the encoder", source):
+        encoder = SentenceTransformer(
+            source.path,
+            device=device,
+            trust_remote_code=False,
+            local_files_only=source.folder is not None,
+            model_kwargs={"use_safetensors": not source.pickled, "weights_only": True, "dtype": torch.float32},
+        )
+        _check_weights(encoder, source)
     _check_tokenizer(encoder, source.name)
     return encoder.float()
 
@@ -125,17 +111,16 @@ def _check_weights(encoder: SentenceTransformer, source: Source) -> None:
     model = getattr(encoder[0], "model", None)
     if source.transformer is None or model is None:
         return
-    ours = tuple(name for name, _ in model.named_parameters())
+    names: set[str] = set()
     for file in transformer_weights(source.transformer):
-        names: set[str] = set()
         if file.suffix == ".safetensors":
             with safe_open(file, "pt") as weights:
-                names = set(weights.keys())
+                names.update(weights.keys())
         elif file.name == PICKLE:
-            names = set(torch.load(file, weights_only=True, map_location="meta"))
-        if any(name.endswith(ours) for name in names):
-            return
-    raise ValueError("none of its weights are those of its configuration")
+            names.update(torch.load(file, weights_only=True, map_location="meta"))
+    ours = tuple(name for name, _ in model.named_parameters())
+    if not any(name.endswith(ours) for name in names):
+        raise ValueError("none of its weights are those of its configuration")
 
 
 def _check_tokenizer(encoder: SentenceTransformer, name: str) -> None:
@@ -144,21 +129,16 @@ def _check_tokenizer(encoder: SentenceTransformer, name: str) -> None:
         return
     known = int(getattr(encoder[0].model.config, "vocab_size", 0) or len(tokenizer))
     # A tokenizer whose files were not found comes with its special tokens alone.
-    if not len(tokenizer.all_special_tokens) < len(tokenizer) <= known:
+    whole = len(tokenizer.all_special_tokens) < len(tokenizer) <= known
+    if not whole or tokenizer.pad_token_id is None:
         raise InputError(
-            f"the tokenizer of the encoder {name!r} has {len(tokenizer)} tokens, its model {known}: they do not belong "
-            "together"
+            f"the tokenizer of the encoder {name!r} has {len(tokenizer)} tokens and the padding token "
+            f"{tokenizer.pad_token}, its model {known} tokens: they do not belong together"
         )
-    if tokenizer.pad_token_id is None:
-        raise InputError(f"the tokenizer of {name!r} has no padding token: sentences cannot be batched")
 
 
 def position_limit(encoder: SentenceTransformer, max_tokens: int | None = None) -> int:
-    """Return how many tokens an encoder has positions for; RoBERTa's tables begin after its padding id.
-
-    Raises:
-        InputError: It has none, or fewer than `max_tokens`.
-    """
+    """Return how many tokens an encoder has positions for; raises InputError if it has none, or under `max_tokens`."""
     model: Any = getattr(encoder[0], "model", None)
     if not hasattr(model, "config"):
         raise InputError(f"--max-tokens {max_tokens}: {type(encoder[0]).__name__} has no positions: leave it out")
@@ -166,13 +146,14 @@ def position_limit(encoder: SentenceTransformer, max_tokens: int | None = None) 
     if not positions or positions < 0:
         return 1 << 30
     embeddings = getattr(model, "embeddings", None)
+    # RoBERTa's tables begin after its padding id.
     limit = int(positions) - (model.config.pad_token_id + 1 if hasattr(embeddings, "padding_idx") else 0)
     if max_tokens is not None and max_tokens > limit:
         raise InputError(f"--max-tokens {max_tokens} is more than the encoder's {limit} positions: ask for fewer")
     return limit
 
 
-def repooled(encoder: SentenceTransformer, pooling: Pooling) -> SentenceTransformer:
+def _repooled(encoder: SentenceTransformer, pooling: Pooling) -> SentenceTransformer:
     """Return a model of another's transformer and a pooling; raises InputError if it has no token vectors."""
     first = encoder[0]
     if getattr(first, "module_output_name", None) != "token_embeddings":
@@ -180,9 +161,8 @@ def repooled(encoder: SentenceTransformer, pooling: Pooling) -> SentenceTransfor
     dropped = [type(module).__name__ for module in list(encoder)[1:] if type(module).__name__ != "Pooling"]
     if dropped:
         note(f"--pooling {pooling} leaves out the model's own {', '.join(dropped)}")
-    prompted = all(getattr(module, "include_prompt", True) for module in encoder)
     found = assemble(Parts(first, pooling))
-    found[-1].include_prompt = prompted
+    found[-1].include_prompt = all(getattr(module, "include_prompt", True) for module in encoder)
     found.prompts, found.default_prompt_name = encoder.prompts, encoder.default_prompt_name
     found.truncate_dim = encoder.truncate_dim
     return found
@@ -191,14 +171,10 @@ def repooled(encoder: SentenceTransformer, pooling: Pooling) -> SentenceTransfor
 def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[SentenceTransformer, Any]:
     """Load a model with its masked-LM head; returns the encoder below the head, and the whole.
 
-    An encoder without a head gets a new one over its tied word embeddings.
-
-    Raises:
-        InputError: It cannot be loaded, or its architecture has no such head.
+    An encoder without a head gets a new one over its tied word embeddings; layers after its transformer are left out.
+    Raises InputError: it cannot be loaded, or its architecture has no such head.
     """
     encoder = _load(source, "cpu")
-    if len(encoder) > 2 and is_first():
-        note(f"{source.name} has layers after its transformer: a masked LM leaves them out")
     model, _ = _masked_lm(source)
     encoder[0].model = model.base_model
     return _assembled(Parts(encoder[0], pooling), max_tokens), model
@@ -207,44 +183,35 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[S
 def load_generator(source: Source, encoder: SentenceTransformer) -> Any:  # noqa: ANN401 - transformers' model
     """Load a masked language model that fills masks in an encoder's texts; `source` may be the encoder's own.
 
-    Raises:
-        InputError: It cannot be loaded, has no masked-LM head, or another vocabulary.
+    Raises InputError: it cannot be loaded, has no masked-LM head, or another vocabulary.
     """
     from transformers import AutoTokenizer
 
     model, missing = _masked_lm(source)
-    try:
+    with _loading("the tokenizer of", source):
         tokenizer = AutoTokenizer.from_pretrained(str(source.transformer or source.path), trust_remote_code=False)
-    except UNREADABLE as error:
-        raise InputError(f"cannot load the tokenizer of {source.name!r} ({first_line(error)})") from None
     if missing or encoder.tokenizer.mask_token is None:
-        raise InputError(
-            f"{source.name!r} has no masked-LM head or mask token: name a model that has, with --generator"
-        )
+        raise InputError(f"{source.name!r} has no masked-LM head or mask token: name one that has, with --generator")
     if tokenizer.get_vocab() != encoder.tokenizer.get_vocab():
         raise InputError(f"--generator {source.name}: its vocabulary is not the encoder's: name one that shares it")
     return model
 
 
-def _masked_lm(source: Source) -> tuple[Any, list[str]]:
-    """Load a masked language model; returns it and the names of its weights that were not in the files."""
+def _masked_lm(source: Source) -> tuple[Any, bool]:
+    """Load a masked language model; returns it and whether any of its weights were not in the files."""
     from transformers import AutoModelForMaskedLM
 
-    folder = source.transformer
-    try:
-        with quiet(), warnings.catch_warnings(action="ignore"):
-            model, loaded = AutoModelForMaskedLM.from_pretrained(
-                str(folder or source.path),
-                dtype=torch.float32,
-                use_safetensors=not source.pickled,
-                weights_only=True,
-                trust_remote_code=False,
-                local_files_only=folder is not None,
-                output_loading_info=True,
-            )
-    except UNREADABLE as error:
-        raise InputError(f"cannot load {source.name!r} as a masked LM ({first_line(error)})") from None
-    return model, sorted(loaded["missing_keys"])
+    with _loading("the masked LM", source):
+        model, loaded = AutoModelForMaskedLM.from_pretrained(
+            str(source.transformer or source.path),
+            dtype=torch.float32,
+            use_safetensors=not source.pickled,
+            weights_only=True,
+            trust_remote_code=False,
+            local_files_only=source.folder is not None,
+            output_loading_info=True,
+        )
+    return model, bool(loaded["missing_keys"])
 
 
 def save_encoder(encoder: SentenceTransformer, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401

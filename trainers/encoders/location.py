@@ -2,12 +2,13 @@
 
 import json
 import logging
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import xxhash
 
@@ -26,38 +27,41 @@ class Source:
     folder: Path | None = None
 
     def file(self, name: str) -> Path | None:
-        """Return a file of the model, that of a Hub name in the cache; None where there is none."""
-        if self.folder is None:
-            return hub_file(self.path, name)
-        return self.folder / name if (self.folder / name).is_file() else None
+        """Return a file of the model, that of a Hub name in the cache; None where there is none or none is reached."""
+        if self.folder is not None:
+            return self.folder / name if (self.folder / name).is_file() else None
+        from transformers.utils import cached_file
+
+        try:
+            with quiet():
+                found = cached_file(self.path, name)
+        except (OSError, ValueError):
+            return None
+        return None if found is None else Path(found)
 
     def modules(self) -> list[tuple[str, str]]:
-        """Return the class and the folder of each module, none of a bare transformer.
-
-        Raises:
-            InputError: The list of modules is broken.
-        """
-        file = self.file("modules.json")
-        if file is None:
-            return []
+        """Return the class and the folder of each module, none of a bare transformer; raises InputError for no list."""
+        entries = self._json("modules.json")
         try:
-            found = [(str(entry["type"]), str(entry["path"])) for entry in json.loads(file.read_text(encoding="utf-8"))]
-            found[0]
-        except (OSError, ValueError, LookupError, TypeError) as error:
-            raise InputError(f"{file} is no list of sentence-transformers modules ({error!r}): get it again") from None
-        return found
+            return [(str(entry["type"]), str(entry["path"])) for entry in entries or []]
+        except (LookupError, TypeError):
+            raise InputError(f"{self.name}: its modules.json is no list of modules: get it again") from None
 
     def pooling(self) -> Literal["cls", "mean"]:
         """Return the pooling that a sentence-transformers model was made for; [CLS] for a bare transformer."""
         for kind, folder in self.modules():
-            config = self.file(f"{folder}/config.json") if kind.endswith("Pooling") else None
-            if config is not None:
-                try:
-                    values = dict(json.loads(config.read_text(encoding="utf-8")))
-                except (OSError, ValueError, TypeError) as error:
-                    raise InputError(f"{config} says no pooling ({first_line(error)}): get it again") from None
-                return "cls" if values.get("pooling_mode_cls_token") or values.get("pooling_mode") == "cls" else "mean"
+            if kind.endswith("Pooling"):
+                config = self._json(f"{folder}/config.json")
+                modes = config if isinstance(config, dict) else {}
+                return "cls" if modes.get("pooling_mode_cls_token") or modes.get("pooling_mode") == "cls" else "mean"
         return "cls"
+
+    def _json(self, name: str) -> Any:  # noqa: ANN401 - whatever the file holds
+        file = self.file(name)
+        try:
+            return None if file is None else json.loads(file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise InputError(f"{file} is damaged ({first_line(error)}): get it again") from None
 
     @property
     def transformer(self) -> Path | None:
@@ -90,7 +94,7 @@ class Source:
             with weights.open("rb") as stream:
                 while block := stream.read(1 << 20):
                     state.update(block)
-        return state.hexdigest() if files else None
+        return state.hexdigest()
 
 
 def transformer_weights(folder: Path) -> list[Path]:
@@ -104,30 +108,14 @@ def pickled(folder: Path) -> bool:
     return (folder / PICKLE).is_file() and not any(folder.glob("model*.safetensors"))
 
 
-def hub_file(name: str, file: str) -> Path | None:
-    """Return a file of the Hub's newest revision of a model, in the cache; None if it is not there or not reached."""
-    from transformers.utils import cached_file
-
-    try:
-        with quiet():
-            found = cached_file(name, file)
-    except (OSError, ValueError):
-        return None
-    return None if found is None else Path(found)
-
-
 def locate(name: str | None) -> Source:
     """Find a model: a directory (transformers or sentence-transformers), a Hub name, or the starter.
 
-    None is the starter, and so is "starter" unless a directory of that name is here.
-
-    Raises:
-        InputError: There is no such directory, or it holds no model whose weights can be read without running code.
+    None is the starter, and so is "starter" unless a directory of that name is here. Raises InputError: there is no
+    such directory, or it holds no model whose weights can be read without running code.
     """
     if name is None or (name == STARTER and not Path(name).is_dir()):
         starter = Path(str(resources.files("augment").joinpath("starter", "encoder")))
-        if not (starter / "config.json").is_file():
-            raise InputError("this installation has no starter encoder: name one, such as --encoder bert-base-uncased")
         return Source(STARTER, str(starter), starter)
     path = Path(name).expanduser()
     if not path.is_dir():
@@ -136,19 +124,15 @@ def locate(name: str | None) -> Source:
             raise InputError(f"no model directory {name!r}: give a directory that holds one, or a Hub name")
         return Source(name, name)
     source = Source(name, str(path), path)
-    _check_directory(path, source)
-    return source
-
-
-def _check_directory(path: Path, source: Source) -> None:
-    is_list = bool(source.modules())
-    if not is_list and not (path / "config.json").is_file():
+    listed = bool(source.modules())
+    if not listed and not (path / "config.json").is_file():
         raise InputError(f"{str(path)!r} holds no model (no modules.json, no config.json): give the directory of one")
     if not any(path.rglob("*.safetensors")) and not any(path.rglob(PICKLE)):
         raise InputError(f"{path} has neither *.safetensors nor {PICKLE}: give the directory of a whole model")
-    for file in sorted(path.glob("*/*.bin")) if is_list else []:
+    for file in sorted(path.glob("*/*.bin")) if listed else []:
         if file.parent != source.transformer and not any(file.parent.glob("*.safetensors")):
             raise InputError(f"{file} is no safetensors file: weights are read from safetensors alone")
+    return source
 
 
 @contextmanager
@@ -156,16 +140,14 @@ def quiet() -> Iterator[None]:
     """Silence the libraries' reports of new and unused heads, default poolings and long texts: all are expected."""
     from transformers.utils import logging as transformers_logging
 
-    level, log = transformers_logging.get_verbosity(), logging.getLogger("sentence_transformers")
-    before, bars = log.level, transformers_logging.is_progress_bar_enabled()
-    transformers_logging.set_verbosity_error()
+    before, bars = logging.root.manager.disable, transformers_logging.is_progress_bar_enabled()
     transformers_logging.disable_progress_bar()
-    log.setLevel(logging.ERROR)
+    logging.disable(logging.WARNING)
     try:
-        yield
+        with warnings.catch_warnings(action="ignore"):
+            yield
     finally:
-        transformers_logging.set_verbosity(level)
-        log.setLevel(before)
+        logging.disable(before)
         if bars:
             transformers_logging.enable_progress_bar()
 

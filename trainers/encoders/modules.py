@@ -33,6 +33,13 @@ class Parts:
     relu: bool = False
     head: tuple[nn.Module, ...] = ()
 
+    @property
+    def cnn_name(self) -> str:
+        """The CNN in words."""
+        widths = ", ".join(map(str, self.cnn.kernel_sizes))
+        relu = "with" if self.relu else "without"
+        return f"a CNN of widths {widths} with {self.cnn.out_channels} filters each, {relu} ReLU"
+
 
 def pooling_at(encoder: SentenceTransformer) -> int:
     """Return the place of the first pooling module, the number of modules where there is none."""
@@ -51,6 +58,11 @@ def pooling_of(encoder: SentenceTransformer) -> str:
     return name or "none"
 
 
+def has_dense(encoder: SentenceTransformer) -> bool:
+    """Whether a Dense layer follows the pooling."""
+    return any(isinstance(module, modules.Dense) for module in list(encoder)[pooling_at(encoder) :])
+
+
 def is_padded(encoder: SentenceTransformer) -> bool:
     """Whether padding has a part in the vectors: every text is padded to the encoder's `max_seq_length`."""
     return any(getattr(module, "module_output_name", None) == "attention_mask" for module in encoder)
@@ -66,26 +78,24 @@ def set_max_tokens(encoder: SentenceTransformer, max_tokens: int) -> None:
 def parts_of(encoder: SentenceTransformer, name: str) -> Parts:
     """Take an encoder apart; raises InputError where it has a module that cannot be trained here."""
     place = pooling_at(encoder)
-    parts = Parts(encoder[0], pooling_of(encoder), head=tuple(list(encoder)[place + 1 :]))
-    for number, module in enumerate(list(encoder)[1:place], start=1):
-        kind = _kind(module)
-        if kind is None:
-            raise _untrainable(module, number, name)
-        if kind == "cnn":
-            parts = replace(parts, cnn=module)
-        elif kind == "relu":
-            parts = replace(parts, relu=True)
+    before, head = list(encoder)[1:place], list(encoder)[place + 1 :]
+    kinds = [_kind(module) for module in before]
+    refused = [module for module, kind in zip(before, kinds, strict=True) if kind is None]
+    if not isinstance(encoder[0], modules.Transformer):
+        refused = [encoder[0]]
     width = int(encoder[place].embedding_dimension) if place < len(encoder) else 0
-    for number, module in enumerate(parts.head, start=place + 1):
-        if type(module).__name__ not in HEADS or getattr(module, "module_input_name", None) == "token_embeddings":
-            raise _untrainable(module, number, name)
-        if getattr(module, "in_features", width) != width:
-            raise InputError(
-                f"the {type(module).__name__} layer of {name!r} takes {module.in_features} dimensions and gets "
-                f"{width}: such a pooling ({parts.pooling}) cannot be trained here"
-            )
+    for module in head:
+        on_tokens = getattr(module, "module_input_name", None) == "token_embeddings"
+        if type(module).__name__ not in HEADS or on_tokens or getattr(module, "in_features", width) != width:
+            refused.append(module)
         width = int(getattr(module, "out_features", width))
-    return parts
+    if refused:
+        raise InputError(
+            f"{name} has a {type(refused[0]).__name__} (module {list(encoder).index(refused[0])}) that cannot be "
+            "trained here with this pooling: start from its transformer alone, its files without modules.json"
+        )
+    cnn = before[kinds.index("cnn")] if "cnn" in kinds else None
+    return Parts(encoder[0], pooling_of(encoder), cnn, "relu" in kinds, tuple(head))
 
 
 def assemble(parts: Parts) -> SentenceTransformer:
@@ -93,14 +103,14 @@ def assemble(parts: Parts) -> SentenceTransformer:
     transformer, pooling = parts.transformer, parts.pooling
     if parts.cnn is not None and pooling not in ("mean", "cls"):
         raise InputError(
-            f"--pooling {pooling} is for a bare transformer, the encoder has {cnn_name(parts)}: use --pooling mean"
+            f"--pooling {pooling} is for a bare transformer, the encoder has {parts.cnn_name}: use --pooling mean"
         )
     transformer.model.config.output_hidden_states = pooling == "first-last"
     padded = {"text": {"padding": "max_length", "max_length": transformer.max_seq_length}}
     transformer.processing_kwargs = padded if pooling == "padded-mean" else {}
     # What follows the transformer may need rows of one length, where flash attention would string them together.
     transformer.unpad_inputs = False if parts.cnn is not None or pooling in ("first-last", "padded-mean") else None
-    width = transformer.get_embedding_dimension() if parts.cnn is None else parts.cnn.get_embedding_dimension()
+    width = (parts.cnn or transformer).get_embedding_dimension()
     # Their first weights, which are replaced, must not change what is drawn next.
     with torch.random.fork_rng(devices=[]):
         adapters = _before_pooling(parts, width)
@@ -118,58 +128,41 @@ def _before_pooling(parts: Parts, width: int) -> list[nn.Module]:
         relu = modules.Dense(width, width, False, nn.ReLU(), identity, module_input_name="token_embeddings")
         # The product with the identity is for the saved directory: here it would only cost time.
         relu.forward = _relu
-        return [_frozen(mask), parts.cnn, *([_frozen(relu)] if parts.relu else [])]
+        return [mask.requires_grad_(False), parts.cnn, *([relu.requires_grad_(False)] if parts.relu else [])]
     if parts.pooling == "first-last":
         layers = int(parts.transformer.model.config.num_hidden_layers)
-        return [_frozen(modules.WeightedLayerPooling(width, layers, 1, nn.Parameter(_first_and_last(layers))))]
+        weighted = modules.WeightedLayerPooling(width, layers, 1, nn.Parameter(_first_and_last(layers)))
+        return [weighted.requires_grad_(False)]
     if parts.pooling == "padded-mean":
         # Pooling takes all positions where the mask does not fit the tokens: this puts one of one position there.
         one = {"module_input_name": "token_embeddings", "module_output_name": "attention_mask"}
-        return [_frozen(modules.Dense(width, 1, True, nn.Identity(), torch.zeros(1, width), torch.ones(1), **one))]
+        dense = modules.Dense(width, 1, True, nn.Identity(), torch.zeros(1, width), torch.ones(1), **one)
+        return [dense.requires_grad_(False)]
     return []
-
-
-def token_dimension(encoder: SentenceTransformer) -> int:
-    """Return the length of the token vectors that are pooled."""
-    return int(encoder[pooling_at(encoder)].embedding_dimension)
-
-
-def cnn_name(parts: Parts) -> str:
-    """Return the CNN in words."""
-    widths = ", ".join(map(str, parts.cnn.kernel_sizes))
-    return (
-        f"a CNN of widths {widths} with {parts.cnn.out_channels} filters each, with{'' if parts.relu else 'out'} ReLU"
-    )
 
 
 def with_cnn(encoder: SentenceTransformer, widths: Sequence[int], filters: int, *, relu: bool) -> SentenceTransformer:
     """Put a fresh CNN between an encoder's transformer and its pooling; one of the same kind stays as it is.
 
     `c_i = f(w . h_(i-k/2 .. i+k/2) + b)` for every width k, concatenated; f is ReLU or nothing (Eq. 1 of Zhang et al.
-    2020). Positions outside a sentence count as zeros: a token's vector depends on its own sentence alone.
-
-    Raises:
-        InputError: The encoder has another one, or layers after its pooling that a CNN's vectors do not fit.
+    2020). Positions outside a sentence count as zeros: a token's vector depends on its own sentence alone. Raises
+    InputError: the encoder has another one, or layers after its pooling that a CNN's vectors do not fit.
     """
     parts = parts_of(encoder, "the encoder")
     width = parts.transformer.get_embedding_dimension()
     fresh = replace(parts, cnn=modules.CNN(width, filters, list(widths)), relu=relu)
-    if parts.cnn is not None and cnn_name(parts) == cnn_name(fresh):
+    if parts.cnn is not None and parts.cnn_name == fresh.cnn_name:
         return encoder
     kinds = [type(module).__name__ for module in parts.head]
-    in_the_way = [cnn_name(parts)] if parts.cnn is not None else []
+    in_the_way = [parts.cnn_name] if parts.cnn is not None else []
     in_the_way += [f"a {kind} layer" for kind in kinds if kind in ("Dense", "LayerNorm")]
     if in_the_way:
-        raise InputError(f"the encoder has {in_the_way[0]}, and {cnn_name(fresh)} is asked for: start from another one")
+        raise InputError(f"the encoder has {in_the_way[0]}, and {fresh.cnn_name} is asked for: start from another one")
     return assemble(fresh)
 
 
 def _relu(features: dict[str, Any]) -> dict[str, Any]:
     return {**features, "token_embeddings": features["token_embeddings"].relu()}
-
-
-def _frozen(module: nn.Module) -> nn.Module:
-    return module.requires_grad_(False)
 
 
 def _first_and_last(layers: int) -> Tensor:
@@ -181,26 +174,18 @@ def _first_and_last(layers: int) -> Tensor:
 
 def _kind(module: Any) -> str | None:  # noqa: ANN401 - a module of sentence-transformers
     """Return what a module before the pooling stands for, None where that is nothing of ours."""
+    kind, ours = None, False
     if isinstance(module, modules.CNN):
-        return "cnn" if set(module.stride_sizes) == {1} else None
-    if isinstance(module, modules.WordWeights):
-        return "mask" if not module.word_weights and module.unknown_word_weight == 1 else None
-    if isinstance(module, modules.WeightedLayerPooling):
-        weights = module.layer_weights.detach()
-        plain = module.layer_start == 1 and torch.equal(weights, _first_and_last(len(weights)).to(weights))
-        return "first-last" if plain else None
-    if not isinstance(module, modules.Dense):
-        return None
-    if module.module_output_name == "attention_mask":
-        return "padded-mean"
-    weight = module.linear.weight
-    identity = module.linear.bias is None and torch.equal(weight, torch.eye(len(weight)).to(weight))
-    on_tokens = module.module_input_name == "token_embeddings" and isinstance(module.activation_function, nn.ReLU)
-    return "relu" if on_tokens and identity else None
-
-
-def _untrainable(module: nn.Module, number: int, name: str) -> InputError:
-    return InputError(
-        f"{name} has a {type(module).__name__} (module {number}) that cannot be trained here: start from its "
-        "transformer alone, its files without modules.json"
-    )
+        kind, ours = "cnn", set(module.stride_sizes) == {1}
+    elif isinstance(module, modules.WordWeights):
+        kind, ours = "mask", not module.word_weights and module.unknown_word_weight == 1
+    elif isinstance(module, modules.WeightedLayerPooling):
+        weights = module.layer_weights.detach().cpu()
+        kind, ours = "first-last", module.layer_start == 1 and torch.equal(weights, _first_and_last(len(weights)))
+    elif isinstance(module, modules.Dense) and module.module_output_name == "attention_mask":
+        kind, ours = "padded-mean", True
+    elif isinstance(module, modules.Dense) and module.module_input_name == "token_embeddings":
+        weight = module.linear.weight.detach().cpu()
+        identity = module.linear.bias is None and torch.equal(weight, torch.eye(len(weight)))
+        kind, ours = "relu", identity and isinstance(module.activation_function, nn.ReLU)
+    return kind if ours else None

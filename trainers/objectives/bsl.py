@@ -1,8 +1,8 @@
 """BSL (Zhang et al. 2021): predict the target network's vector of one view from the online network's of the other."""
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import torch
 from pydantic import Field
@@ -13,11 +13,9 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from pipelines.console import progress
 from trainers.encoders import batches
-from trainers.encoders.loading import load_for_training
-from trainers.encoders.location import Source
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather_pairs
-from trainers.settings import OWN, DropoutOptions, Training
+from trainers.settings import OWN, DropoutOptions, Presets, Training
 from trainers.training.machine import autocast
 
 READS = ("views",)
@@ -29,57 +27,24 @@ class PARAMS(DropoutOptions):
     """What BSL can be told."""
 
     momentum: float = Field(0.999, ge=0, le=1, description="Delta of Eq. 4; 1 never moves the target.")
-    predictor: Literal["paper", "code"] = Field(
-        "paper", description="One MLP with two BatchNorms, or three chained MLPs with one each."
-    )
+    predictor: Literal["paper", "code"] = Field("paper", description="One MLP with two BatchNorms; three with one.")
     width: int = Field(8, ge=1, description="Hidden width of the predictor in multiples of the dimension (k).")
-    predictor_warmup: int = Field(
-        0,
-        ge=0,
-        description="Steps, before the first, in which the predictor alone is fitted to the untouched encoder.",
-    )
+    predictor_warmup: int = Field(0, ge=0, description="Steps that fit the predictor alone, before the first one.")
     predictor_lr: float = Field(1.0, gt=0, description="Learning rate of the predictor in multiples of --lr.")
-    distance: Literal["cosine", "squared"] = Field(
-        "cosine", description="Eq. 2, or the squared distance of unit vectors (4 x Eq. 2 + 4)."
-    )
+    distance: Literal["cosine", "squared"] = Field("cosine", description="Eq. 2, or the squared one, 4 x Eq. 2 + 4.")
 
 
-_CODE: Mapping[str, Any] = {
-    "lr": 1e-4,
-    "warmup": 0.1,
-    "clip": 1.0,
-    "batch_size": 64,
-    "max_tokens": 64,
-    "pooling": "mean",
-    "predictor": "code",
-    "width": 10,
-    "distance": "squared",
-    "eps": 1e-6,
-    "dev_similarity": "best",
-}
-# As printed. Where the print is silent (schedule, clipping, length), as the code does. The
-# decay is AdamW's: with L2 inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
-_PAPER = {
-    **_CODE,
-    "lr": 5e-4,
-    "weight_decay": 0.01,
-    "predictor": "paper",
-    "width": 8,
-    "distance": "cosine",
-    "dev_similarity": "cosine",
-}
-PRESETS: Mapping[str, Mapping[str, Any]] = {
+_COMMON = {"warmup": 0.1, "clip": 1.0, "batch_size": 64, "max_tokens": 64, "pooling": "mean", "eps": 1e-6}
+_PREDICTOR = {"predictor": "code", "width": 10, "distance": "squared"}
+_CODE = {**_COMMON, **_PREDICTOR, "lr": 1e-4, "dev_similarity": "best"}
+# As printed. Where the print is silent (schedule, clipping, length), as the code does. The decay is AdamW's: with L2
+# inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
+_PAPER = {**_COMMON, "lr": 5e-4, "weight_decay": 0.01, "dev_similarity": "cosine"}
+_WARMED = {"momentum": 0.99, "predictor_lr": 50.0, "predictor_warmup": 250}
+PRESETS: Presets = {
     # Ours, for some ten thousand pairs: a predictor that is fitted to the untouched encoder first and learns fast
     # enough to be of use within so few steps, an encoder that changes slowly enough not to lose what it knew before.
-    "tuned": {
-        **_PAPER,
-        "lr": 2e-5,
-        "momentum": 0.99,
-        "predictor_lr": 50.0,
-        "predictor_warmup": 250,
-        "weight_decay": 0.0,
-        "pooling": OWN,
-    },
+    "tuned": {**_PAPER, **_WARMED, "lr": 2e-5, "weight_decay": 0.0, "pooling": OWN},
     "paper": _PAPER,
     "code": _CODE,
     # BSL-SBERT, as the authors' script for it has it: start from a supervised encoder, train on entailment pairs.
@@ -117,39 +82,32 @@ class Bsl(Objective):
             return
         places = torch.randperm(len(rows))[: min(CACHED_ROWS, steps * size)]
         self.train()
+        made = []
         with progress("vectors for the predictor", len(places), unit="rows") as advance:
-            made = [
-                self._vectors([rows[place] for place in part], training, advance) for part in torch.split(places, size)
-            ]
-        online, target = (torch.cat(vectors, dim=1) for vectors in zip(*made, strict=True))
-        optimizer = torch.optim.AdamW(
-            self.predictor.parameters(), lr=training.lr * self.params.predictor_lr, weight_decay=0.0, eps=training.eps
-        )
-        with progress("the predictor", steps, unit="steps") as advance:
-            for _ in range(steps):
-                batch = torch.randperm(online.shape[1], device=online.device)[:size]
-                predicted = self.predictor(online[:, batch].flatten(0, 1))
-                loss = negative_cosine(predicted, target[:, batch].flip(0).flatten(0, 1)).mean()
-                optimizer.zero_grad()
-                loss.backward()  # type: ignore[no-untyped-call]
-                optimizer.step()
-                advance(1)
+            for part in torch.split(places, size):
+                made.append(self._vectors([rows[place] for place in part], training.precision))
+                advance(len(part))
+        online, target = torch.cat(made, dim=2)
+        rate = training.lr * self.params.predictor_lr
+        optimizer = torch.optim.AdamW(self.predictor.parameters(), lr=rate, weight_decay=0.0, eps=training.eps)
+        for _ in range(steps):
+            batch = torch.randperm(online.shape[1], device=online.device)[:size]
+            predicted = self.predictor(online[:, batch].flatten(0, 1))
+            loss = negative_cosine(predicted, target[:, batch].flip(0).flatten(0, 1)).mean()
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
         optimizer.zero_grad()
 
     @torch.no_grad()
-    def _vectors(
-        self, rows: Sequence[Row], training: Training, advance: Callable[[int], None]
-    ) -> tuple[Tensor, Tensor]:
-        """Return the online and the target network's vectors of both views of some rows, each (2, rows, d)."""
+    def _vectors(self, rows: Sequence[Row], precision: str) -> Tensor:
+        """Return the online and the target network's vectors of both views of some rows, (2, 2, rows, d)."""
         device = next(self.predictor.parameters()).device
         batch = {name: value.to(device) for name, value in self.collate(rows).items()}
-        with autocast(device, training.precision):
-            vectors = [
-                batches.embed(network, **batch, max_tokens=self.max_tokens).unflatten(0, (2, -1))  # type: ignore[no-untyped-call]
-                for network in (self.encoder, self.target)
-            ]
-        advance(len(rows))
-        return vectors[0], vectors[1]
+        with autocast(device, precision):
+            networks = (self.encoder, self.target)
+            made = [batches.embed(network, **batch, max_tokens=self.max_tokens) for network in networks]
+        return torch.stack([vectors.reshape(2, len(rows), -1) for vectors in made])
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
@@ -175,6 +133,9 @@ class Bsl(Objective):
         theta = [parameter.float() for parameter in self.encoder.parameters()]
         average = get_ema_multi_avg_fn(self.params.momentum)  # type: ignore[no-untyped-call]
         average(xi, theta, step)
+
+
+build = Bsl.build
 
 
 def negative_cosine(z: Tensor, h: Tensor) -> Tensor:
@@ -208,9 +169,3 @@ def make_predictor(kind: str, dimension: int, width: int) -> nn.Sequential:
         return [*first, nn.Linear(hidden, hidden), *second, nn.ReLU(), nn.Linear(hidden, dimension)]
 
     return nn.Sequential(*(layer for _ in range(1 if kind == "paper" else 3) for layer in mlp()))
-
-
-def build(options: PARAMS, training: Training, source: Source) -> Bsl:
-    """Load the encoder and set a fresh predictor on it."""
-    encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
-    return Bsl(encoder, training.max_tokens, options)

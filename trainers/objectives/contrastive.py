@@ -6,7 +6,7 @@ Where the pairs have hard negatives (a column `negative`), those of the whole ba
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -16,16 +16,15 @@ from sentence_transformers.sentence_transformer.modules import Dense
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pipelines.console import InputError, note
+from pipelines.console import InputError
 from trainers.data.examples import Examples, number_texts
 from trainers.embedding.model import starting_model
-from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
-from trainers.encoders.modules import pooling_at
-from trainers.losses.contrast import closer_than_positive, equal_strings, nt_xent, one_sided
+from trainers.encoders.modules import has_dense
+from trainers.losses import closer_than_positive, equal_strings, nt_xent, one_sided
 from trainers.objective import Objective, Row, float32
-from trainers.processes import gather, gather_pairs, is_first
-from trainers.settings import OWN, DropoutOptions, Training
+from trainers.processes import gather, gather_pairs
+from trainers.settings import OWN, DropoutOptions, Presets, Training
 from trainers.training.teacher import Teacher, load_teacher
 
 READS = ("views", "text")
@@ -38,42 +37,25 @@ class PARAMS(DropoutOptions):
 
     temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")
     negatives: Literal["both", "right"] = Field(
-        "both",
-        description="Each view against all 2(n-1) others of the batch, or the left views against the n right ones.",
+        "both", description="Each view against all 2(n-1) others, or the left views against the right ones."
     )
-    twice: bool = Field(
-        False, description="Pair each sentence with itself and let dropout make the views, whatever the data's views."
-    )
+    twice: bool = Field(False, description="Pair each sentence with itself; dropout alone makes the views.")
     head: bool = Field(False, description="Train through a linear layer with tanh that the saved encoder lacks.")
     keep_head: bool = Field(False, description="Put such a layer on an encoder without a Dense layer, and save it too.")
     guide: str | None = Field(
-        None,
-        description="Take out as a negative what this encoder, a directory or a Hub name, finds more like a sentence "
-        "than its own positive (GISTEmbed).",
+        None, description="Encoder; what it finds more like a sentence than its positive is no negative (GISTEmbed)."
     )
     retain: float = Field(
-        0.0,
-        ge=0,
-        description="Weight of the cosine distance of each view's vector to that of the encoder as it was, which is "
-        "then the guide too.",
+        0.0, ge=0, description="Weight of the cosine distance to the vectors as they were; these are the guide too."
     )
 
 
 # The print gives the number of negatives alone: the temperature is that of the loss in the authors' repository, the
 # rest is what their script trains BSL with.
-_BSL: Mapping[str, Any] = {
-    "lr": 1e-4,
-    "warmup": 0.1,
-    "clip": 1.0,
-    "eps": 1e-6,
-    "batch_size": 64,
-    "max_tokens": 64,
-    "pooling": "mean",
-    "negatives": "both",
-}
+_BSL = {"lr": 1e-4, "warmup": 0.1, "clip": 1.0, "eps": 1e-6, "batch_size": 64, "max_tokens": 64, "pooling": "mean"}
 # On BERT-base; what the authors' scripts leave open is as transformers' trainer has it.
 _SIMCSE = {"clip": 1.0, "max_tokens": 32, "pooling": "cls", "negatives": "right"}
-PRESETS: Mapping[str, Mapping[str, Any]] = {
+PRESETS: Presets = {
     "bsl": _BSL,
     "simcse": {**_SIMCSE, "lr": 3e-5, "batch_size": 64, "twice": True, "head": True},
     # Entailment pairs of NLI and their contradictions.
@@ -88,12 +70,28 @@ class Contrastive(Objective):
 
     keyed = True
 
-    def __init__(
-        self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS, guide: Teacher | None = None
-    ) -> None:
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
+        if params.keep_head and not has_dense(encoder):
+            linear = cast(nn.Linear, train_only_head(encoder)[0])
+            width = linear.out_features
+            encoder.append(Dense(width, width, True, nn.Tanh(), linear.weight.detach(), linear.bias.detach()))
+        if params.guide is not None:
+            self.teachers = [load_teacher(params.guide, role="guide").vectors]
         self.head = train_only_head(encoder) if params.head else nn.Identity()
-        self.teachers = [] if guide is None else [guide.vectors]
+
+    @classmethod
+    def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
+        """Load the encoder, and the guide: another encoder, or with `retain` this one as it is now."""
+        if options.retain and (options.guide is not None or options.keep_head):
+            raise InputError(
+                f"--retain {options.retain:g}: the encoder is its own guide: leave --guide, --keep-head out"
+            )
+        objective = super().build(options, training, source)
+        if options.retain:
+            guide = starting_model(copy.deepcopy(objective.encoder), source, training.max_tokens)
+            objective.teachers = [Teacher(guide, "guide").vectors]
+        return objective
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both views and of the negatives, the `keys`, and the numbers of the guide's texts.
@@ -112,8 +110,6 @@ class Contrastive(Objective):
         compared = [examples.left, examples.right]
         if examples.negatives is not None:
             missing = np.array([not text for text in examples.negatives])
-            if is_first():
-                note(f"hard negatives: {len(missing) - missing.sum():,} of {len(missing):,} rows have one")
             compared.append([text or STAND_IN for text in examples.negatives])
             columns["negative"] = self.tokenize(compared[-1])
             columns["keys"] = number_texts([examples.texts, *compared])[1]
@@ -160,6 +156,9 @@ class Contrastive(Objective):
         return {"loss": loss, **parts, "vectors": vectors[:pairs].detach()}
 
 
+build = Contrastive.build
+
+
 def train_only_head(encoder: SentenceTransformer) -> nn.Sequential:
     """Return SimCSE's head, d -> d and tanh, drawn as the encoder's own layers were."""
     dimension = encoder.get_embedding_dimension()
@@ -167,20 +166,3 @@ def train_only_head(encoder: SentenceTransformer) -> nn.Sequential:
     nn.init.normal_(linear.weight, std=getattr(encoder[0].model.config, "initializer_range", 0.02))
     nn.init.zeros_(linear.bias)
     return nn.Sequential(linear, nn.Tanh())
-
-
-def build(options: PARAMS, training: Training, source: Source) -> Contrastive:
-    """Load the encoder, and the guide if there is one."""
-    if options.retain and options.guide is not None:
-        raise InputError(f"--retain {options.retain:g} makes the encoder itself the guide: leave --guide out")
-    if options.retain and options.keep_head:
-        raise InputError(f"--retain {options.retain:g}: nothing is known of a new head: leave --keep-head out")
-    encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
-    if options.keep_head and not any(isinstance(module, Dense) for module in list(encoder)[pooling_at(encoder) :]):
-        linear = cast(nn.Linear, train_only_head(encoder)[0])
-        width = linear.out_features
-        encoder.append(Dense(width, width, True, nn.Tanh(), linear.weight.detach(), linear.bias.detach()))
-    guide = None if options.guide is None else load_teacher(options.guide, role="guide")
-    if options.retain:
-        guide = Teacher(starting_model(copy.deepcopy(encoder), source, training.max_tokens), "guide")
-    return Contrastive(encoder, training.max_tokens, options, guide)

@@ -5,9 +5,9 @@ vector, says which of them it changed. Both are used in training only.
 """
 
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any, Self, cast
+from collections.abc import Sequence
+from functools import partial
+from typing import Self
 
 import numpy as np
 import torch
@@ -21,11 +21,11 @@ from pipelines.console import InputError
 from trainers.encoders.batches import by_length
 from trainers.encoders.loading import load_for_training, load_generator
 from trainers.encoders.location import Source, locate
-from trainers.losses.contrast import equal_strings, one_sided
+from trainers.losses import equal_strings, one_sided
 from trainers.objective import Objective, Row, float32
 from trainers.objectives.mlm import masked_lm_head, masked_places
 from trainers.processes import gather, gather_pairs, process_rank, processes, summed
-from trainers.settings import DropoutOptions, Training
+from trainers.settings import DropoutOptions, Presets, Training
 from trainers.training.machine import enable_checkpointing
 
 READS = ("text", "views")
@@ -35,16 +35,14 @@ class PARAMS(DropoutOptions):
     """What DiffCSE can be told."""
 
     generator: str | None = Field(
-        None,
-        description="Masked language model that fills the masks, with the encoder's vocabulary: a directory or a Hub "
-        "name; without it the encoder's own.",
+        None, description="Masked LM of the same vocabulary that fills the masks; without it the encoder's own."
     )
     masked: float = Field(0.3, gt=0, lt=1, description="Share of a text's tokens that are masked and filled.")
     detection: float = Field(0.005, ge=0, description="Weight of the detection of replaced tokens (lambda).")
     temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")
 
 
-PRESETS: Mapping[str, Mapping[str, Any]] = {
+PRESETS: Presets = {
     # As printed, for BERT-base; its generator is distilbert-base-uncased. Clipping is transformers' default.
     "paper": {"lr": 7e-6, "epochs": 2, "clip": 1.0, "batch_size": 64, "max_tokens": 32, "pooling": "cls"},
 }
@@ -108,7 +106,7 @@ class DiffCse(Objective):
         for rows, width in by_length(attention_mask):
             ids, mask, hidden = input_ids[rows, :width], attention_mask[rows, :width], masked[rows, :width]
             filled = self.filled(ids, mask, hidden)
-            with first_embedding(self.discriminator, vectors[rows]):
+            with self.discriminator.embeddings.register_forward_hook(partial(_put_first, vectors[rows])):
                 tokens = self.discriminator(input_ids=filled, attention_mask=mask).last_hidden_state
             with float32(vectors.device):
                 logits = self.detector(tokens.float()).transpose(1, 2)
@@ -125,18 +123,9 @@ class DiffCse(Objective):
         return found
 
 
-@contextmanager
-def first_embedding(model: nn.Module, vectors: Tensor) -> Iterator[None]:
-    """Give a transformer, within the context, `vectors` (n, d) as the input embeddings of the first tokens."""
-
-    def replace(_module: nn.Module, _inputs: object, embedded: Tensor) -> Tensor:
-        return torch.cat([vectors[:, None].to(embedded.dtype), embedded[:, 1:]], dim=1)
-
-    handle = cast(nn.Module, model.embeddings).register_forward_hook(replace)
-    try:
-        yield
-    finally:
-        handle.remove()
+def _put_first(vectors: Tensor, _module: nn.Module, _inputs: object, embedded: Tensor) -> Tensor:
+    """Return the input embeddings (n, tokens, d) of some texts with `vectors` (n, d) as those of the first tokens."""
+    return torch.cat([vectors[:, None].to(embedded.dtype), embedded[:, 1:]], dim=1)
 
 
 def make_projector(dimension: int, width: int) -> nn.Sequential:

@@ -5,8 +5,9 @@ student whose dimension is not the teacher's gets a Dense layer with tanh, which
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, Self, cast
 
 import numpy as np
 import torch
@@ -19,14 +20,13 @@ from torch.nn import functional
 
 from pipelines.console import note
 from trainers.data.examples import Examples, number_texts
-from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import Source
-from trainers.encoders.modules import Pooling, pooling_at
-from trainers.losses.relations import Queue, relation_loss
+from trainers.encoders.modules import Pooling, has_dense
+from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, Row, float32
 from trainers.processes import gather, gather_pairs, is_first, of_first
-from trainers.settings import DropoutOptions, Training
-from trainers.training.teacher import Teacher, load_teacher
+from trainers.settings import DropoutOptions, Presets, Training
+from trainers.training.teacher import load_teacher
 
 READS = ("views", "text")
 
@@ -35,26 +35,18 @@ class PARAMS(DropoutOptions):
     """What distillation can be told."""
 
     teacher: str = Field(min_length=1, description="Encoder to learn from: a directory or a Hub name. Must be given.")
-    teacher_pooling: Pooling | None = Field(
-        None, description="How the teacher's token vectors become one; without it as its directory says, else the mean."
-    )
+    teacher_pooling: Pooling | None = Field(None, description="Pooling of the teacher; none: as it says.")
     method: Literal["congen", "sct"] = Field(
-        "congen",
-        description="The teacher's vector of the first view teaches both views, or each view's that of the other view.",
+        "congen", description="The teacher's first view teaches both views, or each of its views the other one."
     )
     queue: int = Field(65_536, ge=0, description="Teacher's vectors in the queue, or in each of SCT's two (k).")
     fill: Literal["rows", "random"] = Field(
-        "rows",
-        description="Fill the queue at the start with the vectors of k rows, or with random ones. Rows in the queue "
-        "are not trained on, unless fewer than k or than a batch would be left: then the queue holds at most all rows' "
-        "vectors and every row is trained on.",
+        "rows", description="Fill the queue with rows, which are not trained on if there are enough, or random vectors."
     )
     teacher_temperature: float = Field(0.05, gt=0, description="Temperature of the teacher's relations.")
     student_temperature: float = Field(0.07, gt=0, description="Temperature of the student's relations.")
     head: Literal["always", "needed"] = Field(
-        "always",
-        description="Give the student a Dense layer with tanh, of the teacher's width: unless it has a Dense layer of "
-        "that width, or where its dimension is another.",
+        "always", description="When the student gets a Dense layer with tanh; needed is for another dimension."
     )
 
     def held_out(self, rows: int, batch_size: int) -> int:
@@ -64,23 +56,13 @@ class PARAMS(DropoutOptions):
 
 
 # What the prints leave open (epsilon, weight decay, clipping) is as the code has it.
-_COMMON: Mapping[str, Any] = {
-    "epochs": 20,
-    "warmup": 0.1,
-    "weight_decay": 0.01,
-    "clip": 1.0,
-    "eps": 1e-6,
-    "batch_size": 128,
-    "max_tokens": 128,
-    "pooling": "mean",
-}
-_CONGEN = {**_COMMON, "lr": 5e-5}
+_OPTIMISER = {"lr": 5e-5, "epochs": 20, "warmup": 0.1, "weight_decay": 0.01, "clip": 1.0, "eps": 1e-6}
+_CONGEN = {**_OPTIMISER, "batch_size": 128, "max_tokens": 128, "pooling": "mean"}
 # The term of distillation alone, as in the authors' code; the print adds the self-supervised loss.
-_SCT = {
-    **_COMMON, "lr": 1e-4, "epochs": 10, "method": "sct", "fill": "random", "head": "needed",
-    "teacher_temperature": 0.04, "student_temperature": 0.05,
-}  # fmt: skip
-PRESETS: Mapping[str, Mapping[str, Any]] = {
+_METHOD = {"method": "sct", "fill": "random", "head": "needed"}
+_SCT = {**_CONGEN, **_METHOD, "lr": 1e-4, "epochs": 10, "teacher_temperature": 0.04, "student_temperature": 0.05}
+_SCT_TINY = {"lr": 5e-4, "queue": 131_072, "teacher_temperature": 0.03, "student_temperature": 0.04}
+PRESETS: Presets = {
     # Ours, for some ten thousand sentences and the bundled encoder.
     "tuned": {**_CONGEN, "lr": 1e-4, "epochs": 3, "batch_size": 64, "queue": 16_384},
     # ConGen's students: BERT-base, tiny, mini, small, MiniLM of 6 and 12 layers.
@@ -92,28 +74,32 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
     "congen-minilm-l12": {**_CONGEN, "queue": 16_384},
     # SCT's: BERT-base, tiny, mini and small.
     "sct": _SCT,
-    "sct-tiny": {
-        **_SCT, "lr": 5e-4, "queue": 131_072, "teacher_temperature": 0.03, "student_temperature": 0.04,
-    },
+    "sct-tiny": {**_SCT, **_SCT_TINY},
     "sct-mini": _SCT,
     "sct-small": {**_SCT, "queue": 131_072},
-}  # fmt: skip
+}
 
 
 class Distil(Objective):
     """The student, and the teacher's vectors, which are numbers on the disk."""
 
-    def __init__(
-        self, encoder: SentenceTransformer, max_tokens: int, teacher: Teacher, params: PARAMS, batch_size: int
-    ) -> None:
-        super().__init__(encoder, max_tokens, params)
-        self.batch_size = batch_size
-        sides = 2 if params.method == "sct" else 1
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+        teacher = load_teacher(params.teacher, params.teacher_pooling)
+        super().__init__(with_head(encoder, teacher.dimension, always=params.head == "always"), max_tokens, params)
         # Rows fill them once the teacher's vectors are there.
         size = params.queue if params.fill == "random" else 0
-        self.queues = nn.ModuleList(Queue(size, teacher.dimension) for _ in range(sides))
+        sides = 2 if params.method == "sct" else 1
+        self.queues: Any = nn.ModuleList(Queue(size, teacher.dimension) for _ in range(sides))
         self.teachers = [teacher.vectors]
         self.reserved: list[NDArray[np.int64]] = []
+        self.batch_size = 1
+
+    @classmethod
+    def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
+        """Load the student and the teacher; of the rows a batch is left to train on."""
+        objective = super().build(options, training, source)
+        objective.batch_size = training.batch_size
+        return objective
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both views of the rows that are trained on, and the numbers of the texts that teach."""
@@ -141,11 +127,8 @@ class Distil(Objective):
     def before_training(self, folder: Path) -> None:
         """Have the teacher's vectors, and fill the queues; raises InputError if `folder` holds another teacher's."""
         super().before_training(folder)
-        for queue, numbers in zip(self._queues(), self.reserved, strict=False):
+        for queue, numbers in zip(self.queues, self.reserved, strict=False):
             queue.fill(torch.from_numpy(self.taught[0][numbers]))
-
-    def _queues(self) -> list[Queue]:
-        return cast("list[Queue]", list(self.queues))
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), first views first, and the teacher's `references`.
@@ -165,34 +148,25 @@ class Distil(Objective):
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         sides = gather_pairs(references).chunk(2) if self.params.method == "sct" else (gather(references),)
+        temperatures = self.params.student_temperature, self.params.teacher_temperature
+        loss_of = partial(relation_loss, divergence=self.params.method == "sct")
         with float32(vectors.device):
             s1, s2 = functional.normalize(vectors, dim=-1).chunk(2)
-            queues = self._queues()
             # The last queue teaches the first view: in SCT that of the other view, in ConGen the only one.
-            loss = self._taught(s1, sides[-1], queues[-1]) + self._taught(s2, sides[0], queues[0])
+            columns = [queue.with_batch(side) for queue, side in zip(self.queues, sides, strict=True)]
+            loss = loss_of(s1, sides[-1], columns[-1], *temperatures) + loss_of(s2, sides[0], columns[0], *temperatures)
         if self.training:
-            for queue, side in zip(queues, sides, strict=True):
+            for queue, side in zip(self.queues, sides, strict=True):
                 queue.push(side)
         return {"loss": loss / 2, "vectors": vectors.detach()}
 
-    def _taught(self, student: Tensor, references: Tensor, queue: Queue) -> Tensor:
-        columns = queue.with_batch(references)
-        temperatures = self.params.student_temperature, self.params.teacher_temperature
-        return relation_loss(student, references, columns, *temperatures, divergence=self.params.method == "sct")
+
+build = Distil.build
 
 
 def with_head(encoder: SentenceTransformer, dimension: int, *, always: bool) -> SentenceTransformer:
     """Give an encoder a Dense layer with tanh, in place, where its dimension is another, or `always` if it has none."""
-    has_one = any(isinstance(module, Dense) for module in list(encoder)[pooling_at(encoder) :])
     own = encoder.get_embedding_dimension()
-    if own != dimension or (always and not has_one):
+    if own != dimension or (always and not has_dense(encoder)):
         encoder.append(Dense(own, dimension, activation_function=nn.Tanh()))
     return encoder
-
-
-def build(options: PARAMS, training: Training, source: Source) -> Distil:
-    """Load the student and the teacher."""
-    encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
-    teacher = load_teacher(options.teacher, options.teacher_pooling)
-    encoder = with_head(encoder, teacher.dimension, always=options.head == "always")
-    return Distil(encoder, training.max_tokens, teacher, options, training.batch_size)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
-from pydantic import Field, field_validator
+from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional
@@ -16,12 +16,10 @@ from torch.nn import functional
 from pipelines.console import InputError
 from trainers.data.examples import Examples
 from trainers.encoders import batches
-from trainers.encoders.loading import load_for_training
-from trainers.encoders.location import Source
-from trainers.encoders.modules import token_dimension, with_cnn
-from trainers.objective import Objective, Row, float32
+from trainers.encoders.modules import pooling_at, pooling_of, with_cnn
+from trainers.objective import Objective, float32
 from trainers.processes import gather, process_rank, processes, summed
-from trainers.settings import Options, Training
+from trainers.settings import Options, Presets
 
 READS = ("text",)
 WIDTHS = (1, 3, 5)
@@ -32,39 +30,21 @@ TWO_LOG_2 = 1.3862943611198906
 class PARAMS(Options):
     """What IS-BERT can be told."""
 
-    widths: tuple[int, ...] = Field(
-        WIDTHS, min_length=1, description="Width of a convolution in tokens, odd; once for each."
-    )
+    widths: tuple[int, ...] = Field(WIDTHS, min_length=1, description="Odd width of a convolution; once for each.")
     filters: int = Field(FILTERS, ge=1, description="Outputs of each convolution.")
     relu: bool = Field(True, description="ReLU after the convolutions.")
     discriminator: Literal["learned", "dot"] = Field(
         "learned", description="Score a token and a sentence by a learnt function of each, or by their dot product."
     )
 
-    @field_validator("widths")
-    @classmethod
-    def _are_odd(cls, widths: tuple[int, ...]) -> tuple[int, ...]:
-        if any(width < 1 or width % 2 == 0 for width in widths):
-            raise ValueError("a width is odd, so that every token is the middle of its own n-gram")
-        return widths
 
-
-# As printed. Where the print is silent (optimiser, schedule, clipping, length), as the code does.
-_CODE: Mapping[str, Any] = {
-    "lr": 2e-6,
-    # The authors' BertAdam leaves out the bias correction, which AdamW always makes: their first steps are larger, at
-    # the constant rate 3 times as large at step 100 and 1.3 times at step 1,000.
-    "eps": 1e-7,
-    "weight_decay": 0.01,
-    "warmup": 0.1,
-    "clip": 1.0,
-    "batch_size": 32,
-    "max_tokens": 128,
-    "relu": False,
-    "discriminator": "dot",
-}
+# As printed. Where the print is silent (optimiser, schedule, clipping, length), as the code does. The authors' BertAdam
+# leaves out the bias correction, which AdamW always makes: their first steps are larger, at the constant rate 3 times
+# as large at step 100 and 1.3 times at step 1,000.
+_OPTIMISER = {"lr": 2e-6, "eps": 1e-7, "weight_decay": 0.01, "warmup": 0.1, "clip": 1.0}
+_CODE = {**_OPTIMISER, "batch_size": 32, "max_tokens": 128, "relu": False, "discriminator": "dot"}
 _PAPER = {**_CODE, "lr": 1e-6, "relu": True, "discriminator": "learned"}
-PRESETS: Mapping[str, Mapping[str, Any]] = {
+PRESETS: Presets = {
     # Ours, for some ten thousand sentences: within so few steps the printed rates leave the encoder where it was. With
     # them raised, the print's ReLU costs more than it gives: behind it no coordinate is ever negative.
     "tuned": {**_CODE, "lr": 6e-5},
@@ -76,7 +56,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 
 class IsBert(Objective):
-    """The encoder with its CNN, and the discriminator T that scores tokens against sentences (Eq. 2-3).
+    """The encoder with a CNN, its own or a fresh one, and the discriminator T of tokens and sentences (Eq. 2-3).
 
     The paper says no more of its T than that it is a network; the learned one is that of the works that it builds on,
     Deep InfoMax ("encode-and-dot") in the sizes of InfoGraph: tokens and sentences meet in a product alone, so that no
@@ -87,19 +67,20 @@ class IsBert(Objective):
     cacheable = False
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+        if (pooling := pooling_of(encoder)) != "mean":
+            raise InputError(f"--pooling {pooling}: IS-BERT's sentence vector is the mean of its tokens' vectors")
+        if any(width < 1 or width % 2 == 0 for width in params.widths):
+            raise InputError(f"--widths {params.widths}: a width is odd: every token is the middle of its own n-gram")
+        encoder = with_cnn(encoder, params.widths, params.filters, relu=params.relu)
         super().__init__(encoder, max_tokens, params)
-        width = token_dimension(encoder)
+        width = int(encoder[pooling_at(encoder)].embedding_dimension)
         # T(c, y) = local(c) . whole(y); the authors' code has the bare dot product.
         learned = params.discriminator == "learned"
         self.local, self.whole = (Shortcut(width) if learned else nn.Identity() for _ in range(2))
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of each text."""
-        return {"ids": self.tokenize(examples.texts)}
-
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return the ids (n, tokens) and their attention mask."""
-        return self.pad([row["ids"] for row in rows])
+        return {"alone": self.tokenize(examples.texts)}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return minus the estimate of Eq. 2 in nats, over all tokens of the batch, and the vectors (n, d).
@@ -119,29 +100,21 @@ class IsBert(Objective):
             sums = torch.zeros(2, device=pooled.device)
             whole = self.whole(sentences)
             for rows, features in groups:
-                scores = self.local(features["token_embeddings"]) @ whole.T
-                sums = sums + torch.stack(score_sums(scores, own + rows, features["attention_mask"]))
+                scores = self.local(features["token_embeddings"]) @ whole.T  # (rows, tokens, sentences)
+                is_own = (torch.arange(len(sentences), device=pooled.device) == own + rows[:, None]).unsqueeze(1)
+                counted = features["attention_mask"].unsqueeze(-1) > 0
+                matching = functional.softplus(-scores).masked_fill(~(counted & is_own), 0)
+                other = functional.softplus(scores).masked_fill(~(counted & ~is_own), 0)
+                sums = sums + torch.stack([matching.sum(), other.sum()])
             # Data-parallel training averages over the processes.
             tokens = summed(attention_mask.sum()) / processes()
-            matching, other = sums / tokens
+            own_loss, other_loss = sums / tokens
             others = len(sentences) - 1
-            loss = matching + other / others - TWO_LOG_2 if others else 0 * matching
+            loss = own_loss + other_loss / others - TWO_LOG_2 if others else 0 * own_loss
         return {"loss": loss, "vectors": sentences.detach()}
 
 
-def score_sums(scores: Tensor, own: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the sums of softplus(-T) over tokens and their own sentences, and of softplus(T) over all other pairs.
-
-    Args:
-        scores: T, (n, tokens, sentences).
-        own: The number (n,) of the tokens' own sentence among the `sentences`.
-        mask: (n, tokens); 0 at padding, which counts in neither sum.
-    """
-    counted = mask.unsqueeze(-1) > 0
-    is_own = (torch.arange(scores.shape[-1], device=own.device) == own.unsqueeze(1)).unsqueeze(1)
-    matching = functional.softplus(-scores).masked_fill(~(counted & is_own), 0)
-    other = functional.softplus(scores).masked_fill(~(counted & ~is_own), 0)
-    return matching.sum(), other.sum()
+build = IsBert.build
 
 
 class Shortcut(nn.Module):
@@ -157,12 +130,3 @@ class Shortcut(nn.Module):
         """Return vectors of the same shape."""
         outputs: Tensor = self.layers(vectors) + self.shortcut(vectors)
         return outputs
-
-
-def build(options: PARAMS, training: Training, source: Source) -> IsBert:
-    """Load the encoder and set a fresh CNN on it, unless it has one already."""
-    if training.pooling != "mean":
-        raise InputError(f"--pooling {training.pooling}: IS-BERT's sentence vector is the mean of its tokens' vectors")
-    encoder = load_for_training(source, training.pooling, training.max_tokens)
-    encoder = with_cnn(encoder, options.widths, options.filters, relu=options.relu)
-    return IsBert(encoder, training.max_tokens, options)

@@ -16,14 +16,13 @@ from torch import Tensor
 
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.batches import MASK
-from trainers.encoders.dropout import same_masks, set_drophead, set_dropout
-from trainers.encoders.loading import PADDED, load_for_training, position_limit
-from trainers.encoders.location import Source
+from trainers.encoders.dropout import same_masks, set_drophead
+from trainers.encoders.loading import PADDED, position_limit
 from trainers.encoders.modules import is_padded, set_max_tokens
-from trainers.losses.contrast import equal_strings, multi_similarity, nt_xent
+from trainers.losses import equal_strings, multi_similarity, nt_xent
 from trainers.objective import Objective, Row
 from trainers.processes import gather, gather_pairs
-from trainers.settings import Options, Training
+from trainers.settings import Options, Presets
 
 READS = ("text", "views", "words")
 
@@ -34,39 +33,24 @@ COMPAT_SHORTEST = 30
 class PARAMS(Options):
     """What Mirror-BERT can be told."""
 
-    loss: Literal["infonce", "ms"] = Field(
-        "infonce", description="InfoNCE, or the multi-similarity loss over hard triplets, which has no temperature."
-    )
+    loss: Literal["infonce", "ms"] = Field("infonce", description="InfoNCE, or multi-similarity over hard triplets.")
     temperature: float = Field(0.04, gt=0, description="Temperature of the cosines in InfoNCE.")
     span: int = Field(5, ge=0, description="Characters masked in one copy of each string; 0 masks none.")
     dropout: float = Field(0.1, ge=0, lt=1, description="Rate of every dropout of the encoder, attention included.")
-    drophead: float = Field(
-        0.0, ge=0, lt=1, description="Share of attention heads dropped; with dropout 0, 0.2 for BERT, 0.05 for RoBERTa."
-    )
+    drophead: float = Field(0.0, ge=0, lt=1, description="Share of attention heads dropped; with --dropout 0.")
     controlled: bool = Field(False, description="Give both copies of a string the same dropout masks.")
     compat: bool = Field(
-        False,
-        description="Mask as the authors' code does (strings of 30 characters or more, first occurrence, literal "
-        "[MASK] between spaces), keep equal strings of a batch as negatives and, where padding counts (padded-mean), "
-        "pad to 64 tokens in evaluation.",
+        False, description="As the authors' code: masks in strings of 30 characters or more, equal ones as negatives."
     )
 
 
-_COMMON = {
-    "batch_size": 200,
-    "lr": 2e-5,
-    "schedule": "constant",
-    "weight_decay": 0.01,
-    "decay_all": True,
-    "temperature": 0.04,
-}
-_SENTENCE = {**_COMMON, "span": 5, "max_tokens": 50, "epochs": 1, "pooling": "mean"}
-_PHRASE = {**_COMMON, "span": 2, "max_tokens": 25, "epochs": 2, "pooling": "cls"}
-_WORD = {**_PHRASE, "span": 0, "temperature": 0.2}
-PRESETS: Mapping[str, Mapping[str, Any]] = {
+_OPTIMISER = {"batch_size": 200, "lr": 2e-5, "schedule": "constant", "weight_decay": 0.01, "decay_all": True}
+_SENTENCE = {**_OPTIMISER, "temperature": 0.04, "span": 5, "max_tokens": 50, "epochs": 1, "pooling": "mean"}
+_PHRASE = {**_OPTIMISER, "temperature": 0.04, "span": 2, "max_tokens": 25, "epochs": 2, "pooling": "cls"}
+PRESETS: Presets = {
     "sentence": _SENTENCE,
     "phrase": _PHRASE,
-    "word": _WORD,
+    "word": {**_PHRASE, "span": 0, "temperature": 0.2},
     # The rows of Tables 7 and 8; the controlled dropout of Table 8 goes without span masks.
     "drophead": {**_SENTENCE, "dropout": 0.0, "drophead": 0.2},
     "no-dropout": {**_SENTENCE, "dropout": 0.0},
@@ -87,7 +71,6 @@ class Mirror(Objective):
         super().__init__(encoder, max_tokens, params)
         if params.compat and is_padded(encoder):
             set_max_tokens(encoder, min(PADDED, position_limit(encoder)))
-        set_dropout(encoder[0].model, params.dropout)
         set_drophead(encoder[0].model, params.drophead)
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
@@ -97,27 +80,24 @@ class Mirror(Objective):
         instead of ids, and `mirrored` says which are to be masked.
         """
         keys: Any = number_texts([examples.texts, examples.left, examples.right])[1]
-        left = self.tokenize(examples.left)
-        mirrored = [one == other for one, other in zip(examples.left, examples.right, strict=True)]
+        columns = {"left": self.tokenize(examples.left), "keys": keys}
+        mirrored = list(map(str.__eq__, examples.left, examples.right))
         if self.params.span == 0 and all(mirrored):
-            return {"left": left, "right": left, "keys": keys}
+            return {**columns, "right": columns["left"]}
         if self.params.span and any(mirrored):
-            return {"left": left, "right": list(examples.right), "mirrored": mirrored, "keys": keys}
-        return {"left": left, "right": self._tokenize_right(examples.right), "keys": keys}
+            return {**columns, "right": list(examples.right), "mirrored": mirrored}
+        return {**columns, "right": self.tokenize(examples.right, literal_mask=self.params.compat)}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), left sides first, and the `keys`; draw the masks that are fresh."""
         if "mirrored" in rows[0]:
-            texts = [self._corrupted(row["right"], row["seed"]) if row["mirrored"] else row["right"] for row in rows]
-            rows = [{**row, "right": ids} for row, ids in zip(rows, self._tokenize_right(texts), strict=True)]
+            mask = partial(mask_span_compat if self.params.compat else mask_span, characters=self.params.span)
+            texts = [
+                mask(row["right"], random=Random(row["seed"])) if row["mirrored"] else row["right"] for row in rows
+            ]
+            right = self.tokenize(texts, literal_mask=self.params.compat)
+            rows = [{**row, "right": ids} for row, ids in zip(rows, right, strict=True)]
         return super().collate(rows)
-
-    def _tokenize_right(self, texts: Sequence[str]) -> Sequence[list[int]]:
-        return self.tokenize(texts, literal_mask=self.params.compat)
-
-    def _corrupted(self, text: str, seed: int) -> str:
-        mask = mask_span_compat if self.params.compat else mask_span
-        return mask(text, self.params.span, Random(seed))
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
         """Return the mean loss of the batch's anchors, in nats for InfoNCE, and their vectors.
@@ -130,6 +110,9 @@ class Mirror(Objective):
         ms = self.params.loss == "ms"
         loss = multi_similarity(vectors, excluded) if ms else nt_xent(vectors, self.params.temperature, excluded)
         return {"loss": loss, "vectors": vectors.detach()}
+
+
+build = Mirror.build
 
 
 def mask_span(text: str, characters: int, random: Random) -> str:
@@ -153,9 +136,3 @@ def mask_span_compat(text: str, characters: int, random: Random) -> str:
         return text
     start = random.randrange(len(text) - characters)
     return text.replace(text[start : start + characters], f" {MASK} ", 1)
-
-
-def build(options: PARAMS, training: Training, source: Source) -> Mirror:
-    """Load the encoder."""
-    encoder = load_for_training(source, training.pooling, training.max_tokens)
-    return Mirror(encoder, training.max_tokens, options)

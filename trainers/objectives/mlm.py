@@ -11,6 +11,7 @@ from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.utils.rnn import pad_sequence
 from transformers import PreTrainedModel
 
 from pipelines.console import InputError
@@ -20,7 +21,7 @@ from trainers.encoders.loading import load_masked_lm, save_encoder
 from trainers.encoders.location import Source
 from trainers.objective import Objective, Row
 from trainers.processes import processes, summed
-from trainers.settings import Options, Training
+from trainers.settings import Options, Presets, Training
 
 READS = ("text",)
 IGNORED = -100
@@ -34,19 +35,13 @@ class PARAMS(Options):
     random: float = Field(0.1, ge=0, le=0.5, description="Share of those that become a random token.")
 
 
-_COMMON = {
-    "batch_size": 64,
-    "warmup": 0.06,
-    "weight_decay": 0.01,
-    "clip": 1.0,
-    "max_tokens": 128,
-    "group_by_length": True,
-}
-PRESETS: Mapping[str, Mapping[str, Any]] = {
+_OPTIMISER = {"warmup": 0.06, "weight_decay": 0.01, "clip": 1.0, "epochs": 3}
+_COMMON = {**_OPTIMISER, "batch_size": 64, "max_tokens": 128, "group_by_length": True}
+PRESETS: Presets = {
     # A model that is a masked LM already, to be adapted to new text.
-    "adapt": {**_COMMON, "lr": 5e-5, "epochs": 3},
+    "adapt": {**_COMMON, "lr": 5e-5},
     # An encoder without a masked-LM head: the head has to be learnt.
-    "head": {**_COMMON, "lr": 3e-4, "epochs": 3},
+    "head": {**_COMMON, "lr": 3e-4},
 }
 
 
@@ -76,9 +71,7 @@ class MaskedLm(Objective):
         """
         drawn = [self._draw(row["ids"], row["seed"]) for row in rows]
         batch = self.pad([ids for ids, _ in drawn])
-        labels = torch.full_like(batch["input_ids"], IGNORED)
-        for row, (_, wanted) in enumerate(drawn):
-            labels[row, : len(wanted)] = torch.tensor(wanted)
+        labels = pad_sequence([torch.tensor(wanted) for _, wanted in drawn], True, IGNORED)
         return {**batch, "labels": labels, "asked": (labels.flatten() != IGNORED).nonzero().squeeze(1)}
 
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:

@@ -10,16 +10,13 @@ from torch import Tensor
 from torch.nn import functional
 
 from trainers.data.examples import Examples, number_texts
-from trainers.encoders.loading import load_for_training
-from trainers.encoders.location import Source
 from trainers.encoders.modules import Pooling
-from trainers.losses.contrast import equal_strings, one_sided
-from trainers.losses.relations import jensen_shannon, list_mle, list_net, off_diagonal
+from trainers.losses import equal_strings, jensen_shannon, list_mle, list_net, off_diagonal, one_sided
 from trainers.objective import Objective, Row, float32
 from trainers.objectives.contrastive import train_only_head
 from trainers.processes import gather, gather_pairs
-from trainers.settings import DropoutOptions, Training
-from trainers.training.teacher import Teacher, load_teacher
+from trainers.settings import DropoutOptions, Presets
+from trainers.training.teacher import load_teacher
 
 READS = ("text", "views")
 
@@ -28,35 +25,19 @@ class PARAMS(DropoutOptions):
     """What RankCSE can be told."""
 
     teacher: tuple[str, ...] = Field(
-        min_length=1,
-        max_length=2,
-        description="Encoder to learn the ranking from: a directory or a Hub name. Must be given; give it again for a "
-        "second one.",
+        min_length=1, max_length=2, description="Encoder to learn the ranking from, must be given; again for a second."
     )
-    teacher_pooling: Pooling | None = Field(
-        None,
-        description="How the teachers' token vectors become one; without it as their directories say, else the mean.",
-    )
-    first_share: float = Field(
-        1 / 3, ge=0, le=1, description="Share of the first of two teachers in the similarities (alpha)."
-    )
+    teacher_pooling: Pooling | None = Field(None, description="Pooling of the teachers; none: as they say.")
+    first_share: float = Field(1 / 3, ge=0, le=1, description="Share of the first of two teachers (alpha).")
     loss: Literal["listmle", "listnet"] = Field("listmle", description="How the ranking is learnt.")
     temperature: float = Field(0.05, gt=0, description="Temperature of the contrast and of the consistency.")
-    rank_temperature: float = Field(
-        0.05, gt=0, description="Temperature of the student's ranking (tau2); ListNet's teachers have half of it."
-    )
+    rank_temperature: float = Field(0.05, gt=0, description="That of the ranking (tau2); ListNet's teachers: half.")
     consistency: float = Field(1.0, ge=0, description="Weight of the consistency of both views' rankings (beta).")
     ranking: float = Field(1.0, ge=0, description="Weight of the teachers' ranking (gamma).")
 
 
-_PAPER: Mapping[str, Any] = {
-    "lr": 3e-5,
-    "clip": 1.0,
-    "batch_size": 128,
-    "max_tokens": 32,
-    "pooling": "cls",
-}
-PRESETS: Mapping[str, Mapping[str, Any]] = {
+_PAPER = {"lr": 3e-5, "clip": 1.0, "batch_size": 128, "max_tokens": 32, "pooling": "cls"}
+PRESETS: Presets = {
     # Ours, for some ten thousand sentences: more steps.
     "tuned": {**_PAPER, "batch_size": 64},
     "listmle": _PAPER,
@@ -69,12 +50,10 @@ class Rank(Objective):
 
     keyed = True
 
-    def __init__(
-        self, encoder: SentenceTransformer, max_tokens: int, teachers: Sequence[Teacher], params: PARAMS
-    ) -> None:
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
+        self.teachers = [load_teacher(name, params.teacher_pooling).vectors for name in params.teacher]
         self.head = train_only_head(encoder)
-        self.teachers = [teacher.vectors for teacher in teachers]
 
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
         """Return the ids of both views, the `keys`, and the number of the sentence among the distinct ones."""
@@ -84,57 +63,37 @@ class Rank(Objective):
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), first views first, the `keys` (n, 3), and each teacher's vectors (n, d)."""
         numbers = [row["number"] for row in rows]
-        taught = (torch.from_numpy(vectors[numbers]) for vectors in self.taught)
-        return {**super().collate(rows), **dict(zip(("first_teacher", "second_teacher"), taught, strict=False))}
+        taught = {f"teacher_{place}": vectors[numbers] for place, vectors in enumerate(self.taught, 1)}
+        return {**super().collate(rows), **{name: torch.from_numpy(vectors) for name, vectors in taught.items()}}
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor,
-        keys: Tensor,
-        first_teacher: Tensor,
-        second_teacher: Tensor | None = None,
-    ) -> dict[str, Tensor]:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, **teachers: Tensor) -> dict[str, Tensor]:
         """Return the loss, its three parts, and the encoder's vectors (2n, d), without the head.
 
         SimCSE's loss (`one_sided`) + beta JS(softmax(z1 z2^T / t), softmax(z2 z1^T / t)) + gamma rank, z1 and z2 being
         the views' vectors of length 1. The ranks of row i are those of z1_i z2_j over the sentences j other than i,
-        against alpha t1_i t1_j + (1 - alpha) t2_i t2_j of the teachers' unit vectors (n, d), of which the second may be
-        missing. With several processes n is the pairs of all of them.
+        against alpha t1_i t1_j + (1 - alpha) t2_i t2_j of the `teachers`' unit vectors (n, d); of one alone, t1_i t1_j.
+        With several processes n is the pairs of all of them.
         """
+        params = self.params
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         excluded = equal_strings(gather(keys))
-        taught = [gather(each) for each in (first_teacher, second_teacher) if each is not None]
+        taught = [gather(vectors) for vectors in teachers.values()]
         with float32(vectors.device):
             compared = self.head(vectors)
-            contrast = one_sided(compared, self.params.temperature, excluded)
+            contrast = one_sided(compared, params.temperature, excluded)
             first, second = functional.normalize(compared, dim=-1).chunk(2)
             cosines = first @ second.T
-            consistency = jensen_shannon(cosines / self.params.temperature, cosines.T / self.params.temperature)
-            ranking = self._ranking(off_diagonal(cosines), off_diagonal(self._mixed(taught)))
-        loss = contrast + self.params.consistency * consistency + self.params.ranking * ranking
-        return {
-            "loss": loss,
-            "contrast": contrast.detach(),
-            "consistency": consistency.detach(),
-            "ranking": ranking.detach(),
-            "vectors": vectors.detach(),
-        }
-
-    def _mixed(self, taught: Sequence[Tensor]) -> Tensor:
-        shares = (self.params.first_share, 1 - self.params.first_share) if len(taught) > 1 else (1.0,)
-        similarities = [share * each @ each.T for share, each in zip(shares, taught, strict=True)]
-        return torch.stack(similarities).sum(dim=0)
-
-    def _ranking(self, student: Tensor, teacher: Tensor) -> Tensor:
-        temperature = self.params.rank_temperature
-        if self.params.loss == "listnet":
-            return list_net(student / temperature, teacher / (temperature / 2))
-        return list_mle(student / temperature, teacher)
+            consistency = jensen_shannon(cosines / params.temperature, cosines.T / params.temperature)
+            shares = (params.first_share, 1 - params.first_share) if len(taught) > 1 else (1.0,)
+            mixed = torch.stack([share * each @ each.T for share, each in zip(shares, taught, strict=True)]).sum(dim=0)
+            student, teacher = off_diagonal(cosines) / params.rank_temperature, off_diagonal(mixed)
+            listed = params.loss == "listnet"
+            ranking = (
+                list_net(student, teacher / (params.rank_temperature / 2)) if listed else list_mle(student, teacher)
+            )
+        parts = {"contrast": contrast, "consistency": consistency, "ranking": ranking}
+        loss = contrast + params.consistency * consistency + params.ranking * ranking
+        return {"loss": loss, **{name: part.detach() for name, part in parts.items()}, "vectors": vectors.detach()}
 
 
-def build(options: PARAMS, training: Training, source: Source) -> Rank:
-    """Load the encoder and the teachers."""
-    encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
-    teachers = [load_teacher(name, options.teacher_pooling) for name in options.teacher]
-    return Rank(encoder, training.max_tokens, teachers, options)
+build = Rank.build

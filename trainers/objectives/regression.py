@@ -8,18 +8,16 @@ from typing import Any
 
 import torch
 from pydantic import Field
+from sentence_transformers import SentenceTransformer
 from torch import Tensor
 from torch.nn import functional
 
-from pipelines.console import InputError
 from trainers.data.examples import Examples
-from trainers.encoders.loading import load_for_training
-from trainers.encoders.location import Source
 from trainers.encoders.modules import with_cnn
 from trainers.objective import Objective, Row, float32
 from trainers.objectives.isbert import FILTERS, WIDTHS
 from trainers.processes import gather, gather_pairs
-from trainers.settings import Options, Training
+from trainers.settings import Options, Presets
 
 READS = ("graded",)
 
@@ -31,29 +29,24 @@ class PARAMS(Options):
 
 
 # SBERT's script for STS-B; the print names the batch of 16, 2e-5, the warm-up and Adam (for NLI).
-_SBERT: Mapping[str, Any] = {
-    "lr": 2e-5,
-    "warmup": 0.1,
-    "weight_decay": 0.01,
-    "clip": 1.0,
-    "batch_size": 16,
-    "epochs": 4,
-    "max_tokens": 128,
-    "pooling": "mean",
-}
-PRESETS: Mapping[str, Mapping[str, Any]] = {"sbert": _SBERT, "isbert-ft": {**_SBERT, "cnn": True}}
+_OPTIMISER = {"lr": 2e-5, "warmup": 0.1, "weight_decay": 0.01, "clip": 1.0, "batch_size": 16, "epochs": 4}
+_SBERT = {**_OPTIMISER, "max_tokens": 128, "pooling": "mean"}
+PRESETS: Presets = {"sbert": _SBERT, "isbert-ft": {**_SBERT, "cnn": True}}
 
 
 class Regression(Objective):
-    """One encoder; the squared error of the cosines."""
+    """One encoder, with its CNN if it has one; the squared error of the cosines."""
 
     paired = False
 
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+        if params.cnn:
+            encoder = with_cnn(encoder, WIDTHS, FILTERS, relu=True)
+        super().__init__(encoder, max_tokens, params)
+
     def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both sentences and the grade; raises InputError where there are no grades."""
-        if examples.labels is None:
-            raise InputError("regression needs graded pairs: give --graded a file")
-        return {**super().columns(examples), "grade": examples.labels}
+        """Return the ids of both sentences and the grade."""
+        return {**super().columns(examples), "grade": examples.labels or []}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), first sentences, then second ones, and the `grades` (n,)."""
@@ -72,9 +65,4 @@ class Regression(Objective):
         return {"loss": loss, "vectors": vectors.detach()}
 
 
-def build(options: PARAMS, training: Training, source: Source) -> Regression:
-    """Load the encoder, with its CNN if it has one."""
-    encoder = load_for_training(source, training.pooling, training.max_tokens)
-    if options.cnn:
-        encoder = with_cnn(encoder, WIDTHS, FILTERS, relu=True)
-    return Regression(encoder, training.max_tokens, options)
+build = Regression.build

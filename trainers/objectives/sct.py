@@ -1,7 +1,7 @@
 """SCT (Limkonchotiwat et al. 2023): one view's relations to a queue of vectors are predicted from the other view."""
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from pydantic import Field
@@ -9,13 +9,11 @@ from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from trainers.encoders.loading import load_for_training
-from trainers.encoders.location import Source
-from trainers.losses.relations import Queue, relation_loss
+from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.objectives.bsl import ViewNorm
 from trainers.processes import gather_pairs
-from trainers.settings import DropoutOptions, Training
+from trainers.settings import DropoutOptions, Presets
 
 READS = ("views", "text")
 
@@ -33,31 +31,22 @@ class PARAMS(DropoutOptions):
 
 
 # As printed, for BERT-base. Where the print is silent (epsilon, weight decay, clipping), as the code does.
-_PAPER: Mapping[str, Any] = {
-    "lr": 5e-4,
-    "epochs": 10,
-    "warmup": 0.1,
-    "weight_decay": 0.01,
-    "clip": 1.0,
-    "eps": 1e-6,
-    "batch_size": 128,
-    "max_tokens": 128,
-    "pooling": "mean",
-}
-PRESETS: Mapping[str, Mapping[str, Any]] = {
-    # Ours, for some ten thousand pairs and the bundled encoder: a queue that is renewed several times, a projector that
-    # learns within so few steps, and an encoder that does not lose what it knew before.
+_OPTIMISER = {"lr": 5e-4, "epochs": 10, "warmup": 0.1, "weight_decay": 0.01, "clip": 1.0, "eps": 1e-6}
+_PAPER = {**_OPTIMISER, "batch_size": 128, "max_tokens": 128, "pooling": "mean"}
+_TINY = {"queue": 131_072, "reference_temperature": 0.03, "online_temperature": 0.04}
+_MINI = {"lr": 3e-4, "queue": 131_072, "reference_temperature": 0.01, "online_temperature": 0.03}
+PRESETS: Presets = {
+    # Ours, for some ten thousand pairs: a queue that is renewed several times, a projector that learns within so few
+    # steps, and an encoder that does not lose what it knew before.
     "tuned": {**_PAPER, "lr": 2e-5, "projector_lr": 50.0, "epochs": 3, "queue": 4096, "batch_size": 64},
     "paper": _PAPER,
     # The other encoders of the paper: BERT-tiny (4M), mini (11M), small (29M) and large.
-    "paper-tiny": {**_PAPER, "queue": 131_072, "reference_temperature": 0.03, "online_temperature": 0.04},
-    "paper-mini": {
-        **_PAPER, "lr": 3e-4, "queue": 131_072, "reference_temperature": 0.01, "online_temperature": 0.03,
-    },
+    "paper-tiny": {**_PAPER, **_TINY},
+    "paper-mini": {**_PAPER, **_MINI},
     "paper-small": {**_PAPER, "lr": 3e-4, "reference_temperature": 0.02, "online_temperature": 0.03},
     "paper-large": {**_PAPER, "queue": 16_384},
     "code": {**_PAPER, "epochs": 20, "norm": "none", "directions": "sum"},
-}  # fmt: skip
+}
 
 
 class Sct(Objective):
@@ -87,18 +76,19 @@ class Sct(Objective):
         online = gather_pairs(self.embed(input_ids, attention_mask))
         with torch.no_grad():
             references = gather_pairs(self.embed(input_ids, attention_mask))
+        temperatures = self.params.online_temperature, self.params.reference_temperature
         with float32(online.device):
             z1, z2 = functional.normalize(self.projector(online), dim=-1).chunk(2)
             r1, r2 = functional.normalize(references, dim=-1).chunk(2)
-            loss = self._direction(z1, r2, self.d2) + self._direction(z2, r1, self.d1)
+            loss = relation_loss(z1, r2, self.d2.with_batch(r2), *temperatures)
+            loss = loss + relation_loss(z2, r1, self.d1.with_batch(r1), *temperatures)
         if self.training:
             self.d1.push(r1)
             self.d2.push(r2)
         return {"loss": loss if self.params.directions == "sum" else loss / 2, "vectors": online.detach()}
 
-    def _direction(self, online: Tensor, references: Tensor, queue: Queue) -> Tensor:
-        temperatures = self.params.online_temperature, self.params.reference_temperature
-        return relation_loss(online, references, queue.with_batch(references), *temperatures)
+
+build = Sct.build
 
 
 def make_projector(dimension: int, width: int, norm: str) -> nn.Sequential:
@@ -111,9 +101,3 @@ def make_projector(dimension: int, width: int, norm: str) -> nn.Sequential:
             for layer in norms
         )
     )
-
-
-def build(options: PARAMS, training: Training, source: Source) -> Sct:
-    """Load the encoder and set a fresh projector and random queues on it."""
-    encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
-    return Sct(encoder, training.max_tokens, options)

@@ -66,19 +66,18 @@ def sample_pairs(recipe: Mapping[str, Any], count: int, seed: int) -> dict[str, 
         dev = read_dev(recipe["dev"], recipe.get("dev_data"))
         rows: list[Row] = list(zip(dev.left, dev.right, dev.labels or [], strict=True))
         middle = (min(dev.labels or []) + max(dev.labels or [])) / 2
-        drawn = draw.sample(rows, min(count, len(rows)))
+        taken = draw.sample(rows, min(count, len(rows)))
         named = {
-            "graded alike": [row for row in drawn if (row[2] or 0) > middle],
-            "graded unlike": [row for row in drawn if (row[2] or 0) <= middle],
+            "graded alike": [row for row in taken if (row[2] or 0) > middle],
+            "graded unlike": [row for row in taken if (row[2] or 0) <= middle],
         }
     else:
         options = {key: recipe[key] for key in DataOptions.model_fields if recipe.get(key) is not None}
-        examples, _ = read_examples(DataOptions(**options), tuple(KINDS), recipe["seed"])
-        examples = examples.take(draw.sample(range(len(examples)), min(count, len(examples))))
-        lefts, rights = list(examples.left), list(examples.right)
-        views: list[Row] = [(one, two, None) for one, two in zip(lefts, rights, strict=True) if one != two]
-        others: list[Row] = [(one, rights[number - 1], None) for number, one in enumerate(lefts)]
-        named = {"two views of a sentence": views, "two sentences": others}
+        read, _ = read_examples(DataOptions(**options), tuple(KINDS), recipe["seed"])
+        drawn = read.take(draw.sample(range(len(read)), min(count, len(read))))
+        views = list(zip(drawn.left, drawn.right, strict=True))
+        named = {"two views of a sentence": [(one, two, None) for one, two in views if one != two]}
+        named["two sentences"] = [(one, views[number - 1][1], None) for number, (one, _) in enumerate(views)]
     return {name: found for name, found in named.items() if found}
 
 

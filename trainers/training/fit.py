@@ -16,7 +16,7 @@ from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerContr
 from pipelines.console import TwinviewsError, note, progress
 from trainers.data.examples import Examples
 from trainers.data.rows import Order, Rows
-from trainers.losses.geometry import geometry
+from trainers.losses import geometry
 from trainers.objective import Objective, Row
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training

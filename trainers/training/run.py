@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -144,7 +144,6 @@ def make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any
         **training.model_dump(),
         **params.model_dump(),
     }
-    examples = replace(examples, seed=request.seed)
     return Plan(request.out or Path("runs", request.objective), examples, training, params, recipe, dev)
 
 

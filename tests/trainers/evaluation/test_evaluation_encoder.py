@@ -114,10 +114,10 @@ def test_every_module_is_run(tiny_mlm: Path, sentences: list[str], tmp_path: Pat
 def test_what_was_trained_is_evaluated(tiny_mlm: Path, sentences: list[str], tmp_path: Path, pooling: str) -> None:
     import torch
 
-    from trainers.encoders.batches import encode
     from trainers.encoders.loading import load_for_training, save_encoder
     from trainers.encoders.location import locate
     from trainers.encoders.modules import with_cnn
+    from trainers.objective import Objective
 
     torch.manual_seed(0)
     kind = "mean" if pooling == "cnn" else pooling
@@ -126,7 +126,7 @@ def test_what_was_trained_is_evaluated(tiny_mlm: Path, sentences: list[str], tmp
         trained = with_cnn(trained, (1, 3), 5, relu=True)
     save_encoder(trained, tmp_path / "run", "card")
     encoder = load_model(str(tmp_path / "run"))
-    np.testing.assert_allclose(encoder.encode(sentences), encode(trained, sentences, 20).numpy(), atol=1e-5)
+    np.testing.assert_allclose(encoder.encode(sentences), Objective(trained, 20).encode(sentences).numpy(), atol=1e-5)
     assert encoder.card()["pooling"] == kind
     assert ("CNN" in encoder.title) == (pooling == "cnn")
 

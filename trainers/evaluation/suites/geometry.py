@@ -34,7 +34,7 @@ def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vecto
     """Return the metrics of the distinct texts and of the pairs that mean the same; nothing is drawn.
 
     `isotropy`: `min Z(c) / max Z(c)` over the eigenvectors of V'V, 1 is perfect (Eq. 2 of Liu et al. 2021), V the
-        unit vectors; see `trainers.losses.geometry.isotropy`.
+        unit vectors; see `trainers.losses.isotropy`.
     `mean-norm`: length of the mean vector, of the vectors as they are (Eq. 3 of the same).
     `spread`: `sqrt(1 - |mean unit vector|^2)`, 0 to 1.
     `uniformity`: log of the mean of exp(-2 |u - v|^2) over two texts, -8 to 0 (Wang & Isola 2020).
@@ -44,7 +44,7 @@ def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vecto
     """
     import torch
 
-    from trainers.losses.geometry import isotropy, spread
+    from trainers.losses import isotropy, spread
 
     matrix = vectors.dense(list(dict.fromkeys(texts)))
     rows = torch.from_numpy(matrix)

@@ -1,0 +1,145 @@
+"""The losses that objectives share, against their equations in NumPy and what must not change them."""
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+import numpy_reference as reference
+import pytest
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from trainers.losses import (
+    ALPHA,
+    BASE,
+    BETA,
+    MARGIN,
+    jensen_shannon,
+    list_mle,
+    list_net,
+    multi_similarity,
+    nt_xent,
+    off_diagonal,
+    relation_loss,
+)
+
+
+def drawn(rows: int, seed: int) -> Tensor:
+    return 3 * torch.randn(rows, 5, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def units(rows: int, seed: int) -> Tensor:
+    return functional.normalize(drawn(rows, seed), dim=-1)
+
+
+TEMPERATURES = [(0.05, 0.04), (0.07, 0.05), (1.0, 0.5)]
+LOSSES: list[tuple[Callable[..., Tensor], Callable[..., float], tuple[Tensor, ...], dict[str, object]]] = [
+    (made, getattr(reference, made.__name__), (drawn(4, 1), drawn(4, 2)), {})
+    for made in (list_net, list_mle, jensen_shannon)
+]
+RELATED = (units(4, 1), units(4, 2), units(9, 3))
+for t, t_ref in TEMPERATURES:
+    made = partial(relation_loss, student_temperature=t, reference_temperature=t_ref)
+    expected = partial(reference.relation_loss, t=t, t_ref=t_ref)
+    LOSSES += [(made, expected, RELATED, {"divergence": divergence}) for divergence in (True, False)]
+
+
+@pytest.mark.parametrize(("made", "equation", "given", "options"), LOSSES)
+def test_loss_and_its_gradient_equal_the_equation_in_numpy(
+    made: Callable[..., Tensor], equation: Callable[..., float], given: tuple[Tensor, ...], options: dict[str, object]
+) -> None:
+    student, others = given[0].clone().requires_grad_(), given[1:]
+    loss = made(student, *others, **options)
+    loss.backward()
+    arrays = [each.double().numpy().copy() for each in given]
+    expected = partial(equation, *arrays, **options)
+    assert loss.item() == pytest.approx(expected(), abs=1e-9)
+    np.testing.assert_allclose(student.grad, reference.gradient(expected, arrays[0]), atol=1e-6)
+
+
+def test_divergence_is_none_where_both_see_the_same_and_does_not_depend_on_the_columns_order() -> None:
+    z, r, columns = units(4, 1), units(4, 2), units(9, 3)
+    assert relation_loss(z, z, columns, 0.05, 0.05).item() == pytest.approx(0, abs=1e-12)
+    loss = relation_loss(z, r, columns, 0.05, 0.04)
+    torch.testing.assert_close(relation_loss(z, r, columns.flip(0), 0.05, 0.04), loss)
+    torch.testing.assert_close(relation_loss(z.flip(0), r.flip(0), columns, 0.05, 0.04), loss)
+
+
+def test_ranking_losses_know_the_teachers_order_and_the_columns_have_none() -> None:
+    student, teacher, order = drawn(4, 1), drawn(4, 2), [3, 0, 4, 1, 2]
+    for loss in (list_net, list_mle, jensen_shannon):
+        torch.testing.assert_close(loss(student[:, order], teacher[:, order]), loss(student, teacher))
+    torch.testing.assert_close(list_mle(student, teacher), list_mle(student, 7 * teacher + 1))
+    assert list_mle(teacher, teacher) < list_mle(-teacher, teacher)
+    assert jensen_shannon(student, student).item() == pytest.approx(0, abs=1e-12)
+    torch.testing.assert_close(jensen_shannon(student, teacher), jensen_shannon(teacher, student))
+    assert off_diagonal(torch.arange(9.0).view(3, 3)).tolist() == [[1, 2], [3, 5], [6, 7]]
+
+
+def twins(count: int, dimension: int, noise: float) -> Tensor:
+    draw = torch.Generator().manual_seed(1)
+    left = torch.randn(count, dimension, generator=draw, dtype=torch.float64)
+    right = left + noise * torch.randn(count, dimension, generator=draw, dtype=torch.float64)
+    return torch.cat([left, right]).float()
+
+
+@pytest.mark.parametrize("temperature", [0.04, 0.2, 1.0])
+def test_infonce_equals_the_double_loop_in_numpy(temperature: float) -> None:
+    vectors = torch.randn(10, 6, generator=torch.Generator().manual_seed(1))
+    expected = reference.nt_xent(vectors.double().numpy(), temperature)
+    assert nt_xent(vectors, temperature).item() == pytest.approx(expected, rel=1e-5)
+
+
+def by_loops(vectors: np.ndarray, excluded: np.ndarray | None = None) -> float:
+    """Miner and loss as loops: triplets with `d_an - d_ap <= margin`, then Eq. 15 of Wang et al. 2019."""
+    count, unit, total = len(vectors), reference.unit(vectors), 0.0
+    for i in range(count):
+        p = (i + count // 2) % count
+        allowed = [j for j in range(count) if j not in (i, p) and not (excluded is not None and excluded[i, j])]
+        farthest = np.linalg.norm(unit[i] - unit[p]) + MARGIN
+        negatives = [j for j in allowed if np.linalg.norm(unit[i] - unit[j]) <= farthest]
+        if negatives:
+            total += np.log(1 + np.exp(-ALPHA * (unit[i] @ unit[p] - BASE))) / ALPHA
+            total += np.log(1 + sum(np.exp(BETA * (unit[i] @ unit[j] - BASE)) for j in negatives)) / BETA
+    return total / count
+
+
+@pytest.mark.parametrize(("dimension", "noise"), [(3, 0.5), (6, 0.8), (8, 0.6)])
+def test_multi_similarity_equals_the_loops_in_numpy(dimension: int, noise: float) -> None:
+    vectors = twins(12, dimension, noise)
+    expected = by_loops(vectors.double().numpy())
+    assert expected > 0
+    assert multi_similarity(vectors).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_far_negatives_are_not_mined_and_cost_nothing() -> None:
+    axes = torch.eye(6).repeat(2, 1).requires_grad_()
+    loss = multi_similarity(axes)
+    loss.backward()
+    assert loss.item() == 0
+    assert axes.grad is not None
+    assert not axes.grad.any()
+    assert multi_similarity(axes.detach(), margin=2.0).item() > 0
+
+
+def test_excluded_strings_are_never_mined() -> None:
+    vectors = twins(8, 3, 0.4)
+    excluded = torch.zeros(16, 16, dtype=torch.bool)
+    excluded[[0, 5, 3], [5, 0, 9]] = True
+    expected = by_loops(vectors.double().numpy(), excluded.numpy())
+    assert multi_similarity(vectors, excluded).item() == pytest.approx(expected, rel=1e-4)
+    assert multi_similarity(vectors, torch.ones(16, 16, dtype=torch.bool)).item() == 0
+
+
+@pytest.mark.parametrize("loss", [partial(nt_xent, temperature=0.1), multi_similarity])
+def test_contrast_ignores_sides_order_length_and_autocast(loss: Callable[[Tensor], Tensor]) -> None:
+    left, right = twins(9, 4, 0.6).chunk(2)
+    plain = loss(torch.cat([left, right]))
+    order = torch.tensor([3, 6, 0, 1, 5, 2, 8, 7, 4])
+    torch.testing.assert_close(loss(torch.cat([right, left])), plain)
+    torch.testing.assert_close(loss(torch.cat([left[order], right[order]])), plain)
+    torch.testing.assert_close(loss(torch.cat([3 * left, 0.5 * right])), plain)
+    assert not torch.isclose(loss(torch.cat([left[order], right])), plain)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert loss(torch.cat([left, right])).item() == plain.item()

@@ -1,1 +1,0 @@
-"""Losses that several objectives share."""
