@@ -196,5 +196,7 @@ def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None 
         build = options.build if isinstance(options, View) else partial(view_module(spec.name).build, options)
         view: View = build(runtime)
     if not callable(view) or not isinstance(getattr(view, "spec", None), ViewSpec):
-        raise TwinviewsError(f"view {spec.name!r}: build gave {type(view).__name__}, which is no view: fix the plugin")
+        raise TwinviewsError(
+            f"view {spec.name!r}: build gave {type(view).__name__}, which is not a view: fix the plugin"
+        )
     return view
