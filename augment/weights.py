@@ -46,7 +46,7 @@ def find_encoder(name: str, revision: str | None = None) -> Weights:
 
 def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weights:
     """A folder as it is, or its cached copy for a pickle; raises InputError for no, damaged or other weights."""
-    weights = sorted(folder.glob("*.safetensors")) or [folder / PICKLE]
+    weights = sorted(folder.glob(SAFETENSORS)) or [folder / PICKLE]
     if not (folder / "config.json").is_file() or not weights[0].is_file():
         raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
     digest = hashlib.sha256()

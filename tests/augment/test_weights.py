@@ -195,6 +195,16 @@ def test_what_a_pickle_is_kept_with_has_the_configuration_of_its_modules(tmp_pat
     assert second.revision != first.revision
 
 
+def test_a_pickle_beside_other_safetensors_counts_for_the_revision(tmp_path: Path, user_cache: Path) -> None:
+    (tmp_path / "config.json").write_bytes(b"{}")
+    (tmp_path / "adapter.safetensors").write_bytes(SAFETENSORS)
+    revisions = set()
+    for size in (3, 4):
+        torch.save({"weight": torch.ones(size)}, tmp_path / "pytorch_model.bin")
+        revisions.add(find_encoder(str(tmp_path)).revision)
+    assert len(revisions) == 2
+
+
 class Malicious:
     """What would make a file if it were unpickled."""
 
