@@ -50,6 +50,10 @@ def test_a_wrong_option_is_one_line(name: str, params: dict[str, Any], expected:
     [
         ("Sequential", {}, "list of augmenters"),
         ("Sequential", {"flow": ["x"]}, "list of augmenters"),
+        ("Sequential", {"flow": []}, "list of augmenters"),
+        ("Sequential", {"flow": [{"augmenter": "SplitAug", "argument": {}}]}, "list of augmenters"),
+        ("Sequential", {"flow": [{"augmenter": "SplitAug", "arguments": [1]}]}, "list of augmenters"),
+        ("ContextualWordEmbsAug", {"device": "cuda"}, "device='cuda' among the arguments of ContextualWordEmbsAug"),
         ("Sequential", {"flow": [{"augmenter": "NoAug"}]}, "unknown augmenter for text 'NoAug'"),
         ("SynonymAug", {"lang": "fra"}, "NLTK's Open Multilingual WordNet was not found"),
         ("SplitAug", {"aug_pp": 0.3}, "SplitAug cannot be built: TypeError"),
