@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -154,16 +153,22 @@ def _snapshot(name: str, flag: str, revision: str | None) -> Path:
     from huggingface_hub import HfApi, snapshot_download
 
     files = [*TEXTS, SAFETENSORS]
-    from_cache = partial(snapshot_download, name, revision=revision, allow_patterns=files, local_files_only=True)
+
+    def from_cache() -> Path:
+        path = Path(snapshot_download(name, revision=revision, allow_patterns=files, local_files_only=True))
+        if not any(path.glob(SAFETENSORS)) and not (path / PICKLE).is_file():
+            raise FileNotFoundError(f"{path} has no weights")
+        return path
+
     try:
         with suppress(OSError):
             if re.fullmatch("[0-9a-f]{40}", revision or ""):
-                return Path(from_cache())
+                return from_cache()
         try:  # one request, as the client's downloads retry
             about = HfApi().model_info(name, revision=revision, timeout=HUB_SECONDS)
         except Exception:
             with suppress(Exception):
-                return Path(from_cache())
+                return from_cache()
             raise
         if not any(fnmatch(file.rfilename, SAFETENSORS) for file in about.siblings or ()):
             files.append(PICKLE)

@@ -137,6 +137,13 @@ def test_a_model_of_the_hub_that_has_a_pickle_alone_is_kept_as_safetensors(
     assert [path for path in hub.asked if "owner" in path] == []
 
 
+def test_a_snapshot_without_weights_is_fetched_again(hub: Hub, tmp_path: Path) -> None:
+    expected = find(hub, tmp_path, "owner/model")
+    (weights,) = tmp_path.glob(f"hub/*/snapshots/{COMMIT}/model.safetensors")
+    weights.unlink()
+    assert find(hub, tmp_path, "owner/model", COMMIT) == expected
+
+
 @pytest.fixture
 def opus(translation_models: Path, tmp_path: Path) -> Path:
     """A small model in the files of Helsinki-NLP's on the Hub, with what old checkpoints have beside and lack."""
