@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
@@ -26,6 +27,10 @@ HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 """A model's name: "bert-base-uncased", "owner/model". Anything else is a path and never asked of the Hub."""
 HUB_SECONDS = 10.0
 """How long the Hub may take to say which commit a model is at."""
+LOCK_SECONDS = 600.0
+"""How long another process may take to fill a folder of the cache."""
+DRAFT_SECONDS = 3600.0
+"""After this long without a new file, a draft of another folder counts as left behind."""
 
 
 class Weights(NamedTuple):
@@ -75,27 +80,43 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews"
 
 
-def cached(place: Path, fill: Callable[[Path], None]) -> Path:
-    """A folder of the cache, filled by `fill` as a whole and by one process; raises InputError where it cannot be."""
+def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
+    """A folder of the cache with `weights` (a pattern) in it, filled by `fill` as a whole and by one process.
+
+    Raises InputError where it cannot be.
+    """
     from filelock import FileLock
 
-    if place.is_dir():
+    if any(place.glob(weights)):
         return place
     draft = place.with_name(f".{place.name}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{draft}.lock"):
-            if not place.is_dir():
-                shutil.rmtree(draft, ignore_errors=True)  # of a process that was killed
+        with FileLock(f"{draft}.lock", timeout=LOCK_SECONDS):
+            if not any(place.glob(weights)):
+                _clear(place, draft)
                 draft.mkdir()
-                fill(draft)
-                for path in filter(Path.is_file, draft.rglob("*")):
-                    with path.open("rb") as file:
-                        os.fsync(file.fileno())
-                draft.replace(place)
+                try:
+                    fill(draft)
+                    for path in filter(Path.is_file, draft.rglob("*")):
+                        with path.open("rb") as file:
+                            os.fsync(file.fileno())
+                    draft.replace(place)
+                except BaseException:
+                    shutil.rmtree(draft, ignore_errors=True)
+                    raise
     except OSError as error:
         raise InputError(f"{place}: cannot be stored there ({error.strerror or error}); set XDG_CACHE_HOME") from None
     return place
+
+
+def _clear(place: Path, draft: Path) -> None:
+    """Remove what is there without weights, and the drafts of processes that were killed."""
+    old = time.time() - DRAFT_SECONDS
+    for left in (place, *place.parent.glob(".*")):
+        with suppress(OSError):  # another process may remove it too
+            if left.is_dir() and (left in (place, draft) or left.stat().st_mtime < old):
+                shutil.rmtree(left)
 
 
 def _texts(folder: Path) -> list[Path]:
@@ -110,7 +131,7 @@ def _readable(folder: Path, key: str, flag: str) -> Path:
 
     source = folder
     if not any(source.glob(SAFETENSORS)):
-        folder = cached(cache_folder() / "weights" / key, lambda draft: _convert(source, draft, flag))
+        folder = cached(cache_folder() / "weights" / key, SAFETENSORS, lambda draft: _convert(source, draft, flag))
     for path in folder.glob(SAFETENSORS):
         try:
             with safe_open(path, framework="np"):  # reads the header and compares the file's length with it

@@ -74,7 +74,7 @@ def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
     cache cannot be written or CTranslate2 does not know this kind of model.
     """
     place = cache_folder() / "ctranslate2" / f"{revision}-{ctranslate2.__version__}"
-    return cached(place, lambda draft: _convert(path, vocabulary, draft))
+    return cached(place, "model.bin", lambda draft: _convert(path, vocabulary, draft))
 
 
 def _convert(path: Path, vocabulary: Vocabulary, draft: Path) -> None:

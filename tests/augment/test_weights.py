@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -23,7 +24,7 @@ from transformers import BertForMaskedLM, MarianMTModel
 from augment.masked import FillModel, Masked
 from augment.translate.marian import MarianTranslator
 from augment.translate.models import resolve_models
-from augment.weights import find_encoder
+from augment.weights import cached, find_encoder
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SAFETENSORS = save({"weight": np.zeros(3, np.float32)})
@@ -210,6 +211,21 @@ def test_a_pickle_beside_other_safetensors_counts_for_the_revision(tmp_path: Pat
         torch.save({"weight": torch.ones(size)}, tmp_path / "pytorch_model.bin")
         revisions.add(find_encoder(str(tmp_path)).revision)
     assert len(revisions) == 2
+
+
+def test_what_could_not_be_stored_is_one_line_and_leaves_nothing(user_cache: Path) -> None:
+    place, old, young = (user_cache / "weights" / name for name in ("a", ".b", ".c"))
+    for folder in (place, old, young):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+
+    def fill(draft: Path) -> None:
+        (draft / "model.safetensors").write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with refused(f"{place}: cannot be stored there (No space left on device)"):
+        cached(place, "model*.safetensors", fill)
+    assert [path for path in place.parent.iterdir() if path.is_dir()] == [young]
 
 
 class Malicious:
