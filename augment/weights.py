@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -55,13 +56,19 @@ def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weigh
         raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
     digest = hashlib.sha256()
     for path in sorted([*_texts(folder), *weights]):
-        with path.open("rb") as file:
-            name = str(path.relative_to(folder)).encode()
-            digest.update(name + b"\0" + hashlib.file_digest(file, "sha256").digest())
+        name, about = str(path.relative_to(folder)).encode(), path.stat()
+        digest.update(name + b"\0" + _hash(path.resolve(), about.st_size, about.st_mtime_ns))
     found = digest.hexdigest()[:12]
     if revision not in (None, found):
         raise InputError(f"{flag} {folder}: its revision is {found}, not {revision}; give the model that was used")
     return Weights(_readable(folder, found, flag), found)
+
+
+@lru_cache(maxsize=None)
+def _hash(path: Path, size: int, changed: int) -> bytes:
+    """The hash of a file's content, taken anew where its size or its time of change is another."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
@@ -144,6 +151,7 @@ def _readable(folder: Path, key: str, flag: str) -> Path:
 def _convert(folder: Path, draft: Path, flag: str) -> None:
     """Copy a model with its pickle as safetensors; raises InputError where that is damaged or more than tensors."""
     import torch
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     path = folder / PICKLE
@@ -162,7 +170,10 @@ def _convert(folder: Path, draft: Path, flag: str) -> None:
     for name, tensor in state.items():
         tensors.setdefault((tensor.data_ptr() or name, tensor.shape, tensor.stride()), (name, tensor))
     kept = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.values()}
-    save_file(kept, draft / "model.safetensors", metadata={"format": "pt"})
+    try:
+        save_file(kept, draft / "model.safetensors", metadata={"format": "pt"})
+    except SafetensorError as error:  # a full disk, too
+        raise OSError(str(error)) from None
     for text in _texts(folder):
         copied = draft / text.relative_to(folder)
         copied.parent.mkdir(exist_ok=True)

@@ -15,9 +15,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from learnt import ENGLISH
 from refusals import refused
+from safetensors import SafetensorError
 from safetensors.numpy import save
 from transformers import BertForMaskedLM, MarianMTModel
 
@@ -226,6 +228,27 @@ def test_what_could_not_be_stored_is_one_line_and_leaves_nothing(user_cache: Pat
     with refused(f"{place}: cannot be stored there (No space left on device)"):
         cached(place, "model*.safetensors", fill)
     assert [path for path in place.parent.iterdir() if path.is_dir()] == [young]
+
+
+def test_a_disk_that_is_full_for_a_pickles_copy_is_one_line(
+    opus: Path, user_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save_file(*_: object, **__: object) -> None:
+        raise SafetensorError("No space left on device")
+
+    monkeypatch.setattr(safetensors.torch, "save_file", save_file)
+    with refused("cannot be stored there (No space left on device)"):
+        resolve_models(str(opus.parent), "de", "en")
+
+
+def test_a_file_is_hashed_anew_only_where_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes(FILES[name])
+    first = find_encoder(str(tmp_path)).revision
+    (tmp_path / "config.json").write_bytes(b"{ }")
+    assert find_encoder(str(tmp_path)).revision != first
+    monkeypatch.setattr(hashlib, "file_digest", None)
+    assert find_encoder(str(tmp_path)).revision != first
 
 
 class Malicious:
