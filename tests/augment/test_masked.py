@@ -208,6 +208,13 @@ def test_an_encoder_without_its_head_is_one_line(encoder_folder: Path, tmp_path:
         make_view(ViewSpec("mlm-fill", {"encoder": str(bare)}))(["A man runs"], [0])
 
 
+def test_a_folder_without_a_tokenizer_is_one_line(encoder_folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(encoder_folder, tmp_path / "bare", ignore=shutil.ignore_patterns("*token*", "vocab*"))
+    (folder / "config.json").write_text("{}", encoding="utf-8")
+    with refused(f"--encoder {folder}: no tokenizer could be read there"):
+        make_view(ViewSpec("span-mask", {"unit": "token", "encoder": str(folder)}))(["A man runs"], [0])
+
+
 def slot(text: str, word: str, *candidates: str, weights: Sequence[float] = ()) -> Target:
     start = text.index(word)
     return Target(start, start + len(word), tuple(zip(candidates, weights or [1.0] * len(candidates), strict=True)))

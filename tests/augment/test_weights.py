@@ -180,6 +180,13 @@ def test_a_pickle_translates_as_the_safetensors_it_was_made_of(
     assert [one.text for one in made[0]] == [ENGLISH[text] for text in texts]
 
 
+def test_a_pickle_is_not_converted_where_another_file_is_missing(opus: Path, user_cache: Path) -> None:
+    (opus / "source.spm").unlink()
+    with refused(f"{opus} is no MarianMT model: it lacks source.spm"):
+        resolve_models(str(opus.parent), "de", "en")
+    assert not user_cache.exists()
+
+
 def test_an_encoder_from_a_pickle_fills_masks_as_the_safetensors(
     encoder_folder: Path, user_cache: Path, tmp_path: Path
 ) -> None:
