@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -64,7 +64,7 @@ def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weigh
     return Weights(_readable(folder, found, flag), found)
 
 
-@lru_cache(maxsize=None)
+@cache
 def _hash(path: Path, size: int, changed: int) -> bytes:
     """The hash of a file's content, taken anew where its size or its time of change is another."""
     with path.open("rb") as file:
