@@ -72,7 +72,7 @@ class FillModel:
         """The tokenizer; raises InputError if it has no offsets or no vocabulary."""
         from transformers import AutoTokenizer
 
-        with self._reading():
+        with self._reading("tokenizer"):
             tokenizer = AutoTokenizer.from_pretrained(self.path)
         if not tokenizer.is_fast or len(tokenizer) <= len(tokenizer.all_special_tokens):
             raise InputError(f"--encoder {self.path}: needs a fast tokenizer (tokenizer.json) with its vocabulary")
@@ -86,7 +86,7 @@ class FillModel:
 
         if self.tokenizer.mask_token_id is None:
             raise InputError(f"--encoder {self.path}: no mask token; give a masked language model")
-        with self._reading():
+        with self._reading("masked language model"):
             model, info = AutoModelForMaskedLM.from_pretrained(
                 self.path, dtype=torch.float32, use_safetensors=True, output_loading_info=True
             )
@@ -95,13 +95,13 @@ class FillModel:
         return model.to(resolve_device(self._device)).eval()
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _reading(self, what: str) -> Iterator[None]:
         with quiet_transformers():
             try:
                 yield
             except (OSError, ValueError, KeyError) as error:
                 said = " ".join(str(error).split())[:120]
-                raise InputError(f"--encoder {self.path}: no masked language model there ({said})") from None
+                raise InputError(f"--encoder {self.path}: no {what} could be read there ({said})") from None
 
     @cached_property
     def words(self) -> WholeWords:

@@ -6,10 +6,11 @@ import hashlib
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
-from functools import partial
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,6 +28,10 @@ HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 """A model's name: "bert-base-uncased", "owner/model". Anything else is a path and never asked of the Hub."""
 HUB_SECONDS = 10.0
 """How long the Hub may take to say which commit a model is at."""
+LOCK_SECONDS = 600.0
+"""How long another process may take to fill a folder of the cache."""
+DRAFT_SECONDS = 3600.0
+"""After this long without a new file, a draft of another folder counts as left behind."""
 
 
 class Weights(NamedTuple):
@@ -46,18 +51,24 @@ def find_encoder(name: str, revision: str | None = None) -> Weights:
 
 def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weights:
     """A folder as it is, or its cached copy for a pickle; raises InputError for no, damaged or other weights."""
-    weights = sorted(folder.glob("*.safetensors")) or [folder / PICKLE]
+    weights = sorted(folder.glob(SAFETENSORS)) or [folder / PICKLE]
     if not (folder / "config.json").is_file() or not weights[0].is_file():
         raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
     digest = hashlib.sha256()
     for path in sorted([*_texts(folder), *weights]):
-        with path.open("rb") as file:
-            name = str(path.relative_to(folder)).encode()
-            digest.update(name + b"\0" + hashlib.file_digest(file, "sha256").digest())
+        name, about = str(path.relative_to(folder)).encode(), path.stat()
+        digest.update(name + b"\0" + _hash(path.resolve(), about.st_size, about.st_mtime_ns))
     found = digest.hexdigest()[:12]
     if revision not in (None, found):
         raise InputError(f"{flag} {folder}: its revision is {found}, not {revision}; give the model that was used")
     return Weights(_readable(folder, found, flag), found)
+
+
+@cache
+def _hash(path: Path, size: int, changed: int) -> bytes:
+    """The hash of a file's content, taken anew where its size or its time of change is another."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
@@ -76,27 +87,43 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews"
 
 
-def cached(place: Path, fill: Callable[[Path], None]) -> Path:
-    """A folder of the cache, filled by `fill` as a whole and by one process; raises InputError where it cannot be."""
+def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
+    """A folder of the cache with `weights` (a pattern) in it, filled by `fill` as a whole and by one process.
+
+    Raises InputError where it cannot be.
+    """
     from filelock import FileLock
 
-    if place.is_dir():
+    if any(place.glob(weights)):
         return place
     draft = place.with_name(f".{place.name}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{draft}.lock"):
-            if not place.is_dir():
-                shutil.rmtree(draft, ignore_errors=True)  # of a process that was killed
+        with FileLock(f"{draft}.lock", timeout=LOCK_SECONDS):
+            if not any(place.glob(weights)):
+                _clear(place, draft)
                 draft.mkdir()
-                fill(draft)
-                for path in filter(Path.is_file, draft.rglob("*")):
-                    with path.open("rb") as file:
-                        os.fsync(file.fileno())
-                draft.replace(place)
+                try:
+                    fill(draft)
+                    for path in filter(Path.is_file, draft.rglob("*")):
+                        with path.open("rb") as file:
+                            os.fsync(file.fileno())
+                    draft.replace(place)
+                except BaseException:
+                    shutil.rmtree(draft, ignore_errors=True)
+                    raise
     except OSError as error:
         raise InputError(f"{place}: cannot be stored there ({error.strerror or error}); set XDG_CACHE_HOME") from None
     return place
+
+
+def _clear(place: Path, draft: Path) -> None:
+    """Remove what is there without weights, and the drafts of processes that were killed."""
+    old = time.time() - DRAFT_SECONDS
+    for left in (place, *place.parent.glob(".*")):
+        with suppress(OSError):  # another process may remove it too
+            if left.is_dir() and (left in (place, draft) or left.stat().st_mtime < old):
+                shutil.rmtree(left)
 
 
 def _texts(folder: Path) -> list[Path]:
@@ -111,7 +138,7 @@ def _readable(folder: Path, key: str, flag: str) -> Path:
 
     source = folder
     if not any(source.glob(SAFETENSORS)):
-        folder = cached(cache_folder() / "weights" / key, lambda draft: _convert(source, draft, flag))
+        folder = cached(cache_folder() / "weights" / key, SAFETENSORS, lambda draft: _convert(source, draft, flag))
     for path in folder.glob(SAFETENSORS):
         try:
             with safe_open(path, framework="np"):  # reads the header and compares the file's length with it
@@ -124,6 +151,7 @@ def _readable(folder: Path, key: str, flag: str) -> Path:
 def _convert(folder: Path, draft: Path, flag: str) -> None:
     """Copy a model with its pickle as safetensors; raises InputError where that is damaged or more than tensors."""
     import torch
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
     path = folder / PICKLE
@@ -142,7 +170,10 @@ def _convert(folder: Path, draft: Path, flag: str) -> None:
     for name, tensor in state.items():
         tensors.setdefault((tensor.data_ptr() or name, tensor.shape, tensor.stride()), (name, tensor))
     kept = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.values()}
-    save_file(kept, draft / "model.safetensors", metadata={"format": "pt"})
+    try:
+        save_file(kept, draft / "model.safetensors", metadata={"format": "pt"})
+    except SafetensorError as error:  # a full disk, too
+        raise OSError(str(error)) from None
     for text in _texts(folder):
         copied = draft / text.relative_to(folder)
         copied.parent.mkdir(exist_ok=True)
@@ -154,16 +185,22 @@ def _snapshot(name: str, flag: str, revision: str | None) -> Path:
     from huggingface_hub import HfApi, snapshot_download
 
     files = [*TEXTS, SAFETENSORS]
-    from_cache = partial(snapshot_download, name, revision=revision, allow_patterns=files, local_files_only=True)
+
+    def from_cache() -> Path:
+        path = Path(snapshot_download(name, revision=revision, allow_patterns=files, local_files_only=True))
+        if not any(path.glob(SAFETENSORS)) and not (path / PICKLE).is_file():
+            raise FileNotFoundError(f"{path} has no weights")
+        return path
+
     try:
         with suppress(OSError):
             if re.fullmatch("[0-9a-f]{40}", revision or ""):
-                return Path(from_cache())
+                return from_cache()
         try:  # one request, as the client's downloads retry
             about = HfApi().model_info(name, revision=revision, timeout=HUB_SECONDS)
         except Exception:
             with suppress(Exception):
-                return Path(from_cache())
+                return from_cache()
             raise
         if not any(fnmatch(file.rfilename, SAFETENSORS) for file in about.siblings or ()):
             files.append(PICKLE)

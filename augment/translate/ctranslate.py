@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -30,20 +31,27 @@ class CTranslate2Engine:
         self._vocabulary = vocabulary
         self._ids = {token: number for number, token in enumerate(vocabulary.target)}
         self._suppressed = [[vocabulary.target[number]] for number in vocabulary.suppress_tokens]
-        folder = converted(path, vocabulary, revision or local_weights(path, "--models").revision)
-        try:
-            self._translator = ctranslate2.Translator(
-                str(folder), compute_type=COMPUTE_TYPES[precision], inter_threads=cores, intra_threads=1
-            )
-        except RuntimeError as error:
-            raise InputError(f"{folder}: the converted model is damaged ({error}); delete this folder") from None
+        revision = revision or local_weights(path, "--models").revision
+        for again in (True, False):
+            folder = converted(path, vocabulary, revision)
+            try:
+                self._translator = ctranslate2.Translator(
+                    str(folder), compute_type=COMPUTE_TYPES[precision], inter_threads=cores, intra_threads=1
+                )
+                break
+            except RuntimeError as error:  # damaged: it is converted once more
+                shutil.rmtree(folder, ignore_errors=True)
+                if not again:
+                    how = "use --translator transformers"
+                    raise InputError(f"--models {path}: CTranslate2 cannot load it ({error}); {how}") from None
 
     def search(
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
     ) -> Callable[[], list[list[list[int]]]]:
         """Begin to search; what comes back waits for the hypotheses of every source, the best first.
 
-        Sources are token ids, all of one padded length, and so are hypotheses, with the end token where it was reached.
+        Sources are token ids, of lengths that are padded to the same one. Hypotheses are token ids too, with the end
+        token where it was reached.
         Seeds are for sampling, one for each hypothesis of each source, the first source's first.
         """
         width = padded(len(sources[0]), self._vocabulary.limit)
@@ -74,7 +82,7 @@ def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
     cache cannot be written or CTranslate2 does not know this kind of model.
     """
     place = cache_folder() / "ctranslate2" / f"{revision}-{ctranslate2.__version__}"
-    return cached(place, lambda draft: _convert(path, vocabulary, draft))
+    return cached(place, "model.bin", lambda draft: _convert(path, vocabulary, draft))
 
 
 def _convert(path: Path, vocabulary: Vocabulary, draft: Path) -> None:

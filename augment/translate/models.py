@@ -41,12 +41,17 @@ def resolve_models(models: str, source: str, target: str, revision: str | None =
     if folder is None:
         weights = hub_weights(f"Helsinki-NLP/opus-mt-{source}-{target}", f"{FLAG} opus-mt:", revision)
     else:
+        _check(folder)  # before a pickle is converted
         weights = local_weights(folder, FLAG, revision)
-    missing = [name for name in _NEEDED if not (weights.path / name).is_file()]
-    if missing:
-        raise InputError(f"{FLAG}: {weights.path} is no MarianMT model: it lacks {', '.join(missing)}")
+    _check(weights.path)
     prefix = f">>{target}<<" if target in _codes(weights.path) else None
     return TranslationModel(weights.path, prefix, weights.revision)
+
+
+def _check(folder: Path) -> None:
+    missing = [name for name in _NEEDED if not (folder / name).is_file()]
+    if missing:
+        raise InputError(f"{FLAG}: {folder} is no MarianMT model: it lacks {', '.join(missing)}")
 
 
 def _folder(models: str, source: str, target: str) -> Path:
@@ -63,7 +68,9 @@ def _folder(models: str, source: str, target: str) -> Path:
     for name in own:
         if (base / name).is_dir():
             return base / name
-    has = ", ".join([*codes, *sorted(path.name for path in base.iterdir() if path.is_dir())]) or "nothing"
+    names = [path.name.removeprefix("opus-mt-") for path in sorted(base.iterdir()) if path.is_dir()]
+    joint = {"en-xx": [f"en-{code}" for code in codes], "xx-en": [f"{code}-en" for code in codes]}
+    has = ", ".join(direction for name in names for direction in joint.get(name) or [name]) or "nothing"
     raise InputError(f"{FLAG} {models}: no model from {source} to {target} (there are {has}); try {FLAG} opus-mt")
 
 

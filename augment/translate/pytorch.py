@@ -64,13 +64,17 @@ class TransformersEngine:
 
 
 def load_model(path: Path) -> MarianMTModel:
-    """A model in float32; raises InputError where weights are missing."""
+    """A model in float32; raises InputError where weights are missing or cannot be read."""
     from transformers import MarianMTModel
 
-    with quiet_transformers():
-        model, info = MarianMTModel.from_pretrained(
-            path, dtype=torch.float32, use_safetensors=True, attn_implementation="sdpa", output_loading_info=True
-        )
+    try:
+        with quiet_transformers():
+            model, info = MarianMTModel.from_pretrained(
+                path, dtype=torch.float32, use_safetensors=True, attn_implementation="sdpa", output_loading_info=True
+            )
+    except OSError as error:
+        said = " ".join(str(error).split())[:120]
+        raise InputError(f"--models {path}: cannot be read ({said}); get the model again") from None
     if info["missing_keys"]:
         raise InputError(f"--models {path}: no whole MarianMT model (no {sorted(info['missing_keys'])[0]})")
     return model

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import unicodedata
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from augment.words import special_tokens
 class _Line(BaseModel):
     view: str
     text: str | None = None
-    id: str | None = None
+    id: object = None
 
 
 class ImportViews(View):
@@ -50,7 +51,7 @@ class ImportViews(View):
             raise InputError(f"import-views: {self.file} has revision {revision}, not {self.revision}; get that one")
         view = self.model_copy(update={"revision": revision})
         view._views = {}
-        for number, line in enumerate(content.splitlines(), start=1):
+        for number, line in enumerate(content.removeprefix(BOM_UTF8).splitlines(), start=1):
             if not line.strip():
                 continue
             try:
@@ -58,7 +59,7 @@ class ImportViews(View):
             except ValidationError:
                 row = _Line(view="")
             key = row.id if row.text is None else _id_of(row.text)
-            if key is None:
+            if not isinstance(key, str):
                 shape = '{"text": "...", "view": "..."} (or id for text)'
                 raise InputError(f"import-views: {self.file} line {number} is not {shape}: {line[:60]!r}")
             view._views.setdefault(key, {})[" ".join(row.view.split())] = None

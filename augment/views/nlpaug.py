@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import Field, JsonValue, PrivateAttr
+from pydantic import BaseModel, Field, JsonValue, PrivateAttr, TypeAdapter, ValidationError
 
 from augment import wordnet
 from augment.device import quiet_transformers, resolve_device
@@ -90,6 +90,14 @@ class Nlpaug(WordView):
         return Viewed(apply_edits(text, edits), edits=edits) if edits else Viewed(text, "unchanged")
 
 
+class _Part(BaseModel, extra="forbid"):
+    augmenter: str
+    arguments: dict[str, Any] | None = None
+
+
+_FLOW = TypeAdapter(Annotated[list[_Part], Field(min_length=1)])
+
+
 def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
     classes: dict[str, type[Any]] = {
         name: kind
@@ -100,15 +108,17 @@ def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa
     if name not in classes:
         raise InputError(f"nlpaug: unknown augmenter for text {name!r}: choose one of {', '.join(sorted(classes))}")
     kind, given = classes[name], dict(arguments)
+    if "device" in given:
+        raise InputError(f"nlpaug: device={given['device']!r} among the arguments of {name}: use --device")
     if "device" in inspect.signature(kind).parameters:
-        given.setdefault("device", str(resolve_device(device)))
+        given["device"] = str(resolve_device(device))
     if name in FLOWS:
         try:
-            parts = [(str(part["augmenter"]), part.get("arguments") or {}) for part in given["flow"]]
-        except (KeyError, TypeError, AttributeError):
+            parts = _FLOW.validate_python(given.get("flow"))
+        except ValidationError:
             how = "{flow: [{augmenter: SplitAug, arguments: {...}}, ...]}"
             raise InputError(f"nlpaug: {name} needs a list of augmenters: {how}") from None
-        given["flow"] = [_built(*part, device) for part in parts]
+        given["flow"] = [_built(part.augmenter, part.arguments or {}, device) for part in parts]
     if name in WORDNET_USERS and given.get("aug_src", "wordnet") == "wordnet":
         wordnet.find()  # before nlpaug is built, which would say so in its own words
         kind = on_our_wordnet(kind)

@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 import torch
+from ctranslate2.specs import TransformerSpec
 from learnt import DOGS, GERMAN, GUITAR
 from refusals import refused
 from sacrebleu import corpus_chrf
 from safetensors.torch import load_file, save_file
-from transformers import MarianTokenizer, pipeline
+from transformers import MarianMTModel, MarianTokenizer, pipeline
 
 from augment.device import padded, usable_cores
 from augment.translate.decoding import Decoding, parse_decoding, resolve_engine
@@ -184,14 +185,35 @@ def test_a_model_is_converted_once(translation_models: Path, user_cache: Path) -
     assert sorted(translation_models.rglob("*")) == before
 
 
-def test_a_damaged_conversion_and_a_cache_that_cannot_be_written_are_one_line(
-    translation_models: Path, user_cache: Path
-) -> None:
+def test_a_damaged_conversion_is_made_again(translation_models: Path, user_cache: Path) -> None:
     translated(translation_models)
     (kept_in(user_cache) / "model.bin").write_bytes(b"cut")
-    with refused("the converted model is damaged"):
+    assert translated(translation_models) == GERMAN[DOGS]
+
+
+def test_a_conversion_that_stays_damaged_is_one_line(
+    translation_models: Path, user_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TransformerSpec, "save", lambda _, folder: Path(folder, "model.bin").write_bytes(b"cut"))
+    with refused("CTranslate2 cannot load it"):
         translated(translation_models)
-    shutil.rmtree(user_cache)
+
+
+@pytest.mark.parametrize("engine", ["ctranslate2", "transformers"])
+def test_a_model_that_cannot_be_read_is_one_line(
+    engine: str, translation_models: Path, user_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def from_pretrained(*_: object, **__: object) -> None:
+        raise OSError("cut\noff")
+
+    monkeypatch.setattr(MarianMTModel, "from_pretrained", from_pretrained)
+    folder = translation_models / "en-xx"
+    with refused(f"--models {folder}: cannot be read (cut off); get the model again"):
+        MarianTranslator(folder, ">>de<<", engine=engine, precision="fp32").translate([DOGS])
+
+
+def test_a_cache_that_cannot_be_written_is_one_line(translation_models: Path, user_cache: Path) -> None:
+    user_cache.parent.mkdir()
     user_cache.write_text("a file where the folder should be", encoding="utf-8")
     with refused("cannot be stored there"):
         translated(translation_models)

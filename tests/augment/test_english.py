@@ -138,12 +138,13 @@ SENTENCES = [
 ]
 
 
-def test_the_tags_are_those_of_nltk() -> None:
+@pytest.mark.parametrize("real", [0, 900])
+def test_the_tags_are_those_of_nltk(real: int) -> None:
     """Of NLTK's own tagger on the same weights."""
     nltks = PerceptronTagger(load=False)
     nltks.model.weights, nltks.tagdict = load_data("weights"), load_data("tagdict")
     nltks.classes = nltks.model.classes = set(load_data("classes"))
-    for text in [*SENTENCES, *real_sentences(900)]:
+    for text in real_sentences(real) if real else SENTENCES:
         words = [token.text for token in tokens(text)]
         assert tagger().tag(words) == nltks.tag(words)
 

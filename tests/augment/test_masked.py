@@ -94,6 +94,15 @@ def test_the_share_may_be_of_the_eligible_words_and_have_a_least_number(encoder_
     assert none.achieved_fraction == 0
 
 
+def test_a_low_temperature_takes_the_likeliest_word(encoder_folder: Path) -> None:
+    params = {"encoder": str(encoder_folder), "fraction": 0.4}
+    low, likeliest, usual = (
+        make_view(ViewSpec("mlm-fill", {**params, **more}))(TEXTS, range(len(TEXTS)))
+        for more in ({"temperature": 1e-6}, {"top_k": 1}, {})
+    )
+    assert low == likeliest != usual
+
+
 def test_words_come_back_whole_and_in_the_script_of_their_place(filler: Callable[..., MlmFill]) -> None:
     texts = [*ENGLISH[:30], *RUSSIAN[:30], *FRENCH[:30], "He said (quietly) “welcome” — and left/went."]
     view = filler(fraction=0.5, top_k=50)
@@ -197,6 +206,13 @@ def test_an_encoder_without_its_head_is_one_line(encoder_folder: Path, tmp_path:
     BertModel.from_pretrained(encoder_folder).save_pretrained(bare)
     with pytest.raises(InputError, match="without a masked-language head"):
         make_view(ViewSpec("mlm-fill", {"encoder": str(bare)}))(["A man runs"], [0])
+
+
+def test_a_folder_without_a_tokenizer_is_one_line(encoder_folder: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(encoder_folder, tmp_path / "bare", ignore=shutil.ignore_patterns("*token*", "vocab*"))
+    (folder / "config.json").write_text("{}", encoding="utf-8")
+    with refused(f"--encoder {folder}: no tokenizer could be read there"):
+        make_view(ViewSpec("span-mask", {"unit": "token", "encoder": str(folder)}))(["A man runs"], [0])
 
 
 def slot(text: str, word: str, *candidates: str, weights: Sequence[float] = ()) -> Target:

@@ -146,6 +146,11 @@ def test_each_sentence_gets_its_own_views(tmp_path: Path) -> None:
     assert not view.draws
 
 
+def test_a_byte_order_mark_and_an_id_that_is_not_needed_are_passed_over(tmp_path: Path) -> None:
+    view = made(tmp_path, content=b'\xef\xbb\xbf{"id": 7, "text": "A dog runs.", "view": "It runs."}')
+    assert view(["A dog runs."], [0]) == [Viewed("It runs.")]
+
+
 def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> None:
     signature = made(tmp_path, {"text": "a", "view": "b"}).spec.signature()
     assert signature.startswith("view:import-views|by:gpt-oss|rev:")
@@ -160,6 +165,7 @@ def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> Non
         (b'\n{"view": "a"}', "line 2 is not"),
         (b'{"text": "a", "view": 3}', "line 1 is not"),
         (b'"a"', "line 1 is not"),
+        (b'{"id": 7, "view": "a"}', "line 1 is not"),
         (b"\xff", "line 1 is not"),
         (b'{"text": "a", "view": "\\ud800"}', "line 1 is not"),
         (b"[" * 100_000, "line 1 is not"),

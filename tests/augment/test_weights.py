@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -14,16 +15,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import safetensors.torch
 import torch
 from learnt import ENGLISH
 from refusals import refused
+from safetensors import SafetensorError
 from safetensors.numpy import save
 from transformers import BertForMaskedLM, MarianMTModel
 
 from augment.masked import FillModel, Masked
 from augment.translate.marian import MarianTranslator
 from augment.translate.models import resolve_models
-from augment.weights import find_encoder
+from augment.weights import cached, find_encoder
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SAFETENSORS = save({"weight": np.zeros(3, np.float32)})
@@ -137,6 +140,13 @@ def test_a_model_of_the_hub_that_has_a_pickle_alone_is_kept_as_safetensors(
     assert [path for path in hub.asked if "owner" in path] == []
 
 
+def test_a_snapshot_without_weights_is_fetched_again(hub: Hub, tmp_path: Path) -> None:
+    expected = find(hub, tmp_path, "owner/model")
+    (weights,) = tmp_path.glob(f"hub/*/snapshots/{COMMIT}/model.safetensors")
+    weights.unlink()
+    assert find(hub, tmp_path, "owner/model", COMMIT) == expected
+
+
 @pytest.fixture
 def opus(translation_models: Path, tmp_path: Path) -> Path:
     """A small model in the files of Helsinki-NLP's on the Hub, with what old checkpoints have beside and lack."""
@@ -170,6 +180,13 @@ def test_a_pickle_translates_as_the_safetensors_it_was_made_of(
     assert [one.text for one in made[0]] == [ENGLISH[text] for text in texts]
 
 
+def test_a_pickle_is_not_converted_where_another_file_is_missing(opus: Path, user_cache: Path) -> None:
+    (opus / "source.spm").unlink()
+    with refused(f"{opus} is no MarianMT model: it lacks source.spm"):
+        resolve_models(str(opus.parent), "de", "en")
+    assert not user_cache.exists()
+
+
 def test_an_encoder_from_a_pickle_fills_masks_as_the_safetensors(
     encoder_folder: Path, user_cache: Path, tmp_path: Path
 ) -> None:
@@ -193,6 +210,52 @@ def test_what_a_pickle_is_kept_with_has_the_configuration_of_its_modules(tmp_pat
     second = find_encoder(str(tmp_path))
     assert (second.path / "1_Pooling" / "config.json").read_text() == '{"pooling": "mean"}'
     assert second.revision != first.revision
+
+
+def test_a_pickle_beside_other_safetensors_counts_for_the_revision(tmp_path: Path, user_cache: Path) -> None:
+    (tmp_path / "config.json").write_bytes(b"{}")
+    (tmp_path / "adapter.safetensors").write_bytes(SAFETENSORS)
+    revisions = set()
+    for size in (3, 4):
+        torch.save({"weight": torch.ones(size)}, tmp_path / "pytorch_model.bin")
+        revisions.add(find_encoder(str(tmp_path)).revision)
+    assert len(revisions) == 2
+
+
+def test_what_could_not_be_stored_is_one_line_and_leaves_nothing(user_cache: Path) -> None:
+    place, old, young = (user_cache / "weights" / name for name in ("a", ".b", ".c"))
+    for folder in (place, old, young):
+        folder.mkdir(parents=True)
+    os.utime(old, (0, 0))
+
+    def fill(draft: Path) -> None:
+        (draft / "model.safetensors").write_bytes(b"half")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with refused(f"{place}: cannot be stored there (No space left on device)"):
+        cached(place, "model*.safetensors", fill)
+    assert [path for path in place.parent.iterdir() if path.is_dir()] == [young]
+
+
+def test_a_disk_that_is_full_for_a_pickles_copy_is_one_line(
+    opus: Path, user_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def save_file(*_: object, **__: object) -> None:
+        raise SafetensorError("No space left on device")
+
+    monkeypatch.setattr(safetensors.torch, "save_file", save_file)
+    with refused("cannot be stored there (No space left on device)"):
+        resolve_models(str(opus.parent), "de", "en")
+
+
+def test_a_file_is_hashed_anew_only_where_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes(FILES[name])
+    first = find_encoder(str(tmp_path)).revision
+    (tmp_path / "config.json").write_bytes(b"{ }")
+    assert find_encoder(str(tmp_path)).revision != first
+    monkeypatch.setattr(hashlib, "file_digest", None)
+    assert find_encoder(str(tmp_path)).revision != first
 
 
 class Malicious:

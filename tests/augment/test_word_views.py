@@ -31,6 +31,7 @@ VIEWS: dict[str, tuple[str, dict[str, Any]]] = {
     "repeat": ("repeat", {}),
     "span-mask": ("span-mask", {}),
     "span-mask by rate": ("span-mask", {"rate": 0.3, "unit": "word"}),
+    "span-mask by tokens": ("span-mask", {"unit": "token", "length": 2}),
     "span-mask as published": ("span-mask", {"compat": True}),
     "synonym": ("synonym", {"fraction": 0.6}),
     "synonym as published": ("synonym", {"compat": True}),
