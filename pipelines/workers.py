@@ -7,6 +7,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import Any, TypeAlias, TypeVar
@@ -69,6 +70,7 @@ def run_workers(
 def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, processes: list[Any]) -> Connection:
     """Start a worker; our end of the pipe to it."""
     context = multiprocessing.get_context("spawn")
+    resource_tracker.ensure_running()  # started with the first worker, it would lift the mask
     ours, theirs = context.Pipe()
     processes.append(context.Process(target=_work, args=(theirs, build, number, workers)))
     # The workers begin with the mask: Ctrl-C, which the terminal sends to all, is for this process to hear.
@@ -82,6 +84,7 @@ def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, proces
 
 
 def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: int, workers: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() // workers)))
     tasks: SimpleQueue[Any] = SimpleQueue()
     receiver = threading.Thread(target=_receive, args=(connection, tasks), daemon=True)
