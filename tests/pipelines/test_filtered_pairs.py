@@ -9,7 +9,7 @@ from typing import Any
 
 import datasets
 import pytest
-from foreigners import done, rows_of, start_with_foreigners
+from foreigners import add_package, done, rows_of, start_beside, start_with_foreigners
 
 from pipelines.filters import paraphrase
 from pipelines.pairing import build
@@ -44,6 +44,28 @@ def test_rejects_hold_what_was_dropped_with_scores_and_reasons(twins: Twins, lin
     assert "| `picky:column=luck,nap=0.0` | 1 |" in card
     assert "| in the forties | 11 |" in card
     assert datasets.Dataset.from_file("data/pairs.arrow").features["luck"].dtype == "float64"
+
+
+SHORT = '''"""Drop pairs of long sentences."""
+
+from pipelines.filter import RowFilter, Verdicts
+
+
+class Short(RowFilter):
+    most: int = 9
+
+    def _judge(self, pairs):
+        return Verdicts(["long" if len(text) > self.most else None for text in pairs.strings("text")])
+'''
+
+
+def test_a_row_filter_of_another_package_goes_by_its_entry_point(lines: Path, folder: Path, tmp_path: Path) -> None:
+    site = add_package(tmp_path / "site", {"long_module": SHORT}, filters="short = long_module")
+    run = ["build-pairs", lines, "--pairs", "self", "--filter", "short:most=7", "--json"]
+    lines.write_text("\n".join(map(str, range(9_999_990, 10_020_000))) + "\n")  # several tasks
+    counts = [json.loads(done(start_beside(site, folder, *run, "--workers", n, "--out", f"{n}.arrow"))) for n in (1, 2)]
+    assert counts[0]["dropped"] == counts[1]["dropped"] == {"long": 20_000}
+    assert json.loads(Path("2.recipe.json").read_text())["filter"] == ["short:most=7"]
 
 
 def test_filters_belong_to_the_plan_and_the_recipe(augment: Augment, lines: Path) -> None:
