@@ -14,6 +14,7 @@ import typer
 
 from augment.errors import InputError, TwinviewsError
 from augment.view import Runtime, ViewSpec, check_params, view_attribute, view_module, view_options
+from pipelines.claim import check_folder
 from pipelines.console import ConfigOption, show_json, table
 from pipelines.files import locate
 from pipelines.ingest import sentences_for
@@ -150,6 +151,8 @@ def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     )
     cut: dict[str, Any] = {"seed": options.seed, "limit": options.limit, "shard_size": options.shard_size}
     sources, out = options.sources or [], None if options.out is None else locate(options.out)
+    if out is not None:
+        check_folder(out)
     shown = []
     with offline() if options.dry_run else nullcontext():
         # Before anything is ingested: with a wrong pivot or missing models nothing shall be written.
