@@ -14,6 +14,7 @@ from foreigners import add_package, done, rows_of, start_beside, start_with_fore
 from pipelines.filters import paraphrase
 from pipelines.pairing import build
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
+from pipelines.recipe import recipe_text
 
 Augment = Callable[..., Any]
 Twins = Callable[..., "subprocess.Popen[str]"]
@@ -44,6 +45,19 @@ def test_rejects_hold_what_was_dropped_with_scores_and_reasons(twins: Twins, lin
     assert "| `picky:column=luck,nap=0.0` | 1 |" in card
     assert "| in the forties | 11 |" in card
     assert datasets.Dataset.from_file("data/pairs.arrow").features["luck"].dtype == "float64"
+
+
+def test_pairs_of_another_version_can_be_looked_at_and_stay(augment: Augment, lines: Path) -> None:
+    run = ["build-pairs", lines, "--pairs", "self"]
+    assert augment(*run).code == 0
+    recipe = json.loads(Path("data/pairs.recipe.json").read_text())
+    recipe["made"]["plan"]["colour"] = "blue"
+    text = recipe_text(recipe.pop("command"), {key: recipe[key] for key in recipe.keys() - {"checksum", "twinviews"}})
+    Path("data/pairs.recipe.json").write_text(text)
+    refused = augment(*run)
+    assert (refused.code, "of another version" in refused.err) == (2, True)
+    assert json.loads(augment("inspect", "data/pairs.arrow", "--json").out)["rows"] == 60
+    assert augment(*run, "--overwrite").code == 0
 
 
 SHORT = '''"""Drop pairs of long sentences."""
