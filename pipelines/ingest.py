@@ -225,7 +225,7 @@ def _sentences(
             first += len(texts)
             if counts["kept"] == job.limit:
                 break
-        if job.labels and not is_labelled:
+        if job.labels and first > 1 and not is_labelled:
             column = job.columns.label
             raise InputError(
                 f"{source.name} has nothing in a column {column!r} for --labels spans: give --label-column"
