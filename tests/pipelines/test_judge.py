@@ -80,6 +80,11 @@ def test_any_number_of_workers_makes_the_same_bytes(
     assert "near-duplicates:n=2,rensa=" in Path("1.card.md").read_text()
 
 
+def test_no_worker_is_started_for_one_task(augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("multiprocessing.get_context")
+    assert augment("build-pairs", lines, "--pairs", "self", "--workers", 8).code == 0
+
+
 def build(number: int) -> Callable[[Iterator[int]], Iterator[int]]:
     return partial(map, abs)
 
