@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
@@ -22,15 +22,16 @@ Work: TypeAlias = Callable[[Iterator[T]], Iterator[R]]
 
 
 def run_workers(
-    build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers: int, *, ahead: int = 2
+    build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers: int, *, ahead: int = 2, ordered: bool = True
 ) -> Generator[R]:
-    """Do tasks in worker processes, and hand their results on in the order of the tasks.
+    """Do tasks in worker processes, and hand their results on.
 
     Args:
         build: Called once in each worker with its number; both this and the tasks are sent there.
         tasks: What to do. One is asked for when a result is handed on.
         workers: How many processes.
         ahead: Tasks that a worker has at a time, which bounds what is in memory.
+        ordered: Whether results come in the order of the tasks; if not, no worker waits for a slower one.
 
     Raises:
         TwinviewsError: A worker died (for want of memory, mostly).
@@ -51,7 +52,9 @@ def run_workers(
         for worker in pipes * ahead:
             ask(worker)
         while asked:
-            worker = asked.popleft()
+            ready = asked if ordered else wait(dict.fromkeys(asked))
+            worker = next(each for each in asked if each in ready)
+            asked.remove(worker)
             result = worker.recv()
             if isinstance(result, BaseException):
                 raise result

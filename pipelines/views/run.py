@@ -190,7 +190,7 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     if is_here:
         running = make_windows(run, windows)
     elif execution.engine == "local":
-        running = run_workers(partial(worker, run.for_worker()), windows, workers, ahead=AHEAD)
+        running = run_workers(partial(worker, run.for_worker()), windows, workers, ahead=AHEAD, ordered=False)
     else:
         running = run_cluster(run, windows, workers, execution.address)
     with closing(running):
