@@ -1,7 +1,8 @@
 """Pairs and rejects on disk: written whole, one file or a folder of shards, with recipe and card beside them."""
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+import errno
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -233,7 +234,7 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     # Only when all pairs are judged is it known how many go into a shard.
     spool = temporary_of(out / shard_name(0))
     try:
-        with spool.open("wb") as stream, _rejects(job) as rejects:
+        with spool.open("wb") as stream, _rejects(job) as rejects, _on_full_disk(out):
             counts, facts = _judge(job, stream, rejects)
             clear_dataset(out)
             write_whole(out / PLAN_FILE, plan.to_json())
@@ -245,6 +246,19 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
             return counts, finalise(out, plan, receipts, job.schema(), texts, counts).digest, True
     finally:
         spool.unlink(missing_ok=True)
+
+
+@contextmanager
+def _on_full_disk(out: Path) -> Iterator[None]:
+    """Raise TwinviewsError that names the output when what is written for it finds no room."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise TwinviewsError(
+            f"{out} cannot be written ({error.strerror}): make room, then run the same command again"
+        ) from None
 
 
 def _judge(job: PairsJob, stream: BinaryIO, rejects: BinaryIO | None) -> tuple[dict[str, Any], dict[str, str]]:
