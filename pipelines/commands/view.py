@@ -127,10 +127,17 @@ def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pyda
     default = inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
     if not _is_simple(annotation):
         annotation, default = str | None, default if field.is_required() else None
-        more = {"parser": lambda given: parse_yaml(given) if isinstance(given, str) else given, "metavar": "YAML"}
+        more = {"parser": _parse_option, "metavar": "YAML"}
     option = typer.Option(help=field.description, show_default=default is not None, **more)
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(key, kind, default=default, annotation=Annotated[annotation, option])
+
+
+def _parse_option(given: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe holds
+    try:
+        return parse_yaml(given) if isinstance(given, str) else given
+    except ValueError:
+        raise typer.BadParameter(f"{given[:60]!r} is no YAML: write it like [1, 2] or {{a: 1}}") from None
 
 
 def _is_simple(annotation: Any) -> bool:  # noqa: ANN401 - any type

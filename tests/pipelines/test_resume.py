@@ -247,3 +247,6 @@ def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, 
     assert finish(start("slow", lines, "--nap", 0, "--sizes", "[3, 4]"))[0] == 0
     plan = json.loads((folder / "data/views/slow/plan.json").read_text())
     assert plan["params"] == {"nap": 0.0, "sizes": [3, 4], "pivot": None}
+    code, _, err = finish(start("slow", lines, "--sizes", "[3, 4"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "'[3, 4' is no YAML: write it like [1, 2] or {a: 1}" in err
