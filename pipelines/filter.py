@@ -118,6 +118,9 @@ class Filter(Protocol):
     - `by_row = True`: each pair is judged by itself, so that any process may judge it.
     - `prepare(pairs)` and `settle(prepared)`, which together are the call: `prepare` gives what it takes from each pair
       alone, in any process; `settle` gives the verdicts, batch after batch in one process.
+
+    All filters after the first one without `by_row` run in one process too, so filters that remember are best given
+    last.
     """
 
     @property
