@@ -21,12 +21,24 @@ STAGED = "data"
 LOCKS = (LOCK, f".{REPORT_FILE}{LOCK}")
 
 
+def check_folder(out: Path) -> None:
+    """Make sure that `out` can be a dataset folder, before anything is made for it.
+
+    Raises:
+        InputError: A file is there.
+    """
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} cannot be made, something is in the way: choose another --out")
+
+
 def standing_dataset(out: Path, plan: Plan, *, overwrite: bool = False, advice: str = ADVICE) -> Dataset | None:
     """The dataset that stands in `out`, finished, under this plan; None if it may be, and is to be, made.
 
     Raises:
-        InputError: It belongs to another recipe (the line names the difference), or holds what we did not write.
+        InputError: It belongs to another recipe (the line names the difference), holds what we did not write, or is a
+            file.
     """
+    check_folder(out)
     if overwrite and is_written_by(out / PLAN_FILE, *PLAN_MARKS):
         return None
     standing = read_plan(out)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple, Protocol, Self, cast, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, model_validator
 
 from augment.errors import InputError, TwinviewsError
 from augment.plugins import blamed, plugin_model, plugin_module, plugin_names
@@ -118,6 +118,9 @@ class Filter(Protocol):
     - `by_row = True`: each pair is judged by itself, so that any process may judge it.
     - `prepare(pairs)` and `settle(prepared)`, which together are the call: `prepare` gives what it takes from each pair
       alone, in any process; `settle` gives the verdicts, batch after batch in one process.
+
+    All filters after the first one without `by_row` run in one process too, so filters that remember are best given
+    last.
     """
 
     @property
@@ -131,11 +134,12 @@ class Filter(Protocol):
 
 
 class RowFilter(BaseModel):
-    """A filter of ours that judges each pair by itself: its fields are its parameters, others are refused."""
+    """A filter that judges each pair by itself: its fields are its parameters, others are refused."""
 
     model_config = ConfigDict(extra="forbid")
     by_row: ClassVar[bool] = True
     score: ClassVar[str | None] = None
+    _name: str = PrivateAttr("")
 
     def build(self, runtime: Runtime) -> Self:
         """The filter, ready to judge."""
@@ -143,8 +147,8 @@ class RowFilter(BaseModel):
 
     @property
     def spec(self) -> FilterSpec:
-        """Its file's name and its parameters."""
-        name = type(self).__module__.rpartition(".")[2].replace("_", "-")
+        """The name that it was made by, or its file's, and its parameters."""
+        name = self._name or type(self).__module__.rpartition(".")[2].replace("_", "-")
         return FilterSpec(name, self.model_dump(), self.score)
 
     def __call__(self, pairs: PairColumns) -> Verdicts:
@@ -234,6 +238,8 @@ def make_filter(written: str, runtime: Runtime) -> Filter:
         params[key.strip().replace("-", "_")] = value.strip()
     module = plugin_module(FILTERS_PACKAGE, ENTRY_POINT_GROUP, name)
     checked: Any = _checked(written, cast(type[BaseModel], plugin_model(module)), params)
+    if isinstance(checked, RowFilter):
+        checked._name = name
     with blamed(ENTRY_POINT_GROUP, name):
         made = checked.build(runtime) if hasattr(checked, "build") else module.build(checked, runtime)
         return cast(Filter, made)

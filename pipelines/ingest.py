@@ -15,7 +15,7 @@ import xxhash
 
 from augment.errors import InputError
 from pipelines.card import sentences_card
-from pipelines.claim import ADVICE, STAGED, put_in_place, remove_leftovers, standing_dataset
+from pipelines.claim import ADVICE, STAGED, check_folder, put_in_place, remove_leftovers, standing_dataset
 from pipelines.console import note
 from pipelines.files import locate, temporary_of
 from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, finalise, open_dataset, sentence_schema
@@ -103,6 +103,7 @@ def ingest(
     Raises:
         InputError: A bad source, no sentences in it, or a folder that belongs to another recipe.
     """
+    check_folder(out)
     counts = dict.fromkeys(("read", "kept", "empty", "duplicate", *(["length"] if job.words else [])), 0)
     with tempfile.TemporaryDirectory() as spool, nullcontext() if dry_run else locked_folder(out):
         sources = [check_source(name, Path(spool), job.format) for name in job.names]
@@ -224,7 +225,7 @@ def _sentences(
             first += len(texts)
             if counts["kept"] == job.limit:
                 break
-        if job.labels and not is_labelled:
+        if job.labels and first > 1 and not is_labelled:
             column = job.columns.label
             raise InputError(
                 f"{source.name} has nothing in a column {column!r} for --labels spans: give --label-column"

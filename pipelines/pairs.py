@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import datasets
 
 PAIR_COLUMNS = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
+FILE_MAGIC = b"ARROW1"
 NEGATIVE = "negative"
 """A column that pairs may have: a text that is no paraphrase of `view_a`, null where a pair has none."""
 
@@ -85,6 +86,9 @@ def _checked(path: Path, sha256: str | None) -> PairFile:
 
     try:
         with pa.memory_map(str(path)) as mapped:
+            if mapped.read(len(FILE_MAGIC)) == FILE_MAGIC:
+                raise InputError(f"{path} is an Arrow IPC file, not a stream: write it with pa.ipc.new_stream")
+            mapped.seek(0)
             schema = pa.ipc.open_stream(mapped).schema
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path} is no Arrow IPC stream ({error}): make pairs with `augment build-pairs`") from None

@@ -8,6 +8,7 @@ from augment.errors import InputError
 from pipelines.files import beside, is_sealed, read_json, sha256_of
 from pipelines.folder import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state, state_text
 from pipelines.look.report import MARK
+from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE
 from pipelines.recipe import read_made
 from pipelines.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_name, shard_number
@@ -111,8 +112,21 @@ def _rejects(files: Sequence[Path]) -> Iterator[Verified]:
     known = {read_made(recipe).get("rejects_sha256") for recipe in recipes} - {None}
     hashes = {file: sha256_of(file) for file in files} if known else {}
     for file, sha256 in hashes.items():
-        if sha256 in known or (file.suffix == ".arrow" and known - set(hashes.values())):
+        if sha256 in known or (known - set(hashes.values()) and _may_be_rejects(file)):
             yield file, None if sha256 in known else "damaged"
+
+
+def _may_be_rejects(file: Path) -> bool:
+    """Whether a file is an Arrow stream with a column of pairs, or a damaged one."""
+    import pyarrow as pa
+
+    if file.suffix != ".arrow":
+        return False
+    try:
+        with pa.memory_map(str(file)) as mapped:
+            return not {*PAIR_COLUMNS}.isdisjoint(pa.ipc.open_stream(mapped).schema.names)
+    except (pa.ArrowException, OSError):
+        return True
 
 
 def _dataset(folder: Path) -> Iterator[Verified]:

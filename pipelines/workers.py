@@ -7,7 +7,8 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
-from multiprocessing.connection import Connection
+from multiprocessing import resource_tracker
+from multiprocessing.connection import Connection, wait
 from queue import SimpleQueue
 from typing import Any, TypeAlias, TypeVar
 
@@ -21,15 +22,16 @@ Work: TypeAlias = Callable[[Iterator[T]], Iterator[R]]
 
 
 def run_workers(
-    build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers: int, *, ahead: int = 2
+    build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers: int, *, ahead: int = 2, ordered: bool = True
 ) -> Generator[R]:
-    """Do tasks in worker processes, and hand their results on in the order of the tasks.
+    """Do tasks in worker processes, and hand their results on.
 
     Args:
         build: Called once in each worker with its number; both this and the tasks are sent there.
         tasks: What to do. One is asked for when a result is handed on.
         workers: How many processes.
         ahead: Tasks that a worker has at a time, which bounds what is in memory.
+        ordered: Whether results come in the order of the tasks; if not, no worker waits for a slower one.
 
     Raises:
         TwinviewsError: A worker died (for want of memory, mostly).
@@ -50,7 +52,9 @@ def run_workers(
         for worker in pipes * ahead:
             ask(worker)
         while asked:
-            worker = asked.popleft()
+            ready = asked if ordered else wait(dict.fromkeys(asked))
+            worker = next(each for each in asked if each in ready)
+            asked.remove(worker)
             result = worker.recv()
             if isinstance(result, BaseException):
                 raise result
@@ -69,6 +73,7 @@ def run_workers(
 def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, processes: list[Any]) -> Connection:
     """Start a worker; our end of the pipe to it."""
     context = multiprocessing.get_context("spawn")
+    resource_tracker.ensure_running()  # started with the first worker, it would lift the mask
     ours, theirs = context.Pipe()
     processes.append(context.Process(target=_work, args=(theirs, build, number, workers)))
     # The workers begin with the mask: Ctrl-C, which the terminal sends to all, is for this process to hear.
@@ -82,6 +87,7 @@ def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, proces
 
 
 def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: int, workers: int) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.setdefault("OMP_NUM_THREADS", str(max(1, usable_cores() // workers)))
     tasks: SimpleQueue[Any] = SimpleQueue()
     receiver = threading.Thread(target=_receive, args=(connection, tasks), daemon=True)

@@ -180,7 +180,7 @@ def _mine_negatives(
     wanted = Mining(encoder, skip, within, margin, seed, limit)
     if dry_run:
         with offline():
-            preview = preview_mining(pairs, wanted, target)
+            preview = preview_mining(pairs, wanted, target, overwrite=overwrite)
         show_json(preview) if json else table(("", "would be"), preview.items())
         return
     counts, made = mine_negatives(pairs, wanted, target, Runtime(device), batch_size, overwrite=overwrite)

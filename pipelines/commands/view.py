@@ -14,6 +14,7 @@ import typer
 
 from augment.errors import InputError, TwinviewsError
 from augment.view import Runtime, ViewSpec, check_params, view_attribute, view_module, view_options
+from pipelines.claim import check_folder
 from pipelines.console import ConfigOption, show_json, table
 from pipelines.files import locate
 from pipelines.ingest import sentences_for
@@ -126,10 +127,17 @@ def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pyda
     default = inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
     if not _is_simple(annotation):
         annotation, default = str | None, default if field.is_required() else None
-        more = {"parser": lambda given: parse_yaml(given) if isinstance(given, str) else given, "metavar": "YAML"}
+        more = {"parser": _parse_option, "metavar": "YAML"}
     option = typer.Option(help=field.description, show_default=default is not None, **more)
     kind = inspect.Parameter.KEYWORD_ONLY
     return inspect.Parameter(key, kind, default=default, annotation=Annotated[annotation, option])
+
+
+def _parse_option(given: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe holds
+    try:
+        return parse_yaml(given) if isinstance(given, str) else given
+    except ValueError:
+        raise typer.BadParameter(f"{given[:60]!r} is no YAML: write it like [1, 2] or {{a: 1}}") from None
 
 
 def _is_simple(annotation: Any) -> bool:  # noqa: ANN401 - any type
@@ -150,6 +158,8 @@ def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     )
     cut: dict[str, Any] = {"seed": options.seed, "limit": options.limit, "shard_size": options.shard_size}
     sources, out = options.sources or [], None if options.out is None else locate(options.out)
+    if out is not None:
+        check_folder(out)
     shown = []
     with offline() if options.dry_run else nullcontext():
         # Before anything is ingested: with a wrong pivot or missing models nothing shall be written.

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Sequence
+from functools import cache
 from importlib.metadata import version
 from itertools import chain
 from typing import ClassVar, Self
@@ -22,6 +23,7 @@ RECALL = 0.98
 """The least probability that two pairs whose similarity is the threshold meet in a band."""
 CHANCE = 1 / 256
 """How probable it is that two different hashes are equal in 8 bits."""
+_version = cache(version)
 
 
 class NearDuplicates(RowFilter):
@@ -55,7 +57,7 @@ class NearDuplicates(RowFilter):
     @property
     def spec(self) -> FilterSpec:
         """The hashes depend on the version of rensa."""
-        return FilterSpec("near-duplicates", self.model_dump(), versions={"rensa": version("rensa")})
+        return FilterSpec("near-duplicates", self.model_dump(), versions={"rensa": _version("rensa")})
 
     def _judge(self, pairs: PairColumns) -> Verdicts:
         return self.settle(self.prepare(pairs))

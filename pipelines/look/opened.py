@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pydantic import ValidationError
 
 from augment.errors import InputError
 from pipelines.files import beside
@@ -72,7 +73,7 @@ class Opened:
 def spread(total: int, most: int, seed: int | None = None) -> list[int]:
     """Places of at most so many of `total` rows, in order: spread evenly, or drawn at random by a seed."""
     number = min(most, total)
-    if seed is not None:
+    if seed is not None and number < total:
         return sorted(Random(seed).sample(range(total), number))
     return [index * total // number for index in range(number)]
 
@@ -90,10 +91,12 @@ def open_path(path: Path) -> Opened:
         more: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
     else:
         files, made = tuple(pair_files(path)), read_made(beside(path, "recipe.json"))
-        if "plan" not in made:
+        try:
+            plan = Plan.model_validate(made.get("plan"))
+        except ValidationError:  # there is none, or one of another version
             rows = sum(file.rows for file in files)
             return Opened("pairs", path, {"rows": rows}, {"pairs": rows}, files)
-        plan, counts, more = Plan.model_validate(made["plan"]), made["counts"], {"sha256": made["sha256"]}
+        counts, more = made["counts"], {"sha256": made["sha256"]}
     facts = {
         "name": plan.name,
         "rows": sum(file.rows for file in files),

@@ -13,7 +13,7 @@ from pipelines.ingest import sentences_for
 from pipelines.pairing.mixture import ingredients, mixture, shares
 from pipelines.pairing.nli import entailment, nli_sources
 from pipelines.pairing.views import Choice, check_views, pair_views, preview_views
-from pipelines.pairing.write import PairsJob, write_pairs
+from pipelines.pairing.write import PairsJob, check_out, write_pairs
 from pipelines.views.run import REAL_WEIGHTS, STARTER, Execution
 
 
@@ -33,12 +33,14 @@ class PairsOptions:
     shards: int | None = None
 
 
-def _check(options: PairsOptions, running: Execution) -> tuple[list[Choice], tuple[Filter, ...]]:
+def _check(options: PairsOptions, running: Execution, out: Path) -> tuple[list[Choice], tuple[Filter, ...]]:
     """Look at everything that can be wrong before something is read or made; the views and the filters.
 
     Raises:
-        InputError: Options that do not go together, views that a policy does not pair, filters that cannot be.
+        InputError: Options that do not go together, views that a policy does not pair, filters that cannot be, or an
+            output that is a folder where a file is to be written, or the other way round.
     """
+    check_out(out, options.shards)
     policy = options.policy
     for flag, given, owner in (("--mix", options.mix, "mixture"), ("--negatives", options.negatives, "entailment")):
         if given and policy != owner:
@@ -71,7 +73,7 @@ def build_pairs(
         InputError: Sources, views, filters or output that do not fit.
         TwinviewsError: A view failed, or no pair is left.
     """
-    choices, filters = _check(options, running)
+    choices, filters = _check(options, running, out)
     if any(each.spec.params.get("encoder") == STARTER for each in filters):
         flag = REAL_WEIGHTS["encoder"].removeprefix("--").replace(" ", "=")
         note(f"filter semantic: the bundled starter encoder (small, for trying out); {flag} takes a real one")
@@ -105,7 +107,7 @@ def preview_pairs(options: PairsOptions, running: Execution, out: Path, rejects:
     Raises:
         InputError: As for `build_pairs`, as far as that shows before anything is made.
     """
-    choices, filters = _check(options, running)
+    choices, filters = _check(options, running, out)
     preview: dict[str, Any] = {"out": str(out), "pairs": options.policy}
     if options.policy == "mixture":
         parts = ingredients(options.mix)

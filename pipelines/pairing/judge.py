@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain, islice
 from typing import Any
 
 import pyarrow as pa
@@ -70,12 +71,13 @@ def judged_batches(source: PairSource, filters: Sequence[Filter], runtime: Runti
     """
     first = next((n for n, each in enumerate(filters) if not getattr(each, "by_row", False)), len(filters))
     written = [each.spec.text() for each in filters[: first + 1]]
-    looked: Iterable[list[Judged]] = map(
-        partial(_look, source.candidates, source.about, filters[: first + 1]), source.tasks
-    )
+    waiting = iter(source.tasks)
+    begun = list(islice(waiting, workers))
+    workers, tasks = len(begun), chain(begun, waiting)  # no process without a task
+    looked: Iterable[list[Judged]] = map(partial(_look, source.candidates, source.about, filters[: first + 1]), tasks)
     if workers > 1:
         build = partial(_build, source.candidates, source.about, written, runtime)
-        looked = run_workers(build, source.tasks, workers)
+        looked = run_workers(build, tasks, workers)
     for batches in looked:
         for judged in batches:
             for each in filters[first:]:

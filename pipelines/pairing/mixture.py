@@ -41,10 +41,12 @@ def ingredients(mix: Sequence[str]) -> list[Ingredient]:
     """
     if not mix:
         raise InputError("--pairs mixture needs files of pairs: e.g. --mix data/pairs.arrow=2 --mix data/nli.arrow=1")
-    found = {part.name: part for part in map(_ingredient, mix)}
-    if len(found) < len(mix):
-        raise InputError("--mix names the same pairs twice: name them once, with the sum of the weights")
-    return [*found.values()]
+    parts = [_ingredient(each) for each in mix]
+    names = [part.name for part in parts]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError(f"--mix names {twice} twice: name it once, with the sum of the weights")
+    return parts
 
 
 def _ingredient(written: str) -> Ingredient:

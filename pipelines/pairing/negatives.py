@@ -17,7 +17,7 @@ from pipelines.console import note, progress
 from pipelines.files import sha256_of
 from pipelines.filters.semantic import sentence_encoder
 from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource, whole_reasons
-from pipelines.pairing.write import PairsJob, write_pairs
+from pipelines.pairing.write import PairsJob, check_job, write_pairs
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Input
 from pipelines.shards import read_table
@@ -60,22 +60,28 @@ def mine_negatives(
     Raises:
         InputError: No pairs or no encoder there, or something else at `out`.
     """
-    source = mined(path, wanted, runtime.device, batch_size)
+    job = _job(path, wanted, out, runtime, batch_size, overwrite=overwrite)
     if wanted.encoder == "starter":
         note("the bundled starter encoder (small, for trying out); --encoder takes a real one")
+    return write_pairs(job)
+
+
+def _job(path: Path, wanted: Mining, out: Path, runtime: Runtime, batch_size: int, *, overwrite: bool) -> PairsJob:
     options = {"pairs": str(path), **asdict(wanted)}
-    return write_pairs(PairsJob(source, (), out, options=options, overwrite=overwrite, command="mine-negatives"))
+    source = mined(path, wanted, runtime.device, batch_size)
+    return PairsJob(source, (), out, options=options, overwrite=overwrite, command="mine-negatives")
 
 
-def preview_mining(path: Path, wanted: Mining, out: Path) -> dict[str, Any]:
+def preview_mining(path: Path, wanted: Mining, out: Path, *, overwrite: bool = False) -> dict[str, Any]:
     """What `mine_negatives` would do; nothing is written.
 
     Raises:
-        InputError: No pairs or no encoder there.
+        InputError: As for `mine_negatives`.
     """
-    source = mined(path, wanted, "auto", 1)
-    rows = sum(each.rows or 0 for each in source.inputs)
-    return {"out": str(out), "pairs": min(rows, wanted.limit or rows), "revision": source.params["revision"]}
+    job = _job(path, wanted, out, Runtime(), 1, overwrite=overwrite)
+    check_job(job)
+    rows = sum(each.rows or 0 for each in job.source.inputs)
+    return {"out": str(out), "pairs": min(rows, wanted.limit or rows), "revision": job.source.params["revision"]}
 
 
 def mined(path: Path, wanted: Mining, device: str, batch_size: int) -> PairSource:

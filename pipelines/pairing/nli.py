@@ -115,13 +115,18 @@ def _look(name: str, spool: Path) -> NliSource:
 
 
 def _header(source: Source) -> list[str]:
-    """The names of a file's columns, as its first line has them; none if that is no JSON object."""
+    """The names of a file's columns, as its first line has them.
+
+    Raises:
+        InputError: It is no JSON object, in a JSONL file.
+    """
     line = next((line for lines in read_lines(source.path, source.name) for line in lines if line.strip()), "")
     if source.format == "jsonl":
         with suppress(ValueError, RecursionError):
-            first = json.loads(line)
-            return list(first) if isinstance(first, dict) else []
-        return []
+            first = json.loads(line or "{}")
+            if isinstance(first, dict):
+                return list(first)
+        raise InputError(f"{source.name}: its first line is no JSON object: {EXAMPLE}")
     cells = next(csv.reader([line])) if source.format == "csv" else line.split("\t")
     return [cell.strip() for cell in cells]
 
@@ -155,7 +160,8 @@ def _candidates(sources: Sequence[NliSource], limit: int | None, *, negatives: b
                 premise, hypothesis, _ = rows[place]
                 others = [each for each in contradictions.get(premise, ()) if each != hypothesis]
                 column[place] = others[turns[premise] % len(others)] if others else None
-                turns[premise] += premise in contradictions
+                if premise in contradictions:
+                    turns[premise] += 1
             yield found.with_negatives(pa.array(column, pa.string())) if negatives else found
 
 

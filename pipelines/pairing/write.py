@@ -1,17 +1,19 @@
 """Pairs and rejects on disk: written whole, one file or a folder of shards, with recipe and card beside them."""
 
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
+import errno
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
+from pydantic import ValidationError
 
 from augment.errors import InputError, TwinviewsError
 from augment.view import Runtime
 from pipelines.card import PAIRS_TITLE, pairs_card
-from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset
+from pipelines.claim import check_folder, clear_dataset, remove_leftovers, standing_dataset
 from pipelines.console import note
 from pipelines.files import (
     beside,
@@ -128,6 +130,31 @@ class PairStream:
         self._stream.flush()
 
 
+def check_out(out: Path, shards: int | None) -> None:
+    """Make sure that pairs can be written to `out`, a file or with `shards` a folder, before anything is made for it.
+
+    Raises:
+        InputError: It is the other.
+    """
+    if shards:
+        check_folder(out)
+    elif out.is_dir():
+        raise InputError(f"{out} is a folder, a file is to be written: choose another --out, or give --shards")
+
+
+def check_job(job: PairsJob) -> None:
+    """Look at what a job would write over, and write nothing.
+
+    Raises:
+        InputError: As for `write_pairs`.
+    """
+    _check_places(job)
+    if job.shards:
+        standing_dataset(job.out, job.plan(), overwrite=job.overwrite)
+    else:
+        _stands_or_may(job, job.plan(), read_made(_records(job.out)[1]))
+
+
 def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     """Write pairs: one IPC stream file with recipe and card beside it, or a dataset folder; and their report.
 
@@ -138,13 +165,8 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
             of the rejects.
         TwinviewsError: No pair is left.
     """
-    out, rejects = job.out, job.rejects
-    report = out / REPORT_FILE if job.shards else beside(out, REPORT_FILE)
-    if rejects is not None and rejects.absolute() in [each.absolute() for each in (out, report, *_records(out))]:
-        raise InputError(f"--rejects {rejects} is where the pairs are written: choose another file")
-    if out.resolve() in [Path(item.name).resolve() for item in job.source.inputs]:
-        raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
-    job.schema()  # a clash of columns is told before anything is looked at or written
+    out, rejects, report = job.out, job.rejects, _report(job)
+    _check_places(job)
     with ExitStack() as held:
         held.enter_context(locked_folder(out) if job.shards else locked_file(out))
         for each in (report, *([] if rejects is None else [rejects])):
@@ -160,6 +182,20 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     return counts, made
 
 
+def _report(job: PairsJob) -> Path:
+    return job.out / REPORT_FILE if job.shards else beside(job.out, REPORT_FILE)
+
+
+def _check_places(job: PairsJob) -> None:
+    """Make sure that no file is to be written twice or also read, and no column is to hold two things."""
+    out, rejects = job.out, job.rejects
+    if rejects is not None and rejects.absolute() in [each.absolute() for each in (out, _report(job), *_records(out))]:
+        raise InputError(f"--rejects {rejects} is where the pairs are written: choose another file")
+    if out.resolve() in [Path(item.name).resolve() for item in job.source.inputs]:
+        raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
+    job.schema()
+
+
 def _records(out: Path) -> tuple[Path, Path]:
     return beside(out, CARD_FILE), beside(out, RECIPE_FILE)
 
@@ -170,14 +206,10 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     card, recipe = _records(out)
     remove_temporaries(out, card, recipe)
     made = read_made(recipe)
-    if _stands(job, plan, made):
+    if _stands_or_may(job, plan, made):
         if not (card.is_file() and is_sealed(card.read_bytes())):
             write_whole(card, job.card(Plan.model_validate(made["plan"]), made["counts"]))
         return made["counts"], made["sha256"], False
-    for path, marks in ((recipe, RECIPE_MARKS), (card, CARD_MARKS)):
-        if path.exists() and not is_written_by(path, *marks):
-            raise InputError(f"{path} is in the way and not ours: move it away, or choose another --out")
-    _check_rejects(job, made)
     # What was rejected is put in place first, then the pairs: whoever sees them sees all that belongs to them.
     with whole_file(out) as stream, _rejects(job) as rejects:
         counts, facts = _judge(job, stream, rejects)
@@ -202,7 +234,7 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     # Only when all pairs are judged is it known how many go into a shard.
     spool = temporary_of(out / shard_name(0))
     try:
-        with spool.open("wb") as stream, _rejects(job) as rejects:
+        with spool.open("wb") as stream, _rejects(job) as rejects, _on_full_disk(out):
             counts, facts = _judge(job, stream, rejects)
             clear_dataset(out)
             write_whole(out / PLAN_FILE, plan.to_json())
@@ -214,6 +246,19 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
             return counts, finalise(out, plan, receipts, job.schema(), texts, counts).digest, True
     finally:
         spool.unlink(missing_ok=True)
+
+
+@contextmanager
+def _on_full_disk(out: Path) -> Iterator[None]:
+    """Raise TwinviewsError that names the output when what is written for it finds no room."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        raise TwinviewsError(
+            f"{out} cannot be written ({error.strerror}): make room, then run the same command again"
+        ) from None
 
 
 def _judge(job: PairsJob, stream: BinaryIO, rejects: BinaryIO | None) -> tuple[dict[str, Any], dict[str, str]]:
@@ -234,11 +279,22 @@ def _judge(job: PairsJob, stream: BinaryIO, rejects: BinaryIO | None) -> tuple[d
     return counts.as_dict(job.source), {REJECTS_SHA256: sha256_of(Path(rejects.name))}
 
 
+def _stands_or_may(job: PairsJob, plan: Plan, made: Mapping[str, Any]) -> bool:
+    """Whether the pairs stand there; if not they, their recipe, card and rejects may be written."""
+    if _stands(job, plan, made):
+        return True
+    card, recipe = _records(job.out)
+    for path, marks in ((recipe, RECIPE_MARKS), (card, CARD_MARKS)):
+        if path.exists() and not is_written_by(path, *marks):
+            raise InputError(f"{path} is in the way and not ours: move it away, or choose another --out")
+    _check_rejects(job, made)
+    return False
+
+
 def _stands(job: PairsJob, plan: Plan, made: Mapping[str, Any]) -> bool:
-    """Whether the pairs stand there under this plan, whole; if not they may be written."""
+    """Whether the pairs stand there under this plan, whole."""
     out = job.out
-    if out.is_dir():
-        raise InputError(f"{out} is a folder, a file is to be written: choose another --out, or give --shards")
+    check_out(out, None)
     if not out.exists():
         return False
     card, recipe = _records(out)
@@ -246,7 +302,10 @@ def _stands(job: PairsJob, plan: Plan, made: Mapping[str, Any]) -> bool:
         return False
     if "plan" not in made:
         raise InputError(f"{out} has no recipe of ours beside it ({recipe.name}): choose another --out")
-    difference = Plan.model_validate(made["plan"]).difference(plan)
+    try:
+        difference = Plan.model_validate(made["plan"]).difference(plan)
+    except ValidationError:
+        difference = "of another version of twinviews"
     if difference is not None:
         raise InputError(f"{out} belongs to another recipe, {difference}: choose another --out, or --overwrite it")
     return bool(sha256_of(out) == made["sha256"]) and _intact_rejects(job.rejects, made)

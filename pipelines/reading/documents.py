@@ -16,7 +16,7 @@ BLOCKS = frozenset(_BLOCKS.split())
 """Elements of HTML that begin and end a paragraph."""
 LEFT_OUT = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
 """Elements that hold no prose."""
-FRONT_MATTER = re.compile(r"\A---\n(.*?\n)?---\n", re.DOTALL)
+FRONT_MATTER = re.compile(r"\A---\n(.*?\n)??---\n", re.DOTALL)
 """YAML between "---" lines that Markdown may begin with."""
 
 

@@ -10,39 +10,39 @@ MAX_LINE_BYTES = 1 << 24
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def read_lines(path: Path, name: str, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[list[str]]:
+def read_lines(path: Path, name: str) -> Iterator[list[str]]:
     r"""Stream the lines of a UTF-8 file, many at a time and without their ends; errors call it `name`.
 
     A line ends with \n, \r\n or \r. A file whose name ends in `.gz` or `.zst` is compressed.
 
     Raises:
         InputError: Binary content, invalid UTF-8 (with line number and byte offset), a line of more than
-            `max_line_bytes`, a damaged or truncated archive.
+            MAX_LINE_BYTES, a damaged or truncated archive.
     """
     number = offset = 0  # lines and bytes that were read before
     try:
-        for data in _whole_lines(_read_chunks(path), max_line_bytes):
+        for data in _whole_lines(_read_chunks(path)):
             mark = len(BYTE_ORDER_MARK) if not offset and data.startswith(BYTE_ORDER_MARK) else 0
             lines = data[mark:].splitlines()
             try:
                 texts = b"\n".join(lines).decode().split("\n") if lines else []
             except UnicodeDecodeError:
                 texts = []
-            if b"\0" in data or len(texts) < len(lines) or max(map(len, lines), default=0) > max_line_bytes:
-                raise InputError(_fault(data[mark:], name, number, offset + mark, max_line_bytes))
+            if b"\0" in data or len(texts) < len(lines) or max(map(len, lines), default=0) > MAX_LINE_BYTES:
+                raise InputError(_fault(data[mark:], name, number, offset + mark))
             yield texts
             number, offset = number + len(lines), offset + len(data)
     except OSError as error:
         raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None
 
 
-def _fault(data: bytes, name: str, number: int, offset: int, most: int) -> str:
+def _fault(data: bytes, name: str, number: int, offset: int) -> str:
     """What is wrong with the first bad line of `data`, before which there were so many lines and bytes."""
     for line in data.splitlines(keepends=True):
         number += 1
         body = line.rstrip(b"\r\n")
-        if len(body) > most:
-            return f"{name}: line {number} is longer than {most:,} bytes: give one sentence a line"
+        if len(body) > MAX_LINE_BYTES:
+            return f"{name}: line {number} is longer than {MAX_LINE_BYTES:,} bytes: give one sentence a line"
         if b"\0" in body:
             at = offset + body.find(b"\0")
             return f"{name} is binary (NUL byte in line {number}, byte {at}): give UTF-8 text"
@@ -55,8 +55,8 @@ def _fault(data: bytes, name: str, number: int, offset: int, most: int) -> str:
     return f"{name} cannot be read: give UTF-8 text"
 
 
-def _whole_lines(chunks: Iterator[bytes], most: int) -> Iterator[bytes]:
-    """The same bytes cut behind line ends; what comes after a line that is longer than `most` is left out."""
+def _whole_lines(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """The same bytes cut behind line ends; what comes after a line that is too long is left out."""
     rest: list[bytes] = []
     for chunk in chunks:
         # A carriage return at the end of a chunk is a line end, or the first half of one.
@@ -68,7 +68,7 @@ def _whole_lines(chunks: Iterator[bytes], most: int) -> Iterator[bytes]:
             yield b"".join([*rest, chunk[:end]])
             rest = []
         rest.append(chunk[end:])
-        if sum(map(len, rest)) > most + 1:
+        if sum(map(len, rest)) > MAX_LINE_BYTES + 1:
             break
     if final := b"".join(rest):
         yield final

@@ -96,10 +96,8 @@ def format_of(name: str) -> Format:
     return ENDINGS.get(ending.lower(), "text")
 
 
-def read_rows(
-    source: Source, columns: Columns, max_line_bytes: int = MAX_LINE_BYTES, language: str | None = None
-) -> Iterator[Rows]:
-    """Stream a source's rows, empty ones included; of a format of lines none may be longer than `max_line_bytes`.
+def read_rows(source: Source, columns: Columns, language: str | None = None) -> Iterator[Rows]:
+    """Stream a source's rows, empty ones included.
 
     A paragraph of Markdown or HTML is a row. With a `language`, every row is split into its sentences, and text is read
     by paragraphs, too.
@@ -110,10 +108,10 @@ def read_rows(
     import pyarrow as pa
 
     # A quote that is never closed makes one cell of all lines after it.
-    csv.field_size_limit(max(MAX_LINE_BYTES, max_line_bytes))
+    csv.field_size_limit(MAX_LINE_BYTES)
     read = 0
     try:
-        found = _read(source, columns, max_line_bytes, running=language is not None)
+        found = _read(source, columns, running=language is not None)
         for rows in found if language is None else split_sentences(found, language):
             yield rows
             read += len(rows.texts)
@@ -124,7 +122,7 @@ def read_rows(
         ) from None
 
 
-def _read(source: Source, columns: Columns, max_line_bytes: int, *, running: bool) -> Iterator[Rows]:
+def _read(source: Source, columns: Columns, *, running: bool) -> Iterator[Rows]:
     form, name = source.format, source.name
     if form == "hub":
         table = load_hub(name).with_format("arrow")
@@ -132,7 +130,7 @@ def _read(source: Source, columns: Columns, max_line_bytes: int, *, running: boo
         return rows_of(lambda batch_size, columns: table.iter(batch_size=batch_size), schema, name, columns)
     if form in ("parquet", "arrow"):
         return read_columns(form, source.path, name, columns)
-    lines = read_lines(source.path, name, max_line_bytes)
+    lines = read_lines(source.path, name)
     if form in ("markdown", "html"):
         document = "\n".join(chain.from_iterable(lines))
         return collect(map(Row, document_paragraphs(document, form)))

@@ -149,7 +149,7 @@ def make_run(run: ViewRun, execution: Execution) -> Result:
         TwinviewsError: A view or a worker failed; finished shards stay.
     """
     started, made = time.monotonic(), 0
-    if isinstance(run.through, ViewRun) and not standing_dataset(run.out, run.plan, overwrite=execution.overwrite):
+    if isinstance(run.through, ViewRun) and _lacks_shards(run, overwrite=execution.overwrite):
         run = replace(run, through=make_run(run.through, replace(execution, overwrite=False)).dataset)
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
         dataset = standing_dataset(run.out, run.plan, overwrite=execution.overwrite)
@@ -169,6 +169,13 @@ def make_run(run: ViewRun, execution: Execution) -> Result:
         return Result(dataset, made, time.monotonic() - started)
 
 
+def _lacks_shards(run: ViewRun, *, overwrite: bool) -> bool:
+    """Whether there are shards to make, not only files beside them."""
+    if standing_dataset(run.out, run.plan, overwrite=overwrite) is not None:
+        return False
+    return overwrite or len(_intact(run.out, run.plan)) < len(run.plan.shards)
+
+
 def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) -> int:
     """Make and commit the shards that have no valid receipt, a window at a time; the number of their rows."""
     there = _intact(run.out, run.plan)
@@ -183,7 +190,7 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     if is_here:
         running = make_windows(run, windows)
     elif execution.engine == "local":
-        running = run_workers(partial(worker, run.for_worker()), windows, workers, ahead=AHEAD)
+        running = run_workers(partial(worker, run.for_worker()), windows, workers, ahead=AHEAD, ordered=False)
     else:
         running = run_cluster(run, windows, workers, execution.address)
     with closing(running):

@@ -91,7 +91,7 @@ def add_package(site: Path, modules: Mapping[str, str], **points: str) -> Path:
 
 
 def start_beside(site: Path, folder: Path, *arguments: object, **environment: str) -> "subprocess.Popen[str]":
-    """`augment` as a process in `folder` that knows the packages of `site`."""
+    """`augment` as a process in `folder` that knows the packages of `site`; it leads a process group."""
     known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}", "HF_HUB_OFFLINE": "1", **environment}
     return subprocess.Popen(
         [sys.executable, "-c", COMMAND, *map(str, arguments)],
@@ -101,6 +101,7 @@ def start_beside(site: Path, folder: Path, *arguments: object, **environment: st
         text=True,
         cwd=folder,
         env=known,
+        start_new_session=True,
     )
 
 

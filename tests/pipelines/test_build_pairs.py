@@ -153,7 +153,7 @@ def test_reading_what_holds_no_pairs_is_an_input_error(tmp_path: Path) -> None:
         "missing.arrow": "no pairs at",
         "folder": "no pairs at",
         "text.arrow": "is no Arrow IPC stream",
-        "file.arrow": "is no Arrow IPC stream",
+        "file.arrow": "is an Arrow IPC file, not a stream",
         "columns.arrow": "has no column 'view_a'",
         "empty.arrow": "holds no pairs",
     }.items():

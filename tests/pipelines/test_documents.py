@@ -56,6 +56,7 @@ def test_a_document_is_its_paragraphs() -> None:
         *("a", "b", "cell 1", "cell 2"),
         "quote & more",
     ]
+    assert list(document_paragraphs("---\n---\nkept\n\n---\nalso\n", "markdown")) == ["kept", "also"]
     assert list(document_paragraphs(HTML, "html")) == ["bare", "One italic.", "Broken", "Two.", "x", "y é", "tail"]
     for empty in ("", " \n", "<!-- c -->"):
         assert list(document_paragraphs(empty, "html")) == list(document_paragraphs(empty, "markdown")) == []

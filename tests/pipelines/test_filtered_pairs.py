@@ -9,11 +9,12 @@ from typing import Any
 
 import datasets
 import pytest
-from foreigners import done, rows_of, start_with_foreigners
+from foreigners import add_package, done, rows_of, start_beside, start_with_foreigners
 
 from pipelines.filters import paraphrase
 from pipelines.pairing import build
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
+from pipelines.recipe import recipe_text
 
 Augment = Callable[..., Any]
 Twins = Callable[..., "subprocess.Popen[str]"]
@@ -44,6 +45,41 @@ def test_rejects_hold_what_was_dropped_with_scores_and_reasons(twins: Twins, lin
     assert "| `picky:column=luck,nap=0.0` | 1 |" in card
     assert "| in the forties | 11 |" in card
     assert datasets.Dataset.from_file("data/pairs.arrow").features["luck"].dtype == "float64"
+
+
+def test_pairs_of_another_version_can_be_looked_at_and_stay(augment: Augment, lines: Path) -> None:
+    run = ["build-pairs", lines, "--pairs", "self"]
+    assert augment(*run).code == 0
+    recipe = json.loads(Path("data/pairs.recipe.json").read_text())
+    recipe["made"]["plan"]["colour"] = "blue"
+    text = recipe_text(recipe.pop("command"), {key: recipe[key] for key in recipe.keys() - {"checksum", "twinviews"}})
+    Path("data/pairs.recipe.json").write_text(text)
+    refused = augment(*run)
+    assert (refused.code, "of another version" in refused.err) == (2, True)
+    assert json.loads(augment("inspect", "data/pairs.arrow", "--json").out)["rows"] == 60
+    assert augment(*run, "--overwrite").code == 0
+
+
+SHORT = '''"""Drop pairs of long sentences."""
+
+from pipelines.filter import RowFilter, Verdicts
+
+
+class Short(RowFilter):
+    most: int = 9
+
+    def _judge(self, pairs):
+        return Verdicts(["long" if len(text) > self.most else None for text in pairs.strings("text")])
+'''
+
+
+def test_a_row_filter_of_another_package_goes_by_its_entry_point(lines: Path, folder: Path, tmp_path: Path) -> None:
+    site = add_package(tmp_path / "site", {"long_module": SHORT}, filters="short = long_module")
+    run = ["build-pairs", lines, "--pairs", "self", "--filter", "short:most=7", "--json"]
+    lines.write_text("\n".join(map(str, range(9_999_990, 10_020_000))) + "\n")  # several tasks
+    counts = [json.loads(done(start_beside(site, folder, *run, "--workers", n, "--out", f"{n}.arrow"))) for n in (1, 2)]
+    assert counts[0]["dropped"] == counts[1]["dropped"] == {"long": 20_000}
+    assert json.loads(Path("2.recipe.json").read_text())["filter"] == ["short:most=7"]
 
 
 def test_filters_belong_to_the_plan_and_the_recipe(augment: Augment, lines: Path) -> None:

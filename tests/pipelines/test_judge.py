@@ -1,5 +1,6 @@
 """Filters that judge each pair by itself, filters that remember, and any number of workers: the same pairs."""
 
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -78,6 +79,24 @@ def test_any_number_of_workers_makes_the_same_bytes(
     assert Path("1.arrow").read_bytes() == Path("2.arrow").read_bytes()
     assert Path("rejects-1.arrow").read_bytes() == Path("rejects-2.arrow").read_bytes()
     assert "near-duplicates:n=2,rensa=" in Path("1.card.md").read_text()
+
+
+def test_no_worker_is_started_for_one_task(augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr("multiprocessing.get_context")
+    assert augment("build-pairs", lines, "--pairs", "self", "--workers", 8).code == 0
+
+
+def nap(number: int) -> Callable[[Iterator[float]], Iterator[float]]:
+    def work(seconds: float) -> float:
+        time.sleep(seconds)
+        return seconds
+
+    return partial(map, work)
+
+
+def test_results_without_an_order_do_not_wait_for_a_slow_worker() -> None:
+    made = list(run_workers(nap, [3.0, *[0.0] * 9], workers=2, ahead=1, ordered=False))
+    assert made == [*[0.0] * 9, 3.0]
 
 
 def build(number: int) -> Callable[[Iterator[int]], Iterator[int]]:

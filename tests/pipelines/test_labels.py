@@ -84,6 +84,11 @@ def test_a_source_without_the_column_of_spans_is_one_line(augment: Callable[...,
         assert augment("ingest", name, "--labels", "spans", "--label-column", "tags").code == 0
 
 
+def test_a_source_without_rows_needs_no_spans(augment: Callable[..., Any], folder: Path) -> None:
+    (folder / "header.csv").write_text("text,label\n")
+    assert augment("ingest", "header.csv", write("jsonl"), "--labels", "spans").code == 0
+
+
 @pytest.mark.parametrize(
     "label",
     [

@@ -104,7 +104,7 @@ def test_a_mixture_is_filtered_and_may_hold_folders(augment: Augment, lines: Pat
         (["--mix", "a.arrow=-1"], "the weight '-1' is no number above 0"),
         (["--mix", "a.arrow=nan"], "the weight 'nan' is no number above 0"),
         (["--mix", "a.arrow=much"], "the weight 'much' is no number above 0"),
-        (["--mix", "a.arrow=1", "--mix", "a.arrow=2"], "--mix names the same pairs twice"),
+        (["--mix", "a.arrow=1", "--mix", "a.arrow=2"], "--mix names a.arrow twice"),
         (["--mix", "none.arrow=1"], "no pairs at 'none.arrow'"),
         (["--mix", "empty.arrow"], "--mix empty.arrow holds no pairs"),
         (["--mix", "text.txt"], "text.txt is no Arrow IPC stream"),

@@ -173,4 +173,9 @@ def test_a_dry_run_and_mistakes_write_nothing(pairs: Augment) -> None:
     ):
         refused = pairs("mine-negatives", *arguments)
         assert (refused.code, expected in refused.err.splitlines()[-1]) == (2, True), refused.err
+    Path("n.arrow").write_text("mine")
+    for more in ([], ["--dry-run"]):
+        refused = pairs("mine-negatives", "data/pairs.arrow", "--out", "n.arrow", *more)
+        assert (refused.code, "n.arrow has no recipe of ours beside it" in refused.err) == (2, True)
+    Path("n.arrow").unlink()
     assert sorted(Path().rglob("*")) == before

@@ -121,6 +121,11 @@ def test_the_view_is_made_from_the_kept_pivots(done: Callable[..., Any], lines: 
     assert views[-1]["view"] is None
     shutil.rmtree(folder / "data" / "pivots")
     assert done("back", lines, "--pivot", "xx", "--shard-size", 25)["made_now"] == 0, "a finished view needs no pivots"
+    for name in ("card.md", "state.json"):
+        (folder / "data" / "views" / "back-xx" / name).unlink()
+        assert done("back", lines, "--pivot", "xx", "--shard-size", 25)["made_now"] == 0
+        assert (folder / "data" / "views" / "back-xx" / name).exists()
+    assert not (folder / "data" / "pivots").exists(), "nor does one whose shards are all there"
 
 
 def test_a_sentence_goes_there_once(

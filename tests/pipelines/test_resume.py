@@ -2,6 +2,7 @@
 
 import gc
 import json
+import os
 import re
 import signal
 import subprocess
@@ -57,7 +58,7 @@ def test_resumed_run_is_byte_identical(start: Start, lines: Path, folder: Path, 
 def test_interrupted_run_keeps_its_finished_shards(start: Start, lines: Path, folder: Path) -> None:
     process = start("slow", lines, "--shard-size", 5, "--nap", 0.1, "--out", "out", "--workers", 2)
     wait_for(lambda: committed(folder / "out") >= 1)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does
     code, out, err = finish(process)
     assert (code, out) == (130, "")
     assert err.splitlines()[-1].startswith("interrupted")
@@ -246,3 +247,6 @@ def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, 
     assert finish(start("slow", lines, "--nap", 0, "--sizes", "[3, 4]"))[0] == 0
     plan = json.loads((folder / "data/views/slow/plan.json").read_text())
     assert plan["params"] == {"nap": 0.0, "sizes": [3, 4], "pivot": None}
+    code, _, err = finish(start("slow", lines, "--sizes", "[3, 4"))
+    assert (code, err.count("\n")) == (2, 1)
+    assert "'[3, 4' is no YAML: write it like [1, 2] or {a: 1}" in err

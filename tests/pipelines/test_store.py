@@ -145,6 +145,16 @@ def test_an_output_that_cannot_be_made_is_one_line(augment: Augment, lines: Path
     assert refused.err == f"error: {out} cannot be made, something is in the way: choose another --out\n"
 
 
+@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
+@pytest.mark.parametrize("command", ["ingest", "identity", "build-pairs --pairs self --shards 2"])
+def test_a_file_is_no_folder_to_write_and_that_is_told_first(
+    augment: Augment, lines: Path, command: str, dry: list[str]
+) -> None:
+    refused = augment(*command.split(), "missing.txt", "--out", lines, *dry)
+    assert refused.err == f"error: {lines} cannot be made, something is in the way: choose another --out\n"
+    assert refused.code == 2
+
+
 def test_the_folder_that_one_is_in_can_be_the_output(
     augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from pipelines.files import beside
@@ -97,6 +98,10 @@ def test_a_folder_of_outputs_is_looked_through(made: Augment, folder: Path) -> N
     assert not problems(Path("data"))
     REJECTS.write_bytes(REJECTS.read_bytes()[:-1])
     PAIRS.unlink()
+    other = REJECTS.with_name("other.arrow")
+    with pa.ipc.new_stream(other, pa.schema({"word": pa.string()})):
+        pass
+    assert other not in problems(Path("data"))
     assert problems(Path("data")).items() >= {REJECTS: "damaged", PAIRS: "missing"}.items()
 
 
