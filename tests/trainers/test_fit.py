@@ -13,7 +13,7 @@ from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import load_objective, objective_names
 from trainers.objective import Objective
 from trainers.settings import Training
-from trainers.training.directory import CHECKPOINTS, newest_checkpoint
+from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint
 from trainers.training.fit import fit, make_optimizer
 from trainers.training.machine import for_machine
 
@@ -148,6 +148,15 @@ def test_damaged_checkpoint_is_put_aside_with_a_line_and_the_older_one_taken(
     else:
         assert said.count("\n") == 1
         assert f"checkpoint-10 is damaged ({name} cannot be read): renamed to damaged-10" in said
+
+
+def test_unfinished_checkpoint_below_a_sound_one_is_removed(tmp_path: Path) -> None:
+    for step in (5, 10):
+        write_checkpoint(tmp_path, step)
+    (tmp_path / CHECKPOINTS / "checkpoint-5" / "trainer_state.json").unlink()
+    newest = newest_checkpoint(tmp_path)
+    assert newest.name == "checkpoint-10"
+    assert checkpoints(tmp_path / CHECKPOINTS) == [newest]
 
 
 @pytest.mark.parametrize("damaged", [("checkpoint-8",), ("checkpoint-8", "checkpoint-4")])
