@@ -182,6 +182,17 @@ def test_loss_that_is_no_number_stops_with_one_line(tiny_bert: Path, sentences: 
         fit(objective, rows, training, tmp_path, seed=1)
 
 
+@pytest.mark.parametrize("head", [False, True])
+def test_loss_that_does_not_reach_the_encoder_stops_with_one_line(
+    head: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    objective, rows, training = prepared("contrastive", tiny_bert, sentences, head=head)
+    embed = objective.embed
+    objective.embed = lambda *batch: embed(*batch).detach()
+    with pytest.raises(TwinviewsError, match=r"^no gradient reaches the encoder: .*$"):
+        fit(objective, rows, training, tmp_path, seed=1)
+
+
 @pytest.mark.parametrize(("preset", "warned"), [("sentence", 0), ("no-dropout", 0), ("no-mask", 0), ("neither", 1)])
 def test_views_that_nothing_tells_apart_are_said(
     preset: str, warned: int, tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -75,6 +75,8 @@ class IsBert(Objective):
         super().__init__(encoder, max_tokens, params)
         width = int(encoder[pooling_at(encoder)].embedding_dimension)
         # T(c, y) = local(c) . whole(y); the authors' code has the bare dot product.
+        # Layers after the pooling come along untrained.
+        self.unused = pooling_at(encoder) + 1 < len(encoder)
         learned = params.discriminator == "learned"
         self.local, self.whole = (Shortcut(width) if learned else nn.Identity() for _ in range(2))
 
