@@ -253,7 +253,9 @@ def check_gradients(objective: Objective) -> None:
     trained = [(name, value.grad) for name, value in objective.named_parameters() if value.requires_grad]
     missing = [name for name, gradient in trained if gradient is None]
     if missing and processes() > 1 and not objective.unused:
-        raise TwinviewsError(f"{missing[0]} got no gradient: set `unused` on {type(objective).__name__}, or one process")
+        raise TwinviewsError(
+            f"{missing[0]} got no gradient: set `unused` on {type(objective).__name__}, or use one process"
+        )
 
 
 def log_lines(history: History) -> list[dict[str, float]]:
