@@ -10,7 +10,7 @@ from pipelines.console import VersionOption, run
 from trainers.catalogue import objective_names, summary
 
 MODULES = {
-    "auto": ("trainers.auto", "Run the training that measured best for an amount of text, and say why."),
+    "auto": ("trainers.auto", "Run the training that measured best for the kind of data, and say why."),
     "marian": ("trainers.marian.train", "Translation models on parallel text (MarianMT)."),
     "evaluate": (
         "trainers.evaluation.cli",

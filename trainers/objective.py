@@ -40,6 +40,8 @@ class Objective(nn.Module):
     """Whether `forward` sees the encoder through `embed` alone, so that a batch can be embedded in parts."""
     keyed = False
     """Whether a batch has `keys` (n, 3): equal numbers for equal strings, of each row's source, left and right one."""
+    unused = False
+    """Whether a step may leave parameters without a gradient; several processes then look for these in every step."""
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
         super().__init__()

@@ -166,7 +166,7 @@ def test_benchmark_is_read_by_its_name(tmp_path: Path) -> None:
     ("name", "data", "said"),
     [
         ("nowhere.tsv", None, "--dev nowhere.tsv: no such file, and no benchmark; benchmarks are sts12,"),
-        ("stsb-dev", None, "--dev stsb-dev: STS-B dev: no folder .*; give --dev-data DIR"),
+        ("stsb-dev", None, "--dev stsb-dev: no data: give --dev-data DIR"),
         ("stsb-dev", "nowhere", "--dev stsb-dev: STS-B dev: no folder .*; give --dev-data DIR"),
         ("flat.tsv", None, "all of its 2 pairs have one grade"),
     ],

@@ -13,7 +13,7 @@ from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import load_objective, objective_names
 from trainers.objective import Objective
 from trainers.settings import Training
-from trainers.training.directory import CHECKPOINTS, newest_checkpoint
+from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint
 from trainers.training.fit import fit, make_optimizer
 from trainers.training.machine import for_machine
 
@@ -150,6 +150,15 @@ def test_damaged_checkpoint_is_put_aside_with_a_line_and_the_older_one_taken(
         assert f"checkpoint-10 is damaged ({name} cannot be read): renamed to damaged-10" in said
 
 
+def test_unfinished_checkpoint_below_a_sound_one_is_removed(tmp_path: Path) -> None:
+    for step in (5, 10):
+        write_checkpoint(tmp_path, step)
+    (tmp_path / CHECKPOINTS / "checkpoint-5" / "trainer_state.json").unlink()
+    newest = newest_checkpoint(tmp_path)
+    assert newest.name == "checkpoint-10"
+    assert checkpoints(tmp_path / CHECKPOINTS) == [newest]
+
+
 @pytest.mark.parametrize("damaged", [("checkpoint-8",), ("checkpoint-8", "checkpoint-4")])
 def test_training_whose_newest_checkpoint_is_damaged_ends_as_if_it_were_not(
     damaged: tuple[str, ...], tiny_bert: Path, sentences: list[str], tmp_path: Path
@@ -170,6 +179,17 @@ def test_loss_that_is_no_number_stops_with_one_line(tiny_bert: Path, sentences: 
     with torch.no_grad():
         objective.encoder[0].model.embeddings.LayerNorm.bias.fill_(float("nan"))
     with pytest.raises(TwinviewsError, match=r"the loss became nan by step 1: lower --lr"):
+        fit(objective, rows, training, tmp_path, seed=1)
+
+
+@pytest.mark.parametrize("head", [False, True])
+def test_loss_that_does_not_reach_the_encoder_stops_with_one_line(
+    head: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    objective, rows, training = prepared("contrastive", tiny_bert, sentences, head=head)
+    embed = objective.embed
+    objective.embed = lambda *batch: embed(*batch).detach()
+    with pytest.raises(TwinviewsError, match=r"^no gradient reaches the encoder: .*$"):
         fit(objective, rows, training, tmp_path, seed=1)
 
 

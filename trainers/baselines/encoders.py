@@ -4,6 +4,8 @@ import gzip
 import hashlib
 import re
 import sys
+import sysconfig
+import traceback
 import zlib
 from collections.abc import Callable, Container, Sequence, Set
 from dataclasses import dataclass, field
@@ -113,7 +115,7 @@ def load_function(name: str) -> Baseline:
     try:
         found: Any = import_module(module)
     except (Exception, SystemExit) as error:  # a module's code can raise anything, or leave
-        raise InputError(f"cannot import {module}: {type(error).__name__}: {error}") from error
+        raise InputError(f"cannot import {module}{_where(error)}: {type(error).__name__}: {error}") from error
     source = getattr(found, "__file__", None)
     for part in path.split("."):
         found = getattr(found, part, None)
@@ -121,6 +123,14 @@ def load_function(name: str) -> Baseline:
     if not callable(function):
         raise InputError(f"{module} has no {path!r} to call: name a function of it, from texts to vectors")
     return function_encoder(function, name, Path(source) if source else None)
+
+
+def _where(error: BaseException) -> str:
+    """Return ` (FILE, line N)`, the innermost line that is no library's, nothing where there is none."""
+    library = ("<", sysconfig.get_path("stdlib"))
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    own = [each for each in frames if "site-packages" not in each.filename and not each.filename.startswith(library)]
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
 
 
 def function_encoder(
@@ -144,7 +154,8 @@ def function_encoder(
                 output = output.detach().cpu().float() if hasattr(output, "detach") else output
                 rows = np.asarray(output, dtype=np.float32)
             except Exception as error:  # the user's code can raise anything, and the user is to hear of it
-                raise InputError(f"{name} failed on {len(batch)} texts: {type(error).__name__}: {error}") from error
+                said = f"{type(error).__name__}: {error}"
+                raise InputError(f"{name} failed on {len(batch)} texts{_where(error)}: {said}") from error
             check(rows, batch, name)
             batches.append(rows)
             advance(len(batch))

@@ -57,7 +57,7 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
     Returns the examples, and the options that name them again, by field of `DataOptions`. `seed` decides which rows of
     a mixture are left out. Raises InputError: two kinds at once, nothing to read, or data that cannot be used.
     """
-    named = [kind for kind in KINDS if getattr(options, kind)]
+    named = [kind for kind in KINDS if getattr(options, kind) not in (None, [], ())]
     if len(named) > 1:
         raise InputError(f"--{' and --'.join(named)}: give one of them")
     kind = named[0] if named else reads[0]
@@ -71,7 +71,7 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
     if kind == "text":
         path = options.text or SENTENCES
         return from_text(path, options.limit), {"text": path.as_posix()}
-    if options.words:
+    if options.words is not None:
         words = read_words(options.words)[: options.limit]
         return Examples(words, words, words), {"words": options.words}
     if options.graded is None:

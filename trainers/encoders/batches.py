@@ -41,9 +41,10 @@ def tokenize(encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int
     def ids() -> Iterator[list[int]]:
         for start in range(0, len(texts), BLOCK):
             block = list(texts[start : start + BLOCK])
-            if not literal_mask and any(MASK in text for text in block):
+            if not literal_mask and (masked := [text for text in block if MASK in text]):
                 if own is None:
-                    raise InputError("a view has a mask and the encoder's tokenizer no mask token: use other views")
+                    text = masked[0][:60]
+                    raise InputError(f"{text!r} has a mask and the encoder's tokenizer no mask token: use other views")
                 block = [text.replace(MASK, own) for text in block]
             yield from tokenizer(block, truncation=True, max_length=max_tokens, **settings)["input_ids"]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -23,8 +24,10 @@ from trainers.processes import is_first
 PADDED = 64
 """Tokens that `padded-mean` pads and cuts every text to unless told otherwise, as in Mirror-BERT's evaluation."""
 
+SAFE = "give a directory or a Hub name that has safetensors"
 SAVING = ".saving-"
 """How the folder of an unfinished save begins."""
+POOLS = ("Pooling", "WeightedLayerPooling")
 
 
 def load_encoder(
@@ -56,6 +59,9 @@ def load_for_training(
     stay as the encoder has them. Raises InputError: it cannot be loaded, has modules that cannot be trained, or fewer
     positions than `max_tokens`.
     """
+    first = next((kind.rpartition(".")[2] for kind, _ in source.modules()), "Transformer")
+    if first != "Transformer":
+        raise InputError(f"{source.name} begins with a {first}, no transformer: name another encoder")
     parts = parts_of(_load(source, "cpu"), source.name)
     if parts.pooling != pooling and is_first() and source.modules():
         note(f"{source.name} was made for {parts.pooling} pooling and is trained with {pooling} (--pooling)")
@@ -79,17 +85,18 @@ def _assembled(parts: Parts, max_tokens: int) -> SentenceTransformer:
 
 
 @contextmanager
-def _loading(what: str, source: Source) -> Iterator[None]:
+def _loading(what: str, source: Source, advice: str = SAFE) -> Iterator[None]:
     """Load quietly; raises InputError where the libraries cannot read a model's files, whatever they raise then."""
     try:
         with quiet():
             yield
+    except MemoryError:
+        raise
     except Exception as error:
         # Of a pickle that it refuses torch says how to run it.
-        why = f"a damaged file, or a {PICKLE} of more than weights" if source.pickled else first_line(error)
-        raise InputError(
-            f"cannot load {what} {source.name!r} ({why}): give a directory or a Hub name that has safetensors"
-        ) from None
+        refused = source.pickled and isinstance(error, (UnpicklingError, EOFError, LookupError))
+        why = f"a damaged file, or a {PICKLE} of more than weights" if refused else first_line(error)
+        raise InputError(f"cannot load {what} {source.name!r} ({why}): {advice}") from None
 
 
 def _load(source: Source, device: str | None) -> SentenceTransformer:
@@ -175,6 +182,9 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[S
     Raises InputError: it cannot be loaded, or its architecture has no such head.
     """
     encoder = _load(source, "cpu")
+    dropped = [type(module).__name__ for module in list(encoder)[1:] if type(module).__name__ not in POOLS]
+    if dropped and is_first():
+        note(f"{source.name}: its {', '.join(dropped)} after the transformer is left out")
     model, _ = _masked_lm(source)
     encoder[0].model = model.base_model
     return _assembled(Parts(encoder[0], pooling), max_tokens), model
@@ -201,7 +211,7 @@ def _masked_lm(source: Source) -> tuple[Any, bool]:
     """Load a masked language model; returns it and whether any of its weights were not in the files."""
     from transformers import AutoModelForMaskedLM
 
-    with _loading("the masked LM", source):
+    with _loading("the masked LM", source, "name a model with a masked-LM head"):
         model, loaded = AutoModelForMaskedLM.from_pretrained(
             str(source.transformer or source.path),
             dtype=torch.float32,

@@ -120,6 +120,8 @@ def train_marian(pairs: Pairs, options: MarianOptions) -> Path:
             directory.check_same(out, {**before, "epochs": None}, {**recipe, "epochs": None})
         set_seed(options.seed)
         given = options.model or (kept if resumed and kept.is_dir() else options.tokenizer)
+        if isinstance(given, Path) and not given.is_dir():
+            raise InputError(f"--tokenizer {given}: no such folder")
         tokenizer = (
             _load(MarianTokenizer.from_pretrained, given) if given else build_tokenizer(pairs, options.vocabulary)
         )

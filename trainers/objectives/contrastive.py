@@ -16,14 +16,14 @@ from sentence_transformers.sentence_transformer.modules import Dense
 from torch import Tensor, nn
 from torch.nn import functional
 
-from pipelines.console import InputError
+from pipelines.console import InputError, note
 from trainers.data.examples import Examples, number_texts
 from trainers.embedding.model import starting_model
 from trainers.encoders.location import Source
 from trainers.encoders.modules import has_dense
 from trainers.losses import closer_than_positive, equal_strings, nt_xent, one_sided
 from trainers.objective import Objective, Row, float32
-from trainers.processes import gather, gather_pairs
+from trainers.processes import gather, gather_pairs, is_first
 from trainers.settings import OWN, DropoutOptions, Presets, Training
 from trainers.training.teacher import Teacher, load_teacher
 
@@ -110,6 +110,8 @@ class Contrastive(Objective):
         compared = [examples.left, examples.right]
         if examples.negatives is not None:
             missing = np.array([not text for text in examples.negatives])
+            if is_first():
+                note(f"{len(missing) - missing.sum():,} of {len(missing):,} rows have a hard negative")
             compared.append([text or STAND_IN for text in examples.negatives])
             columns["negative"] = self.tokenize(compared[-1])
             columns["keys"] = number_texts([examples.texts, *compared])[1]

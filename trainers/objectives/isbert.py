@@ -5,10 +5,10 @@ graded pairs afterwards (ssl + ft) is `train regression --encoder runs/isbert`.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import torch
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional
@@ -27,10 +27,18 @@ FILTERS = 256
 TWO_LOG_2 = 1.3862943611198906
 
 
+def _odd(widths: tuple[int, ...]) -> tuple[int, ...]:
+    if any(width < 1 or width % 2 == 0 for width in widths):
+        raise ValueError("a width is odd: every token is the middle of its own n-gram")
+    return widths
+
+
 class PARAMS(Options):
     """What IS-BERT can be told."""
 
-    widths: tuple[int, ...] = Field(WIDTHS, min_length=1, description="Odd width of a convolution; once for each.")
+    widths: Annotated[tuple[int, ...], AfterValidator(_odd)] = Field(
+        WIDTHS, min_length=1, description="Odd width of a convolution; once for each."
+    )
     filters: int = Field(FILTERS, ge=1, description="Outputs of each convolution.")
     relu: bool = Field(True, description="ReLU after the convolutions.")
     discriminator: Literal["learned", "dot"] = Field(
@@ -69,12 +77,12 @@ class IsBert(Objective):
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         if (pooling := pooling_of(encoder)) != "mean":
             raise InputError(f"--pooling {pooling}: IS-BERT's sentence vector is the mean of its tokens' vectors")
-        if any(width < 1 or width % 2 == 0 for width in params.widths):
-            raise InputError(f"--widths {params.widths}: a width is odd: every token is the middle of its own n-gram")
         encoder = with_cnn(encoder, params.widths, params.filters, relu=params.relu)
         super().__init__(encoder, max_tokens, params)
         width = int(encoder[pooling_at(encoder)].embedding_dimension)
         # T(c, y) = local(c) . whole(y); the authors' code has the bare dot product.
+        # Layers after the pooling come along untrained.
+        self.unused = pooling_at(encoder) + 1 < len(encoder)
         learned = params.discriminator == "learned"
         self.local, self.whole = (Shortcut(width) if learned else nn.Identity() for _ in range(2))
 

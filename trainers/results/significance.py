@@ -77,7 +77,7 @@ def estimate(items: Predictions, resamples: int, seed: int = 0) -> Estimate:
     """
     value = float(_scores(items.statistic, items.gold[None], items.predicted[None])[0])
     rng, size = np.random.default_rng(seed), len(items.predicted)
-    draws, most = [], max(1, PORTION // size)
+    draws, most = [], max(1, PORTION // max(1, size))
     for start in range(0, resamples, most):
         rows = rng.integers(0, size, (min(most, resamples - start), size))
         draws.append(_scores(items.statistic, items.gold[rows], items.predicted[rows]))
@@ -185,8 +185,10 @@ def _scored(suite: str, run: Run, resamples: int, seed: int) -> Sets:
         arrays = read_arrays(file) if file.is_file() else {}
         for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays):
             gold, predicted, statistic = (arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic"))
+            if not len(predicted):
+                raise ValueError(f"{name}: no items")
             items, stored = Predictions(statistic.item(), gold, predicted), evaluation.stored.sets[name]
-            drawn, figure = estimate(items, resamples, seed), next(iter(stored.figures.values()))
+            drawn, figure = estimate(items, resamples, seed), next(iter(stored.figures.values()), None)
             if figure is None and np.isnan(drawn.value):
                 continue
             if figure is None or not abs(drawn.value - figure) <= ROUNDING:

@@ -52,7 +52,10 @@ def read_dev(name: str, data: str | None) -> Examples:
         if len(set(examples.labels or [])) < 2:
             raise InputError(f"--dev {name}: all of its {len(examples)} pairs have one grade: nothing to rank")
         return examples
-    found = read_pairs(known[name], data or os.environ.get(DATA, ""))
+    folder = data or os.environ.get(DATA)
+    if not folder:
+        raise InputError(f"--dev {name}: no data: give --dev-data DIR (or hf:mteb), or set {DATA}")
+    found = read_pairs(known[name], folder)
     if isinstance(found, Missing):
         raise InputError(f"--dev {name}: {found}; give --dev-data DIR (or hf:mteb), or set {DATA}")
     pairs = [pair for subset in found.subsets.values() for pair in subset]

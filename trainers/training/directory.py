@@ -138,18 +138,20 @@ def newest_checkpoint(out: Path) -> Path | None:
 
 
 def _newest(folder: Path) -> Path | None:
+    newest = None
+    # All of them: whoever lists the folder later reads every one.
     for path in checkpoints(folder):
         # Trainer writes its state last.
         if not (path / STATE).exists():
             shutil.rmtree(path)
         elif (broken := _damaged_file(path)) is None:
-            return path
+            newest = newest or path
         else:
             aside = path.with_name(path.name.replace("checkpoint", "damaged"))
             shutil.rmtree(aside, ignore_errors=True)
             path.rename(aside)
             note(f"warning: {path} is damaged ({broken} cannot be read): renamed to {aside.name}")
-    return None
+    return newest
 
 
 def _damaged_file(checkpoint: Path) -> str | None:

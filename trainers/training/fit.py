@@ -29,6 +29,7 @@ SAME = 1e-6
 """Alignment (squared distance of unit vectors) below which two views are one: rounding gives 1e-12, dropout 1e-2."""
 COLLAPSED = 0.05
 """Below this spread the mean cosine between sentences is above 0.997."""
+NO_GRADIENT = "no gradient reaches the encoder: the loss must come from its vectors, and these must not be detached"
 FALLEN = 5.0
 """So many points of Spearman below the untrained start, a score on the development set is no noise any more."""
 
@@ -112,6 +113,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         resumed: bool,
     ) -> None:  # fmt: skip
         arguments = training_arguments(training, out, seed, training.steps(len(rows)))
+        arguments.ddp_find_unused_parameters = objective.unused
         arguments.eval_on_start = dev is not None and not resumed
         objective.to(arguments.device)
         if training.compile:
@@ -145,6 +147,8 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         """Return the objective's loss; sums its other parts up, on the device, until they are logged."""
         outputs: dict[str, Tensor] = model(**inputs)
         loss = outputs.pop("loss")
+        if not loss.requires_grad:
+            raise TwinviewsError(NO_GRADIENT)
         self.batches += 1
         self.vectors = outputs.pop("vectors", None)
         for name, part in outputs.items():
@@ -229,6 +233,8 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
 
     def on_optimizer_step(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Let the objective follow the optimiser's step, once a step however many batches it took."""
+        if state.global_step == 0:
+            check_gradients(self.trainer.model)
         self.trainer.model.after_step(state.global_step + 1, state.max_steps)
 
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
@@ -238,6 +244,18 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
         due = {max(1, round(state.max_steps * turn / count)) for turn in range(1, count + 1)}
         control.should_evaluate |= self.trainer.dev is not None and state.global_step in due
         control.should_log |= control.should_evaluate or control.should_save
+
+
+def check_gradients(objective: Objective) -> None:
+    """Raise TwinviewsError where the first step left the encoder, or what several processes wait for, untrained."""
+    if all(parameter.grad is None for parameter in objective.encoder.parameters()):
+        raise TwinviewsError(NO_GRADIENT)
+    trained = [(name, value.grad) for name, value in objective.named_parameters() if value.requires_grad]
+    missing = [name for name, gradient in trained if gradient is None]
+    if missing and processes() > 1 and not objective.unused:
+        raise TwinviewsError(
+            f"{missing[0]} got no gradient: set `unused` on {type(objective).__name__}, or use one process"
+        )
 
 
 def log_lines(history: History) -> list[dict[str, float]]:
