@@ -234,7 +234,7 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     # Only when all pairs are judged is it known how many go into a shard.
     spool = temporary_of(out / shard_name(0))
     try:
-        with spool.open("wb") as stream, _rejects(job) as rejects, _on_full_disk(out):
+        with spool.open("wb") as stream, _rejects(job) as rejects, _on_full_disk(out / shard_name(0)):
             counts, facts = _judge(job, stream, rejects)
             clear_dataset(out)
             write_whole(out / PLAN_FILE, plan.to_json())
@@ -254,7 +254,7 @@ def _on_full_disk(out: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise TwinviewsError(
             f"{out} cannot be written ({error.strerror}): make room, then run the same command again"
