@@ -234,7 +234,9 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     # Only when all pairs are judged is it known how many go into a shard.
     spool = temporary_of(out / shard_name(0))
     try:
-        with spool.open("wb") as stream, _rejects(job) as rejects, _on_full_disk(out):
+        first = out / shard_name(0)
+        # Within, before the rejects are blamed, and without, as closing the spool fails once more.
+        with _on_full_disk(first), spool.open("wb") as stream, _rejects(job) as rejects, _on_full_disk(first):
             counts, facts = _judge(job, stream, rejects)
             clear_dataset(out)
             write_whole(out / PLAN_FILE, plan.to_json())
@@ -254,7 +256,7 @@ def _on_full_disk(out: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
             raise
         raise TwinviewsError(
             f"{out} cannot be written ({error.strerror}): make room, then run the same command again"
