@@ -80,7 +80,7 @@ def test_every_line_end_gives_the_same_rows(
 def test_lines_do_not_depend_on_how_the_file_is_cut_into_chunks(parts: list[str]) -> None:
     whole = "".join(parts)
     expected = io.StringIO(whole, newline=None).read().removesuffix("\n").split("\n") if whole else []
-    cut = list(_whole_lines((part.encode() for part in parts), most=100))
+    cut = list(_whole_lines(part.encode() for part in parts))
     assert [line.decode() for data in cut for line in data.splitlines()] == expected
     assert b"".join(cut) == whole.encode()
 
