@@ -125,7 +125,7 @@ def _may_be_rejects(file: Path) -> bool:
     try:
         with pa.memory_map(str(file)) as mapped:
             return not {*PAIR_COLUMNS}.isdisjoint(pa.ipc.open_stream(mapped).schema.names)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         return True
 
 

@@ -119,7 +119,7 @@ def test_another_recipe_in_the_same_folder_is_refused(trained: Path, pairs: list
     [
         ({"vocabulary": 4000}, r"no vocabulary of 4000 ids .*<= \d+.*: give more text or a smaller --vocabulary"),
         ({"model": "nowhere"}, "cannot load MarianMT from 'nowhere'"),
-        ({"tokenizer": Path("nowhere")}, "cannot load MarianMT from 'nowhere'"),
+        ({"tokenizer": Path("nowhere")}, "--tokenizer nowhere: no such folder"),
     ],
 )
 def test_what_cannot_be_trained_leaves_no_run_and_replaces_none(
