@@ -159,6 +159,8 @@ def _convert(folder: Path, draft: Path, flag: str) -> None:
         raise InputError(f"{flag} {folder}: no model.safetensors and no {PICKLE} there")
     try:
         state = torch.load(path, weights_only=True, map_location="cpu")
+    except MemoryError:
+        raise
     except Exception as error:  # damaged files and refused pickles make torch raise anything
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:100]}"
         raise InputError(f"{flag} {path}: damaged or more than weights; nothing in it was run ({said})") from None
