@@ -1,4 +1,4 @@
-"""Which objectives there are: the files of `trainers/objectives/` and the entry points `twinviews.objectives`."""
+"""The objectives: the files of `trainers/objectives/` and the entry points `twinviews.objectives`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def summary(name: str) -> str:
 
 
 def load_objective(name: str) -> ObjectiveModule:
-    """Import an objective's module; raises InputError where there is none, or none that can be used."""
+    """Import an objective's module; raises InputError where there is none, or it cannot be used."""
     if _file(name).is_file():
         return cast(ObjectiveModule, importlib.import_module(f"trainers.objectives.{_file(name).stem}"))
     known = _third_party()
@@ -63,12 +63,11 @@ def load_objective(name: str) -> ObjectiveModule:
         raise InputError(f"no objective {name!r}: there are {', '.join(objective_names())}")
     try:
         module = known[name].load()
+        for part in ("READS", "PRESETS", "PARAMS", "build"):
+            getattr(module, part)
     except (Exception, SystemExit) as error:  # another package's import may do anything
         said = f"{type(error).__name__}: {error}"
-        raise InputError(f"objective {name!r} of {known[name].value} cannot be loaded: {said}") from error
-    missing = [part for part in ("READS", "PRESETS", "PARAMS", "build") if not hasattr(module, part)]
-    if missing:
-        raise InputError(f"objective {name!r} of {known[name].value} cannot be used: it has no {', '.join(missing)}")
+        raise InputError(f"objective {name!r} of {known[name].value} cannot be used: {said}") from error
     return cast(ObjectiveModule, module)
 
 

@@ -19,24 +19,21 @@ class Options(BaseModel):
 
 
 class Flag(NamedTuple):
-    """One option: its type, its help, its default, and the least value it takes.
-
-    A list type makes an option that may be given several times.
-    """
+    """One option: its type (a list may be given several times), its help, its default, and the least value it takes."""
 
     type: Any
     help: str
     default: Any = None
     least: int | None = None
 
-    def annotation(self, key: str) -> Any:  # noqa: ANN401 - an annotation
-        """Return what typer reads: the type and the option's names and help."""
+    def parameter(self, key: str) -> inspect.Parameter:
+        """Return the parameter of a function that typer makes into this option."""
         name = "--" + key.replace("_", "-")
         if self.type == bool | None:
             name = f"{name}/--no-{name[2:]}"
-        shown = self.default not in (None, False)
-        option = typer.Option(name, help=self.help, show_default=shown, min=self.least)
-        return Annotated[self.type, option]
+        option = typer.Option(name, help=self.help, show_default=self.default not in (None, False), min=self.least)
+        kind = Annotated[self.type, option]
+        return inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=self.default, annotation=kind)
 
 
 Sections = Mapping[str, Mapping[str, Flag]]
@@ -57,14 +54,14 @@ def setting_flags(model: type[BaseModel], presets: Mapping[str, Mapping[str, Any
     """Return a flag for each field, None where not given; its help says which presets have which value."""
     found = {}
     for key, field in model.model_fields.items():
-        fallback = None if field.is_required() else field.get_default(call_default_factory=True)
+        fallback = None if field.is_required() else field.default
         values = {name: _shown(preset.get(key, fallback)) for name, preset in presets.items()}
         usual, *others = dict.fromkeys(values.values())
         named = [f"{', '.join(name for name in values if values[name] == other)}: {other}" for other in others]
-        kind, arguments = field.annotation, get_args(field.annotation)
-        if get_origin(kind) is tuple and arguments[1:] == (...,):
-            kind = list[arguments[0]]  # type: ignore[valid-type]
-        found[key] = Flag(kind | None, f"{field.description} [{'; '.join([usual, *named])}]")  # type: ignore[operator]
+        kind: Any = field.annotation
+        if get_origin(kind) is tuple:
+            kind = list[get_args(kind)[0]]
+        found[key] = Flag(kind | None, f"{field.description} [{'; '.join([usual, *named])}]")
     return found
 
 
@@ -81,15 +78,14 @@ def with_flags(function: Callable[..., None], flags: Mapping[str, Flag]) -> Call
         values.pop("config")
         function(context, **values)
 
-    options: dict[str, tuple[Any, Any]] = {"context": (inspect.Parameter.empty, typer.Context)}
-    options |= {key: (flag.default, flag.annotation(key)) for key, flag in flags.items()}
-    options["config"] = (None, ConfigOption)
+    kind = inspect.Parameter.KEYWORD_ONLY
     parameters = [
-        inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
-        for key, (default, annotation) in options.items()
+        inspect.Parameter("context", kind, annotation=typer.Context),
+        *(flag.parameter(key) for key, flag in flags.items()),
+        inspect.Parameter("config", kind, default=None, annotation=ConfigOption),
     ]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    command.__annotations__ = {key: annotation for key, (_, annotation) in options.items()}
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
     command.__doc__ = function.__doc__
     return command
 
@@ -100,7 +96,7 @@ class SectionedCommand(TyperCommand):
     sections: Sections
 
     def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - click's own types, vendored by typer
-        """Write the options by section; what is in none goes last, with `--help`."""
+        """Write the options by section; those in no section go last, with `--help`."""
         records = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
         listed = {heading: [records.pop(key) for key in flags] for heading, flags in self.sections.items()}
         listed[next(reversed(listed))].extend(records.values())

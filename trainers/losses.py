@@ -1,8 +1,8 @@
-"""Losses that objectives share, and how sentence vectors lie.
+"""Losses that objectives share, and measures of how sentence vectors lie.
 
-Wherever a batch is (2n, d), row i and row n + i are a positive pair, and s is the cosine. Hard negatives (m, d) are
-further columns, for every anchor. `excluded` is (2n, 2n + m), true where column j must not be a negative of anchor i;
-positives stay, whatever it says.
+Wherever a batch is (2n, d), rows i and n + i are a positive pair, and s is the cosine. Hard negatives (m, d) are
+further columns for every anchor. `excluded` is (2n, 2n + m), true where column j is not a negative of anchor i;
+positives are never excluded.
 """
 
 from math import log
@@ -14,28 +14,18 @@ from torch.nn import functional
 from trainers.objective import float32
 
 MARGIN = 0.2
-"""A negative is mined that is at most this much further from its anchor than the positive, in Euclidean distance."""
-
+"""A negative is mined if it is at most this much further from its anchor than the positive (Euclidean distance)."""
 ALPHA, BETA, BASE = 1.0, 60.0, 0.5
-"""The weights and the shift of SapBERT (Liu et al. 2021), whose scheme this is."""
-
+"""The weights and the shift of SapBERT (Liu et al. 2021), which introduced this scheme."""
 MOST = 128
-"""Pairs (or vectors that are no pairs) that are looked at for all but the spread: more eigenvectors would be felt."""
+"""Pairs (or unpaired vectors) that all measures but the spread look at: more would make the eigenvectors slow."""
 
 
 def nt_xent(
     vectors: Tensor, temperature: float, excluded: Tensor | None = None, negatives: Tensor | None = None
 ) -> Tensor:
     """Return the mean loss of 2n anchors, `-log(exp(s_pos / t) / sum over j != i of exp(s_ij / t))` (Eq. 1)."""
-    own, positive = _places(vectors)
-    # In half precision a cosine's error would be a tenth of a nat at t = 0.04.
-    with float32(vectors.device):
-        unit = functional.normalize(vectors.float(), dim=-1)
-        scores = unit @ _columns(unit, negatives).T / temperature
-        left_out = torch.zeros_like(scores, dtype=torch.bool) if excluded is None else excluded.clone()
-        left_out[own, positive] = False
-        left_out[own, own] = True
-        return functional.cross_entropy(scores.masked_fill(left_out, float("-inf")), positive)
+    return _contrast(vectors, temperature, excluded, negatives, len(vectors))
 
 
 def one_sided(
@@ -43,20 +33,26 @@ def one_sided(
 ) -> Tensor:
     """Return the mean loss of n anchors, `-log(exp(s_ii' / t) / sum over j of exp(s_ij' / t))` (Eq. 4-5 of SimCSE).
 
-    s_ij' is the cosine of row i and row n + j, or the negative j - n.
+    s_ij' is the cosine of row i and row n + j, or of row i and the negative j - n.
     """
-    left, right = functional.normalize(vectors.float(), dim=-1).chunk(2)
-    scores = left @ _columns(right, negatives).T / temperature
-    positive = torch.arange(len(left), device=vectors.device)
-    if excluded is not None:
-        left_out = excluded[: len(left), len(left) :].clone()
-        left_out[positive, positive] = False
-        scores = scores.masked_fill(left_out, float("-inf"))
-    return functional.cross_entropy(scores, positive)
+    return _contrast(vectors, temperature, excluded, negatives, len(vectors) // 2)
 
 
-def _columns(unit: Tensor, negatives: Tensor | None) -> Tensor:
-    return unit if negatives is None else torch.cat([unit, functional.normalize(negatives.float(), dim=-1)])
+def _contrast(
+    vectors: Tensor, temperature: float, excluded: Tensor | None, negatives: Tensor | None, anchors: int
+) -> Tensor:
+    own, positive = _places(vectors)
+    first = len(vectors) - anchors  # the first column
+    # In half precision a cosine's error would be a tenth of a nat at t = 0.04.
+    with float32(vectors.device):
+        unit = functional.normalize(vectors.float(), dim=-1)
+        hard = unit[:0] if negatives is None else functional.normalize(negatives.float(), dim=-1)
+        scores = unit[:anchors] @ torch.cat([unit[first:], hard]).T / temperature
+        left_out = own.new_zeros(len(unit), len(unit) + len(hard)).bool() if excluded is None else excluded.clone()
+        left_out[own, own] = True
+        left_out[own, positive] = False
+        scores = scores.masked_fill(left_out[:anchors, first:], float("-inf"))
+        return functional.cross_entropy(scores, positive[:anchors] - first)
 
 
 def _places(rows: Tensor) -> tuple[Tensor, Tensor]:
@@ -66,10 +62,10 @@ def _places(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def equal_strings(keys: Tensor) -> Tensor:
-    """Return (2n, 2n + m), true where column j is no true negative of anchor i.
+    """Return (2n, 2n + m), true where column j is not a true negative of anchor i.
 
-    That is where both come from the same source, or j is the same string as i or as its positive. A hard negative comes
-    from no source; it is none of i where it is i's source, i or i's positive, or where it is missing.
+    A view is not a negative if both come from the same source, or if j is the same string as i or its positive. A hard
+    negative has no source; it is left out where it equals i's source, i or i's positive, and where it is missing.
 
     Args:
         keys: (n, 3) or (n, 4), equal numbers for equal strings: the source, the left and the right string of each pair,
@@ -93,22 +89,21 @@ def closer_than_positive(guide: Tensor, negatives: Tensor) -> Tensor:
     return similarities > similarities[_places(guide)][:, None]
 
 
-def multi_similarity(vectors: Tensor, excluded: Tensor | None = None, margin: float = MARGIN) -> Tensor:
+def multi_similarity(vectors: Tensor, excluded: Tensor | None = None) -> Tensor:
     """Return the mean multi-similarity loss of 2n anchors over their mined pairs (Wang et al. 2019, Eq. 15).
 
-    An anchor i with positive p and mined negatives N costs
+    An anchor i with positive p and mined negatives N has the loss
     `log(1 + exp(-alpha (s_ip - base))) / alpha + log(1 + sum over N of exp(beta (s_ij - base))) / beta`;
-    one without mined negatives costs nothing. A negative j is mined where `|i - j| - |i - p| <= margin`, the distances
-    being those of unit vectors, at most 2.
+    one without mined negatives has none. A negative j is mined where `|i - j| - |i - p| <= MARGIN`, with distances
+    between unit vectors, at most 2.
     """
     own, positive = _places(vectors)
     with float32(vectors.device):
         unit = functional.normalize(vectors.float(), dim=-1)
         scores = unit @ unit.T
     distances = (2 - 2 * scores.detach()).clamp(min=0).sqrt()
-    mined = distances - distances[own, positive][:, None] <= margin
-    mined[own, own] = False
-    mined[own, positive] = False
+    mined = distances - distances[own, positive][:, None] <= MARGIN
+    mined[own, own] = mined[own, positive] = False
     if excluded is not None:
         mined &= ~excluded
     attraction = functional.softplus(-ALPHA * (scores[own, positive] - BASE)) / ALPHA
@@ -118,9 +113,9 @@ def multi_similarity(vectors: Tensor, excluded: Tensor | None = None, margin: fl
 
 
 class Queue(nn.Module):
-    """The k newest unit reference vectors, first in, first out; random ones until there are so many.
+    """The k newest unit reference vectors, first in, first out, starting with random ones.
 
-    They are a buffer, so that checkpoints hold them.
+    They are a buffer, so checkpoints hold them.
     """
 
     vectors: Tensor
@@ -129,32 +124,25 @@ class Queue(nn.Module):
         super().__init__()
         self.register_buffer("vectors", functional.normalize(torch.randn(size, dimension), dim=-1))
 
-    def with_batch(self, references: Tensor) -> Tensor:
-        """Return the columns (k + n, d) that a batch is compared with: the queue, then its own references (n, d)."""
-        return torch.cat([self.vectors, references])
+    def forward(self, references: Tensor) -> Tensor:
+        """Return the columns (k + n, d) for a batch: the queue, then the batch's own references (n, d).
 
-    def fill(self, references: Tensor) -> None:
-        """Hold `references` (k, d) instead of what was there, however many that were."""
-        self.vectors = references.to(self.vectors)
-
-    def push(self, references: Tensor) -> None:
-        """Put in `references` (n, d) and drop the n oldest."""
-        self.vectors.copy_(self.with_batch(references)[len(references) :])
+        In training mode the references enter the queue, and the n oldest vectors leave it.
+        """
+        columns = torch.cat([self.vectors, references])
+        if self.training:
+            self.vectors.copy_(columns[len(references) :])
+        return columns
 
 
 def relation_loss(
-    student: Tensor,
-    reference: Tensor,
-    columns: Tensor,
-    student_temperature: float,
-    reference_temperature: float,
-    *,
+    student: Tensor, reference: Tensor, columns: Tensor, student_temperature: float, reference_temperature: float, *,
     divergence: bool = True,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return the batch's mean of `KL(SR(r, D, t_ref) || SR(z, D, t))`, where `SR(z, D, t) = softmax(z D^T / t)`.
 
     z are the student's unit vectors (n, d), r the reference's and D the columns (k, d), which get no gradient. Without
-    `divergence`, the cross-entropy: the same but for the entropy of SR(r, D, t_ref), which is constant.
+    `divergence`, the cross-entropy: it differs by the entropy of SR(r, D, t_ref), a constant.
     """
     log_p = functional.log_softmax(reference @ columns.T / reference_temperature, dim=-1)
     log_q = functional.log_softmax(student @ columns.T / student_temperature, dim=-1)
@@ -164,7 +152,7 @@ def relation_loss(
 
 
 def off_diagonal(scores: Tensor) -> Tensor:
-    """Return (n, n - 1): each row of (n, n) without its diagonal, the others in their order."""
+    """Return (n, n - 1): each row of (n, n) without its diagonal element, in the same order."""
     others = ~torch.eye(len(scores), dtype=torch.bool, device=scores.device)
     return scores[others].view(len(scores), -1)
 
@@ -180,8 +168,8 @@ def list_net(student: Tensor, teacher: Tensor) -> Tensor:
 def list_mle(student: Tensor, teacher: Tensor) -> Tensor:
     """Return the mean over rows and ranks of `-log(exp(s_r) / sum over r' >= r of exp(s_r'))` (Xia et al. 2008).
 
-    That is the negative log-likelihood of the teacher's order, divided by the length m of the list: s are the student's
-    scores (n, m), divided by their temperature, r a place in the order of the teacher's scores, the greatest first.
+    This is the negative log-likelihood of the teacher's order, divided by the length m of the list: s are the student's
+    scores (n, m), divided by their temperature, and r is a place in the teacher's order, highest score first.
     """
     ordered = student.gather(1, teacher.argsort(dim=-1, descending=True, stable=True))
     return (ordered.flip(1).logcumsumexp(dim=-1).flip(1) - ordered).mean()
@@ -194,17 +182,16 @@ def jensen_shannon(first: Tensor, second: Tensor) -> Tensor:
     """
     log_p, log_q = first.log_softmax(dim=-1), second.log_softmax(dim=-1)
     log_m = torch.logaddexp(log_p, log_q) - log(2)
-    to_p = functional.kl_div(log_m, log_p, reduction="batchmean", log_target=True)
-    to_q = functional.kl_div(log_m, log_q, reduction="batchmean", log_target=True)
+    to_p, to_q = (functional.kl_div(log_m, each, reduction="batchmean", log_target=True) for each in (log_p, log_q))
     return (to_p + to_q) / 2
 
 
 def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:
-    """Return how vectors (m, d) lie, as scalars in float32; where `paired`, rows i and m / 2 + i are two views of one.
+    """Return how vectors (m, d) lie, as float32 scalars; where `paired`, rows i and m / 2 + i are two views of one.
 
-    `spread` and `isotropy` are as the functions have them. `alignment`, where paired: mean |u - v|^2 over the pairs, 0
-    to 4 (Wang & Isola 2020). `uniformity`: log of the mean of exp(-2 |u - v|^2) over two rows that are no pair, -8 to 0
-    (the same). `random_cosine`: mean cosine of two rows that are no pair.
+    `spread` and `isotropy`: see the functions. `alignment`, where paired: mean |u - v|^2 over the pairs, 0 to 4 (Wang &
+    Isola 2020). `uniformity`, theirs too: log of the mean of exp(-2 |u - v|^2) over rows that are not a pair, -8 to 0.
+    `random_cosine`: mean cosine of rows that are not a pair.
     """
     vectors = vectors.detach().float()
     found = {"spread": spread(vectors)}
@@ -216,29 +203,27 @@ def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:
         first, second = unit.chunk(2)
         found["alignment"] = (first - second).square().sum(dim=-1).mean()
         apart &= ~torch.eye(len(first), dtype=torch.bool, device=unit.device).repeat(2, 2)
-    # Without a synchronisation: a mask's size would have to be waited for.
+    # Boolean indexing would make the program wait for a GPU to know the size.
     count = apart.sum()
     found["uniformity"] = ((4 * cosines - 4).exp() * apart).sum().div(count).log()
     found["random_cosine"] = (cosines * apart).sum() / count
-    found["isotropy"] = isotropy(vectors)
-    return found
+    return {**found, "isotropy": isotropy(vectors)}
 
 
 def isotropy(vectors: Tensor) -> Tensor:
     """Return `min Z(c) / max Z(c)`, `Z(c) = sum over v in V of exp(c.v)`; 1 is perfect (Eq. 2 of Liu et al. 2021).
 
-    c runs over the eigenvectors of V'V in both their directions, since an eigenvector has no sign of its own. V holds
-    the `vectors` (m, d) as unit vectors, so that the score does not depend on their length.
+    c runs over the eigenvectors of V'V in both directions, since the sign of an eigenvector is arbitrary. V holds
+    `vectors` (m, d) scaled to unit length, so the score does not depend on their lengths.
     """
     unit = functional.normalize(vectors.double(), dim=-1)
     count, dimension = unit.shape
     if count >= dimension:
         projected = unit @ torch.linalg.eigh(unit.T @ unit).eigenvectors
     else:
-        # The other eigenvectors are orthogonal to all vectors: Z = m for each of them. Of VV' only m are to be found.
+        # VV' has the same non-zero eigenvalues and is smaller. The other eigenvectors are orthogonal to V: Z = m.
         values, inner = torch.linalg.eigh(unit @ unit.T)
-        projected = inner * values.clamp(min=0).sqrt()
-        projected = torch.cat([projected, projected.new_zeros(count, 1)], dim=1)
+        projected = functional.pad(inner * values.clamp(min=0).sqrt(), (0, 1))
     sums = torch.cat([projected, -projected], dim=1).exp().sum(dim=0)
     return (sums.min() / sums.max()).float()
 

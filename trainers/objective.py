@@ -21,23 +21,22 @@ from trainers.encoders.modules import is_padded
 from trainers.settings import Training
 
 Row = Mapping[str, Any]
-Teaches = Callable[[Sequence[str], Path], NDArray[np.float32]]
 SIDES = ("left", "right", "negative", "alone")
-"""Columns of ids that are embedded, in the order in which a batch has them."""
+"""Columns of ids that are embedded, in their order in a batch."""
 
 
 class Objective(nn.Module):
-    """Owns the encoder, texts of which are cut at `max_tokens` in training, and its helpers (predictor, target, head).
+    """Owns the encoder, whose texts are cut at `max_tokens` in training, and its helpers (predictor, target, head).
 
     `forward(**batch)` returns `loss`, parts that are logged as means, and `vectors` (m, d), detached: the sentence
-    vectors of the batch, of which the geometry is logged. Where `paired`, rows i and m / 2 + i are two views of one.
+    vectors of the batch, whose geometry is logged. Where `paired`, rows i and m / 2 + i are two views of one sentence.
 
     A checkpoint is this module's `state_dict`; tensors that are shared inside the module are written once.
     """
 
     paired = True
     cacheable = True
-    """Whether `forward` sees the encoder through `embed` alone, so that a batch can be embedded in parts."""
+    """Whether `forward` uses the encoder only through `embed`, so that a batch can be embedded in parts."""
     keyed = False
     """Whether a batch has `keys` (n, 3): equal numbers for equal strings, of each row's source, left and right one."""
     unused = False
@@ -45,22 +44,21 @@ class Objective(nn.Module):
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
         super().__init__()
-        self.encoder = encoder
-        self.max_tokens = max_tokens
-        self.params = params
+        self.encoder, self.max_tokens, self.params = encoder, max_tokens, params
         self.cached: int | None = None
         """Texts that are embedded at a time; None for the whole batch."""
-        self.teachers: list[Teaches] = []
-        """What gives the unit vectors of `texts`, distinct ones, and keeps them in a folder; see `before_training`."""
+        self.teachers: list[Callable[[Sequence[str], Path], NDArray[np.float32]]] = []
+        """Each returns its unit vectors of distinct texts, and keeps them in a folder."""
         self.texts: list[str] = []
+        """The texts that the teachers encode, set by `columns`."""
         self.taught: list[NDArray[np.float32]] = []
-        """The teachers' vectors, a row for each of `texts`: numbers on the disk."""
+        """Each teacher's vectors of the texts, read from the disk."""
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
     @classmethod
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
-        """Load the encoder, with the `dropout` of the options if they have one, and set fresh helpers on it."""
+        """Load the encoder, with the `dropout` of the options if they have one, and add fresh helpers."""
         dropout = getattr(options, "dropout", None)
         encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout)
         return cls(encoder, training.max_tokens, options)
@@ -70,24 +68,33 @@ class Objective(nn.Module):
         """Length of a sentence's vector."""
         return int(self.encoder.get_embedding_dimension())
 
-    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Tokenise ahead of time: return what each row needs, by the name that `collate` finds it under.
+    def columns(self, examples: Examples) -> dict[str, Any]:
+        """Tokenise ahead of time: return columns of what each row needs, for `collate`.
 
-        Here these are the ids of both views; views that are the same texts are tokenised once.
+        Here these are the ids of both views, and the `keys` where the objective is `keyed`. An objective with teachers
+        adds `taught`: which of its `texts` are each row's.
         """
         left = self.tokenize(examples.left)
-        right = left if examples.right is examples.left else self.tokenize(examples.right)
-        keys: Any = number_texts([examples.texts, examples.left, examples.right])[1] if self.keyed else None
-        return {"left": left, "right": right, **({"keys": keys} if self.keyed else {})}
+        found: dict[str, Any] = {"left": left, "right": left}
+        if examples.right is not examples.left:
+            found["right"] = self.tokenize(examples.right)
+        if self.keyed:
+            found["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]
+        return found
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Turn rows (the columns, and `seed`: the row's seed in this epoch) into the arguments of `forward`.
 
-        Here these are `input_ids` (2n, tokens), row i and row n + i being the two views of one sentence, and
-        `attention_mask` of the same shape, 0 at padding; and the `keys`, where the objective is `keyed`.
+        These are `input_ids` (2n, tokens), where rows i and n + i are the two views of one sentence; `attention_mask`
+        of the same shape, 0 at padding; and each further column under its own name, (n, ...). Instead of `taught`
+        (n, k) there are `taught_1` (n, k, d) and so on, each teacher's vectors.
         """
         batch = self.pad([row[side] for side in SIDES if side in rows[0] for row in rows])
-        return {**batch, "keys": torch.from_numpy(np.stack([row["keys"] for row in rows]))} if self.keyed else batch
+        others = {name: np.stack([row[name] for row in rows]) for name in rows[0].keys() - {*SIDES, "seed"}}
+        if "taught" in others:
+            numbers = others.pop("taught")
+            others |= {f"taught_{place}": vectors[numbers] for place, vectors in enumerate(self.taught, 1)}
+        return {**batch, **{name: torch.from_numpy(values) for name, values in others.items()}}
 
     def tokenize(self, texts: Sequence[str], *, literal_mask: bool = False) -> Sequence[list[int]]:
         """Return the ids of each text, as `batches.tokenize` does."""
@@ -103,8 +110,8 @@ class Objective(nn.Module):
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
         """Return the encoder's vectors (sentences, d), as `batches.embed` does.
 
-        With `cached`, in parts whose activations are dropped and made again in the backward pass, with the same
-        dropout (GradCache: Gao et al. 2021): the gradients are those of the whole batch, the memory that of a part.
+        With `cached`, in parts whose activations are dropped and recomputed in the backward pass, with the same dropout
+        (GradCache: Gao et al. 2021): the gradients are those of the whole batch, the memory that of a part.
         """
         if self.cached is None or self.cached >= len(input_ids):
             return batches.embed(self.encoder, input_ids, attention_mask, self.max_tokens)
@@ -118,36 +125,33 @@ class Objective(nn.Module):
         width = self.encoder.max_seq_length if is_padded(self.encoder) else self.max_tokens
         mode, device = self.encoder.training, next(self.encoder.parameters()).device
         self.encoder.eval()
-        ids = batches.tokenize(self.encoder, texts, width)
+        ids = list(batches.tokenize(self.encoder, texts, width))
         vectors = []
-        for start in range(0, len(texts), batch_size):
-            batch = self.pad([ids[row] for row in range(start, min(start + batch_size, len(texts)))])
-            moved = {name: tensor.to(device) for name, tensor in batch.items()}
-            vectors.append(batches.embed(self.encoder, **moved, max_tokens=width).cpu())
+        for start in range(0, len(ids), batch_size):
+            batch = {name: value.to(device) for name, value in self.pad(ids[start : start + batch_size]).items()}
+            vectors.append(batches.embed(self.encoder, **batch, max_tokens=width).cpu())
         self.encoder.train(mode)
         return torch.cat(vectors)
 
     def before_training(self, folder: Path) -> None:
-        """Do what takes long and is done once, before anything else of a training: have the teachers' vectors.
+        """Compute the teachers' vectors, once in a run; a resumed run finds them in `folder`, which need not exist.
 
-        What is kept in `folder`, which may not be there yet, is found again when the run is resumed. Raises InputError
-        where it holds another teacher's vectors.
+        Raises InputError where it holds another teacher's vectors.
         """
-        for number, vectors_of in enumerate(self.teachers, 1):
-            self.taught.append(vectors_of(self.texts, folder / f"teacher-{number}"))
+        self.taught = [vectors_of(self.texts, folder / f"teacher-{n}") for n, vectors_of in enumerate(self.teachers, 1)]
         self.teachers, self.texts = [], []
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
-        """Prepare what is trained beside the encoder, once in a run and alike in all processes: nothing, here."""
+        """Prepare what is trained besides the encoder, once in a run and in all processes alike; here, nothing."""
 
     def after_step(self, step: int, total: int) -> None:
-        """Do what follows the optimiser's step number `step` (from 1) of `total`: nothing, here.
+        """Follow the optimiser's step number `step` (from 1) of `total`; here, nothing.
 
-        What changes is parameters and buffers alone: these are in the checkpoints.
+        Change only parameters and buffers: checkpoints hold these.
         """
 
     def parameter_rates(self) -> Mapping[str, float]:
-        """Return factors on the learning rate by the beginning of the parameters' names; the others have 1."""
+        """Return factors on the learning rate by the prefix of the parameters' names; for all others it is 1."""
         return {}
 
     def save(self, path: Path, card: str) -> None:
@@ -164,7 +168,7 @@ def _aliases(module: nn.Module) -> dict[str, str]:
 
 
 def drop_aliases(module: nn.Module, state: dict[str, Any], prefix: str, _metadata: dict[str, Any]) -> None:
-    """State-dict hook: write tensors that are shared inside `module` once, as safetensors wants it."""
+    """State-dict hook: write tensors that are shared inside `module` once, as safetensors requires."""
     for alias in _aliases(module):
         state.pop(prefix + alias, None)
 
@@ -177,5 +181,5 @@ def restore_aliases(module: nn.Module, state: dict[str, Any], prefix: str, *_: o
 
 
 def float32(device: torch.device) -> torch.autocast:
-    """Return a context in which nothing is autocast, for the parts that want full precision."""
+    """Return a context without autocast, for the parts that need full precision."""
     return torch.autocast(device.type, enabled=False)

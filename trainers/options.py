@@ -58,14 +58,14 @@ def train_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendor
             train_study(name, module, values, **study)
             return
         for key, value in study.items():
-            if value not in (None, False):
+            if value:
                 option = "--" + key.replace("_", "-")
                 raise InputError(f"{option} goes with --seeds N: give that too, or run `train evaluate` afterwards")
         run_training(request_of(name, module, values), module, settings_of(module, values))
 
     sections = {**training_sections(name, module), "Several seeds": STUDY, "Running": _running()}
-    examples = _examples(f"train {name}", module, ["--encoder bert-base-uncased", "--seeds 3 --data DIR"])
-    return make_command(name, train, sections, description=module.__doc__ or name, epilog=examples)
+    epilog = _examples(f"train {name}", module, ["--encoder bert-base-uncased", "--seeds 3 --data DIR"])
+    return make_command(name, train, sections, description=module.__doc__ or name, epilog=epilog)
 
 
 def sweep_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
@@ -78,8 +78,7 @@ def sweep_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendor
         from trainers.results.studies import train_study
 
         flags = {key: flag for section in training.values() for key, flag in section.items()}
-        sources = {key: context.get_parameter_source(key) for key in values}
-        written = {key for key, source in sources.items() if source is not None and source.name == "COMMANDLINE"}
+        written = {key for key in values if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"}
         study = {key: values.pop(key) for key in STUDY}
         axes = read_axes(values.pop("over"), flags, written)
         train_study(name, module, values, axes, **study)
@@ -88,8 +87,8 @@ def sweep_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendor
     del sections["Running"]["resume"]
     endings = ["--over batch-size=16,32,64,128 --seeds 3 --data DIR", "--over batch-size=32,64 --over lr=1e-5,1e-4"]
     description = f"Sweep over the options of `train {name}`: {module.__doc__}"
-    examples = _examples(f"train sweep {name}", module, endings)
-    return make_command(name, sweep, sections, description=description, epilog=examples)
+    epilog = _examples(f"train sweep {name}", module, endings)
+    return make_command(name, sweep, sections, description=description, epilog=epilog)
 
 
 def _running() -> dict[str, Flag]:

@@ -1,4 +1,4 @@
-"""What every objective's training can be told, and how a preset and a user's options become one recipe."""
+"""The options that all objectives share, and how a preset and a user's options become settings."""
 
 from collections.abc import Mapping
 from math import ceil
@@ -19,46 +19,40 @@ OWN = "own"
 
 
 class DropoutOptions(Options):
-    """What an objective can be told of its encoder's dropout."""
+    """The option of an objective that sets its encoder's dropout."""
 
     dropout: float | None = Field(None, ge=0, lt=1, description="Dropout rate of the encoder; none is its own.")
 
 
 class Training(Options):
-    """Optimiser, schedule, batches and lengths: everything that is no business of one objective alone."""
+    """Optimiser, schedule, batches and lengths: the options that are not specific to an objective."""
 
     epochs: float = Field(1.0, gt=0, description="Passes over the data.")
     batch_size: int = Field(64, ge=2, description="Rows per batch, over all processes; a smaller last one is dropped.")
-    accumulate: int = Field(1, ge=1, description="Batches per step; in-batch negatives are those of one batch.")
-    group_by_length: bool = Field(False, description="Batch texts of like length: less padding, batches less random.")
+    accumulate: int = Field(1, ge=1, description="Batches per step; in-batch negatives come from one batch.")
+    group_by_length: bool = Field(False, description="Batch texts of similar length, for less padding.")
     lr: float = Field(gt=0, description="Peak learning rate of AdamW.")
-    schedule: Literal["linear", "constant"] = Field("linear", description="How the rate goes after the warm-up.")
-    warmup: float = Field(0.0, ge=0, lt=1, description="Share of the steps over which the rate rises from 0.")
+    schedule: Literal["linear", "constant"] = Field("linear", description="Learning rate after the warm-up.")
+    warmup: float = Field(0.0, ge=0, lt=1, description="Share of the steps in which the rate rises from 0.")
     weight_decay: float = Field(0.0, ge=0, description="Decoupled weight decay.")
     decay_all: bool = Field(False, description="Decay biases and norms too, not only matrices.")
     eps: float = Field(1e-8, gt=0, description="AdamW's epsilon.")
     clip: float = Field(0.0, ge=0, description="Clip the gradient's norm to this; 0 leaves it.")
     max_tokens: int = Field(64, ge=4, description="Longer texts are cut here, special tokens included.")
     pooling: Pooling = Field("mean", description="How the tokens' vectors become one.")
-    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field(
-        "auto", description="bf16 and fp16 are autocast, fp16 on a GPU alone; auto is bf16 where the processor has it."
-    )
+    precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="Number format; auto: bf16 or fp32.")
     gradient_checkpointing: bool = Field(False, description="Less memory, about a third more time.")
-    cached: int | None = Field(
-        None, ge=1, description="Embed so many texts at a time (GradCache): the same gradients in the memory of these."
-    )
+    cached: int | None = Field(None, ge=1, description="Embed this many texts at a time, for less memory (GradCache).")
     compile: bool = Field(False, description="Compile the encoder (torch.compile): for long trainings.")
     save_every: int = Field(500, ge=1, description="Optimiser steps between checkpoints.")
-    dev: str | None = Field(None, description="Score on these graded pairs: a TSV or CSV file, or such as stsb-dev.")
-    dev_data: str | None = Field(None, description="Where --dev lies: a folder, or hf:mteb. [TWINVIEWS_DATA]")
-    dev_similarity: Literal["cosine", "best"] = Field(
-        "cosine", description="What --dev scores: the cosine, or the best of cosine, dot, Euclidean and Manhattan."
-    )
-    evaluations: int = Field(10, ge=1, description="How often to score on --dev; the last time at the end.")
+    dev: str | None = Field(None, description="Graded pairs to score on: a TSV or CSV file, or such as stsb-dev.")
+    dev_data: str | None = Field(None, description="Where the data of --dev is: a folder, or hf:mteb. [TWINVIEWS_DATA]")
+    dev_similarity: Literal["cosine", "best"] = Field("cosine", description="Cosine, or the best of four similarities.")
+    evaluations: int = Field(10, ge=1, description="How often to score on --dev, the last time at the end.")
     keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")
     patience: int | None = Field(None, ge=1, description="Stop after this many scores on --dev without a new best.")
-    report_to: Literal["none", "tensorboard", "wandb", "trackio"] = Field("none", description="Log there too.")
-    stop_on_collapse: bool = Field(False, description="End the run where the encoder collapses.")
+    report_to: Literal["none", "tensorboard", "wandb", "trackio"] = Field("none", description="Log there as well.")
+    stop_on_collapse: bool = Field(False, description="End the run if the encoder collapses.")
 
     def steps(self, rows: int) -> int:
         """Return the optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""
@@ -74,10 +68,10 @@ def resolve(
     *,
     own_pooling: Pooling = "cls",
 ) -> tuple[str, Training, Model]:
-    """Return the preset's name, the training settings and the objective's own options; what is given beats the preset.
+    """Return the preset's name, the training settings and the objective's own options; `given` beats the preset.
 
-    None takes the first preset; in `given`, values by field name, None means not given. Where a preset says `own`, the
-    pooling is `own_pooling`. Raises InputError for an unknown preset, or a value that a field refuses.
+    None takes the first preset; `given` are values by field name, None where not given. Where a preset says `own`, the
+    pooling is `own_pooling`. Raises InputError for an unknown preset, or an invalid value.
     """
     name = preset if preset is not None else next(iter(presets))
     if name not in presets:
@@ -85,13 +79,12 @@ def resolve(
     values = {**presets[name], **{key: value for key, value in given.items() if value is not None}}
     if values.get("pooling") == OWN:
         values["pooling"] = own_pooling
-    own = {key: value for key, value in values.items() if key in options.model_fields}
-    common = {key: value for key, value in values.items() if key not in own}
-    return name, checked(Training, common), checked(options, own)
+    own = {key: values.pop(key) for key in options.model_fields if key in values}
+    return name, checked(Training, values), checked(options, own)
 
 
 def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
-    """Return the model of these values; raises InputError where a field refuses one."""
+    """Return the model of these values; raises InputError for an invalid one."""
     try:
         return model(**values)
     except ValidationError as error:

@@ -91,19 +91,14 @@ def one_sided(
     return contrast(vectors, temperature, left_out, negatives, len(vectors) // 2)
 
 
-def relations(vectors: Array, columns: Array, temperature: float) -> Array:
-    """SCT's similarity distribution, row by row: a softmax over the columns."""
-    rows = []
-    for vector in vectors:
-        scores = np.array([float(vector @ column) / temperature for column in columns])
-        weights = np.exp(scores - scores.max())
-        rows.append(weights / weights.sum())
-    return np.array(rows)
+def softmax(scores: Array) -> Array:
+    weights = np.exp(scores - scores.max())
+    return weights / weights.sum()
 
 
 def relation_loss(z: Array, r: Array, columns: Array, t: float, t_ref: float, *, divergence: bool = True) -> float:
-    """Mean KL of the reference's distribution from the student's, or their cross-entropy."""
-    p, q = relations(r, columns, t_ref), relations(z, columns, t)
+    """Mean KL of the reference's distribution over the columns from the student's, or their cross-entropy."""
+    p, q = ([softmax(row) for row in vectors @ columns.T / heat] for vectors, heat in ((r, t_ref), (z, t)))
     entropies = [float((row * np.log(row)).sum()) if divergence else 0.0 for row in p]
     return float(np.mean([h - (a * np.log(b)).sum() for h, a, b in zip(entropies, p, q, strict=True)]))
 
@@ -132,11 +127,6 @@ def congen(s: Array, teacher: Array, queue: list[Array], t: float, t_teacher: fl
     losses = [relation_loss(half, teacher, columns, t, t_teacher, divergence=False) for half in (s[:n], s[n:])]
     del queue[:n]
     return sum(losses) / 2
-
-
-def softmax(scores: Array) -> Array:
-    weights = np.exp(scores - scores.max())
-    return weights / weights.sum()
 
 
 def list_net(student: Array, teacher: Array) -> float:

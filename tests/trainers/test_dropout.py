@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,11 +9,7 @@ from torch.overrides import TorchFunctionMode
 from transformers import AutoConfig, AutoModel, XLMConfig, XLMModel
 
 from pipelines.console import InputError
-from trainers.encoders.dropout import head_weights, same_masks, set_drophead, set_dropout
-from trainers.encoders.loading import load_for_training
-from trainers.encoders.location import locate
-from trainers.encoders.modules import Pooling
-from trainers.objective import Objective
+from trainers.encoders.dropout import head_weights, set_drophead, set_dropout
 
 KINDS = ("bert", "roberta", "xlm-roberta", "electra", "distilbert", "modernbert", "mpnet", "albert")
 SIZES = {"vocab_size": 40, "hidden_size": 16, "embedding_size": 16, "intermediate_size": 24, "hidden_dim": 24}
@@ -135,50 +130,3 @@ def test_unknown_attention_is_refused_in_one_line() -> None:
     with pytest.raises(InputError, match="XLMModel are not known"):
         set_drophead(model, 0.2)
     set_drophead(model, 0.0)
-
-
-def encoder_of(path: Path, pooling: Pooling = "mean") -> Objective:
-    return Objective(load_for_training(locate(str(path)), pooling, 24), 24)
-
-
-def uneven(encoder: Objective, rows: int, *, equal: bool) -> dict[str, Tensor]:
-    """Rows of 3 to 20 tokens; the second sides equal, or up to two tokens shorter."""
-    draw = torch.Generator().manual_seed(6)
-    lengths = torch.randint(3, 21, (rows,), generator=draw).tolist()
-    left = [torch.randint(5, 60, (length,), generator=draw).tolist() for length in lengths]
-    right = left if equal else [row[: max(2, len(row) - index % 3)] for index, row in enumerate(left)]
-    return encoder.pad([*left, *right])
-
-
-@pytest.mark.parametrize("rows", [3, 60, 400])
-def test_equal_sides_get_equal_vectors_under_the_same_masks(tiny_bert: Path, rows: int) -> None:
-    encoder = encoder_of(tiny_bert).train()
-    set_drophead(encoder.encoder[0].model, 0.3)
-    batch = uneven(encoder, rows, equal=True)
-    first, second = same_masks(encoder.embed, **batch).chunk(2)
-    assert torch.equal(first, second)
-    again = same_masks(encoder.embed, **batch)[:rows]
-    assert not torch.isclose(first, again).all(dim=1).any(), "every call draws anew"
-    apart, other = encoder.embed(**batch).chunk(2)
-    assert not torch.isclose(apart, other).all(dim=1).any()
-
-
-def test_masks_are_the_same_position_by_position_where_lengths_differ(tiny_bert: Path) -> None:
-    encoder = encoder_of(tiny_bert).train()
-    batch = uneven(encoder, 90, equal=False)
-    with Dropouts() as seen:
-        same_masks(encoder.embed, **batch)
-    # The embeddings' dropout begins every pass; passes alternate between the two sides.
-    layers = len(encoder.encoder[0].model.encoder.layer)
-    begins = seen.zeroed[:: 1 + 2 * layers]
-    assert len(begins) >= 4
-    for first, second in zip(begins[::2], begins[1::2], strict=True):
-        assert torch.equal(first, second)
-        assert first.any()
-
-
-@pytest.mark.parametrize("pooling", ["mean", "cls", "padded-mean"])
-def test_order_of_the_rows_is_kept(tiny_bert: Path, pooling: Pooling) -> None:
-    encoder = encoder_of(tiny_bert, pooling).eval()
-    batch = uneven(encoder, 130, equal=False)
-    torch.testing.assert_close(same_masks(encoder.embed, **batch), encoder.embed(**batch), rtol=1e-4, atol=1e-5)

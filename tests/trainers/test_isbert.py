@@ -90,16 +90,16 @@ def test_trained_directory_is_trained_further_with_its_own_cnn(
     again = objective_of(tmp_path / "run", "paper")
     torch.testing.assert_close(again.encode(sentences[:9]), objective.encode(sentences[:9]))
     assert load_for_training(locate(str(tmp_path / "run")), "mean", 24).get_embedding_dimension() == 12
-    with pytest.raises(InputError, match=r"has a CNN of widths 1, 3, 5 with 4 filters each, with ReLU, and .* 3, 5, 7"):
-        objective_of(tmp_path / "run", "afs")
-    with pytest.raises(InputError, match="4 filters each, without ReLU is asked for"):
-        objective_of(tmp_path / "run", "code")
+    own = "has a CNN of widths 1, 3, 5 with 4 filters each, with ReLU, but a CNN of widths"
+    for preset, other in (("afs", "3, 5, 7 with 4 filters each, with R"), ("code", "1, 3, 5 .*, without R")):
+        with pytest.raises(InputError, match=f"{own} {other}eLU is needed"):
+            objective_of(tmp_path / "run", preset)
 
 
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"widths": (1, 4)}, r"--widths \(1, 4\): a width is odd"),
+        ({"widths": (1, 4)}, r"--widths \(1, 4\): a width must be odd"),
         ({"widths": ()}, "--widths"),
         ({"pooling": "cls"}, "--pooling cls: IS-BERT's sentence vector is the mean"),
     ],

@@ -13,8 +13,8 @@ SIZED = {
 }
 """The settings that depend on the student's size."""
 LONG = {"batch_size": 128, "max_tokens": 128, "warmup": 0.1}
-CONGEN = {**LONG, "epochs": 20, "method": "congen", "fill": "rows", "head": "always"}
-DISTILLED = {**LONG, "epochs": 10, "method": "sct", "fill": "random", "head": "needed"}
+CONGEN = {**LONG, "epochs": 20, "method": "congen"}
+DISTILLED = {**LONG, "epochs": 10, "method": "sct"}
 SCT = {**LONG, "schedule": "linear", "pooling": "mean", "width": 10}
 PAPER = {**SCT, "epochs": 10, "norm": "batch", "directions": "mean"}
 RANK = {

@@ -136,7 +136,7 @@ def inputs(text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("mlm --text missing.txt", "no sentences at"),
         ("mlm --text empty.txt", "holds no sentence"),
         ("mlm --text latin.txt", "byte 3 is 0xe9"),
-        ("mlm --text folder", "no dataset folder"),
+        ("mlm --text folder", "not a dataset folder"),
         ("mirror --text a --views b", "give one of them"),
         ("mlm --text one.txt --lr -1", "--lr -1.0: input should be greater than 0"),
         ("mlm --text one.txt --seed many", "--seed"),

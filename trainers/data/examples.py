@@ -26,7 +26,7 @@ BLOCK = 10_000
 class Texts(Sequence[str]):
     """Strings of a dataset's columns, read block by block: the dataset stays in its file, mapped into memory.
 
-    A row's string is that of the first of the columns that is not empty there; with `strip`, without outer white space.
+    A row's string is its first non-empty one in these columns; with `strip`, without outer white space.
     """
 
     def __init__(self, rows: Dataset, columns: Sequence[str], *, strip: bool = False) -> None:
@@ -58,16 +58,17 @@ class Examples:
     dropped: int = 0
     """Rows left out because a view was missing or blank."""
     labels: Sequence[float] | None = None
-    """How alike left and right are, from 0 to 1, where people graded them."""
+    """How similar left and right are, from 0 to 1, where people graded them."""
     negatives: Sequence[str] | None = None
-    """A hard negative of each row, empty where it has none; None where no row can have one."""
+    """A hard negative of each row, empty where it has none; None without such a column."""
 
     def __len__(self) -> int:
         return len(self.texts)
 
     def columns(self) -> list[Sequence[str]]:
         """Return the columns of text: the sources, both views, and the negatives if there are any."""
-        return [self.texts, self.left, self.right, *([] if self.negatives is None else [self.negatives])]
+        columns = [self.texts, self.left, self.right, self.negatives]
+        return [column for column in columns if column is not None]
 
     def digest(self) -> str:
         """Return a hash of all texts, labels and their order, 16 hex digits."""
@@ -80,15 +81,15 @@ class Examples:
         return state.hexdigest()
 
     def take(self, rows: Sequence[int]) -> Self:
-        """Return the rows of these numbers, in that order; `dropped` stays."""
+        """Return the rows of these numbers, in this order."""
         labels = None if self.labels is None else [self.labels[row] for row in rows]
-        texts, left, right, *negatives = (take(column, rows) for column in self.columns())
-        hard = negatives[0] if negatives else None
-        return replace(self, texts=texts, left=left, right=right, labels=labels, negatives=hard)
+        names = ("texts", "left", "right", "negatives")
+        taken = {name: take(column, rows) for name, column in zip(names, self.columns(), strict=False)}
+        return replace(self, labels=labels, **taken)
 
 
 def take(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
-    """Return the strings of these rows, in that order; those of a dataset stay in its file."""
+    """Return the strings of these rows, in this order; those of a dataset stay in its file."""
     if isinstance(column, Texts):
         return Texts(column.rows.select(rows, keep_in_memory=True), column.columns, strip=column.strip)
     return [column[row] for row in rows]
@@ -139,9 +140,9 @@ def _dataset_texts(path: Path) -> Texts:
         rows = load_from_disk(str(path))
     except (OSError, ValueError) as error:
         why = str(error).partition("\n")[0][:200]
-        raise InputError(f"{path} is no dataset folder ({why}): run `augment ingest` to make one") from None
-    features = rows.features if isinstance(rows, Dataset) else {}
-    if getattr(features.get("text"), "dtype", "") not in ("string", "large_string"):
+        raise InputError(f"{path} is not a dataset folder ({why}): run `augment ingest` to make one") from None
+    column = rows.features.get("text") if isinstance(rows, Dataset) else None
+    if getattr(column, "dtype", "") not in ("string", "large_string"):
         raise InputError(f"{path} has no column 'text' of strings, only {rows.column_names}: run `augment ingest`")
     return Texts(rows, ["text"], strip=True)
 
@@ -149,11 +150,11 @@ def _dataset_texts(path: Path) -> Texts:
 def from_pairs(views: Sequence[str], limit: int | None = None, seed: int = 1) -> Examples:
     """Read files or folders of pairs, one after the other; rows with a missing or blank view are left out and counted.
 
-    Each is written `FILE` or `FILE=WEIGHT`. Of one file the first `limit` rows are taken. Of several without any weight
-    all rows are taken, or their even share of `limit`. With weights (1 where a part has none) the parts stand in that
-    proportion, as `augment build-pairs --mix` has it: the part that is smallest for its weight is used up and no row
-    comes twice. Which rows of a part are left out is drawn by `seed`. Raises InputError: not a pairs dataset, nothing
-    usable in it, a file given twice, or a weight not above 0.
+    Each is written `FILE` or `FILE=WEIGHT`. Of one file the first `limit` rows are taken. Of several without weights
+    all rows are taken, or their even share of `limit`. With weights (1 where a file has none) the files' rows stand in
+    that proportion: the file that is smallest for its weight is used up, and no row comes twice. `seed` decides which
+    rows of the others are left out. Raises InputError: not a pairs dataset, nothing usable in it, a file given twice,
+    or a weight not above 0.
     """
     parts = dict(map(read_part, views))
     if len(parts) < len(views):
@@ -164,8 +165,11 @@ def from_pairs(views: Sequence[str], limit: int | None = None, seed: int = 1) ->
         sizes = [len(rows) for rows in usable]
         weighted = any(weight is not None for weight in parts.values())
         weights = [weight or Fraction(1) for weight in parts.values()] if weighted else list(map(Fraction, sizes))
-        counts = shares(sizes, weights, limit)
-        usable = [_draw(rows, counts[number], seed, number) for number, rows in enumerate(usable)]
+        for part, count in enumerate(shares(sizes, weights, limit)):
+            if count < sizes[part]:
+                draw = Random(xxhash.xxh64_intdigest(f"{seed}|mixture|{part}".encode()))
+                rows = sorted(draw.sample(range(sizes[part]), count))
+                usable[part] = usable[part].select(rows, keep_in_memory=True)
     rows = concatenate_datasets(usable)
     return Examples(
         texts=Texts(rows, ["text", "view_a"]),
@@ -177,7 +181,7 @@ def from_pairs(views: Sequence[str], limit: int | None = None, seed: int = 1) ->
 
 
 def read_part(written: str) -> tuple[Path, Fraction | None]:
-    """Understand `FILE` and `FILE=WEIGHT`; a file whose own name holds a `=` is that file. Raises InputError."""
+    """Return the path and the weight in `FILE` or `FILE=WEIGHT`; a file's name may hold a `=`. Raises InputError."""
     name, equals, number = written.rpartition("=")
     if not equals or Path(written).exists():
         return Path(written), None
@@ -186,7 +190,7 @@ def read_part(written: str) -> tuple[Path, Fraction | None]:
     except (ValueError, ZeroDivisionError):
         weight = Fraction(0)
     if weight <= 0:
-        raise InputError(f"--views {written}: the weight {number!r} is no number above 0: write FILE=WEIGHT")
+        raise InputError(f"--views {written}: the weight {number!r} must be a number above 0: write FILE=WEIGHT")
     return Path(name), weight
 
 
@@ -207,7 +211,7 @@ def _read(path: Path, limit: int | None) -> tuple[Dataset, int]:
 def shares(rows: Sequence[int], weights: Sequence[Fraction], limit: int | None) -> list[int]:
     """Return how many of its `rows` each part gives: in proportion to the weights to within one row, none twice.
 
-    That is as many as there can be, or `limit` in all; the weights are above 0.
+    The total is the greatest possible, at most `limit`; the weights are above 0.
     """
     whole = sum(weights, Fraction(0))
     total = int(min(count * whole / weight for count, weight in zip(rows, weights, strict=True)))
@@ -219,10 +223,3 @@ def shares(rows: Sequence[int], weights: Sequence[Fraction], limit: int | None) 
     for i in by_remainder[: total - sum(counts)]:
         counts[i] += 1
     return counts
-
-
-def _draw(rows: Dataset, count: int, seed: int, part: int) -> Dataset:
-    if count == len(rows):
-        return rows
-    draw = Random(xxhash.xxh64_intdigest(f"{seed}|mixture|{part}".encode()))
-    return rows.select(sorted(draw.sample(range(len(rows)), count)), keep_in_memory=True)

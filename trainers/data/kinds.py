@@ -1,4 +1,4 @@
-"""Which rows a training reads: pairs, sentences, words or graded pairs, as options and `Examples`."""
+"""The data of a training: pairs, sentences, words or graded pairs, as options and as `Examples`."""
 
 import csv
 import math
@@ -16,9 +16,9 @@ from trainers.flags import Flag, Options, flags_of
 
 PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")
 KINDS = ("views", "text", "words", "graded")
-"""The kinds of data that an objective may read; each is named by the option of its name."""
+"""The kinds of data that an objective may read; the option of the same name names the data."""
 MOST_FREQUENT = 10_000
-"""How many words of a language are taken unless another number is given, as in Mirror-BERT."""
+"""How many words of a language are taken by default, as in Mirror-BERT."""
 SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "label", "gold", "grade")
 FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", "question1", "s1")
 SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")
@@ -27,44 +27,34 @@ Scale = tuple[float, float]
 
 
 class DataOptions(Options):
-    """The data that a user asked for; None, or no views, takes what `augment` writes."""
+    """The data of a training; without any, what `augment` writes by default."""
 
     views: list[str] | None = Field(
-        None,
-        description="Pairs to train on; give it again for more files, as FILE=WEIGHT for rows in that proportion, none "
-        "twice. [data/pairs.arrow]",
+        None, description="Pairs; again for more files, as FILE=WEIGHT for rows in proportion. [data/pairs.arrow]"
     )
     text: Path | None = Field(None, description="Sentences, one a line, or a dataset folder. [data/sentences]")
-    words: str | None = Field(
-        None, description="Words, one a line, or a language's most frequent ones: en, en:5000, en:10001-20000."
-    )
+    words: str | None = Field(None, description="Words, one a line, or a language's most frequent ones: en, en:5000.")
     graded: Path | None = Field(None, description="Graded pairs: a TSV or CSV file such as STS-B's or SICK's.")
-    scale: str | None = Field(
-        None, description="LOW:HIGH score of --graded. [0:5 for STS-B's own file, 1:5 for SICK's, else 0:1]"
-    )
+    scale: str | None = Field(None, description="LOW:HIGH of --graded. [STS-B's file 0:5, SICK's 1:5, others 0:1]")
     limit: int | None = Field(None, ge=1, description="Take N rows only: the first, or of several files their share.")
 
 
 def data_flags(reads: tuple[str, ...]) -> dict[str, Flag]:
-    """Return the options by which data of the kinds `reads` is named; the keys are fields of `DataOptions`."""
+    """Return the options that name data of the kinds `reads`, by field of `DataOptions`."""
     named = {"limit", *reads, *(["scale"] if "graded" in reads else [])}
     return {key: flag for key, flag in flags_of(DataOptions).items() if key in named}
 
 
 def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -> tuple[Examples, dict[str, Any]]:
-    """Read the data that the options name, or that of the first of the kinds `reads` if they name none.
+    """Read the data that the options name, by default that of the first of the kinds `reads`.
 
-    Returns the examples, and the options that name them again, by field of `DataOptions`. `seed` decides which rows of
-    a mixture are left out. Raises InputError: two kinds at once, nothing to read, or data that cannot be used.
+    Returns the examples, and the options that name the same data, by field of `DataOptions`. `seed` decides which rows
+    of a mixture are left out. Raises InputError: two kinds at once, nothing to read, or data that cannot be used.
     """
     named = [kind for kind in KINDS if getattr(options, kind) not in (None, [], ())]
     if len(named) > 1:
         raise InputError(f"--{' and --'.join(named)}: give one of them")
     kind = named[0] if named else reads[0]
-    if kind not in reads:
-        raise InputError(f"--{kind} does not go with this objective, which reads --{' or --'.join(reads)}")
-    if options.scale is not None and kind != "graded":
-        raise InputError(f"--scale {options.scale} is for --graded: leave it out")
     if kind == "views":
         views = options.views or [PAIRS]
         return from_pairs(views, options.limit, seed), {"views": views}
@@ -82,16 +72,15 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
 
 
 def read_words(written: str) -> list[str]:
-    """Return the words that `FILE` or `LANG` name, most frequent first, `:N` of them or those from rank `:FROM-TO`.
+    """Return the words that `FILE` or `LANGUAGE` names, most frequent first, or with `:N` the first N.
 
-    That is a word list, one word a line (`names.txt`), or a language of the wordfreq package (`en`), of which 10,000
-    are taken. `en:5000` and `names.txt:5000` are the first 5,000, `en:10001-20000` the second 10,000. Raises
-    InputError: no such file or language, or fewer words than asked for.
+    `FILE` has one word a line (`names.txt`); `LANGUAGE` is one of the wordfreq package (`en`), of which 10,000 are
+    taken by default. Raises InputError: no such file or language, or fewer words than asked for.
     """
-    name, first, last = written, 1, 0
-    match = re.fullmatch(r"(.+):(?:(\d+)-)?(\d+)", written)
+    name, count = written, 0
+    match = re.fullmatch(r"(.+):([1-9]\d*)", written)
     if match is not None and not Path(written).is_file():
-        name, first, last = match[1], int(match[2] or 1), int(match[3])
+        name, count = match[1], int(match[2])
     if Path(name).is_file():
         words = [word for line in file_lines(Path(name)) if (word := line.strip())]
     else:
@@ -100,49 +89,48 @@ def read_words(written: str) -> list[str]:
         # wordfreq itself would take a related language instead, or English.
         known = wordfreq.available_languages()
         if name not in known:
-            raise InputError(f"--words {written}: no file {name!r}, and no language of {', '.join(sorted(known))}")
-        words = wordfreq.top_n_list(name, last or MOST_FREQUENT)
-    last = last or len(words)
-    if not 1 <= first <= last <= len(words):
-        raise InputError(f"--words {written}: {name} has no words {first} to {last}, only {len(words):,} words")
-    return words[first - 1 : last]
+            raise InputError(f"--words {written}: no file {name!r}, and the languages are {', '.join(sorted(known))}")
+        words = wordfreq.top_n_list(name, count or MOST_FREQUENT)
+    if not words or len(words) < count:
+        raise InputError(f"--words {written}: {name} has only {len(words):,} words")
+    return words[: count or None]
 
 
 def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None) -> tuple[Examples, Scale]:
     """Read graded pairs; returns them, with labels in [0, 1], and the scale that their scores were on.
 
-    The file (UTF-8, also .gz) is tab-separated, a quotation mark being an ordinary character, or else comma-separated
-    with quotes. Known are STS-B's own layout (score in column 5, sentences in 6 and 7; 0 to 5), a header that names the
-    columns (score or relatedness_score, sentence1, sentence2 and the like; SICK's is 1 to 5), and three columns without
-    a header, the score first or last. Other scores are taken as they are if all lie in [0, 1]. The least and greatest
-    of the `scale` become 0 and 1; None is the layout's. Raises InputError: no such file, another layout, a broken line,
-    or scores whose scale is not known.
+    The file (UTF-8, also .gz) is tab-separated, where a quotation mark is an ordinary character, or else
+    comma-separated with quotes. Its layout is STS-B's own (score in column 5, sentences in 6 and 7; 0 to 5), or has a
+    header that names the columns (score or relatedness_score, sentence1, sentence2 and the like; SICK's is 1 to 5), or
+    three columns without a header, the score first or last. The ends of `scale` become 0 and 1; None is that of the
+    layout, else 0 to 1. Raises InputError: no such file, another layout, a broken line, or a score off the scale.
     """
     if not path.is_file():
         raise InputError(f"no graded pairs at {str(path)!r}: give a TSV or CSV file with --graded")
     rows = _cells(path)
-    columns, header, usual = _layout(path, rows[0][1] if rows else [])
+    (grade_at, first_at, second_at), header, usual = _layout(path, rows[0][1] if rows else [])
     low, high = scale or usual
-    graded = []
+    left, right, labels = [], [], []
     for number, cells in rows[header:][:limit]:
-        grade, first, second = (cells[column].strip() if column < len(cells) else "" for column in columns)
-        score = _number(grade)
-        if math.isnan(score) or not (first and second):
+        cells = [cell.strip() for cell in cells] + [""] * (max(grade_at, first_at, second_at) + 1 - len(cells))
+        score = _number(cells[grade_at])
+        if math.isnan(score) or not (cells[first_at] and cells[second_at]):
             raise InputError(f"{path} line {number}: no score and two sentences: fix the line, or remove it")
         if not low <= score <= high:
             raise InputError(
-                f"{path} line {number}: the score {score:g} is not on the scale {low:g}:{high:g}: say what scale the "
-                "scores are on, e.g. --scale 0:5"
+                f"{path} line {number}: the score {score:g} is not on the scale {low:g}:{high:g}: give the right one, "
+                "e.g. --scale 0:5"
             )
-        graded.append((first, second, (score - low) / (high - low)))
-    if not graded:
+        left.append(cells[first_at])
+        right.append(cells[second_at])
+        labels.append((score - low) / (high - low))
+    if not left:
         raise InputError(f"{path} holds no graded pair: a score and two sentences a line are expected")
-    left = [first for first, _, _ in graded]
-    return Examples(left, left, [row[1] for row in graded], 0, [row[2] for row in graded]), (low, high)
+    return Examples(left, left, right, labels=labels), (low, high)
 
 
 def parse_scale(written: str) -> Scale:
-    """Understand `LOW:HIGH`; raises InputError where it is not two numbers, the first below the second."""
+    """Return the ends of `LOW:HIGH`; raises InputError unless these are two numbers, the first below the second."""
     low, _, high = written.partition(":")
     if not _number(low) < _number(high):
         raise InputError(f"--scale {written}: write the least and the greatest score, e.g. 0:5")
@@ -150,7 +138,7 @@ def parse_scale(written: str) -> Scale:
 
 
 def _cells(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the cells of every line that is not blank, with its number."""
+    """Return the cells of every line that is not blank, with the line's number."""
     lines = [f"{line}\n" for line in file_lines(path)]
     csv.field_size_limit(sys.maxsize)
     if "\t" in next((line for line in lines if line.strip()), ""):
@@ -182,7 +170,7 @@ def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Sca
 
 
 def _number(cell: str) -> float:
-    """Return the finite number that a cell holds, NaN where it holds none."""
+    """Return the finite number in a cell, NaN where there is none."""
     try:
         number = float(cell)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Rows of token ids, and their order in each epoch: shuffled, or in batches of texts of like length."""
+"""Rows of token ids, and their order in each epoch: shuffled, or in batches of texts of similar length."""
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch.utils.data import Dataset, Sampler
 
 POOL = 50
-"""Batches whose rows are sorted together; texts of captions' lengths then hold a few percent of padding."""
+"""Batches whose rows are sorted together; captions then have a few percent of padding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Ragged(Sequence[list[int]]):
 
 
 class Rows(Dataset[dict[str, Any]]):
-    """Columns as rows, each with its `seed` of the running epoch: 63 bits, whatever the batch that the row is in."""
+    """Columns as rows, each with its `seed` in the current epoch: 63 bits that do not depend on the batch."""
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], seed: int) -> None:
         self.columns = columns
@@ -67,10 +67,10 @@ class Rows(Dataset[dict[str, Any]]):
 
 
 class Order(Sampler[int]):
-    """All rows in an order that depends on the seed and the epoch alone, so a resumed run goes on in it.
+    """All rows in an order that depends only on the seed and the epoch, so a resumed run continues in it.
 
-    Each process walks through the same order and takes its own part of every batch. With `lengths`, every `batch_size`
-    neighbours (rows of all processes) are of like length: less padding, the same rows; what fills no batch is left out.
+    Each process follows the same order and takes its own part of every batch. With `lengths`, every `batch_size`
+    neighbours (rows of all processes) are of similar length, for less padding; rows that fill no batch are left out.
     """
 
     def __init__(self, rows: int, seed: int, lengths: Sequence[int] | None = None, batch_size: int = 1) -> None:

@@ -1,7 +1,6 @@
-"""Token ids in, sentence vectors out: an encoder's batches, cut into groups of like length.
+"""Token ids in, sentence vectors out: an encoder's batches, cut into groups of similar length.
 
-A transformer's vectors do not depend on the other rows, and on a CPU most of a padded batch's time would go into
-padding.
+A transformer's vectors do not depend on the other rows, and on a CPU a padded batch takes most of its time for padding.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +18,6 @@ from trainers.encoders.modules import is_padded, pooling_at
 
 MASK = "[MASK]"
 """How a mask is written in stored text, whatever the tokenizer's own token."""
-
 GROUP, MOST_GROUPS = 8, 8
 """Fewest sentences that are worth a forward pass of their own, and most such passes of a batch."""
 
@@ -35,17 +33,17 @@ def tokenize(encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int
     InputError where there is a mask and the tokenizer has no such token.
     """
     tokenizer = encoder.tokenizer
-    own = tokenizer.mask_token
     settings = {"return_attention_mask": False, "return_token_type_ids": False}
 
     def ids() -> Iterator[list[int]]:
         for start in range(0, len(texts), BLOCK):
             block = list(texts[start : start + BLOCK])
             if not literal_mask and (masked := [text for text in block if MASK in text]):
-                if own is None:
-                    text = masked[0][:60]
-                    raise InputError(f"{text!r} has a mask and the encoder's tokenizer no mask token: use other views")
-                block = [text.replace(MASK, own) for text in block]
+                if tokenizer.mask_token is None:
+                    raise InputError(
+                        f"the encoder's tokenizer has no mask token for {masked[0][:60]!r}: use views without masks"
+                    )
+                block = [text.replace(MASK, tokenizer.mask_token) for text in block]
             yield from tokenizer(block, truncation=True, max_length=max_tokens, **settings)["input_ids"]
 
     return Ragged.of(ids())
@@ -54,8 +52,8 @@ def tokenize(encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int
 def embed(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> Tensor:
     """Return the sentence vectors (sentences, d), float32; in training mode with dropout.
 
-    A sentence's vector does not depend on the others. Ids and mask are (sentences, tokens), padding is on the right and
-    has a part in the pooling `padded-mean` alone: there every text is padded to `max_tokens`.
+    A sentence's vector does not depend on the others. Ids and mask are (sentences, tokens), with padding on the right.
+    Padding affects only the pooling `padded-mean`: there every text is padded to `max_tokens`.
     """
     features = {"sentence_embedding": pool(encoder, groups(encoder, input_ids, attention_mask, max_tokens))}
     for module in list(encoder)[pooling_at(encoder) + 1 :]:
@@ -64,14 +62,13 @@ def embed(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tenso
 
 
 def groups(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> list[Group]:
-    """Return the token vectors that are pooled, in groups of like length; the arguments are those of `embed`."""
+    """Return the token vectors that are pooled, in groups of similar length; the arguments are those of `embed`."""
+    parts = by_length(attention_mask)
     if is_padded(encoder):
         missing = (0, max_tokens - input_ids.shape[1])
         input_ids = functional.pad(input_ids, missing, value=encoder.tokenizer.pad_token_id)
         attention_mask = functional.pad(attention_mask, missing)
         parts = [(torch.arange(len(input_ids), device=input_ids.device), max_tokens)]
-    else:
-        parts = by_length(attention_mask)
     before = list(encoder)[: pooling_at(encoder)]
     found = []
     for rows, width in parts:
@@ -92,9 +89,9 @@ def pool(encoder: SentenceTransformer, found: Sequence[Group]) -> Tensor:
 
 
 def by_length(attention_mask: Tensor) -> list[tuple[Tensor, int]]:
-    """Split a batch into groups of like length: their row numbers and the width that holds them, no row left out.
+    """Split a batch into groups of similar length: their row numbers and the width that holds them.
 
-    A GPU takes the batch as one, since there the lengths would have to be waited for.
+    On a GPU the batch stays whole: splitting it would need the lengths on the CPU first.
     """
     count, width = attention_mask.shape
     if attention_mask.device.type != "cpu" or count < 2 * GROUP:

@@ -1,7 +1,6 @@
-"""What makes two forward passes of one sentence differ: dropout at any rate, drophead, or the same masks twice."""
+"""What makes two forward passes of one sentence differ: dropout at any rate, and drophead."""
 
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -10,20 +9,19 @@ from torch import Tensor, nn
 from torch.nn.modules.dropout import _DropoutNd
 
 from pipelines.console import InputError
-from trainers.encoders.batches import GROUP, by_length
 
 OUTPUT_PROJECTION = re.compile(
     r"(^|\.)(attention\.(output\.dense|out_lin|dense|o_proj)|attn\.(Wo|o|o_proj)|self_attn\.o_proj)$"
 )
-"""The names of the layers that take the concatenated heads of an attention: of BERT and its kin, ModernBERT, MPNet,
-DistilBERT, ALBERT, and others in the manner of Llama."""
+"""The names of the layers that take the concatenated heads of an attention: in BERT and its relatives, ModernBERT,
+MPNet, DistilBERT, ALBERT, and models named like Llama."""
 
 
 def set_dropout(model: nn.Module, rate: float) -> None:
     """Set every dropout of a transformer to `rate`, that of the attention weights included.
 
-    Reached are dropout modules, rates that a module keeps as a number and hands to the attention function, and
-    places that were built without dropout because the configured rate was 0. The configuration stays as it is.
+    This covers dropout modules, rates that a module keeps as a number and passes to the attention function, and places
+    that were built without dropout because the configured rate was 0. The configuration stays as it is.
     """
     for module in list(model.modules()):
         for name, child in list(module.named_children()):
@@ -39,19 +37,16 @@ def set_dropout(model: nn.Module, rate: float) -> None:
 
 
 def set_drophead(model: nn.Module, rate: float) -> None:
-    """Drop whole attention heads in training mode (Zhou et al. 2020), anew for each sentence in each layer.
+    """Drop whole attention heads in training mode (Zhou et al. 2020), drawn for each sentence in each layer.
 
     A head is dropped with probability `rate`; those of H heads that are kept are multiplied by H / kept, so that the
-    expected output is the full one. One head is always kept. The weights and their files know nothing of it. Raises
-    InputError where the architecture's heads are not known.
+    expected output is the full one. One head is always kept. The saved weights are not affected. Raises InputError
+    where the architecture's heads are not known.
     """
     if rate == 0:
         return
-    projections = [
-        module
-        for name, module in model.named_modules()
-        if isinstance(module, nn.Linear) and OUTPUT_PROJECTION.search(name)
-    ]
+    named = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    projections = [module for name, module in named if OUTPUT_PROJECTION.search(name)]
     heads = getattr(getattr(model, "config", None), "num_attention_heads", 0)
     if not (projections and heads and projections[0].in_features % heads == 0):
         raise InputError(
@@ -75,28 +70,6 @@ def _drop_heads(heads: int, rate: float, projection: nn.Module, inputs: tuple[An
 def head_weights(sentences: int, heads: int, rate: float, device: torch.device) -> Tensor:
     """Draw (sentences, heads): 0 for a dropped head, heads / kept for a kept one; a row's sum is always `heads`."""
     drawn = torch.rand(sentences, heads, device=device)
-    # The luckiest head stays even where all were to go: which one that is, chance decides alike for all heads.
+    # The head with the highest draw stays even where all were to be dropped.
     kept = (drawn >= rate) | (drawn == drawn.amax(dim=1, keepdim=True))
     return kept * (heads / kept.sum(dim=1, keepdim=True))
-
-
-def same_masks(embed: Callable[[Tensor, Tensor], Tensor], input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-    """Encode both halves of a batch under the same dropout (controlled dropout of Liu et al. 2021, Table 8).
-
-    Row i and row n + i see the same masks, position by position, those of drophead too: the two halves are encoded
-    one after the other, cut to one width, from one state of the random numbers. The arguments (2n, tokens) are those of
-    `embed`, which gives the vectors; so are the vectors (2n, d) that are returned.
-    """
-    sides = list(zip(input_ids.chunk(2), attention_mask.chunk(2), strict=True))
-    device = input_ids.device
-    first, second, order = [], [], []
-    # The encoder would group each half by its own lengths, and so tear twins apart: fewer rows it leaves together.
-    for rows, width in by_length(torch.maximum(sides[0][1], sides[1][1])):
-        for part in torch.split(rows, 2 * GROUP - 1 if device.type == "cpu" else len(rows)):
-            halves = [(ids[part, :width], mask[part, :width]) for ids, mask in sides]
-            with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-                first.append(embed(*halves[0]))
-            second.append(embed(*halves[1]))
-            order.append(part)
-    back = torch.cat(order).argsort()
-    return torch.cat([torch.cat(first)[back], torch.cat(second)[back]])

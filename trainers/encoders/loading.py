@@ -5,29 +5,27 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
 
 import torch
-from safetensors import safe_open
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Transformer
+from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers.modeling_utils import load_state_dict
 
 from pipelines.console import InputError, note
 from trainers.encoders.dropout import set_dropout
 from trainers.encoders.location import PICKLE, Source, first_line, locate, quiet, transformer_weights
-from trainers.encoders.modules import Parts, Pooling, assemble, parts_of, set_max_tokens
+from trainers.encoders.modules import Pooling, assemble, parts_of, pooling_of, set_max_tokens
 from trainers.processes import is_first
 
 PADDED = 64
-"""Tokens that `padded-mean` pads and cuts every text to unless told otherwise, as in Mirror-BERT's evaluation."""
-
+"""Tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation."""
 SAFE = "give a directory or a Hub name that has safetensors"
 SAVING = ".saving-"
 """How the folder of an unfinished save begins."""
-POOLS = ("Pooling", "WeightedLayerPooling")
 
 
 def load_encoder(
@@ -37,8 +35,8 @@ def load_encoder(
 
     Weights come from safetensors, or from the pytorch_model.bin of a directory that has nothing else, and are held in
     float32; no code that came with a model is run, not even a pickle's. None is the bundled starter. With a `pooling`
-    the model's other modules are left out, which a line says. Texts are cut at `max_tokens`, special ones included; as
-    the model says if not given, but at `PADDED` for `padded-mean`. `device` is as torch names it, None as
+    the model's other modules are left out, which a line says. Texts are cut at `max_tokens`, special tokens included;
+    by default where the model says, for `padded-mean` at `PADDED`. `device` is as torch names it, None as
     sentence-transformers chooses. Raises InputError: no such model, it cannot be loaded, or the options do not fit it.
     """
     encoder = _load(name if isinstance(name, Source) else locate(name), device)
@@ -53,33 +51,31 @@ def load_encoder(
 def load_for_training(
     source: Source, pooling: Pooling, max_tokens: int, *, dropout: float | None = None
 ) -> SentenceTransformer:
-    """Load an encoder to be trained, on the CPU; its convolutions and the layers after its pooling come along.
+    """Load an encoder to be trained, on the CPU, with its convolutions and the layers after its pooling.
 
-    The pooling is the one asked for, and a line says so if the directory's own is another. Without `dropout`, rates
-    stay as the encoder has them. Raises InputError: it cannot be loaded, has modules that cannot be trained, or fewer
+    The pooling is the one given, and a line says so if the directory's own is another. Without `dropout`, rates stay
+    as the encoder has them. Raises InputError: it cannot be loaded, has modules that cannot be trained, or fewer
     positions than `max_tokens`.
     """
-    first = next((kind.rpartition(".")[2] for kind, _ in source.modules()), "Transformer")
-    if first != "Transformer":
-        raise InputError(f"{source.name} begins with a {first}, no transformer: name another encoder")
-    parts = parts_of(_load(source, "cpu"), source.name)
-    if parts.pooling != pooling and is_first() and source.modules():
-        note(f"{source.name} was made for {parts.pooling} pooling and is trained with {pooling} (--pooling)")
-    encoder = _assembled(replace(parts, pooling=pooling), max_tokens)
+    encoder = _load(source, "cpu")
+    parts, own = parts_of(encoder, source.name), pooling_of(encoder)
+    if own != pooling and is_first() and source.modules():
+        note(f"{source.name} was made for {own} pooling and is trained with {pooling} (--pooling)")
+    encoder = _limited(assemble(encoder[0], pooling, **parts), max_tokens)
     if dropout is not None:
         set_dropout(encoder[0].model, dropout)
     return encoder
 
 
-def _assembled(parts: Parts, max_tokens: int) -> SentenceTransformer:
-    """Assemble an encoder that is saved for as many tokens as it has positions, unless padding counts."""
-    encoder = assemble(parts)
+def _limited(encoder: SentenceTransformer, max_tokens: int) -> SentenceTransformer:
+    """Return an encoder to be trained: saved for as many tokens as it has positions, unless padding counts."""
     limit = position_limit(encoder, max_tokens)
     own = encoder.max_seq_length or limit
-    set_max_tokens(encoder, max_tokens if parts.pooling == "padded-mean" else max(max_tokens, min(own, limit)))
+    padded = pooling_of(encoder) == "padded-mean"
+    set_max_tokens(encoder, max_tokens if padded else max(max_tokens, min(own, limit)))
     pooler = getattr(encoder[0].model, "pooler", None)
     if pooler is not None:
-        # Nothing here uses BERT's own pooler; it stays in the files so that others load them without a word.
+        # Nothing here uses BERT's own pooler; it stays in the files so that others load them without a warning.
         pooler.requires_grad_(False)
     return encoder
 
@@ -93,7 +89,7 @@ def _loading(what: str, source: Source, advice: str = SAFE) -> Iterator[None]:
     except MemoryError:
         raise
     except Exception as error:
-        # Of a pickle that it refuses torch says how to run it.
+        # For a pickle that it refuses, torch's own message says how to run it.
         refused = source.pickled and isinstance(error, (UnpicklingError, EOFError, LookupError))
         why = f"a damaged file, or a {PICKLE} of more than weights" if refused else first_line(error)
         raise InputError(f"cannot load {what} {source.name!r} ({why}): {advice}") from None
@@ -108,34 +104,21 @@ def _load(source: Source, device: str | None) -> SentenceTransformer:
             local_files_only=source.folder is not None,
             model_kwargs={"use_safetensors": not source.pickled, "weights_only": True, "dtype": torch.float32},
         )
-        _check_weights(encoder, source)
-    _check_tokenizer(encoder, source.name)
+        model = getattr(encoder[0], "model", None)
+        if source.transformer is not None and model is not None:
+            files = [file for file in transformer_weights(source.transformer) if file.suffix != ".json"]
+            ours = tuple(name for name, _ in model.named_parameters())
+            if not any(name.endswith(ours) for file in files for name in load_state_dict(file, "meta")):
+                raise ValueError("none of its weights are those of its configuration")
+    if callable(encoder.tokenizer) and isinstance(encoder[0], Transformer):
+        _check_tokenizer(encoder, source.name)
     return encoder.float()
-
-
-def _check_weights(encoder: SentenceTransformer, source: Source) -> None:
-    """Refuse local files without any of the transformer's weights, which is then all random numbers."""
-    model = getattr(encoder[0], "model", None)
-    if source.transformer is None or model is None:
-        return
-    names: set[str] = set()
-    for file in transformer_weights(source.transformer):
-        if file.suffix == ".safetensors":
-            with safe_open(file, "pt") as weights:
-                names.update(weights.keys())
-        elif file.name == PICKLE:
-            names.update(torch.load(file, weights_only=True, map_location="meta"))
-    ours = tuple(name for name, _ in model.named_parameters())
-    if not any(name.endswith(ours) for name in names):
-        raise ValueError("none of its weights are those of its configuration")
 
 
 def _check_tokenizer(encoder: SentenceTransformer, name: str) -> None:
     tokenizer = encoder.tokenizer
-    if not callable(tokenizer) or not isinstance(encoder[0], Transformer):
-        return
     known = int(getattr(encoder[0].model.config, "vocab_size", 0) or len(tokenizer))
-    # A tokenizer whose files were not found comes with its special tokens alone.
+    # A tokenizer whose files are missing has only its special tokens.
     whole = len(tokenizer.all_special_tokens) < len(tokenizer) <= known
     if not whole or tokenizer.pad_token_id is None:
         raise InputError(
@@ -152,11 +135,11 @@ def position_limit(encoder: SentenceTransformer, max_tokens: int | None = None) 
     positions = getattr(model.config, "max_position_embeddings", None)
     if not positions or positions < 0:
         return 1 << 30
-    embeddings = getattr(model, "embeddings", None)
     # RoBERTa's tables begin after its padding id.
-    limit = int(positions) - (model.config.pad_token_id + 1 if hasattr(embeddings, "padding_idx") else 0)
+    shifted = hasattr(getattr(model, "embeddings", None), "padding_idx")
+    limit = int(positions) - (model.config.pad_token_id + 1 if shifted else 0)
     if max_tokens is not None and max_tokens > limit:
-        raise InputError(f"--max-tokens {max_tokens} is more than the encoder's {limit} positions: ask for fewer")
+        raise InputError(f"--max-tokens {max_tokens} is more than the encoder's {limit} positions: give fewer")
     return limit
 
 
@@ -166,9 +149,9 @@ def _repooled(encoder: SentenceTransformer, pooling: Pooling) -> SentenceTransfo
     if getattr(first, "module_output_name", None) != "token_embeddings":
         raise InputError(f"{type(first).__name__} gives no token vectors to pool: leave --pooling out")
     dropped = [type(module).__name__ for module in list(encoder)[1:] if type(module).__name__ != "Pooling"]
-    if dropped:
+    if dropped and is_first():
         note(f"--pooling {pooling} leaves out the model's own {', '.join(dropped)}")
-    found = assemble(Parts(first, pooling))
+    found = assemble(first, pooling)
     found[-1].include_prompt = all(getattr(module, "include_prompt", True) for module in encoder)
     found.prompts, found.default_prompt_name = encoder.prompts, encoder.default_prompt_name
     found.truncate_dim = encoder.truncate_dim
@@ -182,12 +165,9 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[S
     Raises InputError: it cannot be loaded, or its architecture has no such head.
     """
     encoder = _load(source, "cpu")
-    dropped = [type(module).__name__ for module in list(encoder)[1:] if type(module).__name__ not in POOLS]
-    if dropped and is_first():
-        note(f"{source.name}: its {', '.join(dropped)} after the transformer is left out")
     model, _ = _masked_lm(source)
     encoder[0].model = model.base_model
-    return _assembled(Parts(encoder[0], pooling), max_tokens), model
+    return _limited(_repooled(encoder, pooling), max_tokens), model
 
 
 def load_generator(source: Source, encoder: SentenceTransformer) -> Any:  # noqa: ANN401 - transformers' model
@@ -195,8 +175,6 @@ def load_generator(source: Source, encoder: SentenceTransformer) -> Any:  # noqa
 
     Raises InputError: it cannot be loaded, has no masked-LM head, or another vocabulary.
     """
-    from transformers import AutoTokenizer
-
     model, missing = _masked_lm(source)
     with _loading("the tokenizer of", source):
         tokenizer = AutoTokenizer.from_pretrained(str(source.transformer or source.path), trust_remote_code=False)
@@ -208,9 +186,7 @@ def load_generator(source: Source, encoder: SentenceTransformer) -> Any:  # noqa
 
 
 def _masked_lm(source: Source) -> tuple[Any, bool]:
-    """Load a masked language model; returns it and whether any of its weights were not in the files."""
-    from transformers import AutoModelForMaskedLM
-
+    """Load a masked language model; returns it and whether any of its weights were missing from the files."""
     with _loading("the masked LM", source, "name a model with a masked-LM head"):
         model, loaded = AutoModelForMaskedLM.from_pretrained(
             str(source.transformer or source.path),
@@ -239,10 +215,9 @@ def save_encoder(encoder: SentenceTransformer, path: Path, card: str, masked_lm:
         if masked_lm is not None:
             masked_lm.save_pretrained(whole)
         (whole / "README.md").write_text(card, encoding="utf-8")
-        ordinary = (whole / "README.md").stat().st_mode
         for weights in whole.glob("*.safetensors"):
-            # safetensors writes files that nobody but their owner may read.
-            weights.chmod(ordinary)
+            # safetensors writes files that only their owner may read.
+            weights.chmod((whole / "README.md").stat().st_mode)
         for item in sorted(whole.iterdir(), key=lambda item: item.name == "modules.json"):
             if item.is_dir():
                 shutil.rmtree(path / item.name, ignore_errors=True)

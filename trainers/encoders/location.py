@@ -1,4 +1,4 @@
-"""Where an encoder that a user names lies: a directory, the bundled starter, or a name on the Hub."""
+"""Where an encoder is: a directory, the bundled starter, or a name on the Hub."""
 
 import json
 import logging
@@ -27,9 +27,7 @@ class Source:
     folder: Path | None = None
 
     def file(self, name: str) -> Path | None:
-        """Return a file of the model, that of a Hub name in the cache; None where there is none or none is reached."""
-        if self.folder is not None:
-            return self.folder / name if (self.folder / name).is_file() else None
+        """Return a file of the model, from the cache for a Hub name; None where it is missing or out of reach."""
         from transformers.utils import cached_file
 
         try:
@@ -40,12 +38,14 @@ class Source:
         return None if found is None else Path(found)
 
     def modules(self) -> list[tuple[str, str]]:
-        """Return the class and the folder of each module, none of a bare transformer; raises InputError for no list."""
-        entries = self._json("modules.json")
+        """Return the class and the folder of each module, none of a bare transformer.
+
+        Raises InputError where `modules.json` is damaged.
+        """
         try:
-            return [(str(entry["type"]), str(entry["path"])) for entry in entries or []]
-        except (LookupError, TypeError):
-            raise InputError(f"{self.name}: its modules.json is no list of modules: get it again") from None
+            return [(entry["type"].rpartition(".")[2], entry["path"]) for entry in self._json("modules.json") or []]
+        except (LookupError, TypeError, AttributeError):
+            raise InputError(f"{self.name}: its modules.json is not a list of modules: download it again") from None
 
     def pooling(self) -> Literal["cls", "mean"]:
         """Return the pooling that a sentence-transformers model was made for; [CLS] for a bare transformer."""
@@ -61,22 +61,20 @@ class Source:
         try:
             return None if file is None else json.loads(file.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise InputError(f"{file} is damaged ({first_line(error)}): get it again") from None
+            raise InputError(f"{file} is damaged ({first_line(error)}): download it again") from None
 
     @property
     def transformer(self) -> Path | None:
         """The local folder of the transformer."""
-        if self.folder is None:
-            return None
-        return next((self.folder / folder for _, folder in self.modules()), self.folder)
+        return None if self.folder is None else Path(self.folder, *(folder for _, folder in self.modules()[:1]))
 
     @property
     def pickled(self) -> bool:
-        """Whether the transformer is in a local folder that has its weights in a pickle alone."""
+        """Whether the transformer is in a local folder and its weights are only in a pickle."""
         return self.transformer is not None and pickled(self.transformer)
 
     def digest(self) -> str | None:
-        """Return what pins the weights: a hash of local ones, 16 hex digits, or the commit of a Hub name.
+        """Return what identifies the weights: a hash of local ones, 16 hex digits, or the commit of a Hub name.
 
         None where a Hub name is not in the cache and the Hub does not answer.
         """
@@ -84,11 +82,12 @@ class Source:
             config = self.file("config.json")
             return None if config is None else f"commit:{config.parent.name}"
         files = transformer_weights(self.transformer)
-        kinds = [kind.rpartition(".")[2] for kind, _ in self.modules()]
-        for place, (_, folder) in enumerate(self.modules()):
-            # Trained beside the transformer are convolutions, and all that comes after the pooling.
-            if place and (kinds[place] == "CNN" or "Pooling" in kinds[1:place]):
+        pooled = False
+        for kind, folder in self.modules()[1:]:
+            # Besides the transformer, convolutions are trained, and all that comes after the pooling.
+            if kind == "CNN" or pooled:
                 files.append(self.folder / folder / "model.safetensors")
+            pooled |= kind == "Pooling"
         state = xxhash.xxh64()
         for weights in filter(Path.is_file, files):
             with weights.open("rb") as stream:
@@ -104,14 +103,14 @@ def transformer_weights(folder: Path) -> list[Path]:
 
 
 def pickled(folder: Path) -> bool:
-    """Whether a transformer's weights lie in a pickle alone."""
+    """Whether a transformer's weights are only in a pickle."""
     return (folder / PICKLE).is_file() and not any(folder.glob("model*.safetensors"))
 
 
 def locate(name: str | None) -> Source:
     """Find a model: a directory (transformers or sentence-transformers), a Hub name, or the starter.
 
-    None is the starter, and so is "starter" unless a directory of that name is here. Raises InputError: there is no
+    None is the starter, and so is "starter" unless there is a directory of that name. Raises InputError: there is no
     such directory, or it holds no model whose weights can be read without running code.
     """
     if name is None or (name == STARTER and not Path(name).is_dir()):
@@ -119,25 +118,26 @@ def locate(name: str | None) -> Source:
         return Source(STARTER, str(starter), starter)
     path = Path(name).expanduser()
     if not path.is_dir():
-        # What cannot be a Hub name, or is a mistyped run of ours, is not looked up there.
+        # What cannot be a Hub name, or is a mistyped run, is not looked up there.
         if path.exists() or name.startswith((".", "/", "~", "runs/")) or name.count("/") > 1:
             raise InputError(f"no model directory {name!r}: give a directory that holds one, or a Hub name")
         return Source(name, name)
     source = Source(name, str(path), path)
-    listed = bool(source.modules())
-    if not listed and not (path / "config.json").is_file():
-        raise InputError(f"{str(path)!r} holds no model (no modules.json, no config.json): give the directory of one")
-    if not any(path.rglob("*.safetensors")) and not any(path.rglob(PICKLE)):
-        raise InputError(f"{path} has neither *.safetensors nor {PICKLE}: give the directory of a whole model")
-    for file in sorted(path.glob("*/*.bin")) if listed else []:
-        if file.parent != source.transformer and not any(file.parent.glob("*.safetensors")):
-            raise InputError(f"{file} is no safetensors file: weights are read from safetensors alone")
+    configured = source.modules() or (path / "config.json").is_file()
+    if not configured or not any(any(path.rglob(name)) for name in ("*.safetensors", PICKLE)):
+        raise InputError(
+            f"{str(path)!r} holds no model: give a directory with modules.json or config.json, and with *.safetensors "
+            f"or {PICKLE}"
+        )
+    for _, folder in source.modules()[1:]:
+        if any((path / folder).glob("*.bin")) and not any((path / folder).glob("*.safetensors")):
+            raise InputError(f"{path / folder} has no safetensors file: its weights are read from nothing else")
     return source
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Silence the libraries' reports of new and unused heads, default poolings and long texts: all are expected."""
+    """Silence the libraries' reports of new and unused heads, default poolings and long texts, which are expected."""
     from transformers.utils import logging as transformers_logging
 
     before, bars = logging.root.manager.disable, transformers_logging.is_progress_bar_enabled()
@@ -153,5 +153,5 @@ def quiet() -> Iterator[None]:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what an error says that is not empty, cut to 200 characters."""
+    """Return the first non-empty line of an error's message, cut to 200 characters."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]

@@ -24,7 +24,7 @@ CACHED_ROWS = 20_000
 
 
 class PARAMS(DropoutOptions):
-    """What BSL can be told."""
+    """The options of BSL."""
 
     momentum: float = Field(0.999, ge=0, le=1, description="Delta of Eq. 4; 1 never moves the target.")
     predictor: Literal["paper", "code"] = Field("paper", description="One MLP with two BatchNorms; three with one.")
@@ -37,17 +37,17 @@ class PARAMS(DropoutOptions):
 _COMMON = {"warmup": 0.1, "clip": 1.0, "batch_size": 64, "max_tokens": 64, "pooling": "mean", "eps": 1e-6}
 _PREDICTOR = {"predictor": "code", "width": 10, "distance": "squared"}
 _CODE = {**_COMMON, **_PREDICTOR, "lr": 1e-4, "dev_similarity": "best"}
-# As printed. Where the print is silent (schedule, clipping, length), as the code does. The decay is AdamW's: with L2
+# As printed; where the print is silent (schedule, clipping, length), as in the code. The decay is AdamW's: with L2
 # inside Adam, 0.01 would outweigh this loss's gradients and shrink every weight.
-_PAPER = {**_COMMON, "lr": 5e-4, "weight_decay": 0.01, "dev_similarity": "cosine"}
+_PAPER = {**_COMMON, "lr": 5e-4, "weight_decay": 0.01}
 _WARMED = {"momentum": 0.99, "predictor_lr": 50.0, "predictor_warmup": 250}
 PRESETS: Presets = {
-    # Ours, for some ten thousand pairs: a predictor that is fitted to the untouched encoder first and learns fast
-    # enough to be of use within so few steps, an encoder that changes slowly enough not to lose what it knew before.
+    # Ours, for some ten thousand pairs: a predictor that is first fitted to the untouched encoder and learns fast
+    # enough to be useful within so few steps, and an encoder that changes too slowly to lose what it knew.
     "tuned": {**_PAPER, **_WARMED, "lr": 2e-5, "weight_decay": 0.0, "pooling": OWN},
     "paper": _PAPER,
     "code": _CODE,
-    # BSL-SBERT, as the authors' script for it has it: start from a supervised encoder, train on entailment pairs.
+    # BSL-SBERT, as in the authors' script for it: start from a supervised encoder, train on entailment pairs.
     "post-training": {**_CODE, "momentum": 0.9999},
     # BSL-uns: start from mBERT, train on sentences and their translations.
     "multilingual": {**_CODE, "lr": 5e-5},
@@ -57,9 +57,9 @@ PRESETS: Presets = {
 class Bsl(Objective):
     """Online encoder f and predictor p, trained; target encoder g, which follows f and gets no gradient (Eq. 1-4).
 
-    The target's weights and their moving average are float32 in every precision: near a momentum of 1 a step is too
-    small for bf16. Its forward pass is autocast like the online one; predictor and loss are float32 throughout. Dropout
-    is on in the target network too, as in the authors' code.
+    The target's weights and their moving average are float32 in every precision: with a momentum near 1 a step is too
+    small for bf16. Its forward pass is autocast like the online one; predictor and loss are always float32. The target
+    network has dropout too, as in the authors' code.
     """
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
@@ -68,14 +68,14 @@ class Bsl(Objective):
         self.target = copy.deepcopy(encoder).float().requires_grad_(False)
 
     def parameter_rates(self) -> Mapping[str, float]:
-        """Return factors on the learning rate by the beginning of the parameters' names."""
+        """Return factors on the learning rate by the prefix of the parameters' names."""
         return {"predictor.": self.params.predictor_lr}
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
         """Fit the predictor to the encoder as it is, `predictor_warmup` steps at the predictor's own rate.
 
-        A fresh predictor's gradients point nowhere and cost a good encoder what it knows. Vectors are made once, with
-        dropout, of at most `CACHED_ROWS` rows; the steps then pass through the predictor alone.
+        A fresh predictor's gradients are random, and a good encoder loses by them. Vectors are computed once, with
+        dropout, of at most `CACHED_ROWS` rows; the steps run the predictor alone.
         """
         steps, size = self.params.predictor_warmup, training.batch_size
         if not steps:
@@ -112,16 +112,14 @@ class Bsl(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
 
-        With several processes n is the pairs of all of them: the predictor's BatchNorm sees the whole batch, as one
-        process would.
+        With several processes n counts the pairs of all of them: the predictor's BatchNorm sees the whole batch.
         """
         online = gather_pairs(self.embed(input_ids, attention_mask))
         with torch.no_grad():
             target = gather_pairs(batches.embed(self.target, input_ids, attention_mask, self.max_tokens))
         with float32(online.device):
-            predicted = self.predictor(online)
-            # Each view's prediction meets the target's vector of the other view.
-            loss = negative_cosine(predicted, target.roll(len(target) // 2, dims=0)).mean()
+            # Each view's prediction is compared with the target's vector of the other view.
+            loss = negative_cosine(self.predictor(online), target.roll(len(target) // 2, dims=0)).mean()
         if self.params.distance == "squared":
             loss = 4 * loss + 4
         return {"loss": loss, "vectors": online.detach()}
@@ -129,10 +127,9 @@ class Bsl(Objective):
     @torch.no_grad()
     def after_step(self, step: int, total: int) -> None:
         """Move the target: `xi <- delta xi + (1 - delta) theta` (Eq. 4), parameters only, as the authors do."""
-        xi = list(self.target.parameters())
         theta = [parameter.float() for parameter in self.encoder.parameters()]
         average = get_ema_multi_avg_fn(self.params.momentum)  # type: ignore[no-untyped-call]
-        average(xi, theta, step)
+        average(list(self.target.parameters()), theta, step)
 
 
 build = Bsl.build
@@ -144,10 +141,10 @@ def negative_cosine(z: Tensor, h: Tensor) -> Tensor:
 
 
 class ViewNorm(nn.BatchNorm1d):
-    """BatchNorm over each view on its own: rows (2n, d), all first views, then all second views.
+    """BatchNorm over each view separately: rows (2n, d), all first views, then all second views.
 
-    The predictor is applied to one view at a time, in the equations and in the authors' code; this gives the same
-    with one multiplication for both.
+    The equations and the authors' code apply the predictor to one view at a time; this gives the same with one
+    multiplication for both.
     """
 
     def forward(self, rows: Tensor) -> Tensor:
@@ -159,7 +156,7 @@ def make_predictor(kind: str, dimension: int, width: int) -> nn.Sequential:
     """Return the predictor, with k = `width`.
 
     "paper": one MLP d -> kd -> kd -> d, with BatchNorm and ReLU after the first two layers. "code", the authors': three
-    such MLPs chained, which have BatchNorm after their first layer alone.
+    such MLPs chained, with BatchNorm only after the first layer of each.
     """
     hidden = width * dimension
 

@@ -32,11 +32,9 @@ READS = ("text", "views")
 
 
 class PARAMS(DropoutOptions):
-    """What DiffCSE can be told."""
+    """The options of DiffCSE."""
 
-    generator: str | None = Field(
-        None, description="Masked LM of the same vocabulary that fills the masks; without it the encoder's own."
-    )
+    generator: str | None = Field(None, description="Masked LM that fills the masks; none: the encoder's own.")
     masked: float = Field(0.3, gt=0, lt=1, description="Share of a text's tokens that are masked and filled.")
     detection: float = Field(0.005, ge=0, description="Weight of the detection of replaced tokens (lambda).")
     temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")
@@ -66,7 +64,7 @@ class DiffCse(Objective):
         self.special = frozenset(encoder.tokenizer.all_special_ids)
 
     def train(self, mode: bool = True) -> Self:
-        """Set the mode; the generator has no dropout ever."""
+        """Set the mode; the generator never has dropout."""
         super().train(mode)
         self.generator.eval()
         return self
@@ -85,17 +83,15 @@ class DiffCse(Objective):
         """Return the loss, its two parts in nats, and the encoder's vectors (2n, d), without the projector.
 
         SimCSE's loss (`one_sided`) of the projected vectors + lambda times the cross-entropy of D over all tokens but
-        padding. With several processes n is the pairs of all of them; each looks at the tokens of its own sentences,
-        and the mean of their losses is the loss.
+        padding. With several processes n counts the pairs of all of them; each classifies the tokens of its own
+        sentences, and the mean of their losses is the loss.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         with float32(vectors.device):
             projected = self.projector(vectors)
             contrast = one_sided(projected, self.params.temperature, equal_strings(gather(keys)))
-        count = len(input_ids) // 2
-        start = process_rank() * count
-        own = torch.cat([side[start : start + count] for side in projected.chunk(2)])
-        detection = self._detect(own, input_ids, attention_mask, masked)
+        sides = [side.chunk(processes())[process_rank()] for side in projected.chunk(2)]
+        detection = self._detect(torch.cat(sides), input_ids, attention_mask, masked)
         loss = contrast + self.params.detection * detection
         parts = {"contrast": contrast.detach(), "detection": detection.detach()}
         return {"loss": loss, **parts, "vectors": vectors.detach()}

@@ -4,14 +4,12 @@ The teacher's vectors of the training texts are computed once and kept in the ru
 student whose dimension is not the teacher's gets a Dense layer with tanh, which is saved with it.
 """
 
-from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self, cast
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
@@ -23,7 +21,7 @@ from trainers.data.examples import Examples, number_texts
 from trainers.encoders.location import Source
 from trainers.encoders.modules import Pooling, has_dense
 from trainers.losses import Queue, relation_loss
-from trainers.objective import Objective, Row, float32
+from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs, is_first, of_first
 from trainers.settings import DropoutOptions, Presets, Training
 from trainers.training.teacher import load_teacher
@@ -32,35 +30,28 @@ READS = ("views", "text")
 
 
 class PARAMS(DropoutOptions):
-    """What distillation can be told."""
+    """The options of distillation."""
 
     teacher: str = Field(min_length=1, description="Encoder to learn from: a directory or a Hub name. Must be given.")
     teacher_pooling: Pooling | None = Field(None, description="Pooling of the teacher; none: as it says.")
-    method: Literal["congen", "sct"] = Field(
-        "congen", description="The teacher's first view teaches both views, or each of its views the other one."
-    )
+    method: Literal["congen", "sct"] = Field("congen", description="The first view teaches both, or each the other.")
     queue: int = Field(65_536, ge=0, description="Teacher's vectors in the queue, or in each of SCT's two (k).")
-    fill: Literal["rows", "random"] = Field(
-        "rows", description="Fill the queue with rows, which are not trained on if there are enough, or random vectors."
-    )
     teacher_temperature: float = Field(0.05, gt=0, description="Temperature of the teacher's relations.")
     student_temperature: float = Field(0.07, gt=0, description="Temperature of the student's relations.")
-    head: Literal["always", "needed"] = Field(
-        "always", description="When the student gets a Dense layer with tanh; needed is for another dimension."
-    )
 
     def held_out(self, rows: int, batch_size: int) -> int:
         """Return how many of `rows` fill the queue and are not trained on."""
         left = rows - self.queue
-        return self.queue if self.fill == "rows" and left >= max(self.queue, batch_size) else 0
+        return self.queue if self.method == "congen" and left >= max(self.queue, batch_size) else 0
 
 
-# What the prints leave open (epsilon, weight decay, clipping) is as the code has it.
+# What the prints leave open (epsilon, weight decay, clipping) is as in the code.
 _OPTIMISER = {"lr": 5e-5, "epochs": 20, "warmup": 0.1, "weight_decay": 0.01, "clip": 1.0, "eps": 1e-6}
 _CONGEN = {**_OPTIMISER, "batch_size": 128, "max_tokens": 128, "pooling": "mean"}
-# The term of distillation alone, as in the authors' code; the print adds the self-supervised loss.
-_METHOD = {"method": "sct", "fill": "random", "head": "needed"}
-_SCT = {**_CONGEN, **_METHOD, "lr": 1e-4, "epochs": 10, "teacher_temperature": 0.04, "student_temperature": 0.05}
+# Only the term of distillation, as in the authors' code; the print adds the self-supervised loss.
+_SCT = {
+    **_CONGEN, "method": "sct", "lr": 1e-4, "epochs": 10, "teacher_temperature": 0.04, "student_temperature": 0.05,
+}  # fmt: skip
 _SCT_TINY = {"lr": 5e-4, "queue": 131_072, "teacher_temperature": 0.03, "student_temperature": 0.04}
 PRESETS: Presets = {
     # Ours, for some ten thousand sentences and the bundled encoder.
@@ -81,83 +72,72 @@ PRESETS: Presets = {
 
 
 class Distil(Objective):
-    """The student, and the teacher's vectors, which are numbers on the disk."""
+    """The student, the teacher's vectors of the texts, and the queues: one for each view that teaches."""
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         teacher = load_teacher(params.teacher, params.teacher_pooling)
-        super().__init__(with_head(encoder, teacher.dimension, always=params.head == "always"), max_tokens, params)
-        # Rows fill them once the teacher's vectors are there.
-        size = params.queue if params.fill == "random" else 0
-        sides = 2 if params.method == "sct" else 1
-        self.queues: Any = nn.ModuleList(Queue(size, teacher.dimension) for _ in range(sides))
+        congen = params.method == "congen"
+        super().__init__(with_head(encoder, teacher.dimension, always=congen), max_tokens, params)
+        self.congen = congen
+        # ConGen's is filled once the teacher's vectors are computed.
+        sizes = [0] if self.congen else [params.queue, params.queue]
+        self.queues: Any = nn.ModuleList(Queue(size, teacher.dimension) for size in sizes)
         self.teachers = [teacher.vectors]
-        self.reserved: list[NDArray[np.int64]] = []
+        self.in_queue = np.zeros(0, np.int64)
         self.batch_size = 1
 
     @classmethod
     def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
-        """Load the student and the teacher; of the rows a batch is left to train on."""
+        """Load the student and the teacher; at least a batch of rows is left to train on."""
         objective = super().build(options, training, source)
         objective.batch_size = training.batch_size
         return objective
 
-    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both views of the rows that are trained on, and the numbers of the texts that teach."""
-        # The views of which the teacher's vectors are asked for, a queue for each.
-        self.texts, numbers = number_texts([examples.left, examples.right][: len(self.queues)])
-        if self.params.fill == "rows":
-            in_queue, trained = self._reserve(len(examples))
-            self.reserved, numbers = list(numbers[in_queue].T), numbers[trained]
+    def columns(self, examples: Examples) -> dict[str, Any]:
+        """Return the ids of both views of the rows that are trained on, and the views that teach."""
+        self.texts, taught = number_texts([examples.left, examples.right][: len(self.queues)])
+        if self.congen:
+            in_queue, trained = self._divide(len(examples))
+            self.in_queue, taught = taught[in_queue, 0], taught[trained]
             examples = examples.take(trained)
-        return {**super().columns(examples), "teaching": cast("Sequence[Any]", numbers)}
+        return {**super().columns(examples), "taught": taught}
 
-    def _reserve(self, count: int) -> tuple[list[int], list[int]]:
+    def _divide(self, count: int) -> tuple[list[int], list[int]]:
         """Return which rows fill the queue, drawn from the run's seed, and which are trained on."""
         held = self.params.held_out(count, self.batch_size)
         size = held or min(self.params.queue, count)
-        # Torch was given the run's seed; in other processes than the first it may have got one of its own.
+        # Torch was given the run's seed; other processes than the first may have another one.
         generator = torch.Generator().manual_seed(of_first(torch.initial_seed()))
         order = torch.randperm(count, generator=generator).tolist()
         if is_first() and held:
             note(f"{held:,} of {count:,} rows fill the queue and are not trained on")
         elif is_first() and size:
-            note(f"queue of {size:,}: too few rows to spare any for it, so that those in it are trained on too")
+            note(f"queue of {size:,}: too few rows to set any aside for it, so all are trained on")
         return order[:size], sorted(order[held:])
 
     def before_training(self, folder: Path) -> None:
-        """Have the teacher's vectors, and fill the queues; raises InputError if `folder` holds another teacher's."""
+        """Compute the teacher's vectors and fill ConGen's queue; raises InputError if `folder` holds another's."""
         super().before_training(folder)
-        for queue, numbers in zip(self.queues, self.reserved, strict=False):
-            queue.fill(torch.from_numpy(self.taught[0][numbers]))
+        if self.congen:
+            self.queues[0].vectors = torch.from_numpy(self.taught[0][self.in_queue]).to(self.queues[0].vectors)
 
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return one batch (2n, tokens), first views first, and the teacher's `references`.
-
-        For ConGen these are the vectors of the first views, (n, d), for SCT those of both, (2n, d).
-        """
-        teaching = np.stack([row["teaching"] for row in rows]).T.flatten()
-        return {**super().collate(rows), "references": torch.from_numpy(self.taught[0][teaching])}
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, references: Tensor) -> dict[str, Tensor]:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, taught_1: Tensor) -> dict[str, Tensor]:
         """Return the loss and the student's vectors (2n, d); in training, move the queues on.
 
-        With s1, s2 the student's vectors of the two views and t1, t2 the teacher's, all of length 1, SR as in
-        `relation_loss`, T and S the temperatures, and the batch's own references in the queues already:
+        With s1, s2 the student's vectors of the two views and t1, t2 the teacher's, in `taught_1` (n, 1 or 2, d), all
+        of length 1, SR as in `relation_loss`, T and S the temperatures, and the batch's own references in the queues:
         ConGen `1/2 CE(SR(t1, Q, T), SR(s1, Q, S)) + 1/2 CE(SR(t1, Q, T), SR(s2, Q, S))`;
         SCT `1/2 KL(SR(t2, Q2, T) || SR(s1, Q2, S)) + 1/2 KL(SR(t1, Q1, T) || SR(s2, Q1, S))`.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
-        sides = gather_pairs(references).chunk(2) if self.params.method == "sct" else (gather(references),)
-        temperatures = self.params.student_temperature, self.params.teacher_temperature
-        loss_of = partial(relation_loss, divergence=self.params.method == "sct")
+        sides = gather(taught_1).transpose(0, 1).contiguous()
+        loss_of = partial(relation_loss, divergence=not self.congen)
         with float32(vectors.device):
             s1, s2 = functional.normalize(vectors, dim=-1).chunk(2)
-            # The last queue teaches the first view: in SCT that of the other view, in ConGen the only one.
-            columns = [queue.with_batch(side) for queue, side in zip(self.queues, sides, strict=True)]
-            loss = loss_of(s1, sides[-1], columns[-1], *temperatures) + loss_of(s2, sides[0], columns[0], *temperatures)
-        if self.training:
-            for queue, side in zip(self.queues, sides, strict=True):
-                queue.push(side)
+            queues = [queue(side) for queue, side in zip(self.queues, sides, strict=True)]
+            temperatures = self.params.student_temperature, self.params.teacher_temperature
+            # The last queue teaches the first view: in SCT it is that of the other view, in ConGen the only one.
+            loss = loss_of(s1, sides[-1], queues[-1], *temperatures) + loss_of(s2, sides[0], queues[0], *temperatures)
         return {"loss": loss / 2, "vectors": vectors.detach()}
 
 

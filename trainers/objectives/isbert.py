@@ -1,10 +1,9 @@
 """IS-BERT (Zhang et al. 2020): maximise the mutual information of a sentence's vector and its own n-grams.
 
-Training on a task's own raw text, as its rows on AFS and SentEval do, is a matter of --text alone; fine-tuning on
-graded pairs afterwards (ssl + ft) is `train regression --encoder runs/isbert`.
+To train on a task's own raw text, as the paper does for AFS and SentEval, give it as --text; fine-tuning on graded
+pairs afterwards (ssl + ft) is `train regression --encoder runs/isbert`.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import torch
@@ -29,32 +28,30 @@ TWO_LOG_2 = 1.3862943611198906
 
 def _odd(widths: tuple[int, ...]) -> tuple[int, ...]:
     if any(width < 1 or width % 2 == 0 for width in widths):
-        raise ValueError("a width is odd: every token is the middle of its own n-gram")
+        raise ValueError("a width must be odd: every token is the middle of its own n-gram")
     return widths
 
 
 class PARAMS(Options):
-    """What IS-BERT can be told."""
+    """The options of IS-BERT."""
 
     widths: Annotated[tuple[int, ...], AfterValidator(_odd)] = Field(
         WIDTHS, min_length=1, description="Odd width of a convolution; once for each."
     )
     filters: int = Field(FILTERS, ge=1, description="Outputs of each convolution.")
     relu: bool = Field(True, description="ReLU after the convolutions.")
-    discriminator: Literal["learned", "dot"] = Field(
-        "learned", description="Score a token and a sentence by a learnt function of each, or by their dot product."
-    )
+    discriminator: Literal["learned", "dot"] = Field("learned", description="Learnt score, or the dot product.")
 
 
-# As printed. Where the print is silent (optimiser, schedule, clipping, length), as the code does. The authors' BertAdam
-# leaves out the bias correction, which AdamW always makes: their first steps are larger, at the constant rate 3 times
-# as large at step 100 and 1.3 times at step 1,000.
+# As printed; where the print is silent (optimiser, schedule, clipping, length), as in the code. Unlike AdamW, the
+# authors' BertAdam has no bias correction: at a constant rate its steps are 3 times as large at step 100, 1.3 times at
+# step 1,000.
 _OPTIMISER = {"lr": 2e-6, "eps": 1e-7, "weight_decay": 0.01, "warmup": 0.1, "clip": 1.0}
 _CODE = {**_OPTIMISER, "batch_size": 32, "max_tokens": 128, "relu": False, "discriminator": "dot"}
 _PAPER = {**_CODE, "lr": 1e-6, "relu": True, "discriminator": "learned"}
 PRESETS: Presets = {
-    # Ours, for some ten thousand sentences: within so few steps the printed rates leave the encoder where it was. With
-    # them raised, the print's ReLU costs more than it gives: behind it no coordinate is ever negative.
+    # Ours, for some ten thousand sentences: within so few steps the printed rates hardly change the encoder. At this
+    # one the print's ReLU does more harm than good: after it no coordinate is negative.
     "tuned": {**_CODE, "lr": 6e-5},
     "paper": _PAPER,
     "code": _CODE,
@@ -66,9 +63,9 @@ PRESETS: Presets = {
 class IsBert(Objective):
     """The encoder with a CNN, its own or a fresh one, and the discriminator T of tokens and sentences (Eq. 2-3).
 
-    The paper says no more of its T than that it is a network; the learned one is that of the works that it builds on,
-    Deep InfoMax ("encode-and-dot") in the sizes of InfoGraph: tokens and sentences meet in a product alone, so that no
-    tensor has a vector for each of their pairs.
+    The paper says only that T is a network; the learned one is that of the works that it builds on, Deep InfoMax
+    ("encode-and-dot") in the sizes of InfoGraph. Tokens and sentences meet only in a product, so no tensor holds a
+    vector for each of their pairs.
     """
 
     paired = False
@@ -79,14 +76,15 @@ class IsBert(Objective):
             raise InputError(f"--pooling {pooling}: IS-BERT's sentence vector is the mean of its tokens' vectors")
         encoder = with_cnn(encoder, params.widths, params.filters, relu=params.relu)
         super().__init__(encoder, max_tokens, params)
-        width = int(encoder[pooling_at(encoder)].embedding_dimension)
+        place = pooling_at(encoder)
+        width = int(encoder[place].embedding_dimension)
+        # Layers after the pooling are not trained.
+        self.unused = place + 1 < len(encoder)
         # T(c, y) = local(c) . whole(y); the authors' code has the bare dot product.
-        # Layers after the pooling come along untrained.
-        self.unused = pooling_at(encoder) + 1 < len(encoder)
         learned = params.discriminator == "learned"
         self.local, self.whole = (Shortcut(width) if learned else nn.Identity() for _ in range(2))
 
-    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
+    def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of each text."""
         return {"alone": self.tokenize(examples.texts)}
 
@@ -94,11 +92,11 @@ class IsBert(Objective):
         """Return minus the estimate of Eq. 2 in nats, over all tokens of the batch, and the vectors (n, d).
 
         `mean softplus(-T(c, y)) + mean softplus(T(c', y)) - 2 log 2`, the first mean over the tokens c of each
-        sentence y, the second over the tokens c' of the others; [CLS] and [SEP] count, padding does not. Eq. 3 sums
-        where this takes means, a factor that the optimiser does not see.
+        sentence y, the second over the tokens c' of the others; [CLS] and [SEP] count, padding does not. Eq. 3 has sums
+        instead of means, a factor that Adam ignores.
 
-        With several processes the batch is that of all of them: each one scores its own tokens against all sentences,
-        and the mean of their losses is the loss. A batch of one has no negatives: its loss is zero.
+        With several processes the batch is that of all of them: each scores its own tokens against all sentences, and
+        the mean of their losses is the loss. A batch of one has no negatives: its loss is zero.
         """
         groups = batches.groups(self.encoder, input_ids, attention_mask, self.max_tokens)
         pooled = batches.pool(self.encoder, groups)
@@ -115,8 +113,7 @@ class IsBert(Objective):
                 other = functional.softplus(scores).masked_fill(~(counted & ~is_own), 0)
                 sums = sums + torch.stack([matching.sum(), other.sum()])
             # Data-parallel training averages over the processes.
-            tokens = summed(attention_mask.sum()) / processes()
-            own_loss, other_loss = sums / tokens
+            own_loss, other_loss = sums / (summed(attention_mask.sum()) / processes())
             others = len(sentences) - 1
             loss = own_loss + other_loss / others - TWO_LOG_2 if others else 0 * own_loss
         return {"loss": loss, "vectors": sentences.detach()}
@@ -126,7 +123,7 @@ build = IsBert.build
 
 
 class Shortcut(nn.Module):
-    """Three linear layers with ReLU, as wide as the vectors, plus one linear layer past them; d in, d out."""
+    """Three linear layers with ReLU, as wide as the vectors, plus a linear shortcut; d in, d out."""
 
     def __init__(self, dimension: int) -> None:
         super().__init__()
@@ -136,5 +133,4 @@ class Shortcut(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """Return vectors of the same shape."""
-        outputs: Tensor = self.layers(vectors) + self.shortcut(vectors)
-        return outputs
+        return self.layers(vectors) + self.shortcut(vectors)  # type: ignore[no-any-return]

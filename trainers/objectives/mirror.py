@@ -1,11 +1,10 @@
 """Mirror-BERT (Liu et al. 2021): tell a string and its own corrupted copy from all other strings of the batch.
 
-The presets for sentences take the mean over the tokens, as the paper does with BERT; it takes the first token of
-RoBERTa: add --pooling cls there (and --drophead 0.05 to the preset drophead).
+The presets for sentences use the mean over the tokens, as the paper does with BERT. For RoBERTa it uses the first
+token: add --pooling cls (and --drophead 0.05 to the preset drophead).
 """
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from random import Random
 from typing import Any, Literal
 
@@ -16,7 +15,7 @@ from torch import Tensor
 
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.batches import MASK
-from trainers.encoders.dropout import same_masks, set_drophead
+from trainers.encoders.dropout import set_drophead
 from trainers.encoders.loading import PADDED, position_limit
 from trainers.encoders.modules import is_padded, set_max_tokens
 from trainers.losses import equal_strings, multi_similarity, nt_xent
@@ -25,23 +24,19 @@ from trainers.processes import gather, gather_pairs
 from trainers.settings import Options, Presets
 
 READS = ("text", "views", "words")
-
 COMPAT_SHORTEST = 30
-"""The authors' code masks nothing in strings of fewer characters."""
+"""The authors' code masks nothing in shorter strings (characters)."""
 
 
 class PARAMS(Options):
-    """What Mirror-BERT can be told."""
+    """The options of Mirror-BERT."""
 
     loss: Literal["infonce", "ms"] = Field("infonce", description="InfoNCE, or multi-similarity over hard triplets.")
     temperature: float = Field(0.04, gt=0, description="Temperature of the cosines in InfoNCE.")
     span: int = Field(5, ge=0, description="Characters masked in one copy of each string; 0 masks none.")
     dropout: float = Field(0.1, ge=0, lt=1, description="Rate of every dropout of the encoder, attention included.")
     drophead: float = Field(0.0, ge=0, lt=1, description="Share of attention heads dropped; with --dropout 0.")
-    controlled: bool = Field(False, description="Give both copies of a string the same dropout masks.")
-    compat: bool = Field(
-        False, description="As the authors' code: masks in strings of 30 characters or more, equal ones as negatives."
-    )
+    compat: bool = Field(False, description="Masks and negatives as in the authors' code.")
 
 
 _OPTIMISER = {"batch_size": 200, "lr": 2e-5, "schedule": "constant", "weight_decay": 0.01, "decay_all": True}
@@ -51,12 +46,11 @@ PRESETS: Presets = {
     "sentence": _SENTENCE,
     "phrase": _PHRASE,
     "word": {**_PHRASE, "span": 0, "temperature": 0.2},
-    # The rows of Tables 7 and 8; the controlled dropout of Table 8 goes without span masks.
+    # The rows of Tables 7 and 8.
     "drophead": {**_SENTENCE, "dropout": 0.0, "drophead": 0.2},
     "no-dropout": {**_SENTENCE, "dropout": 0.0},
     "no-mask": {**_SENTENCE, "span": 0},
     "neither": {**_SENTENCE, "dropout": 0.0, "span": 0},
-    "controlled": {**_SENTENCE, "span": 0, "controlled": True},
     "ms": {**_SENTENCE, "loss": "ms"},
     "code": {**_SENTENCE, "compat": True, "pooling": "padded-mean"},
 }
@@ -73,28 +67,27 @@ class Mirror(Objective):
             set_max_tokens(encoder, min(PADDED, position_limit(encoder)))
         set_drophead(encoder[0].model, params.drophead)
 
-    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both sides, and numbers that tell equal strings.
+    def columns(self, examples: Examples) -> dict[str, Any]:
+        """Return the ids of both sides, and the `keys`.
 
-        A right side that only repeats the left one gets a span mask, anew in each epoch: then `right` holds texts
-        instead of ids, and `mirrored` says which are to be masked.
+        A right side that repeats the left one gets a span mask, a new one in each epoch: then `right` holds texts
+        instead of ids, and whether each is to be masked.
         """
-        keys: Any = number_texts([examples.texts, examples.left, examples.right])[1]
-        columns = {"left": self.tokenize(examples.left), "keys": keys}
+        columns: dict[str, Any] = {"left": self.tokenize(examples.left)}
+        columns["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]
         mirrored = list(map(str.__eq__, examples.left, examples.right))
-        if self.params.span == 0 and all(mirrored):
-            return {**columns, "right": columns["left"]}
         if self.params.span and any(mirrored):
-            return {**columns, "right": list(examples.right), "mirrored": mirrored}
+            return {**columns, "right": list(zip(examples.right, mirrored, strict=True))}
+        if all(mirrored):
+            return {**columns, "right": columns["left"]}
         return {**columns, "right": self.tokenize(examples.right, literal_mask=self.params.compat)}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return one batch (2n, tokens), left sides first, and the `keys`; draw the masks that are fresh."""
-        if "mirrored" in rows[0]:
-            mask = partial(mask_span_compat if self.params.compat else mask_span, characters=self.params.span)
-            texts = [
-                mask(row["right"], random=Random(row["seed"])) if row["mirrored"] else row["right"] for row in rows
-            ]
+        """Return one batch (2n, tokens), left sides first, and the `keys`; draw this epoch's masks."""
+        if isinstance(rows[0]["right"], tuple):
+            span, mask = self.params.span, mask_span_compat if self.params.compat else mask_span
+            drawn = [(*row["right"], Random(row["seed"])) for row in rows]
+            texts = [mask(text, span, random) if mirrored else text for text, mirrored, random in drawn]
             right = self.tokenize(texts, literal_mask=self.params.compat)
             rows = [{**row, "right": ids} for row, ids in zip(rows, right, strict=True)]
         return super().collate(rows)
@@ -102,10 +95,9 @@ class Mirror(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
         """Return the mean loss of the batch's anchors, in nats for InfoNCE, and their vectors.
 
-        Under several processes the batch is that of all of them.
+        With several processes the batch is that of all of them.
         """
-        embed = partial(same_masks, self.embed) if self.params.controlled else self.embed
-        vectors = gather_pairs(embed(input_ids, attention_mask))
+        vectors = gather_pairs(self.embed(input_ids, attention_mask))
         excluded = None if self.params.compat else equal_strings(gather(keys))
         ms = self.params.loss == "ms"
         loss = multi_similarity(vectors, excluded) if ms else nt_xent(vectors, self.params.temperature, excluded)
@@ -118,11 +110,9 @@ build = Mirror.build
 def mask_span(text: str, characters: int, random: Random) -> str:
     """Replace one random run of `characters` characters by `[MASK]`; a text no longer than that stays as it is.
 
-    A character is what a reader takes for one (a grapheme cluster of Unicode's annex 29): none is cut.
+    A character is a grapheme cluster of Unicode's annex 29: what readers see as one is not cut.
     """
-    starts: Sequence[int] = range(len(text) + 1)
-    if not text.isascii() or "\r" in text:
-        starts = [*(match.start() for match in regex.finditer(r"\X", text)), len(text)]
+    starts = [*(match.start() for match in regex.finditer(r"\X", text)), len(text)]
     last = len(starts) - 1 - characters
     if last <= 0:
         return text

@@ -1,6 +1,6 @@
 """Masked language modelling (Devlin et al. 2019), to adapt an encoder to a domain or to give it a masked-LM head."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,7 +28,7 @@ IGNORED = -100
 
 
 class PARAMS(Options):
-    """What masked language modelling can be told."""
+    """The options of masked language modelling."""
 
     masked: float = Field(0.15, gt=0, lt=1, description="Share of a text's tokens that are to be predicted.")
     kept: float = Field(0.1, ge=0, le=0.5, description="Share of those that stay as they are.")
@@ -38,9 +38,9 @@ class PARAMS(Options):
 _OPTIMISER = {"warmup": 0.06, "weight_decay": 0.01, "clip": 1.0, "epochs": 3}
 _COMMON = {**_OPTIMISER, "batch_size": 64, "max_tokens": 128, "group_by_length": True}
 PRESETS: Presets = {
-    # A model that is a masked LM already, to be adapted to new text.
+    # A model that already is a masked LM, to be adapted to new text.
     "adapt": {**_COMMON, "lr": 5e-5},
-    # An encoder without a masked-LM head: the head has to be learnt.
+    # An encoder without a masked-LM head: the head must be learnt.
     "head": {**_COMMON, "lr": 3e-4},
 }
 
@@ -60,14 +60,15 @@ class MaskedLm(Objective):
             raise InputError("the encoder's tokenizer has no mask token: it cannot be trained as a masked LM")
         self.special = frozenset(encoder.tokenizer.all_special_ids)
 
-    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
+    def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of each text."""
         return {"ids": self.tokenize(examples.texts)}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return the masked ids (n, tokens), their attention mask, the `labels` and where they are `asked` for.
+        """Return the masked ids (n, tokens), their attention mask, the `labels`, and the places to predict, `asked`.
 
-        Labels are (n, tokens), -100 where not asked; `asked` holds the places of the others in the flattened labels.
+        Labels are (n, tokens), -100 where nothing is predicted; `asked` holds the places of the others in the flattened
+        labels.
         """
         drawn = [self._draw(row["ids"], row["seed"]) for row in rows]
         batch = self.pad([ids for ids, _ in drawn])
@@ -75,6 +76,7 @@ class MaskedLm(Objective):
         return {**batch, "labels": labels, "asked": (labels.flatten() != IGNORED).nonzero().squeeze(1)}
 
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
+        """Return a text's ids, masked, and its labels."""
         draw = np.random.default_rng(seed)
         chosen = masked_places(ids, self.special, self.params.masked, draw)
         fate = draw.random(len(chosen))
@@ -87,41 +89,36 @@ class MaskedLm(Objective):
         return masked.tolist(), labels.tolist()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, asked: Tensor) -> dict[str, Tensor]:
-        """Return the mean cross-entropy in nats per asked token, the share that was right, and the [CLS] vectors.
+        """Return the mean cross-entropy in nats per predicted token, the share that was right, and the [CLS] vectors.
 
-        Logits are computed where a label is asked for, not for all tokens. Under several processes the mean of the
-        losses is that over the tokens asked in all of them. `asked` is given since a GPU would have to be waited for to
-        count where the labels are not -100.
+        Logits are computed only for these tokens. With several processes the mean of the losses is the mean over the
+        predicted tokens of all of them. `asked` is an argument because counting the labels on a GPU would be slow.
         """
-        places = torch.zeros_like(input_ids)
-        hidden, first = [], []
-        start = 0
-        for rows, width in by_length(attention_mask):
-            features = {"input_ids": input_ids[rows, :width], "attention_mask": attention_mask[rows, :width]}
+        width = input_ids.shape[1]
+        order, hidden = [], []
+        for rows, longest in by_length(attention_mask):
+            features = {"input_ids": input_ids[rows, :longest], "attention_mask": attention_mask[rows, :longest]}
             tokens = self.encoder[0](features)["token_embeddings"].float()
-            own = torch.arange(start, start + len(rows) * width, device=places.device)
-            places[rows, :width] = own.view(len(rows), width)
-            hidden.append(tokens.flatten(0, 1))
-            first.append(tokens[:, 0])
-            start += len(rows) * width
-        logits = masked_lm_head(self.masked_lm)(torch.cat(hidden)[places.flatten()[asked]]).float()
+            order.append(rows)
+            hidden.append(functional.pad(tokens, (0, 0, 0, width - longest)))
+        vectors, places = torch.cat(hidden), torch.cat(order).argsort()
+        logits = masked_lm_head(self.masked_lm)(vectors[places[asked // width], asked % width]).float()
         answers = labels.flatten()[asked]
-        # Averaged over the processes, as data-parallel training does, both become means over all asked tokens. A batch
-        # without a single ordinary token has nothing to learn: zero, not 0/0.
+        # Data-parallel training averages over the processes. A batch of special tokens alone has a loss of 0, not 0/0.
         count = summed(torch.tensor(len(answers), device=answers.device)).clamp(min=1) / processes()
         loss = functional.cross_entropy(logits, answers, reduction="sum") / count
         right = (logits.detach().argmax(dim=-1) == answers).float().sum() / count
-        return {"loss": loss, "accuracy": right, "vectors": torch.cat(first).detach()}
+        return {"loss": loss, "accuracy": right, "vectors": vectors[:, 0].detach()}
 
     def save(self, path: Path, card: str) -> None:
-        """Write the whole masked LM; as a sentence-transformers directory it is the encoder with its pooling."""
+        """Write the whole masked LM; loaded by sentence-transformers, it is the encoder with its pooling."""
         save_encoder(self.encoder, path, card, masked_lm=self.masked_lm)
 
 
 def masked_places(
     ids: Sequence[int], special: Collection[int], share: float, random: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Draw the places of a share of a text's tokens, special ones aside: at least one, where there are any."""
+    """Draw the places of a share of a text's ordinary tokens: at least one, if there are any."""
     ordinary = np.array([place for place, token in enumerate(ids) if token not in special], dtype=np.int64)
     count = min(len(ordinary), max(1, round(share * len(ordinary))))
     return random.choice(ordinary, size=count, replace=False) if count else ordinary

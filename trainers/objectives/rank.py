@@ -1,6 +1,5 @@
 """RankCSE (Liu et al. 2023): SimCSE that also ranks the sentences of a batch as one or two teachers rank them."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -12,7 +11,7 @@ from torch.nn import functional
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.modules import Pooling
 from trainers.losses import equal_strings, jensen_shannon, list_mle, list_net, off_diagonal, one_sided
-from trainers.objective import Objective, Row, float32
+from trainers.objective import Objective, float32
 from trainers.objectives.contrastive import train_only_head
 from trainers.processes import gather, gather_pairs
 from trainers.settings import DropoutOptions, Presets
@@ -22,11 +21,9 @@ READS = ("text", "views")
 
 
 class PARAMS(DropoutOptions):
-    """What RankCSE can be told."""
+    """The options of RankCSE."""
 
-    teacher: tuple[str, ...] = Field(
-        min_length=1, max_length=2, description="Encoder to learn the ranking from, must be given; again for a second."
-    )
+    teacher: tuple[str, ...] = Field(min_length=1, max_length=2, description="Encoder to learn from, or two; required.")
     teacher_pooling: Pooling | None = Field(None, description="Pooling of the teachers; none: as they say.")
     first_share: float = Field(1 / 3, ge=0, le=1, description="Share of the first of two teachers (alpha).")
     loss: Literal["listmle", "listnet"] = Field("listmle", description="How the ranking is learnt.")
@@ -46,7 +43,7 @@ PRESETS: Presets = {
 
 
 class Rank(Objective):
-    """One encoder with a head that is trained alone; the teachers' vectors are numbers on the disk."""
+    """One encoder, a head that is used in training only, and the teachers' vectors of the sentences."""
 
     keyed = True
 
@@ -55,45 +52,39 @@ class Rank(Objective):
         self.teachers = [load_teacher(name, params.teacher_pooling).vectors for name in params.teacher]
         self.head = train_only_head(encoder)
 
-    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both views, the `keys`, and the number of the sentence among the distinct ones."""
-        self.texts, numbers = number_texts([examples.texts])
-        return {**super().columns(examples), "number": numbers[:, 0]}  # type: ignore[dict-item]
+    def columns(self, examples: Examples) -> dict[str, Any]:
+        """Return the ids of both views, the `keys`, and the sentences for the teachers."""
+        self.texts, taught = number_texts([examples.texts])
+        return {**super().columns(examples), "taught": taught}
 
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return one batch (2n, tokens), first views first, the `keys` (n, 3), and each teacher's vectors (n, d)."""
-        numbers = [row["number"] for row in rows]
-        taught = {f"teacher_{place}": vectors[numbers] for place, vectors in enumerate(self.taught, 1)}
-        return {**super().collate(rows), **{name: torch.from_numpy(vectors) for name, vectors in taught.items()}}
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, **teachers: Tensor) -> dict[str, Tensor]:
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, **taught: Tensor) -> dict[str, Tensor]:
         """Return the loss, its three parts, and the encoder's vectors (2n, d), without the head.
 
-        SimCSE's loss (`one_sided`) + beta JS(softmax(z1 z2^T / t), softmax(z2 z1^T / t)) + gamma rank, z1 and z2 being
-        the views' vectors of length 1. The ranks of row i are those of z1_i z2_j over the sentences j other than i,
-        against alpha t1_i t1_j + (1 - alpha) t2_i t2_j of the `teachers`' unit vectors (n, d); of one alone, t1_i t1_j.
-        With several processes n is the pairs of all of them.
+        SimCSE's loss (`one_sided`) + beta JS(softmax(z1 z2^T / t), softmax(z2 z1^T / t)) + gamma rank, where z1 and z2
+        are the views' vectors of length 1. Row i ranks the sentences j other than i by z1_i z2_j, and is to rank them
+        by alpha t1_i t1_j + (1 - alpha) t2_i t2_j, the teachers' unit vectors `taught_1`, `taught_2` (n, 1, d), or with
+        one teacher by t1_i t1_j. With several processes n counts the pairs of all of them.
         """
         params = self.params
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         excluded = equal_strings(gather(keys))
-        taught = [gather(vectors) for vectors in teachers.values()]
+        teachers = [gather(taught[name]).squeeze(1) for name in sorted(taught)]
         with float32(vectors.device):
             compared = self.head(vectors)
             contrast = one_sided(compared, params.temperature, excluded)
             first, second = functional.normalize(compared, dim=-1).chunk(2)
             cosines = first @ second.T
             consistency = jensen_shannon(cosines / params.temperature, cosines.T / params.temperature)
-            shares = (params.first_share, 1 - params.first_share) if len(taught) > 1 else (1.0,)
-            mixed = torch.stack([share * each @ each.T for share, each in zip(shares, taught, strict=True)]).sum(dim=0)
+            shares = (params.first_share, 1 - params.first_share) if len(teachers) > 1 else (1.0,)
+            mixed = torch.stack([share * each @ each.T for share, each in zip(shares, teachers, strict=True)]).sum(0)
             student, teacher = off_diagonal(cosines) / params.rank_temperature, off_diagonal(mixed)
-            listed = params.loss == "listnet"
-            ranking = (
-                list_net(student, teacher / (params.rank_temperature / 2)) if listed else list_mle(student, teacher)
-            )
-        parts = {"contrast": contrast, "consistency": consistency, "ranking": ranking}
+            if params.loss == "listnet":
+                ranking = list_net(student, teacher / (params.rank_temperature / 2))
+            else:
+                ranking = list_mle(student, teacher)
         loss = contrast + params.consistency * consistency + params.ranking * ranking
-        return {"loss": loss, **{name: part.detach() for name, part in parts.items()}, "vectors": vectors.detach()}
+        parts = {"contrast": contrast.detach(), "consistency": consistency.detach(), "ranking": ranking.detach()}
+        return {"loss": loss, **parts, "vectors": vectors.detach()}
 
 
 build = Rank.build

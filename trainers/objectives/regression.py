@@ -3,10 +3,9 @@
 After IS-BERT's training without labels it is the paper's ssl + ft; with the preset isbert-ft its ft.
 """
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
+import numpy as np
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
@@ -14,7 +13,7 @@ from torch.nn import functional
 
 from trainers.data.examples import Examples
 from trainers.encoders.modules import with_cnn
-from trainers.objective import Objective, Row, float32
+from trainers.objective import Objective, float32
 from trainers.objectives.isbert import FILTERS, WIDTHS
 from trainers.processes import gather, gather_pairs
 from trainers.settings import Options, Presets
@@ -23,12 +22,12 @@ READS = ("graded",)
 
 
 class PARAMS(Options):
-    """What regression can be told."""
+    """The options of regression."""
 
     cnn: bool = Field(False, description="Start with IS-BERT's fresh CNN (widths 1, 3, 5) on an encoder without one.")
 
 
-# SBERT's script for STS-B; the print names the batch of 16, 2e-5, the warm-up and Adam (for NLI).
+# SBERT's script for STS-B; the print gives the batch of 16, 2e-5, the warm-up and Adam (for NLI).
 _OPTIMISER = {"lr": 2e-5, "warmup": 0.1, "weight_decay": 0.01, "clip": 1.0, "batch_size": 16, "epochs": 4}
 _SBERT = {**_OPTIMISER, "max_tokens": 128, "pooling": "mean"}
 PRESETS: Presets = {"sbert": _SBERT, "isbert-ft": {**_SBERT, "cnn": True}}
@@ -44,24 +43,18 @@ class Regression(Objective):
             encoder = with_cnn(encoder, WIDTHS, FILTERS, relu=True)
         super().__init__(encoder, max_tokens, params)
 
-    def columns(self, examples: Examples) -> Mapping[str, Sequence[Any]]:
-        """Return the ids of both sentences and the grade."""
-        return {**super().columns(examples), "grade": examples.labels or []}
-
-    def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return one batch (2n, tokens), first sentences, then second ones, and the `grades` (n,)."""
-        return {**super().collate(rows), "grades": torch.tensor([row["grade"] for row in rows])}
+    def columns(self, examples: Examples) -> dict[str, Any]:
+        """Return the ids of both sentences and the grades."""
+        return {**super().columns(examples), "grades": np.asarray(examples.labels, np.float32)}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, grades: Tensor) -> dict[str, Tensor]:
-        """Return the mean squared error of the cosines and the vectors (2n, d).
+        """Return the mean squared error of the cosines with the `grades` (n,), and the vectors (2n, d).
 
-        With several processes n is the pairs of all of them.
+        With several processes n counts the pairs of all of them.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
-        wanted = gather(grades)
         with float32(vectors.device):
-            first, second = vectors.chunk(2)
-            loss = functional.mse_loss(functional.cosine_similarity(first, second, dim=-1), wanted)
+            loss = functional.mse_loss(functional.cosine_similarity(*vectors.chunk(2), dim=-1), gather(grades))
         return {"loss": loss, "vectors": vectors.detach()}
 
 

@@ -19,7 +19,7 @@ READS = ("views", "text")
 
 
 class PARAMS(DropoutOptions):
-    """What SCT can be told."""
+    """The options of SCT."""
 
     queue: int = Field(65_536, ge=0, description="Reference vectors in each of the two queues (k).")
     reference_temperature: float = Field(0.04, gt=0, description="Temperature of the references' relations (t_ref).")
@@ -30,14 +30,14 @@ class PARAMS(DropoutOptions):
     directions: Literal["mean", "sum"] = Field("mean", description="How the losses of both directions become one.")
 
 
-# As printed, for BERT-base. Where the print is silent (epsilon, weight decay, clipping), as the code does.
+# As printed, for BERT-base; where the print is silent (epsilon, weight decay, clipping), as in the code.
 _OPTIMISER = {"lr": 5e-4, "epochs": 10, "warmup": 0.1, "weight_decay": 0.01, "clip": 1.0, "eps": 1e-6}
 _PAPER = {**_OPTIMISER, "batch_size": 128, "max_tokens": 128, "pooling": "mean"}
 _TINY = {"queue": 131_072, "reference_temperature": 0.03, "online_temperature": 0.04}
 _MINI = {"lr": 3e-4, "queue": 131_072, "reference_temperature": 0.01, "online_temperature": 0.03}
 PRESETS: Presets = {
     # Ours, for some ten thousand pairs: a queue that is renewed several times, a projector that learns within so few
-    # steps, and an encoder that does not lose what it knew before.
+    # steps, and an encoder that changes too slowly to lose what it knew.
     "tuned": {**_PAPER, "lr": 2e-5, "projector_lr": 50.0, "epochs": 3, "queue": 4096, "batch_size": 64},
     "paper": _PAPER,
     # The other encoders of the paper: BERT-tiny (4M), mini (11M), small (29M) and large.
@@ -62,17 +62,17 @@ class Sct(Objective):
         self.d2 = Queue(params.queue, self.dimension)
 
     def parameter_rates(self) -> Mapping[str, float]:
-        """Return factors on the learning rate by the beginning of the parameters' names."""
+        """Return factors on the learning rate by the prefix of the parameters' names."""
         return {"projector.": self.params.projector_lr}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss and the encoder's vectors (2n, d), without the projector; in training, move the queues on.
 
         `1/2 KL(SR(r2, D2, t_ref) || SR(z1, D2, t_on)) + 1/2 KL(SR(r1, D1, t_ref) || SR(z2, D1, t_on))`, with z the
-        online vectors, r the references, both of length 1, and SR as in `relation_loss`; the batch's own references are
-        in D1 and D2 already. With several processes n is the pairs of all of them.
+        online vectors, r the references, both of length 1, and SR as in `relation_loss`; D1 and D2 already hold the
+        batch's own references. With several processes n counts the pairs of all of them.
         """
-        # With gradient first: autocast would hand the weights that it cast without one to the second run.
+        # With gradient first: otherwise autocast would cache weights cast without one and reuse them.
         online = gather_pairs(self.embed(input_ids, attention_mask))
         with torch.no_grad():
             references = gather_pairs(self.embed(input_ids, attention_mask))
@@ -80,11 +80,7 @@ class Sct(Objective):
         with float32(online.device):
             z1, z2 = functional.normalize(self.projector(online), dim=-1).chunk(2)
             r1, r2 = functional.normalize(references, dim=-1).chunk(2)
-            loss = relation_loss(z1, r2, self.d2.with_batch(r2), *temperatures)
-            loss = loss + relation_loss(z2, r1, self.d1.with_batch(r1), *temperatures)
-        if self.training:
-            self.d1.push(r1)
-            self.d2.push(r2)
+            loss = relation_loss(z1, r2, self.d2(r2), *temperatures) + relation_loss(z2, r1, self.d1(r1), *temperatures)
         return {"loss": loss if self.params.directions == "sum" else loss / 2, "vectors": online.detach()}
 
 
@@ -92,7 +88,7 @@ build = Sct.build
 
 
 def make_projector(dimension: int, width: int, norm: str) -> nn.Sequential:
-    """Return h: three chained MLPs, each d -> kd -> d with a ReLU, before it a norm of each view, "batch" or "none"."""
+    """Return h: three MLPs chained, each d -> kd -> d with a ReLU after a norm of each view, "batch" or "none"."""
     hidden = width * dimension
     norms = [ViewNorm(hidden) if norm == "batch" else nn.Identity() for _ in range(3)]
     return nn.Sequential(
