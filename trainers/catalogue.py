@@ -1,43 +1,26 @@
 """The objectives: the files of `trainers/objectives/` and the entry points `twinviews.objectives`."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from types import ModuleType
+from typing import TypeAlias
 
 from pipelines.console import InputError
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
-
-    from trainers.encoders.location import Source
-    from trainers.objective import Objective
-    from trainers.settings import Presets, Training
 
 FOLDER = Path(__file__).with_name("objectives")
 GROUP = "twinviews.objectives"
 
+ObjectiveModule: TypeAlias = ModuleType
+"""The module of an objective. It has
 
-class ObjectiveModule(Protocol):
-    """What the file of an objective defines."""
-
-    __doc__: str | None
-    READS: tuple[str, ...]
-    """What it trains on, the usual one first: some of `trainers.data.kinds.KINDS`, such as "views" and "text"."""
-    PRESETS: Presets
-    """The first is the default."""
-    PARAMS: type[BaseModel]
-    """The objective's own options; they become flags.
-
-    A method `held_out(rows, batch_size)`, if there is one, returns how many of the rows are not trained on.
-    """
-
-    def build(self, options: Any, training: Training, source: Source) -> Objective:  # noqa: ANN401 - its own PARAMS
-        """Load the encoder and return the objective that trains it."""
-        ...
+- `READS`: what it trains on, the usual one first: some of `trainers.data.kinds.KINDS`, such as "views" and "text";
+- `PRESETS`: values of `Training` and of its own options, by preset; the first is the default;
+- `PARAMS`: its own options, a pydantic model. A method `held_out(rows, batch_size)`, if there is one, returns how many
+  of the rows are not trained on;
+- `build(options, training, source)`: loads the encoder and returns the `Objective` that trains it.
+"""
 
 
 def objective_names() -> list[str]:
@@ -57,18 +40,18 @@ def summary(name: str) -> str:
 def load_objective(name: str) -> ObjectiveModule:
     """Import an objective's module; raises InputError where there is none, or it cannot be used."""
     if _file(name).is_file():
-        return cast(ObjectiveModule, importlib.import_module(f"trainers.objectives.{_file(name).stem}"))
+        return importlib.import_module(f"trainers.objectives.{_file(name).stem}")
     known = _third_party()
     if name not in known:
         raise InputError(f"no objective {name!r}: there are {', '.join(objective_names())}")
     try:
-        module = known[name].load()
+        module: ObjectiveModule = known[name].load()
         for part in ("READS", "PRESETS", "PARAMS", "build"):
             getattr(module, part)
     except (Exception, SystemExit) as error:  # another package's import may do anything
         said = f"{type(error).__name__}: {error}"
         raise InputError(f"objective {name!r} of {known[name].value} cannot be used: {said}") from error
-    return cast(ObjectiveModule, module)
+    return module
 
 
 def _file(name: str) -> Path:

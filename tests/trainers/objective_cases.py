@@ -12,6 +12,7 @@ from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
 from trainers.data.rows import Rows
 from trainers.encoders.dropout import set_dropout
+from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.objective import Objective
 from trainers.settings import Training, resolve
@@ -63,6 +64,11 @@ def build(name: str, encoder: Path, preset: str | None = None, **given: object) 
     _, training, params = resolve(module.PRESETS, module.PARAMS, preset, {"max_tokens": 24, **given})
     torch.manual_seed(0)
     return module.build(params, training, locate(str(encoder)))
+
+
+def encoder_of(path: Path | str, pooling: str = "mean", max_tokens: int = 24) -> Objective:
+    """An encoder that is ready to be trained, without a loss."""
+    return Objective(load_for_training(locate(str(path)), pooling, max_tokens), max_tokens)  # type: ignore[arg-type]
 
 
 def pairs(left: list[str], right: list[str] | None = None) -> Examples:

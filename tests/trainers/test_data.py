@@ -89,12 +89,10 @@ def test_hard_negatives_are_read_where_there_are_any(tmp_path: Path, big: Path) 
 
 
 def test_pairs_stay_in_their_file(big: Path, small: Path) -> None:
-    for files in ([str(big)], [f"{big}=1", f"{small}=1"]):
-        examples = read(views=files)
-        assert isinstance(examples.left, Texts)
-        assert [Path(file["filename"]) for file in examples.left.rows.cache_files] == [
-            Path(file.partition("=")[0]) for file in files
-        ]
+    for weights in ({big: ""}, {big: "=1", small: "=1"}):
+        left = read(views=[f"{file}{weight}" for file, weight in weights.items()]).left
+        assert isinstance(left, Texts)
+        assert [Path(file["filename"]) for file in left.rows.cache_files] == [*weights]
 
 
 @pytest.mark.parametrize(
@@ -176,9 +174,8 @@ def test_broken_pairs_are_one_line_that_names_the_file(
 
 @pytest.mark.parametrize("kind", ["views", "text", "words", "graded"])
 def test_the_options_that_come_back_name_the_same_data_again(kind: str, big: Path, small: Path, tmp_path: Path) -> None:
-    text = tmp_path / "text.txt"
+    text, graded = tmp_path / "text.txt", tmp_path / "graded.tsv"
     text.write_text("one\ntwo\nthree\n")
-    graded = tmp_path / "graded.tsv"
     graded.write_text("score\tsentence1\tsentence2\n2\ta\tb\n4\tc\td\n")
     wanted = {
         "views": DataOptions(views=[f"{big}=2", f"{small}=1/2"], limit=7),
@@ -210,25 +207,19 @@ def test_data_that_cannot_be_asked_for_is_one_line() -> None:
 
 
 @pytest.mark.parametrize(
-    ("columns", "message"),
+    ("dataset", "message"),
     [
-        ({"text": [1, 2]}, "has no column 'text' of strings"),
-        ({"words": ["a"]}, r"has no column 'text' of strings, only \['words'\]"),
-        (None, "has no column 'text' of strings, only {'train'"),
-        ({"text": [" ", None]}, "holds no sentence"),
-        ("file", "is not a dataset folder"),
+        (Dataset.from_dict({"text": [1, 2]}), "has no column 'text' of strings"),
+        (Dataset.from_dict({"words": ["a"]}), r"has no column 'text' of strings, only \['words'\]"),
+        (DatasetDict(train=Dataset.from_dict({"text": ["a"]})), "has no column 'text' of strings, only {'train'"),
+        (Dataset.from_dict({"text": [" ", None]}), "holds no sentence"),
     ],
-    ids=["numbers", "another column", "splits", "blank", "no dataset"],
+    ids=["numbers", "another column", "splits", "blank"],
 )
-def test_a_folder_that_is_no_dataset_of_sentences_is_one_line(tmp_path: Path, columns: object, message: str) -> None:
-    folder = tmp_path / "folder"
-    if columns == "file":
-        folder.mkdir()
-    elif columns is None:
-        DatasetDict({"train": Dataset.from_dict({"text": ["a"]})}).save_to_disk(str(folder))
-    else:
-        Dataset.from_dict(columns).save_to_disk(str(folder))
-    refused(message, reads=("text",), text=folder)
+def test_a_folder_without_sentences_is_one_line(tmp_path: Path, dataset: Dataset | DatasetDict, message: str) -> None:
+    refused("is not a dataset folder", text=tmp_path)
+    dataset.save_to_disk(str(tmp_path / "folder"))
+    refused(message, text=tmp_path / "folder")
 
 
 def test_every_line_end_ends_a_sentence_and_a_limit_is_of_sentences(tmp_path: Path) -> None:

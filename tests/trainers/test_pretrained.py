@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from huggingface_hub import constants
+from objective_cases import encoder_of
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
@@ -21,10 +22,6 @@ from trainers.encoders.modules import parts_of, pooling_of, with_cnn
 from trainers.objective import Objective
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-
-
-def encoder_of(path: Path | str, pooling: str = "mean") -> Objective:
-    return Objective(load_for_training(locate(str(path)), pooling, 24), 24)
 
 
 def older(folder: Path, bert: Path, pooling: str = "mean_tokens", between: tuple[str, ...] = ()) -> Path:

@@ -29,9 +29,7 @@ Scale = tuple[float, float]
 class DataOptions(Options):
     """The data of a training; without any, what `augment` writes by default."""
 
-    views: list[str] | None = Field(
-        None, description="Pairs; again for more files, as FILE=WEIGHT for rows in proportion. [data/pairs.arrow]"
-    )
+    views: list[str] | None = Field(None, description="Pairs; again as FILE=WEIGHT for a mixture. [data/pairs.arrow]")
     text: Path | None = Field(None, description="Sentences, one a line, or a dataset folder. [data/sentences]")
     words: str | None = Field(None, description="Words, one a line, or a language's most frequent ones: en, en:5000.")
     graded: Path | None = Field(None, description="Graded pairs: a TSV or CSV file such as STS-B's or SICK's.")

@@ -27,7 +27,7 @@ TWO_LOG_2 = 1.3862943611198906
 
 
 def _odd(widths: tuple[int, ...]) -> tuple[int, ...]:
-    if any(width < 1 or width % 2 == 0 for width in widths):
+    if not widths or any(width < 1 or width % 2 == 0 for width in widths):
         raise ValueError("a width must be odd: every token is the middle of its own n-gram")
     return widths
 
@@ -35,9 +35,7 @@ def _odd(widths: tuple[int, ...]) -> tuple[int, ...]:
 class PARAMS(Options):
     """The options of IS-BERT."""
 
-    widths: Annotated[tuple[int, ...], AfterValidator(_odd)] = Field(
-        WIDTHS, min_length=1, description="Odd width of a convolution; once for each."
-    )
+    widths: Annotated[tuple[int, ...], AfterValidator(_odd)] = Field(WIDTHS, description="Odd width of a convolution.")
     filters: int = Field(FILTERS, ge=1, description="Outputs of each convolution.")
     relu: bool = Field(True, description="ReLU after the convolutions.")
     discriminator: Literal["learned", "dot"] = Field("learned", description="Learnt score, or the dot product.")
