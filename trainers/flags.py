@@ -32,8 +32,8 @@ class Flag(NamedTuple):
         if self.type == bool | None:
             name = f"{name}/--no-{name[2:]}"
         option = typer.Option(name, help=self.help, show_default=self.default not in (None, False), min=self.least)
-        kind = Annotated[self.type, option]
-        return inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=self.default, annotation=kind)
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        return inspect.Parameter(key, keyword, default=self.default, annotation=Annotated[self.type, option])
 
 
 Sections = Mapping[str, Mapping[str, Flag]]
@@ -60,7 +60,7 @@ def setting_flags(model: type[BaseModel], presets: Mapping[str, Mapping[str, Any
         named = [f"{', '.join(name for name in values if values[name] == other)}: {other}" for other in others]
         kind: Any = field.annotation
         if get_origin(kind) is tuple:
-            kind = list[get_args(kind)[0]]
+            kind = list[get_args(kind)[0]]  # type: ignore[misc]
         found[key] = Flag(kind | None, f"{field.description} [{'; '.join([usual, *named])}]")
     return found
 

@@ -84,7 +84,7 @@ class Examples:
         """Return the rows of these numbers, in this order."""
         labels = None if self.labels is None else [self.labels[row] for row in rows]
         names = ("texts", "left", "right", "negatives")
-        taken = {name: take(column, rows) for name, column in zip(names, self.columns(), strict=False)}
+        taken: dict[str, Any] = {name: take(column, rows) for name, column in zip(names, self.columns(), strict=False)}
         return replace(self, labels=labels, **taken)
 
 

@@ -32,8 +32,8 @@ def pooling_of(encoder: SentenceTransformer) -> str:
     """Return the name of an encoder's pooling, "none" where it has none; several are joined by a plus."""
     modes = [module.pooling_mode for module in encoder if isinstance(module, modules.Pooling)]
     name = "+".join(mode if isinstance(mode, str) else "+".join(mode) for mode in modes)
-    kinds = {_kind(module) for module in list(encoder)[1 : pooling_at(encoder)]}
-    return next(iter(kinds & {"first-last", "padded-mean"}), name or "none")  # type: ignore[arg-type]
+    kinds = [_kind(module) for module in list(encoder)[1 : pooling_at(encoder)]]
+    return next((kind for kind in ("first-last", "padded-mean") if kind in kinds), name or "none")
 
 
 def has_dense(encoder: SentenceTransformer) -> bool:

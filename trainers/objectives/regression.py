@@ -54,7 +54,8 @@ class Regression(Objective):
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         with float32(vectors.device):
-            loss = functional.mse_loss(functional.cosine_similarity(*vectors.chunk(2), dim=-1), gather(grades))
+            first, second = vectors.chunk(2)
+            loss = functional.mse_loss(functional.cosine_similarity(first, second, dim=-1), gather(grades))
         return {"loss": loss, "vectors": vectors.detach()}
 
 
