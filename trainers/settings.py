@@ -47,7 +47,6 @@ class Training(Options):
     cached: int | None = Field(
         None, ge=1, description="Embed so many texts at a time (GradCache): the same gradients in the memory of these."
     )
-    compile: bool = Field(False, description="Compile the encoder (torch.compile): for long trainings.")
     save_every: int = Field(500, ge=1, description="Optimiser steps between checkpoints.")
     dev: str | None = Field(None, description="Score on these graded pairs: a TSV or CSV file, or such as stsb-dev.")
     dev_data: str | None = Field(None, description="Where --dev lies: a folder, or hf:mteb. [TWINVIEWS_DATA]")
@@ -57,8 +56,7 @@ class Training(Options):
     evaluations: int = Field(10, ge=1, description="How often to score on --dev; the last time at the end.")
     keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")
     patience: int | None = Field(None, ge=1, description="Stop after this many scores on --dev without a new best.")
-    report_to: Literal["none", "tensorboard", "wandb", "trackio"] = Field("none", description="Log there too.")
-    stop_on_collapse: bool = Field(False, description="End the run where the encoder collapses.")
+    report_to: Literal["none", "tensorboard", "wandb"] = Field("none", description="Log there too.")
 
     def steps(self, rows: int) -> int:
         """Return the optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""
