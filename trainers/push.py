@@ -12,10 +12,7 @@ from trainers.encoders.location import first_line
 
 HUB = "hf:"
 CARD, DONE = "README.md", "modules.json"
-LEFT_OUT = [
-    *("checkpoints/*", "checkpoint-*", "tensorboard/*", ".*", "*.tmp", "*.html"),
-    *("optimizer.*", "scheduler.pt", "scaler.pt", "rng_state*", "trainer_state.json", "training_args.bin"),
-]
+LEFT_OUT = ["checkpoint*", "tensorboard/*", ".*", "*.tmp", "*.html"]
 """What only a training needs, and reports, which show training text; `*` matches slashes too."""
 
 
