@@ -191,4 +191,4 @@ def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], 
     with suppress(OSError, ValueError, YAMLError):  # somebody else's card can hold anything
         licence = (metadata_load(Path(source.path, "README.md")) or {}).get("license")
     template = Template(CARD.read_text(encoding="utf-8"), keep_trailing_newline=True)
-    return template.render(recipe=recipe, steps=steps, dev=dev, licence=licence)
+    return str(template.render(recipe=recipe, steps=steps, dev=dev, licence=licence))
