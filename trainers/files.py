@@ -1,17 +1,19 @@
 """Files as the trainers read and write them: lines, arrays, checksums, and files that appear whole or not at all."""
 
+from __future__ import annotations
+
 import gzip
 import zipfile
 import zlib
 from pathlib import Path
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import TYPE_CHECKING, Any
 
 from pipelines.console import InputError
 from pipelines.files import sha256_of as file_sha256
 from pipelines.files import whole_file
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = ["file_lines", "file_sha256", "read_arrays", "whole_file"]
 
@@ -44,6 +46,8 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
 
     Raises FileNotFoundError if there is none, ValueError for one that is damaged or holds something else.
     """
+    import numpy as np
+
     try:
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
