@@ -13,9 +13,9 @@ USER_MISTAKE = 2
 
 
 def main() -> None:
-    """Run the command line; of several processes the first one speaks.
+    """Run the command line; of several processes only the first one prints.
 
-    Another one speaks of failures, not of a user's mistake: that is the same in all of them.
+    The others print the line of a failure, but not of a user's mistake, which is the same in all of them.
     """
     end_at_once()  # before anything is imported that takes time
     first = int(os.environ.get("RANK", "0")) == 0
@@ -31,7 +31,7 @@ def main() -> None:
     with redirect_stderr(said), redirect_stdout(io.StringIO()):
         code = call(app, sys.argv[1:])
     if code not in (0, USER_MISTAKE):
-        sys.stderr.write(said.getvalue())
+        sys.stderr.writelines(said.getvalue().splitlines(keepends=True)[-1:])
     sys.exit(code)
 
 

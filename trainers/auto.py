@@ -26,7 +26,7 @@ CHOICES = {
         "for hard negatives supervised SimCSE is its paper's choice, not measured here",
     ),
 }
-"""For each kind of data the command, and why, with figures of docs/training.md."""
+"""The command for each kind of data, and why, with figures of docs/training.md."""
 
 Text = Annotated[
     Path | None,
@@ -48,10 +48,9 @@ def auto(context: typer.Context, text: Text = None, views: Views = None, limit: 
     Example: train auto --text sentences.txt
     """
     from trainers.data.kinds import SENTENCES, DataOptions, read_examples
-    from trainers.processes import is_first, join_processes
 
     if any(part.partition("=")[0] == "--config" for part in context.args):
-        raise InputError("--config: a recipe says what to train: give it to `train OBJECTIVE --config FILE`")
+        raise InputError("--config names its own training: give it to `train OBJECTIVE --config FILE`")
     if text and views:
         raise InputError("--text and --views: give one of them")
     kind, files = ("views", views) if views else ("text", [str(text or SENTENCES)])
@@ -60,9 +59,7 @@ def auto(context: typer.Context, text: Text = None, views: Views = None, limit: 
     command, reason = CHOICES[kind if examples.negatives is None else "negatives"]
     given = [part for file in files for part in (f"--{kind}", file)] + (["--limit", str(limit)] if limit else [])
     arguments = [*shlex.split(command), *given, *context.args]
-    join_processes()
-    if is_first():
-        note(f"{len(examples):,} {'pairs' if views else 'sentences'}: {reason}: {shlex.join(['train', *arguments])}")
+    note(f"{len(examples):,} {'pairs' if views else 'sentences'}: {reason}: {shlex.join(['train', *arguments])}")
     root = context.find_root().command
     with root.make_context("train", arguments) as made:
         return root.invoke(made)

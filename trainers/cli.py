@@ -1,4 +1,4 @@
-"""The command `train`: one subcommand per objective, made from its file, sweeps over them, and the evaluation."""
+"""The command `train`: one subcommand for each objective, made from its file, sweeps over them, and the evaluation."""
 
 from importlib import import_module
 from typing import Any, NoReturn
@@ -17,10 +17,10 @@ MODULES = {
         "Score an encoder on suites of evaluation sets: STS, transfer, linking and more.",
     ),
     "compare": ("trainers.results.cli", "Print runs beside each other and beside the papers' rows; test differences."),
-    "report": ("trainers.pages.cli", "Write one HTML page about runs: loss, cosines before and after, scores."),
+    "report": ("trainers.pages.report", "Write one HTML page about runs: loss, cosines before and after, scores."),
     "push": ("trainers.push", "Publish a trained encoder on the Hugging Face Hub."),
 }
-"""Commands that are functions of the same name in a module of their own, which is imported when they are used."""
+"""Commands that are functions of the same name in these modules, which are imported when they are used."""
 
 OVERVIEW = """Views in, a sentence encoder out.
 
@@ -39,7 +39,7 @@ One objective under several seeds, or over the values of an option:
 
 SWEEP = """Train an objective over the values of its options, and print one table.
 
-Each option that `train OBJECTIVE` has can be swept over, its data and its preset too:
+Any option of `train OBJECTIVE` can be swept over, its data and its preset too:
 
   train sweep bsl --over momentum=0.5,0.9,0.99,0.999,1 --data DIR
 
@@ -51,20 +51,20 @@ class LazyGroup(TyperGroup):
     """A group whose commands are imported when they are run: `train --help` needs no torch."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
-        """Put the real command in the place of the entry that `--help` lists."""
+        """Replace the entry that `--help` lists with the real command."""
         name = args[0] if args else ""
         if name in self.commands and not isinstance(self.commands[name], TyperGroup):
-            self.commands[name] = _command_called(name, sweep=self.name == "sweep")
+            self.commands[name] = _load_command(name, sweep=self.name == "sweep")
         return super().resolve_command(ctx, args)
 
 
-def _command_called(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
+def _load_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
     if name not in MODULES:
         from trainers.options import sweep_command, train_command
 
         return sweep_command(name) if sweep else train_command(name)
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    # `auto` hands the options that it does not know to another command.
+    # `auto` passes the options that it does not know on to another command.
     settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None
     single.command(name, context_settings=settings)(getattr(import_module(MODULES[name][0]), name))
     return typer.main.get_command(single)
@@ -76,20 +76,18 @@ def make_app() -> typer.Typer:
     app = typer.Typer(name="train", cls=LazyGroup, help=OVERVIEW, **settings)
     sweep = typer.Typer(name="sweep", cls=LazyGroup, help=SWEEP, **settings)
     app.callback()(_main)
-    lines = {name: summary(name) for name in objective_names()}
-    for group, known in ((app, lines), (sweep, lines), (app, {name: line for name, (_, line) in MODULES.items()})):
-        for name, line in known.items():
-            group.command(name, help=line, short_help=line)(_unresolved)
+    lines = [(name, summary(name)) for name in objective_names()]
+    for group, name, line in (
+        *((group, *entry) for group in (app, sweep) for entry in lines),
+        *((app, name, line) for name, (_, line) in MODULES.items()),
+    ):
+        group.command(name, help=line, short_help=line)(lambda: None)
     app.add_typer(sweep, short_help="Train an objective over the values of its options; one table.")
     return app
 
 
 def _main(version: VersionOption = False) -> None:
     pass
-
-
-def _unresolved() -> None:
-    """Stand for a command in the list; `LazyGroup` replaces it before it is run."""
 
 
 app = make_app()

@@ -1,56 +1,51 @@
-"""Files that evaluations leave: written whole or not at all, read back or refused, and their checksums."""
+"""Files as the trainers read and write them: lines, arrays, checksums, and files that appear whole or not at all."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import gzip
+import zipfile
+import zlib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any
+
+from pipelines.console import InputError
+from pipelines.files import sha256_of as file_sha256
+from pipelines.files import whole_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_DRAFTS = f".*.{'[0-9a-f]' * 32}.tmp"
-STALE = 24 * 3600
-"""Seconds after which a draft that nobody put in its place is a killed process's."""
+__all__ = ["file_lines", "file_sha256", "read_arrays", "whole_file"]
 
 
-@contextmanager
-def whole_file(path: Path) -> Iterator[IO[bytes]]:
-    """Open a draft to write that is put at `path` when the block ends well; raises OSError where it cannot be written.
+def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
+    """Return the lines of a UTF-8 text file (also gzipped), without their ends.
 
-    So a reader finds the old file or the new one.
+    With `bytewise`, a file that is not UTF-8 is read as latin-1, one byte a character. Raises InputError if the file
+    cannot be read as text.
     """
-    clear_drafts(path.parent)
-    draft = path.with_name(f".{path.name}.{uuid4().hex}.tmp")
     try:
-        with draft.open("wb") as stream:
-            yield stream
-        os.replace(draft, path)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def clear_drafts(folder: Path) -> None:
-    """Delete the drafts that killed processes left in a folder, which need not exist."""
-    with suppress(OSError):  # what cannot be listed or deleted is in nobody's way
-        for path in folder.glob(_DRAFTS):
-            if time.time() - path.stat().st_mtime > STALE:
-                path.unlink(missing_ok=True)
+        raw = path.read_bytes()
+        raw = gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw
+        text = raw.decode("utf-8-sig")
+    except (EOFError, OSError, zlib.error) as error:
+        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
+    except UnicodeDecodeError as error:
+        if not bytewise:
+            said = f"{path} is not UTF-8 text: byte {error.start} is {raw[error.start]:#04x}"
+            raise InputError(f"{said}; convert it, or get the original file again") from None
+        text = raw.decode("latin-1")
+    if "\0" in text:
+        raise InputError(f"{path} is binary, not text: it holds NUL bytes")
+    # Not splitlines: some sentences hold characters that it takes for the end of a line.
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     """Return the arrays of an `.npz` file by name.
 
-    Raises FileNotFoundError where there is none, ValueError for one that is damaged or holds something else.
+    Raises FileNotFoundError if there is none, ValueError for one that is damaged or holds something else.
     """
-    import zipfile
-    import zlib
-
     import numpy as np
 
     try:
@@ -61,9 +56,3 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     # A bit that flipped in the archive's own records can be taken for an unknown compression or for encryption.
     except (OSError, LookupError, EOFError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(str(error) or type(error).__name__) from error
-
-
-def file_sha256(path: Path) -> str:
-    """Return a file's sha256 in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()

@@ -84,7 +84,6 @@ def sweep_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendor
         train_study(name, module, values, axes, **study)
 
     sections = {"Sweep": {"over": OVER, **STUDY}, **training, "Running": _running()}
-    del sections["Running"]["resume"]
     endings = ["--over batch-size=16,32,64,128 --seeds 3 --data DIR", "--over batch-size=32,64 --over lr=1e-5,1e-4"]
     description = f"Sweep over the options of `train {name}`: {module.__doc__}"
     epilog = _examples(f"train sweep {name}", module, endings)

@@ -1,4 +1,4 @@
-"""Training in several processes: every process sees the vectors of the whole batch, with the gradients of one."""
+"""Training in several processes: each sees the vectors of the whole batch, and gradients are those of one process."""
 
 import atexit
 import os
@@ -14,7 +14,7 @@ from pipelines.console import InputError
 
 
 def join_processes() -> None:
-    """Meet the other processes if `torchrun` or `accelerate launch` started several; nothing to do otherwise."""
+    """Meet the other processes, if `torchrun` or `accelerate launch` started several."""
     if int(os.environ.get("WORLD_SIZE", "1")) == 1 or processes() > 1:
         return
     from accelerate import PartialState
@@ -24,29 +24,29 @@ def join_processes() -> None:
 
 
 def _end_without(launcher: int) -> None:
-    """End this process once its launcher is gone: one that is killed outright cannot tell those it started."""
+    """End this process once its launcher is gone: a launcher that is killed cannot end its processes."""
     while os.getppid() == launcher:
         time.sleep(1)
     os._exit(1)
 
 
 def processes() -> int:
-    """Return how many processes train together; 1 outside `torchrun` and `accelerate launch`."""
+    """Return the number of processes that train together."""
     return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1
 
 
 def process_rank() -> int:
-    """Return this process's number, from 0; the first one writes the files and speaks."""
+    """Return this process's number, from 0."""
     return distributed.get_rank() if processes() > 1 else 0
 
 
 def is_first() -> bool:
-    """Whether this process is the one that writes the files and speaks."""
+    """Whether this process is the one that writes the files."""
     return process_rank() == 0
 
 
 def of_first(value: Any) -> Any:  # noqa: ANN401 - whatever can be sent
-    """Return the first process's `value` in all of them, once all are here."""
+    """Wait for all processes, and return the first one's `value` in each."""
     if processes() == 1:
         return value
     sent = [value]
@@ -64,13 +64,12 @@ def summed(tensor: Tensor) -> Tensor:
 
 
 def process_seed(seed: int) -> int:
-    """Return the seed of this process's dropout: the run's own in the first, others elsewhere."""
-    rank = process_rank()
-    return seed if rank == 0 else xxhash.xxh64_intdigest(f"{seed}|process|{rank}".encode()) >> 1
+    """Return the seed of this process's dropout: the run's own in the first one."""
+    return seed if is_first() else xxhash.xxh64_intdigest(f"{seed}|process|{process_rank()}".encode()) >> 1
 
 
 def divided_batch(size: int, rows: int, count: int) -> int:
-    """Return the global batch size that can be had; raises InputError if `count` processes cannot divide it."""
+    """Return the global batch size for this many rows; raises InputError if `count` processes cannot divide it."""
     taken = size if size <= rows else rows // count * count
     if taken == 0 or taken % count:
         said = f"--batch-size {size} of {rows} rows cannot be divided among {count} processes"
@@ -79,21 +78,18 @@ def divided_batch(size: int, rows: int, count: int) -> int:
 
 
 def gather(rows: Tensor) -> Tensor:
-    """Return the rows (n, ...) of all processes, (processes * n, ...); with one process, what was given.
+    """Return the rows (n, ...) of all processes, (processes * n, ...); each must hold the same number.
 
-    A row's gradient is the sum of what every process's loss makes of it. Data-parallel training averages the
-    parameters' gradients: a loss that all processes compute alike, or of which each computes a part whose mean is the
-    whole, then gives the gradients of one process with the whole batch. All processes must hold equally many rows.
+    A row's gradient is the sum over all processes' losses, while data-parallel training averages the parameters'. So
+    with one loss in all processes, or parts whose mean is the whole, gradients are those of one process.
     """
     if processes() == 1:
         return rows
-    from torch.distributed.nn.functional import all_gather  # not in a torch that is built without torch.distributed
+    from torch.distributed.nn.functional import all_gather  # some builds of torch lack it
 
     return torch.cat(all_gather(rows))  # type: ignore[no-untyped-call]
 
 
 def gather_pairs(vectors: Tensor, sides: int = 2) -> Tensor:
-    """Gather (sides * n, d) vectors, row i and n + i a pair, so that in the whole, too, all first sides come first."""
-    if processes() == 1:
-        return vectors
-    return torch.cat([gather(side) for side in vectors.chunk(sides)])
+    """Gather (sides * n, d) vectors, rows i and n + i a pair, such that all first sides still come first."""
+    return vectors if processes() == 1 else torch.cat([gather(side) for side in vectors.chunk(sides)])

@@ -12,11 +12,8 @@ from trainers.encoders.location import first_line
 
 HUB = "hf:"
 CARD, DONE = "README.md", "modules.json"
-LEFT_OUT = [
-    *("checkpoints/*", "checkpoint-*", "tensorboard/*", ".*", "*.tmp", "*.html"),
-    *("optimizer.*", "scheduler.pt", "scaler.pt", "rng_state*", "trainer_state.json", "training_args.bin"),
-]
-"""What only a training or its directory needs, and reports, which show training text; `*` matches slashes too."""
+LEFT_OUT = ["checkpoint*", "tensorboard/*", ".*", "*.tmp", "*.html"]
+"""What only a training needs, and reports, which show training text; `*` matches slashes too."""
 
 
 def push(
@@ -40,7 +37,8 @@ def push(
 
     Example: train push runs/bsl hf:USER/my-encoder
     """
-    from huggingface_hub import metadata_load
+    from huggingface_hub import HfApi, get_token, metadata_load, metadata_save
+    from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
     from yaml import YAMLError
 
@@ -49,11 +47,11 @@ def push(
         raise InputError(f"cannot push to {repository!r}: give hf:USER/MODEL")
     for needed in (DONE, CARD):
         if not (directory / needed).is_file():
-            raise InputError(f"{directory} is no finished encoder, it has no {needed}: give the directory of a run")
+            raise InputError(f"{directory} is not a finished run, it has no {needed}: give a run's directory")
     try:
         metadata = metadata_load(card) or {}
     except (OSError, ValueError, YAMLError) as error:
-        raise InputError(f"{card}: its header is no YAML ({first_line(error)}): correct it") from None
+        raise InputError(f"{card}: its header is not valid YAML ({first_line(error)}): correct it") from None
     if public and not (license or metadata.get("license")):
         raise InputError(f"{card} names no licence: --public needs one, as --license apache-2.0")
     paths = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
@@ -61,14 +59,6 @@ def push(
     if dry_run:
         show("\n".join(files))
         return
-    url = _upload(directory, name, {} if license is None else {**metadata, "license": license}, public=public)
-    show(f"{url}: {len(files)} files, {'public' if public else 'private'}")
-
-
-def _upload(directory: Path, name: str, metadata: dict[str, object], *, public: bool) -> str:
-    from huggingface_hub import HfApi, get_token, metadata_save
-    from huggingface_hub.errors import HTTPError  # type: ignore[attr-defined]
-
     if get_token() is None:
         raise InputError("no token for the Hub: run `hf auth login`, or set HF_TOKEN")
     api = HfApi(library_name="twinviews")
@@ -76,11 +66,11 @@ def _upload(directory: Path, name: str, metadata: dict[str, object], *, public: 
         url = api.create_repo(name, private=not public, exist_ok=True)
         if api.repo_info(name).private is public:
             found, instead = ("private", "leave --public out") if public else ("public", "give --public")
-            raise InputError(f"{url} is there and {found}: {instead}, or another name")
-        if metadata:
-            metadata_save(directory / CARD, metadata)
-        api.upload_folder(repo_id=name, folder_path=directory, ignore_patterns=[*LEFT_OUT])
-    # The client raises ValueError for names that cannot be, RuntimeError where a large file cannot be sent.
+            raise InputError(f"{url} exists and is {found}: {instead}, or another name")
+        if license is not None:
+            metadata_save(card, {**metadata, "license": license})
+        api.upload_folder(repo_id=name, folder_path=directory, ignore_patterns=LEFT_OUT)
+    # The client raises ValueError for impossible names, RuntimeError for a large file that cannot be sent.
     except (HTTPError, OSError, ValueError, RuntimeError) as error:
         raise TwinviewsError(f"cannot push to hf:{name} ({first_line(error)})") from error
-    return str(url)
+    show(f"{url}: {len(files)} files, {'public' if public else 'private'}")

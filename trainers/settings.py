@@ -43,7 +43,6 @@ class Training(Options):
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="Number format; auto: bf16 or fp32.")
     gradient_checkpointing: bool = Field(False, description="Less memory, about a third more time.")
     cached: int | None = Field(None, ge=1, description="Embed this many texts at a time, for less memory (GradCache).")
-    compile: bool = Field(False, description="Compile the encoder (torch.compile): for long trainings.")
     save_every: int = Field(500, ge=1, description="Optimiser steps between checkpoints.")
     dev: str | None = Field(None, description="Graded pairs to score on: a TSV or CSV file, or such as stsb-dev.")
     dev_data: str | None = Field(None, description="Where the data of --dev is: a folder, or hf:mteb. [TWINVIEWS_DATA]")
@@ -51,8 +50,7 @@ class Training(Options):
     evaluations: int = Field(10, ge=1, description="How often to score on --dev, the last time at the end.")
     keep: Literal["best", "last"] = Field("best", description="Save the encoder that was best on --dev, or the last.")
     patience: int | None = Field(None, ge=1, description="Stop after this many scores on --dev without a new best.")
-    report_to: Literal["none", "tensorboard", "wandb", "trackio"] = Field("none", description="Log there as well.")
-    stop_on_collapse: bool = Field(False, description="End the run if the encoder collapses.")
+    report_to: Literal["none", "tensorboard", "wandb"] = Field("none", description="Log there too.")
 
     def steps(self, rows: int) -> int:
         """Return the optimiser steps of a run over `rows` rows; the last, smaller batch of an epoch is dropped."""

@@ -1,13 +1,26 @@
-"""A small training of an objective, through the real `fit`, which a power cut may end."""
+"""Small trainings: a file of pairs, and an objective through the real `fit`, which a power cut may end."""
 
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
 import torch
 from objective_cases import interrupt_at, prepared
 
 from trainers.data.examples import Examples
 from trainers.objective import Objective
 from trainers.training.fit import Fitted, fit
+
+
+def write_pairs(path: Path, rows: list[tuple[str, str | None, str | None]], **more: list[Any]) -> Path:
+    """Write text and two views a row, and more columns, as `build-pairs` does."""
+    texts, left, right = map(list, zip(*rows, strict=True))
+    columns = {"id": [f"{row:016x}" for row in range(len(rows))], "text": texts, "view_a": left, "view_b": right}
+    columns |= {"view_a_name": ["a"] * len(rows), "view_b_name": ["b"] * len(rows), **more}
+    table = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
+    with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return path
 
 
 def trained(
@@ -20,3 +33,10 @@ def trained(
         interrupt_at(objective, last)
     torch.seed()  # whatever was drawn before does not matter
     return objective, fit(objective, rows, training, out, seed=1, dev=dev)
+
+
+def check_same(one: Objective, other: Objective) -> None:
+    """Check that both have exactly the same weights."""
+    expected, found = one.state_dict(), other.state_dict()
+    assert expected.keys() == found.keys()
+    assert [key for key in expected if not torch.equal(expected[key], found[key])] == []

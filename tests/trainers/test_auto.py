@@ -1,12 +1,11 @@
 """`train auto` runs what measured best, as if its command had been typed, and says which."""
 
-import json
 import re
 import shlex
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
+from fitting import write_pairs
 
 from pipelines.console import call
 from trainers.auto import CHOICES
@@ -36,23 +35,19 @@ def test_training_is_the_one_of_the_command_that_is_said(
     assert said.count("\n") == 1
     assert "40 sentences: SimCSE is the best of 4 trainings measured on 10,000 with the bundled encoder" in said
     typed = shlex.split(said.partition("): train ")[2])
+    assert typed[:3] == ["contrastive", "--preset", "simcse"]
     assert train(*typed[:-1], tmp_path / "typed") == 0
     for name in ("model.safetensors", "recipe.json"):
         assert (tmp_path / "auto" / name).read_bytes() == (tmp_path / "typed" / name).read_bytes()
-    assert json.loads((tmp_path / "auto" / "recipe.json").read_text())["preset"] == "simcse"
 
 
-@pytest.mark.parametrize(("negatives", "kind"), [(None, "views"), (["x"] * 9, "negatives")])
+@pytest.mark.parametrize(("negative", "kind"), [({}, "views"), ({"negative": ["x"] * 9}, "negatives")])
 def test_pairs_are_for_bsl_and_those_with_hard_negatives_for_supervised_simcse(
-    negatives: list[str] | None, kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    negative: dict[str, list[str]], kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     texts = [f"sentence {row}" for row in range(9)]
-    columns = {"id": [f"{row:016x}" for row in range(9)], "text": texts, "view_a": texts, "view_b": texts[::-1]}
-    columns |= {"view_a_name": ["a"] * 9, "view_b_name": ["b"] * 9, **({"negative": negatives} if negatives else {})}
-    table = pa.table(columns)
-    with pa.OSFile(str(tmp_path / "pairs.arrow"), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    assert train("auto", "--views", tmp_path / "pairs.arrow", "--dry-run") == 0
+    pairs = write_pairs(tmp_path / "pairs.arrow", list(zip(texts, texts, texts[::-1], strict=True)), **negative)
+    assert train("auto", "--views", pairs, "--dry-run") == 0
     command, reason = CHOICES[kind]
     assert f"9 pairs: {reason}: train {command} --views" in capsys.readouterr().err
 
@@ -61,7 +56,7 @@ def test_pairs_are_for_bsl_and_those_with_hard_negatives_for_supervised_simcse(
     ("given", "said"),
     [
         (["--text", "a", "--views", "b"], "error: --text and --views: give one of them"),
-        (["--text", "TEXT", "--config=recipe.json"], "error: --config: a recipe says what to train"),
+        (["--text", "TEXT", "--config=recipe.json"], "error: --config names its own training"),
         (["--text", "nowhere.txt"], "error: no sentences at 'nowhere.txt'"),
         (["--text", "TEXT", "--lerning-rate", 1], "error: No such option: --lerning-rate"),
     ],

@@ -1,13 +1,13 @@
 """A training that a full disk or Ctrl-C breaks off says one line, and the same command ends with the same encoder."""
 
 import os
+import resource
 import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from file_limits import no_file_above
 
 from pipelines.console import call
 from pipelines.interrupt import MESSAGE
@@ -45,12 +45,16 @@ SIZES = {"the recipe": 500, "the weights": 20_000, "the optimiser": 45_000}
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
 def test_full_disk(size: int, train: Train, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with no_file_above(size):
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
         assert train(tmp_path / "full") == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     error = capsys.readouterr().err
     assert error.count("\n") == 1
     assert error.startswith(f"error: cannot write all of {tmp_path / 'full'} (")
-    assert "free space on its disk, then give the same command again" in error
+    assert "free space on its disk, then run the same command again" in error
     check_goes_on(train, tmp_path / "full", whole)
 
 

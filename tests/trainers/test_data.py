@@ -223,8 +223,8 @@ def test_a_folder_without_sentences_is_one_line(tmp_path: Path, dataset: Dataset
 
 
 def test_every_line_end_ends_a_sentence_and_a_limit_is_of_sentences(tmp_path: Path) -> None:
-    path = tmp_path / "old-mac.txt"
-    path.write_bytes("\ufeffone\r \rtwo\r\nthree\nfour\u2028still four\r".encode())
+    path = tmp_path / "text.txt"
+    path.write_bytes("\ufeffone\n \ntwo\r\nthree\nfour\u2028still four\r\n".encode())
     assert read(text=path).texts == ["one", "two", "three", "four\u2028still four"]
     some = read(text=path, limit=2)
     assert (some.texts, some.dropped, read(text=path, limit=1).dropped) == (["one", "two"], 1, 0)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from fitting import trained
+from fitting import check_same, trained
 from objective_cases import Interrupted, prepared
 from scipy.stats import spearmanr
 
@@ -70,8 +70,7 @@ def test_scoring_does_not_change_the_training(
 ) -> None:
     alone, _ = run(None, tiny_bert, sentences, tmp_path / "alone")
     scored, fitted = run(dev, tiny_bert, sentences, tmp_path / "scored", keep="last")
-    for key, value in alone.state_dict().items():
-        assert torch.equal(scored.state_dict()[key], value), key
+    check_same(alone, scored)
     assert fitted.kept == fitted.steps == 12
     assert list(fitted.dev) == [0, 3, 6, 9, 12]
     assert fitted.dev[12] == pytest.approx(dev_score(dev, scored))
@@ -93,11 +92,9 @@ def as_it_was(dev: Examples, tiny_bert: Path, sentences: list[str]) -> Examples:
 def test_best_encoder_is_kept(as_it_was: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     given = {"lr": 1e-2, "evaluations": 6}
     kept, fitted = run(as_it_was, tiny_bert, sentences, tmp_path / "best", **given)
-    _, last = run(as_it_was, tiny_bert, sentences, tmp_path / "last", keep="last", **given)
-    assert last.dev == fitted.dev
+    assert run(as_it_was, tiny_bert, sentences, tmp_path / "last", keep="last", **given)[1].dev == fitted.dev
     best = max(value for step, value in fitted.dev.items() if step)
-    assert fitted.dev[fitted.kept] == best
-    assert fitted.kept < 12
+    assert (fitted.dev[fitted.kept], fitted.kept < 12) == (best, True)
     assert dev_score(as_it_was, kept) == pytest.approx(best, abs=1e-9)
 
 
@@ -111,8 +108,7 @@ def test_killed_run_remembers_its_best(
         run(as_it_was, tiny_bert, sentences, tmp_path / "broken", last=9, **given)
     resumed, fitted = run(as_it_was, tiny_bert, sentences, tmp_path / "broken", **given)
     assert (fitted.kept, fitted.dev) == (expected.kept, expected.dev)
-    for key, value in whole.state_dict().items():
-        assert torch.equal(resumed.state_dict()[key], value), key
+    check_same(whole, resumed)
     assert log(tmp_path / "broken") == log(tmp_path / "whole")
     left = [path.name for path in (tmp_path / "broken" / CHECKPOINTS).glob("best-*")]
     assert left == [f"best-{fitted.kept}.safetensors"]
@@ -125,8 +121,7 @@ def test_run_killed_after_its_patience_ended_takes_no_further_step(
     whole, fitted = run(as_it_was, tiny_bert, sentences, tmp_path, **given)
     again, found = run(as_it_was, tiny_bert, sentences, tmp_path, **given)
     assert (found.steps, found.kept, found.dev, found.last) == (fitted.steps, fitted.kept, fitted.dev, fitted.last)
-    for key, value in whole.state_dict().items():
-        assert torch.equal(again.state_dict()[key], value), key
+    check_same(whole, again)
 
 
 def test_first_of_equal_scores_is_the_best() -> None:
@@ -145,16 +140,12 @@ def test_encoder_of_one_direction_scores_zero(dev: Examples, tiny_bert: Path, se
     assert dev_score(dev, objective) == 0
 
 
-def test_pairs_are_read_from_a_file_on_any_scale(tmp_path: Path) -> None:
+def test_pairs_are_read_from_a_file_on_any_scale_or_from_a_benchmark_by_its_name(tmp_path: Path) -> None:
     path = tmp_path / "dev.tsv"
     path.write_text("score\tsentence1\tsentence2\n4.5\ta dog\ta cat\n-1\ta man\ta bird\n", encoding="utf-8")
     found = read_dev(str(path), None)
     assert (found.left, found.right) == (["a dog", "a man"], ["a cat", "a bird"])
     assert found.labels[0] > found.labels[1]
-    assert found.digest() != graded(found.left, found.right, found.labels[::-1]).digest()
-
-
-def test_benchmark_is_read_by_its_name(tmp_path: Path) -> None:
     (tmp_path / "stsbenchmark").mkdir()
     lines = [f"news\tfile\t2012\t{row}\t{row % 6}\ta dog {row}\ta cat {row}\n" for row in range(1500)]
     (tmp_path / "stsbenchmark" / "sts-dev.csv").write_text("".join(lines), encoding="utf-8")
@@ -166,7 +157,7 @@ def test_benchmark_is_read_by_its_name(tmp_path: Path) -> None:
     ("name", "data", "said"),
     [
         ("nowhere.tsv", None, "--dev nowhere.tsv: no such file, and no benchmark; benchmarks are sts12,"),
-        ("stsb-dev", None, "--dev stsb-dev: no data: give --dev-data DIR"),
+        ("stsb-dev", None, "--dev stsb-dev: no data; give --dev-data DIR"),
         ("stsb-dev", "nowhere", "--dev stsb-dev: STS-B dev: no folder .*; give --dev-data DIR"),
         ("flat.tsv", None, "all of its 2 pairs have one grade"),
     ],

@@ -1,17 +1,14 @@
 import json
-import shutil
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 import torch
-from fitting import trained
-from objective_cases import LINEAR, Interrupted, prepared
+from fitting import check_same, trained
+from objective_cases import Interrupted, prepared
 from safetensors.torch import save_file
 
 from pipelines.console import InputError, TwinviewsError
-from trainers.catalogue import load_objective, objective_names
-from trainers.objective import Objective
+from trainers.catalogue import objective_names
 from trainers.settings import Training
 from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint
 from trainers.training.fit import fit, make_optimizer
@@ -37,10 +34,7 @@ def test_resumed_training_equals_the_uninterrupted_run_exactly(
     assert newest_checkpoint(tmp_path / "broken").name == f"checkpoint-{kept}"
     resumed, fitted = trained(name, tiny_bert, sentences, tmp_path / "broken", **given)
     assert fitted.steps == 12
-    expected, found = whole.state_dict(), resumed.state_dict()
-    assert expected.keys() == found.keys()
-    differing = [key for key in expected if not torch.equal(expected[key], found[key])]
-    assert differing == []
+    check_same(whole, resumed)
     logs = [
         [json.loads(line) for line in (tmp_path / run / "log.jsonl").read_text().splitlines()]
         for run in ("whole", "broken")
@@ -83,19 +77,18 @@ def test_target_follows_once_per_optimiser_step_under_accumulation(
 def test_optimiser_holds_no_target_decays_what_it_should_and_has_rates_of_parts(
     tiny_bert: Path, sentences: list[str], decay_all: bool
 ) -> None:
-    given = {"weight_decay": 0.01, "decay_all": decay_all, "predictor_lr": 10.0, "lr": 1e-3}
+    given = {"weight_decay": 0.01, "decay_all": decay_all, "lr": 1e-3}
     objective, _, training = prepared("bsl", tiny_bert, sentences, **given)
+    rates = {"": 2.0, "predictor.": 3.0, "predictor.0.": 5.0}  # the longest beginning decides
+    objective.parameter_rates = lambda: rates  # type: ignore[method-assign]
     groups = make_optimizer(objective, training).param_groups
     held = {id(parameter): group for group in groups for parameter in group["params"]}
     assert not held.keys() & {id(parameter) for parameter in objective.target.parameters()}
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:
-            group = held[id(parameter)]
+            group, rate = held[id(parameter)], max(value for start, value in rates.items() if name.startswith(start))
             assert group["weight_decay"] == (0.01 if decay_all or parameter.dim() > 1 else 0.0), name
-            assert group["lr"] == pytest.approx(1e-2 if name.startswith("predictor.") else 1e-3), name
-    objective.parameter_rates = lambda: {"": 2.0, "predictor.": 3.0, "predictor.0.": 5.0}  # type: ignore[method-assign]
-    found = {round(group["lr"], 9) for group in make_optimizer(objective, training).param_groups}
-    assert found == {2e-3, 3e-3, 5e-3}, "the longest beginning decides"
+            assert group["lr"] == pytest.approx(1e-3 * rate), name
 
 
 def test_checkpoint_holds_shared_tensors_once_and_loads_them_back(
@@ -119,44 +112,30 @@ def test_checkpoint_holds_shared_tensors_once_and_loads_them_back(
 FILES = ("trainer_state.json", "model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth")
 
 
-def write_checkpoint(out: Path, step: int) -> None:
-    folder = out / CHECKPOINTS / f"checkpoint-{step}"
-    folder.mkdir(parents=True)
-    (folder / "trainer_state.json").write_text('{"log_history": []}')
-    save_file({"weight": torch.zeros(9)}, folder / "model.safetensors")
-    for name in FILES[2:]:
-        torch.save({"state": torch.zeros(9)}, folder / name)
-
-
 @pytest.mark.parametrize("size", ["empty", "half", "missing"])
 @pytest.mark.parametrize("name", FILES)
 def test_damaged_checkpoint_is_put_aside_with_a_line_and_the_older_one_taken(
     name: str, size: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for step in (5, 10):
-        write_checkpoint(tmp_path, step)
-    file = tmp_path / CHECKPOINTS / "checkpoint-10" / name
+    folder = tmp_path / CHECKPOINTS
+    for step in (5, 10, 15):
+        (folder / f"checkpoint-{step}").mkdir(parents=True)
+        (folder / f"checkpoint-{step}" / FILES[0]).write_text('{"log_history": []}')
+        save_file({"weight": torch.zeros(9)}, folder / f"checkpoint-{step}" / FILES[1])
+        for file in FILES[2:]:
+            torch.save({"state": torch.zeros(9)}, folder / f"checkpoint-{step}" / file)
+    (folder / "checkpoint-5" / FILES[0]).unlink()  # left by a crash
+    file = folder / "checkpoint-15" / name
     whole = file.read_bytes()
     file.unlink()
     if size != "missing":
         file.write_bytes(whole[: len(whole) // 2] if size == "half" else b"")
     for _ in range(2):
-        assert newest_checkpoint(tmp_path).name == "checkpoint-5"
-    said = capsys.readouterr().err
-    if (name, size) == ("trainer_state.json", "missing"):
-        assert said == ""
-    else:
-        assert said.count("\n") == 1
-        assert f"checkpoint-10 is damaged ({name} cannot be read): renamed to damaged-10" in said
-
-
-def test_unfinished_checkpoint_below_a_sound_one_is_removed(tmp_path: Path) -> None:
-    for step in (5, 10):
-        write_checkpoint(tmp_path, step)
-    (tmp_path / CHECKPOINTS / "checkpoint-5" / "trainer_state.json").unlink()
-    newest = newest_checkpoint(tmp_path)
-    assert newest.name == "checkpoint-10"
-    assert checkpoints(tmp_path / CHECKPOINTS) == [newest]
+        assert newest_checkpoint(tmp_path).name == "checkpoint-10"
+    assert checkpoints(folder) == [folder / "checkpoint-10"]
+    unfinished = (name, size) == (FILES[0], "missing")
+    said = f"warning: {folder / 'checkpoint-15'} is damaged: renamed to damaged-15\n"
+    assert capsys.readouterr().err == ("" if unfinished else said)
 
 
 @pytest.mark.parametrize("damaged", [("checkpoint-8",), ("checkpoint-8", "checkpoint-4")])
@@ -170,8 +149,7 @@ def test_training_whose_newest_checkpoint_is_damaged_ends_as_if_it_were_not(
         (tmp_path / "broken" / CHECKPOINTS / name / "optimizer.pt").write_bytes(b"")
     resumed, fitted = trained("bsl", tiny_bert, sentences, tmp_path / "broken", save_every=4)
     assert fitted.steps == 12
-    for key, value in whole.state_dict().items():
-        assert torch.equal(resumed.state_dict()[key], value), key
+    check_same(whole, resumed)
 
 
 def test_loss_that_is_no_number_stops_with_one_line(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
@@ -182,42 +160,26 @@ def test_loss_that_is_no_number_stops_with_one_line(tiny_bert: Path, sentences: 
         fit(objective, rows, training, tmp_path, seed=1)
 
 
-@pytest.mark.parametrize("head", [False, True])
 def test_loss_that_does_not_reach_the_encoder_stops_with_one_line(
-    head: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path
+    tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
-    objective, rows, training = prepared("contrastive", tiny_bert, sentences, head=head)
+    objective, rows, training = prepared("contrastive", tiny_bert, sentences, head=True)
     embed = objective.embed
     objective.embed = lambda *batch: embed(*batch).detach()
-    with pytest.raises(TwinviewsError, match=r"^no gradient reaches the encoder: .*$"):
+    with pytest.raises(TwinviewsError, match="no gradient reaches the encoder: "):
         fit(objective, rows, training, tmp_path, seed=1)
 
 
-@pytest.mark.parametrize(("preset", "warned"), [("sentence", 0), ("no-dropout", 0), ("no-mask", 0), ("neither", 1)])
-def test_views_that_nothing_tells_apart_are_said(
-    preset: str, warned: int, tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_collapse_is_reported_once(
+    tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    values = load_objective("mirror").PRESETS[preset]
-    given = {key: values[key] for key in ("dropout", "span") if key in values}
-    trained("mirror", tiny_bert, sentences, tmp_path, epochs=0.2, **given)
-    assert capsys.readouterr().err.count("both views of every sentence are the same") == warned
-
-
-def collapsed(objective: Objective) -> None:
+    objective, rows, training = prepared("mirror", tiny_bert, sentences, epochs=0.5)
     with torch.no_grad():
         objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.weight.fill_(1e-3)
         objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.bias.fill_(1.0)
-
-
-def test_collapse_ends_the_run_where_that_is_asked_and_keeps_its_checkpoint(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    objective, rows, training = prepared("mirror", tiny_bert, sentences, stop_on_collapse=True)
-    collapsed(objective)
-    with pytest.raises(TwinviewsError, match=r"the encoder collapses: spread 0\.0\d+ .* at step 1: stopped"):
-        fit(objective, rows, training, tmp_path, seed=1)
-    assert newest_checkpoint(tmp_path).name == "checkpoint-1"
-    assert trained("mirror", tiny_bert, sentences, tmp_path)[1].steps == 12
+    fit(objective, rows, training, tmp_path, seed=1)
+    said = capsys.readouterr().err
+    assert said.count("warning: the encoder collapses: spread 0.0") == said.count("warning") == 1
 
 
 @pytest.mark.parametrize("name", objective_names())
@@ -234,29 +196,10 @@ def test_gradient_checkpointing_changes_no_number(
         torch.testing.assert_close(states[1][key], value, msg=key)
 
 
-@pytest.mark.slow
-def test_compiled_encoder_trains_alike_and_keeps_its_names(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    if not any(map(shutil.which, ("g++", "clang++"))):
-        pytest.skip("no C++ compiler")
-    states = []
-    for compiled in (False, True):
-        given = {"dropout": 0.0, "compile": compiled, **LINEAR}
-        objective, _ = trained("bsl", tiny_bert, sentences, tmp_path / str(compiled), **given)
-        states.append(objective.state_dict())
-    assert objective.encoder[0].model._compiled_call_impl is not None
-    assert states[0].keys() == states[1].keys()
-    for key, value in states[0].items():
-        torch.testing.assert_close(states[1][key], value, atol=1e-4, rtol=1e-4, msg=key)
-
-
-@pytest.mark.parametrize("name", ["wandb", "trackio"])
-def test_report_to_a_package_that_is_missing_is_one_line(name: str) -> None:
-    if find_spec(name) is not None:
-        pytest.skip("it is installed")
-    with pytest.raises(InputError, match=f"--report-to {name} needs its package: pip install {name}"):
-        for_machine(Training(lr=1, report_to=name))
+def test_report_to_a_package_that_is_missing_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("trainers.training.machine.find_spec", lambda name: None)
+    with pytest.raises(InputError, match="--report-to wandb needs its package: pip install wandb"):
+        for_machine(Training(lr=1, report_to="wandb"))
 
 
 def test_tensorboard_gets_what_is_logged(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:

@@ -121,25 +121,17 @@ LAUNCHERS = {
 }
 
 
-ARGUMENTS = ["--max-tokens", 24, "--batch-size", 8]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", list(LAUNCHERS))
-def test_launched_command_writes_one_encoder_and_speaks_once(
+def test_launched_command_writes_one_encoder_and_says_everything_once(
     launcher: str, text_file: Path, tiny_bert: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "run"
-    arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, *ARGUMENTS]
-    done = launched(LAUNCHERS[launcher], *arguments, "--out", out)
+    arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--max-tokens", 24, "--out", out]
+    done = launched(LAUNCHERS[launcher], *arguments, "--batch-size", 8)
     assert done.stdout.count("encoder of 16 dimensions after 6 steps") == 1
     assert {path.name for path in out.iterdir()} >= {"modules.json", "recipe.json", "log.jsonl", "README.md"}
-
-
-@pytest.mark.slow
-def test_launched_command_says_once_what_is_wrong(text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
-    arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, *ARGUMENTS, "--batch-size", 7]
-    done = launched(LAUNCHERS["torchrun"], *arguments, "--out", tmp_path / "odd", ok=False)
+    done = launched(LAUNCHERS[launcher], *arguments, "--batch-size", 7, ok=False)
     assert done.stderr.count("error: --batch-size 7 of 48 rows cannot be divided among 2 processes") == 1
 
 
@@ -162,13 +154,9 @@ def test_process_whose_launcher_is_killed_ends_too() -> None:
     process.communicate(timeout=60)
 
 
-@pytest.mark.parametrize(("size", "rows", "count", "taken"), [(64, 100, 2, 64), (64, 50, 4, 48), (64, 50, 1, 50)])
-def test_batch_is_as_large_as_rows_and_processes_allow(size: int, rows: int, count: int, taken: int) -> None:
-    assert divided_batch(size, rows, count) == taken
-
-
-@pytest.mark.parametrize(("size", "rows", "count"), [(6, 100, 4), (2, 100, 4), (8, 3, 4)])
-def test_batch_that_cannot_be_divided_is_refused(size: int, rows: int, count: int) -> None:
-    said = f"--batch-size {size} of {rows} rows cannot be divided among 4 processes: take a multiple of 4"
-    with pytest.raises(InputError, match=said):
-        divided_batch(size, rows, count)
+def test_batch_is_as_large_as_rows_and_processes_allow_or_refused() -> None:
+    assert [divided_batch(*case) for case in ((64, 100, 2), (64, 50, 4), (64, 50, 1))] == [64, 48, 50]
+    for size, rows in ((6, 100), (2, 100), (8, 3)):
+        said = f"--batch-size {size} of {rows} rows cannot be divided among 4 processes: take a multiple of 4"
+        with pytest.raises(InputError, match=said):
+            divided_batch(size, rows, 4)

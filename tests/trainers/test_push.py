@@ -14,8 +14,7 @@ WHOLE = {
     "modules.json": b"[]", "README.md": b"---\ntags:\n- twinviews\n---\n\n# Encoder\n", "recipe.json": b"{}",
     "model.safetensors": bytes(range(256)) * 50, "1_Pooling/config.json": b"{}", "LICENSE": b"Apache License",
 }  # fmt: skip
-LEFT = ["checkpoints/checkpoint-5/optimizer.pt", "checkpoints/best-5.safetensors", ".augment.lock", "optimizer.pt",
-        "report.html"]  # fmt: skip
+LEFT = ["checkpoints/checkpoint-5/optimizer.pt", "checkpoints/best-5.safetensors", ".augment.lock", "report.html"]
 
 
 @pytest.fixture
@@ -43,16 +42,12 @@ def push(hub: StandinHub, folder: Path, *arguments: str, token: bool = True) -> 
     return done.returncode, done.stdout, done.stderr
 
 
-def visibility(hub: StandinHub) -> dict[str, str]:
-    return {name: repository.settings["visibility"] for name, repository in hub.repositories.items()}
-
-
 def test_whole_encoder_is_pushed_privately_and_what_only_the_training_needs_is_not(
     hub: StandinHub, encoder: Path
 ) -> None:
     assert push(hub, encoder, "hf:me/mine") == (0, f"{hub.endpoint}/me/mine: 6 files, private\n", "")
-    assert visibility(hub) == {"model/me/mine": "private"}
-    assert hub.repositories["model/me/mine"].files == WHOLE
+    (repository,) = hub.repositories.values()
+    assert (repository.settings["visibility"], repository.files) == ("private", WHOLE)
     assert push(hub, encoder, "hf:me/mine")[0] == 0, "again, into the repository that is there"
 
 
@@ -61,12 +56,12 @@ def test_public_encoder_needs_a_licence_which_goes_into_its_card(hub: StandinHub
     assert (code, hub.repositories) == (2, {})
     assert errors == f"error: {encoder}/README.md names no licence: --public needs one, as --license apache-2.0\n"
     assert push(hub, encoder, "hf:me/mine", "--public", "--license", "mit")[0] == 0
-    assert visibility(hub) == {"model/me/mine": "public"}
-    card = hub.repositories["model/me/mine"].files["README.md"]
-    assert card.startswith(b"---\ntags:\n- twinviews\nlicense: mit\n---\n")
+    repository = hub.repositories["model/me/mine"]
+    assert repository.settings["visibility"] == "public"
+    assert repository.files["README.md"].startswith(b"---\ntags:\n- twinviews\nlicense: mit\n---\n")
     code, _, errors = push(hub, encoder, "hf:me/mine")
     assert code == 2
-    assert errors == f"error: {hub.endpoint}/me/mine is there and public: give --public, or another name\n"
+    assert errors == f"error: {hub.endpoint}/me/mine exists and is public: give --public, or another name\n"
 
 
 @pytest.mark.parametrize(
@@ -93,10 +88,8 @@ def test_push_that_the_hub_cannot_take_is_one_line(
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
-        ("modules.json", None, "is no finished encoder, it has no modules.json"),
-        ("README.md", None, "is no finished encoder, it has no README.md"),
-        ("README.md", "---\na: [\n---\n\n# Encoder\n", "README.md: its header is no YAML"),
-        ("README.md", "---\n- a list\n---\n\n# Encoder\n", "README.md: its header is no YAML"),
+        ("modules.json", None, "is not a finished run, it has no modules.json"),
+        ("README.md", "---\na: [\n---\n\n# Encoder\n", "README.md: its header is not valid YAML"),
     ],
 )
 def test_directory_that_is_no_encoder_is_refused(

@@ -1,8 +1,6 @@
 """Training data as the objectives take it: rows of two views, from files of sentences or of pairs."""
 
-import gzip
 import struct
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,6 +16,7 @@ from numpy.typing import NDArray
 
 from pipelines import pairs
 from pipelines.console import InputError
+from trainers.files import file_lines
 
 BLOCK = 10_000
 """Rows of a dataset that are in memory as strings at once."""
@@ -117,21 +116,6 @@ def from_text(path: Path, limit: int | None = None) -> Examples:
     seen = kept[-1] + 1 if len(kept) == limit else len(lines)
     texts = take(lines, kept)
     return Examples(texts, texts, texts, seen - len(kept))
-
-
-def file_lines(path: Path) -> list[str]:
-    """Return the lines of a UTF-8 text file (also .gz), without their ends; raises InputError if it is none."""
-    try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is no UTF-8 text: byte {error.start} is {error.object[error.start]:#04x}") from None
-    except (EOFError, OSError, zlib.error) as error:
-        raise InputError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from None
-    if "\0" in text:
-        raise InputError(f"{path} is binary, not text: it holds NUL bytes")
-    # Not splitlines: some sentences hold characters that it takes for the end of a line.
-    return text.replace("\r\n", "\n").replace("\r", "\n").removesuffix("\n").split("\n")
 
 
 def _dataset_texts(path: Path) -> Texts:

@@ -11,7 +11,8 @@ from typing import Any
 from pydantic import Field
 
 from pipelines.console import InputError
-from trainers.data.examples import Examples, file_lines, from_pairs, from_text
+from trainers.data.examples import Examples, from_pairs, from_text
+from trainers.files import file_lines
 from trainers.flags import Flag, Options, flags_of
 
 PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")

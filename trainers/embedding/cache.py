@@ -12,9 +12,9 @@ import numpy as np
 import xxhash
 from numpy.typing import NDArray
 
-from pipelines.console import note
+from pipelines.console import TwinviewsError, note
 from trainers.embedding.vectors import Advance, Matrix, TextEncoder, check, still
-from trainers.files import clear_drafts, read_arrays, whole_file
+from trainers.files import read_arrays, whole_file
 
 CHUNK = 4096
 """Texts in a shard: what an interrupted evaluation loses at most."""
@@ -77,7 +77,6 @@ class CachedEncoder:
     def _read(self, places: dict[bytes, list[int]], texts: int) -> NDArray[np.float32] | None:
         """Fill in what the shards have and take it out of `places`; None if that is nothing."""
         matrix: NDArray[np.float32] | None = None
-        clear_drafts(self.folder)
         for path in sorted(path for path in self.folder.glob("*.npz") if _SHARD.fullmatch(path.name)):
             try:
                 stored = read_arrays(path)
@@ -99,6 +98,6 @@ class CachedEncoder:
             self.folder.mkdir(parents=True, exist_ok=True)
             with whole_file(self.folder / f"{uuid4().hex}.npz") as stream:
                 np.savez(stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False)
-        except OSError as error:
-            note(f"vectors are not kept in {self.folder} ({error.strerror}): --cache DIR or --no-cache")
+        except (OSError, TwinviewsError) as error:
+            note(f"vectors are not kept in {self.folder} ({error}): --cache DIR or --no-cache")
             self._writable = False

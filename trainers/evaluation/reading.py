@@ -1,12 +1,11 @@
 """Files of benchmarks: found below a data folder or on the Hub, and read as lines, rows or columns."""
 
 import csv
-import gzip
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from pipelines.console import InputError
+from trainers.files import file_lines
 
 PARENTS = (
     "", "sts", "STS", "lexical", "senteval", "SentEval", "bel", "linking", "data", "datasets", "downstream",
@@ -53,25 +52,6 @@ def check_count(what: object, found: int, expected: int, unit: str) -> None:
 def bad_line(path: Path, number: int, expected: str, found: object) -> InputError:
     """Return the error for a line of another form than expected."""
     return InputError(f"{path} line {number}: expected {expected}, got {str(found)[:80]!r}")
-
-
-def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
-    """Return the lines of a UTF-8 file, gzipped where its name ends so.
-
-    With `bytewise`, what is not UTF-8 is read as latin-1, one byte a character, instead of raising InputError.
-    """
-    try:
-        raw = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        text = raw.decode("utf-8-sig")
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(f"{path} is damaged ({error}): get the original file again") from None
-    except UnicodeDecodeError as error:
-        if not bytewise:
-            raise InputError(f"{path} is not UTF-8 (byte {error.start}): get the original file again") from None
-        text = raw.decode("latin-1")
-    # Not splitlines: some sentences hold characters that it takes for the end of a line.
-    lines = text.replace("\r\n", "\n").split("\n")
-    return lines[:-1] if lines[-1] == "" else lines
 
 
 def filled_lines(path: Path) -> Iterator[tuple[int, str]]:

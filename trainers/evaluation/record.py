@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pipelines.console import InputError, TwinviewsError, note
+from pipelines.console import InputError, note
 from trainers.evaluation.suites import SMOKE_TEST
 from trainers.evaluation.table import Table, noted
 from trainers.evaluation.task import MARK, Scores
@@ -192,14 +192,11 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
         texts = {"json": json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n", "md": markdown(scores)}
         for ending in (*texts, *(["items.npz"] if arrays else [])):
             written.append(directory / f"{scores.suite.name}.{ending}")
-            try:
-                with whole_file(written[-1]) as stream:
-                    if ending in texts:
-                        stream.write(texts[ending].encode())
-                    else:
-                        np.savez(stream, allow_pickle=False, **arrays)
-            except OSError as error:
-                raise TwinviewsError(f"cannot write {written[-1]} ({error.strerror}): give another --out") from None
+            with whole_file(written[-1]) as stream:
+                if ending in texts:
+                    stream.write(texts[ending].encode())
+                else:
+                    np.savez(stream, allow_pickle=False, **arrays)
         if not arrays:
             # Those of an earlier evaluation would be taken for this one's.
             (directory / f"{scores.suite.name}.items.npz").unlink(missing_ok=True)

@@ -15,10 +15,9 @@ BLOCK = 256
 
 
 def new_model(shape: Mapping[str, Any], tokenizer: MarianTokenizer) -> MarianMTModel:
-    """Return an untrained MarianMT with Xavier-uniform matrices; `shape` is that of a recipe.
+    """Return an untrained MarianMT of the recipe's `shape`, with Xavier-uniform matrices.
 
-    With transformers' default (normal, 0.02) a network of this size learns to write fluent captions that ignore
-    their source.
+    With transformers' default (normal, 0.02) a network of this size learns to ignore its source.
     """
     config = MarianConfig(
         vocab_size=len(tokenizer),
@@ -51,7 +50,7 @@ def new_model(shape: Mapping[str, Any], tokenizer: MarianTokenizer) -> MarianMTM
 
 
 class Translation(nn.Module):
-    """The objective of `train marian`: holds the model, returns its loss."""
+    """The objective of `train marian`."""
 
     def __init__(self, model: MarianMTModel, label_smoothing: float = 0.1) -> None:
         super().__init__()
@@ -63,10 +62,8 @@ class Translation(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
         """Return the mean cross-entropy in nats per target token.
 
-        Args:
-            input_ids: (sentences, source tokens).
-            attention_mask: The same shape; 0 at padding.
-            labels: (sentences, target tokens); -100 at padding, where no logits are computed.
+        `input_ids`, `attention_mask`: (sentences, source tokens); `labels`: (sentences, target tokens), -100 at
+        padding, where no logits are computed.
         """
         config = self.model.config
         shifted = shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
@@ -75,15 +72,14 @@ class Translation(nn.Module):
         ).last_hidden_state
         real = labels != -100
         head, bias = self.model.lm_head.weight, self.model.final_logits_bias
-        return {"loss": output_cross_entropy(states[real], head, bias, labels[real], smoothing=self.label_smoothing)}
+        return {"loss": output_cross_entropy(states[real], head, bias, labels[real], self.label_smoothing)}
 
 
 class _OutputCrossEntropy(torch.autograd.Function):
     """Forward computes the gradients as well, so backward only scales them.
 
-    Logits of a block are made, turned into gradients and dropped while they are still in the cache; a plain
-    `cross_entropy` writes and reads (tokens x vocabulary) float32 values some ten times, which on a CPU took 40% of a
-    step of the starter model's training.
+    Each block's logits become gradients and are dropped while they are in the cache. A plain `cross_entropy` writes
+    and reads (tokens x vocabulary) float32 values about ten times: 40% of a step of the starter model on a CPU.
     """
 
     @staticmethod
@@ -118,20 +114,11 @@ class _OutputCrossEntropy(torch.autograd.Function):
         return states_grad * scale, weight_grad * scale, None, None, None
 
 
-def output_cross_entropy(
-    states: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, *, smoothing: float = 0.0
-) -> Tensor:
-    """Return the mean label-smoothed cross-entropy of `states @ weight.T + bias`, in nats.
+def output_cross_entropy(states: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, smoothing: float) -> Tensor:
+    """Return `cross_entropy(states @ weight.T + bias, labels, label_smoothing=smoothing)`: a mean in nats.
 
-    Equal to `torch.nn.functional.cross_entropy(logits, labels, label_smoothing=smoothing)`; matrix products run in
-    the autocast type where autocast is on, everything else in float32. No gradient reaches `bias`.
-
-    Args:
-        states: (tokens, d).
-        weight: (vocabulary, d).
-        bias: (vocabulary,) or (1, vocabulary).
-        labels: (tokens,), each in [0, vocabulary).
-        smoothing: Share of the target distribution that is spread over the whole vocabulary, in [0, 1).
+    `states`: (tokens, d); `weight`: (vocabulary, d); `bias`: (1, vocabulary), which gets no gradient; `labels`:
+    (tokens,). Matrix products run in the autocast type if autocast is on, everything else in float32.
     """
     loss: Tensor = _OutputCrossEntropy.apply(states, weight, bias, labels, smoothing)  # type: ignore[no-untyped-call]
     return loss

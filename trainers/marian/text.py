@@ -14,8 +14,8 @@ from torch.utils.data import Dataset
 from transformers import MarianTokenizer
 
 from pipelines.console import InputError
-from trainers.data.examples import file_lines
 from trainers.data.rows import Ragged
+from trainers.files import file_lines
 
 Pairs = Sequence[tuple[str, str]]
 CODE = re.compile(r">>[^<>\s]+<< ?")
@@ -25,9 +25,9 @@ POOL = 100
 
 
 def read_parallel(path: Path) -> list[tuple[str, str]]:
-    """Read `source<TAB>target` lines; further fields are ignored, empty sides and blank lines skipped.
+    """Read `source<TAB>target` lines; further fields are ignored, blank lines and empty sides skipped.
 
-    Raises InputError for a file (it may be a .gz) that is missing or no UTF-8, and for a line without a tab.
+    Raises InputError for a file (.gz too) that is missing or not UTF-8, for a line without a tab, and for no pair.
     """
     pairs = []
     for number, line in enumerate(file_lines(path), start=1):
@@ -50,9 +50,8 @@ def language_codes(pairs: Pairs) -> list[str]:
 def build_tokenizer(pairs: Pairs, size: int) -> MarianTokenizer:
     """Return a tokenizer with a unigram vocabulary trained on both sides of the pairs.
 
-    It has `size` ids in all, special tokens and target language codes (such as ">>de<<") included, in Marian's own
-    layout: end 0, unknown 1, padding last; CTranslate2 refuses a model whose padding is not the last. Raises InputError
-    where the text is too little for so large a vocabulary.
+    It has `size` ids in all, special tokens and target language codes (such as ">>de<<") included, in Marian's layout
+    (end 0, unknown 1, padding last), which CTranslate2 insists on. Raises InputError for too little text.
     """
     codes, model = language_codes(pairs), io.BytesIO()
     try:
@@ -70,10 +69,8 @@ def build_tokenizer(pairs: Pairs, size: int) -> MarianTokenizer:
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise InputError(
-            f"no vocabulary of {size} ids can be built from this text ({str(error).rpartition('] ')[2]}): "
-            "give more text or a smaller --vocabulary"
-        ) from error
+        said = f"no vocabulary of {size} ids can be built from this text ({str(error).rpartition('] ')[2]})"
+        raise InputError(f"{said}: give more text or a smaller --vocabulary") from error
     known = SentencePieceProcessor(model_proto=model.getvalue())
     pieces = [*map(known.id_to_piece, range(len(known))), *codes, "<pad>"]
     with TemporaryDirectory() as scratch:
@@ -82,10 +79,7 @@ def build_tokenizer(pairs: Pairs, size: int) -> MarianTokenizer:
             file.write_bytes(model.getvalue())
         files[2].write_text(json.dumps({piece: number for number, piece in enumerate(pieces)}), "utf-8")
         MarianTokenizer(*map(str, files), model_max_length=512).save_pretrained(scratch)
-        tokenizer = MarianTokenizer.from_pretrained(scratch)
-    if len(tokenizer) != size:  # transformers ignores arguments that it does not know
-        raise ValueError(f"vocabulary of {len(tokenizer)} ids instead of {size}")
-    return tokenizer
+        return MarianTokenizer.from_pretrained(scratch)
 
 
 class ParallelIds(Dataset[dict[str, list[int]]]):
@@ -104,9 +98,10 @@ class ParallelIds(Dataset[dict[str, list[int]]]):
 
 
 def token_batches(rows: ParallelIds, *, budget: int, epochs: float, seed: int) -> list[list[int]]:
-    """Return every row once an epoch, in batches of sentences of like length that hold about `budget` target tokens.
+    """Return batches of row numbers: sentences of similar length, up to `budget` target tokens with padding.
 
-    All epochs are one sequence, so that a resumed run skips to its place in it; the last may be a part of one.
+    Every row comes once an epoch. All epochs are one sequence, in which a resumed run finds its place; the last epoch
+    may be partial.
     """
     sources, targets = rows.sources.lengths, rows.targets.lengths
     pool = int(POOL * budget / max(targets.mean(), 1)) + 1
@@ -119,7 +114,7 @@ def token_batches(rows: ParallelIds, *, budget: int, epochs: float, seed: int) -
             pooled = order[start : start + pool]
             batch: list[int] = []
             for row in pooled[np.lexsort((sources[pooled], targets[pooled]))].tolist():
-                # Rows come in order of length, so the newest is the widest of its batch.
+                # Rows are sorted by length, so the newest is the longest of its batch.
                 if batch and (len(batch) + 1) * targets[row] > budget:
                     drawn.append(batch)
                     batch = []

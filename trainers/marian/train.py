@@ -1,8 +1,6 @@
 """`train marian`: train or fine-tune a translation model on parallel text."""
 
 import os
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -32,14 +30,14 @@ from trainers.training import directory
 
 SHAPE = {"d_model", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout"}
 RUN = {"parallel", "model", "tokenizer", "out", "precision", "save_steps", "limit", "dry_run", "overwrite"}
-"""Options that do not stand in the recipe by their own names; nor do those of `SHAPE`, which stand there together."""
+"""Options that are not in the recipe under their own names; nor are those of `SHAPE`, which are there together."""
 TOKENIZER, TOKENIZER_DRAFT = "tokenizer", "tokenizer.tmp"
 MADE = (directory.CHECKPOINTS, directory.DRAFT, TOKENIZER, TOKENIZER_DRAFT, "model")
-"""What a run writes beside its recipe."""
+"""What a run writes besides its recipe."""
 
 
 class MarianOptions(Options):
-    """What `train marian` can be told."""
+    """The options of `train marian`."""
 
     parallel: list[Path] | None = Field(None, description="A file of source<TAB>target lines; repeat it for more.")
     model: str | None = Field(None, description="A MarianMT directory or Hub name to fine-tune; without it a new one.")
@@ -52,7 +50,7 @@ class MarianOptions(Options):
     encoder_layers: int = Field(4, ge=1, description="Layers of the encoder.")
     decoder_layers: int = Field(2, ge=1, description="Layers of the decoder.")
     dropout: float = Field(0.0, ge=0, le=0.9, description="Dropout rate of a new model.")
-    epochs: float = Field(1.5, ge=0.01, description="Passes over the pairs; given more, an earlier run goes on.")
+    epochs: float = Field(1.5, ge=0.01, description="Passes over the pairs; with more, an earlier run continues.")
     batch_tokens: int = Field(2_048, ge=1, description="Target tokens a batch, padding included.")
     lr: float = Field(1e-3, ge=0, description="Learning rate after the warm-up.")
     warmup_steps: int = Field(500, ge=0, description="Steps over which the rate rises from 0.")
@@ -71,7 +69,7 @@ def _run(_: typer.Context, **values: Any) -> None:  # noqa: ANN401 - fields of M
     """Train a MarianMT model on parallel text, or fine-tune one.
 
     A source may begin with a target language code (">>de<< A dog."), as in OPUS-MT's multilingual models.
-    An interrupted run goes on from its last checkpoint when the same command is given again.
+    The same command resumes an interrupted run from its last checkpoint.
 
     Example: train marian --parallel en-de.tsv --out runs/en-de
     """
@@ -93,14 +91,14 @@ marian = with_flags(_run, flags_of(MarianOptions))
 
 
 def train_marian(pairs: Pairs, options: MarianOptions) -> Path:
-    """Train on (source, target) pairs and write the model to `options.out / "model"` in float16; return that folder.
+    """Train on (source, target) pairs; write the model to `options.out / "model"` in float16 and return that folder.
 
-    A run that was interrupted goes on from its last checkpoint. The rate is constant until the last steps, so a run
-    that is given more epochs goes on as if it had had them. A source may begin with a language code such as ">>de<<".
+    An interrupted run resumes from its last checkpoint. The rate is constant until the last steps, so a run that is
+    given more epochs continues as if it had had them from the start.
 
     Raises:
-        InputError: The folder holds a run of another recipe or of another process, or something else; or there is no
-            start model or tokenizer where the options name one, or no vocabulary can be built from so little text.
+        InputError: The folder holds another recipe's run, another process's, or something else; or the start model or
+            the tokenizer is missing, or the text is too little for the vocabulary.
         TwinviewsError: The disk is full.
     """
     out, kept = options.out, options.out / TOKENIZER
@@ -111,10 +109,10 @@ def train_marian(pairs: Pairs, options: MarianOptions) -> Path:
         "bf16": options.precision == "bf16",
         **options.model_dump(exclude=SHAPE | RUN),
         "pairs": len(pairs),
-        "text": xxhash.xxh64("\n".join(f"{source}\t{target}" for source, target in pairs).encode()).hexdigest(),
+        "text": xxhash.xxh64_hexdigest("\n".join(f"{source}\t{target}" for source, target in pairs).encode()),
     }
     with directory.resumable(out), locked_folder(out):
-        before = directory.standing_recipe(out, ("vocabulary_from", "batch_tokens", "text"))
+        before = directory.existing_recipe(out, ("vocabulary_from", "batch_tokens", "text"))
         resumed = before is not None and not options.overwrite
         if before is not None and resumed:
             directory.check_same(out, {**before, "epochs": None}, {**recipe, "epochs": None})
@@ -122,14 +120,12 @@ def train_marian(pairs: Pairs, options: MarianOptions) -> Path:
         given = options.model or (kept if resumed and kept.is_dir() else options.tokenizer)
         if isinstance(given, Path) and not given.is_dir():
             raise InputError(f"--tokenizer {given}: no such folder")
-        tokenizer = (
-            _load(MarianTokenizer.from_pretrained, given) if given else build_tokenizer(pairs, options.vocabulary)
-        )
+        tokenizer = _load(MarianTokenizer, given) if given else build_tokenizer(pairs, options.vocabulary)
         if options.model:
-            model = _load(partial(MarianMTModel.from_pretrained, use_safetensors=True), options.model)
+            model = _load(MarianMTModel, options.model, use_safetensors=True)
         else:
             model = new_model(recipe["shape"], tokenizer)
-        # Only now: what cannot be trained must not leave a folder that belongs to it, or replace another run.
+        # Only now: what cannot be trained must leave no folder behind and replace no other run.
         if not resumed:
             directory.begin(out, recipe, MADE)
         if not options.model and not kept.exists():
@@ -139,25 +135,12 @@ def train_marian(pairs: Pairs, options: MarianOptions) -> Path:
     return out / "model"
 
 
-def _load(load: Callable[[str], Any], start: str | Path) -> Any:  # noqa: ANN401 - a model or a tokenizer
+def _load(kind: Any, start: str | Path, **options: Any) -> Any:  # noqa: ANN401 - transformers is untyped here
     try:
-        return load(str(start))
+        return kind.from_pretrained(str(start), **options)
     except (OSError, ValueError, TypeError, SafetensorError) as error:
         said = f"{str(error).splitlines()[0]}: give a directory or a Hub name with a tokenizer and safetensors"
         raise InputError(f"cannot load MarianMT from {str(start)!r}: {said}") from error
-
-
-class TranslationTrainer(Trainer):  # type: ignore[misc]  # transformers is read without types
-    """A Trainer whose batches are given, in their order."""
-
-    batches: list[list[int]]
-
-    def get_train_dataloader(self) -> DataLoader[Any]:
-        """Return the batches."""
-        loader: DataLoader[Any] = self.accelerator.prepare(
-            DataLoader(self.train_dataset, batch_sampler=self.batches, collate_fn=self.data_collator)
-        )
-        return loader
 
 
 def _train(pairs: Pairs, options: MarianOptions, tokenizer: MarianTokenizer, model: MarianMTModel) -> None:
@@ -184,10 +167,10 @@ def _train(pairs: Pairs, options: MarianOptions, tokenizer: MarianTokenizer, mod
         disable_tqdm=not os.isatty(2),
     )
     objective, collator = Translation(model.float(), options.label_smoothing), DataCollatorForSeq2Seq(tokenizer)
-    trainer = TranslationTrainer(model=objective, args=arguments, train_dataset=rows, data_collator=collator)
-    trainer.batches = batches
-    # It prints raw dictionaries to stdout.
-    trainer.remove_callback(PrinterCallback)
+    trainer = Trainer(model=objective, args=arguments, train_dataset=rows, data_collator=collator)
+    loader = DataLoader(rows, batch_sampler=batches, collate_fn=collator)
+    trainer.get_train_dataloader = lambda: trainer.accelerator.prepare(loader)
+    trainer.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
     checkpoint = directory.newest_checkpoint(options.out)
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     for part in (model.half(), tokenizer):

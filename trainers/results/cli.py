@@ -110,9 +110,6 @@ def _write(path: Path, text: str) -> None:
     target = Path(os.path.realpath(path))
     if os.path.lexists(target) and not target.is_file():
         raise InputError(f"cannot write {str(path)!r} (it is no regular file): give another file with --out")
-    try:
-        with whole_file(target) as stream:
-            stream.write(text.encode("utf-8"))
-    except OSError as error:  # it names the draft
-        raise OSError(error.errno, error.strerror, str(path)) from None
+    with whole_file(target) as stream:
+        stream.write(text.encode("utf-8"))
     note(f"written: {path}")

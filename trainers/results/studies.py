@@ -39,7 +39,7 @@ TRAINING = "training"
 LOG = "log.jsonl"
 
 # What may differ between a study and its continuation; its data are told by their names here, not by their content.
-OUTSIDE = FREE - {*DataOptions.model_fields, "dev"} | {"seed", "out", "dry_run", "overwrite", "resume"}
+OUTSIDE = FREE - {*DataOptions.model_fields, "dev"} | {"seed", "out", "dry_run", "overwrite"}
 
 
 class Scoring(NamedTuple):
@@ -90,8 +90,6 @@ def train_study(
     `values["seed"]` on; `data` are the benchmarks, or the environment's; `baseline` scores the encoder untrained too.
     Raises InputError: options or data that cannot be used. Raises TwinviewsError: a run failed; the others are done.
     """
-    if values.get("resume"):
-        raise InputError("--resume is for a single run: several seeds are resumed anyway, leave it out")
     values = {**values, **dict.fromkeys(axes or ())}
     out = values["out"] or Path("runs", f"sweep-{name}" if axes else name)
     runs = [

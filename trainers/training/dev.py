@@ -1,14 +1,10 @@
-"""Graded pairs that an encoder is scored on while it is trained, and the weights that scored best."""
+"""The development set: graded pairs that an encoder is scored on while it is trained, and the weights that won."""
 
 import os
-import random
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SimilarityFunction
 
@@ -29,20 +25,20 @@ DEV = "dev"
 """The development score's key in the log."""
 DATA = "TWINVIEWS_DATA"
 ANY_SCALE = (-1e6, 1e6)
-"""Ranks are the same on every scale."""
+"""Only the ranks of the grades matter."""
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
-"""By sentence-transformers' names; distances are negative there, so that more is more alike."""
+"""sentence-transformers' names; its distances are negated, so that more is more similar."""
 BEST = "best-{step}.safetensors"
 
 History = Sequence[Mapping[str, float]]
-"""What was logged so far. It is part of every checkpoint, so that a resumed run goes on as if nothing had been."""
+"""What was logged so far. It is part of every checkpoint, so a resumed run decides as an uninterrupted one does."""
 
 
 def read_dev(name: str, data: str | None) -> Examples:
-    """Read the pairs to score on: a file as `read_graded` knows it, or a benchmark by its name, such as stsb-dev.
+    """Read graded pairs: a file as `read_graded` knows it, or a benchmark by its name, such as stsb-dev.
 
-    The benchmark lies in `data` (a folder, or `hf:ORGANISATION`), or in TWINVIEWS_DATA. Raises InputError where there
-    is none that can be read.
+    Benchmarks are read from `data` (a folder, or `hf:ORGANISATION`), else from TWINVIEWS_DATA. Raises InputError if
+    there are none that can be read.
     """
     known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
     if name not in known:
@@ -53,10 +49,8 @@ def read_dev(name: str, data: str | None) -> Examples:
             raise InputError(f"--dev {name}: all of its {len(examples)} pairs have one grade: nothing to rank")
         return examples
     folder = data or os.environ.get(DATA)
-    if not folder:
-        raise InputError(f"--dev {name}: no data: give --dev-data DIR (or hf:mteb), or set {DATA}")
-    found = read_pairs(known[name], folder)
-    if isinstance(found, Missing):
+    found = read_pairs(known[name], folder) if folder else "no data"
+    if isinstance(found, Missing | str):
         raise InputError(f"--dev {name}: {found}; give --dev-data DIR (or hf:mteb), or set {DATA}")
     pairs = [pair for subset in found.subsets.values() for pair in subset]
     first, second = [pair.first for pair in pairs], [pair.second for pair in pairs]
@@ -64,15 +58,13 @@ def read_dev(name: str, data: str | None) -> Examples:
 
 
 def dev_score(dev: Examples, objective: Objective, precision: str = "fp32", similarity: str = "cosine") -> float:
-    """Return Spearman's rho x 100 of the similarities with the grades; 0 where all similarities are the same.
+    """Return Spearman's rho x 100 of the similarities with the grades; 0 if all similarities are equal.
 
-    `similarity` is "cosine", or "best" for whichever of `SIMILARITIES` agrees best with the grades. Dropout is off, and
-    the random numbers of the training stay as they were. Raises TwinviewsError for vectors that are not finite.
+    `similarity` is "cosine", or "best" for whichever of `SIMILARITIES` correlates best. Dropout is off, so no random
+    number is drawn. Raises TwinviewsError for vectors that are not finite.
     """
-    device = next(objective.encoder.parameters()).device
-    # Sentences of like length together: little padding.
-    texts = sorted(dict.fromkeys([*dev.left, *dev.right]), key=len)
-    with undisturbed(device), torch.no_grad(), autocast(device, precision):
+    texts = sorted(dict.fromkeys([*dev.left, *dev.right]), key=len)  # by length: little padding
+    with autocast(next(objective.encoder.parameters()).device, precision):
         vectors = objective.encode(texts, batch_size=128).double()
     if not torch.isfinite(vectors).all():
         raise TwinviewsError("the encoder gives NaN or infinity on the --dev pairs: lower --lr, or set --clip 1")
@@ -84,38 +76,26 @@ def dev_score(dev: Examples, objective: Objective, precision: str = "fp32", simi
     return max(0.0 if rho is None else 100 * rho for rho in found)
 
 
-@contextmanager
-def undisturbed(device: torch.device) -> Iterator[None]:
-    """Give Python's, NumPy's and torch's global generators (also that of `device`) their state back."""
-    plain, array = random.getstate(), np.random.get_state()  # noqa: NPY002 - other libraries draw from it
-    try:
-        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
-            yield
-    finally:
-        random.setstate(plain)
-        np.random.set_state(array)  # noqa: NPY002
-
-
 def dev_scores(history: History) -> dict[int, float]:
     """Return the development scores of a training so far by step; that of step 0 is the untrained encoder's."""
     return {int(entry["step"]): entry[DEV] for entry in history if DEV in entry}
 
 
 def best_step(history: History) -> int | None:
-    """Return the step of the best score, the first of several equal ones; None where there is none yet."""
+    """Return the step of the best score, the first of several equal ones; None before the first score."""
     scores = dev_scores(history)
     return max((step for step in scores if step), key=scores.__getitem__, default=None)
 
 
 def out_of_patience(training: Training, history: History) -> bool:
-    """Whether as many scores as the run has patience for came after the best one."""
+    """Whether `patience` scores or more came after the best one."""
     best = best_step(history)
     later = [step for step in dev_scores(history) if best is not None and step > best]
     return training.patience is not None and len(later) >= training.patience
 
 
 def keep_best(folder: Path, objective: Objective, history: History) -> None:
-    """Write the weights if the newest score is the best; those stay that a checkpoint's history says were the best."""
+    """Write the weights if the newest score is the best, and delete older ones that no checkpoint needs."""
     step = best_step(history)
     if step is None or step != history[-1]["step"]:
         return
@@ -130,12 +110,8 @@ def keep_best(folder: Path, objective: Objective, history: History) -> None:
 
 
 def restore_best(folder: Path, objective: Objective, history: History) -> int | None:
-    """Give `objective` the best weights back, in the first process; returns their step, None without any score."""
+    """Load the best weights into `objective`, in the first process; returns their step, None without any score."""
     step = best_step(history)
     if step is not None and is_first():
-        path = folder / BEST.format(step=step)
-        try:
-            objective.load_state_dict(load_file(path))
-        except (OSError, SafetensorError):
-            raise TwinviewsError(f"cannot read {path}, the best weights: train again with --overwrite") from None
+        objective.load_state_dict(load_file(folder / BEST.format(step=step)))
     return step

@@ -1,4 +1,4 @@
-"""A run's directory: its recipe, its checkpoints, and whether it may be made, resumed, replaced or left alone."""
+"""A run's directory: its recipe and checkpoints, and whether a run may start, resume or replace another one in it."""
 
 import errno
 import json
@@ -32,60 +32,47 @@ MADE = (
 """All that a training and `train evaluate` write into a run's directory; `--overwrite` removes nothing else."""
 FREE = frozenset({
     "views", "text", "words", "graded", "dev", "dev_data", "save_every", "report_to", "gradient_checkpointing",
-    "stop_on_collapse",
 })  # fmt: skip
-"""Settings that may change when a run is resumed: paths (the data itself is compared), and what changes no result."""
+"""Settings that may change when a run is resumed: paths (the data are compared by hash) and what changes no result."""
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 UNWRITTEN = ("inline_container", "PytorchStreamWriter", "Error while serializing")
 """Parts of the messages with which torch and safetensors report a failed write, in errors other than OSError."""
 
 
-def is_finished(out: Path, recipe: Mapping[str, Any], *, overwrite: bool, resume: bool) -> bool:
-    """Check that a run's directory may be used, and return whether this very run is there, finished.
-
-    Raises InputError where it holds something else or a run of another recipe, or is empty and `resume` is set.
-    """
-    standing = standing_recipe(out, ("preset", "pooling", "twinviews"))
-    if standing is None and resume:
-        raise InputError(f"nothing to resume in {str(out)!r}: leave --resume out, or give the run's --out")
-    if standing is None or overwrite:
+def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
+    """Return whether a directory holds this very run, finished; raises InputError if it holds anything else."""
+    existing = existing_recipe(out, ("preset", "pooling", "twinviews"))
+    if existing is None or overwrite:
         return False
-    check_same(out, _flat(standing), _flat(recipe))
+    check_same(out, _flat(existing), _flat(recipe))
     return (out / DONE).is_file()
 
 
-def standing_recipe(out: Path, keys: Sequence[str]) -> Mapping[str, Any] | None:
-    """Return the recipe of the run in a directory, None where the directory is missing, empty or has a draft alone.
+def existing_recipe(out: Path, keys: Sequence[str]) -> Mapping[str, Any] | None:
+    """Return the recipe of the run in a directory, or None if the directory is missing or as good as empty.
 
-    A recipe of this kind of run has all of `keys`: other commands write a `recipe.json` too. Raises InputError where
-    the directory holds anything else.
+    `keys` tell this kind of run from other commands, which write a `recipe.json` too. Raises InputError if the
+    directory holds anything else.
     """
-    try:
-        if not out.exists() or not {path.name for path in out.iterdir()} - {LOCK, DRAFT}:
-            return None
-    except OSError as error:
-        raise InputError(f"cannot read {str(out)[:200]!r} ({error.strerror}): give another --out") from None
+    if not out.exists() or not {path.name for path in out.iterdir()} - {LOCK, DRAFT}:
+        return None
     try:
         recipe = json.loads((out / RECIPE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         recipe = None
     if not isinstance(recipe, dict) or not recipe.keys() >= {*keys}:
-        raise InputError(f"{out} is not empty and no training run of this kind (by its {RECIPE}): give another --out")
+        raise InputError(f"{out} is not empty and holds no such run (by its {RECIPE}): give another --out")
     return recipe
 
 
 def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, what: str = "another recipe") -> None:
-    """Raise InputError, naming a setting that differs, for a directory that was made with other settings.
-
-    `old` are the settings as they were read back, `new` those asked for; `what` is what the directory would belong to.
-    """
-    # As it would be read back: a tuple is a list there.
-    new = json.loads(json.dumps(new))
+    """Raise InputError naming the first setting that differs between `old`, as read back, and `new`."""
+    new = json.loads(json.dumps(new))  # a tuple was read back as a list
     for key in sorted({*old, *new}):
         if old.get(key) != new.get(key):
             raise InputError(
                 f"{out} belongs to {what} ({key} was {old.get(key)!r}, is now {new.get(key)!r}): "
-                "use --overwrite, give it as it was, or give another --out"
+                "use --overwrite, change it back, or give another --out"
             )
 
 
@@ -95,7 +82,7 @@ def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def begin(out: Path, recipe: Mapping[str, Any], made: Sequence[str] = MADE) -> None:
-    """Remove what an earlier run made in the directory, and write the new one's recipe, whole or not at all."""
+    """Remove what an earlier run made in the directory, and write the recipe of the new one atomically."""
     remove(out, made)
     with (out / DRAFT).open("w", encoding="utf-8") as file:
         file.write(json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
@@ -105,7 +92,7 @@ def begin(out: Path, recipe: Mapping[str, Any], made: Sequence[str] = MADE) -> N
 
 
 def remove(out: Path, made: Sequence[str]) -> None:
-    """Remove what a run made, by patterns of names, from its directory; symbolic links are not followed."""
+    """Remove the files and folders that match the patterns; symbolic links are not followed."""
     found = {path for pattern in made for path in out.glob(pattern)}
     # First the file that marks a run as finished, in case the removal is interrupted.
     for path in sorted(found, key=lambda path: path.name != DONE):
@@ -117,67 +104,59 @@ def remove(out: Path, made: Sequence[str]) -> None:
 
 @contextmanager
 def resumable(out: Path) -> Iterator[None]:
-    """Turn what the libraries raise over a full disk into one line, a TwinviewsError."""
+    """Turn the various errors that libraries raise when the disk is full into a TwinviewsError."""
     try:
         yield
     except Exception as error:
         text = str(error)
-        if getattr(error, "errno", None) not in FULL and not any(said in text for said in UNWRITTEN):
+        if getattr(error, "errno", None) not in FULL and not any(part in text for part in UNWRITTEN):
             raise
         why = getattr(error, "strerror", None) or text.splitlines()[0]
-        said = f"cannot write all of {out} ({why}): free space on its disk, then give the same command again"
+        said = f"cannot write all of {out} ({why}): free space on its disk, then run the same command again"
         raise TwinviewsError(said) from error
 
 
 def newest_checkpoint(out: Path) -> Path | None:
-    """Return the newest whole checkpoint under a run's directory, in all processes.
+    """Return the newest intact checkpoint of a run, in all processes.
 
     Unfinished ones, left by a crash, are removed; damaged ones are renamed, with a warning.
     """
-    return of_first(_newest(out / CHECKPOINTS) if is_first() else None)  # type: ignore[no-any-return]
-
-
-def _newest(folder: Path) -> Path | None:
-    newest = None
-    # All of them: whoever lists the folder later reads every one.
-    for path in checkpoints(folder):
-        # Trainer writes its state last.
-        if not (path / STATE).exists():
+    intact = []
+    for path in checkpoints(out / CHECKPOINTS) if is_first() else ():
+        if not (path / STATE).exists():  # Trainer writes it last
             shutil.rmtree(path)
-        elif (broken := _damaged_file(path)) is None:
-            newest = newest or path
+        elif _is_intact(path):
+            intact.append(path)
         else:
             aside = path.with_name(path.name.replace("checkpoint", "damaged"))
             shutil.rmtree(aside, ignore_errors=True)
             path.rename(aside)
-            note(f"warning: {path} is damaged ({broken} cannot be read): renamed to {aside.name}")
+            note(f"warning: {path} is damaged: renamed to {aside.name}")
+    newest: Path | None = of_first(intact[0] if intact else None)
     return newest
 
 
-def _damaged_file(checkpoint: Path) -> str | None:
-    """Return the name of a file that is missing, empty or cut short, None where all are whole."""
-    generators = sorted(path.name for path in checkpoint.glob("rng_state*.pth")) or ["rng_state.pth"]
-    for name in (STATE, WEIGHTS, "optimizer.pt", "scheduler.pt", *generators):
-        try:
-            if name == STATE:
-                history_of(checkpoint)
-            elif name == WEIGHTS:
-                with safe_open(checkpoint / name, "pt"):
-                    pass
-            else:
-                ZipFile(checkpoint / name).close()
-        except (OSError, ValueError, LookupError, TypeError, SafetensorError, BadZipFile):
-            return name
-    return None
+def _is_intact(checkpoint: Path) -> bool:
+    """Whether no file is missing, empty or truncated."""
+    generators = list(checkpoint.glob("rng_state*.pth"))
+    try:
+        history_of(checkpoint)
+        with safe_open(checkpoint / WEIGHTS, "pt"):
+            pass
+        for archive in (checkpoint / "optimizer.pt", checkpoint / "scheduler.pt", *generators):
+            ZipFile(archive).close()
+    except (OSError, ValueError, LookupError, TypeError, SafetensorError, BadZipFile):
+        return False
+    return bool(generators)
 
 
 def checkpoints(folder: Path) -> list[Path]:
-    """Return the checkpoints of a folder, the newest first, whatever state they are in."""
+    """Return all checkpoints in a folder, intact or not, the newest first."""
     steps = {path: path.name.removeprefix("checkpoint-") for path in folder.glob("checkpoint-*")}
     return sorted((path for path in steps if steps[path].isdigit()), key=lambda path: -int(steps[path]))
 
 
 def history_of(checkpoint: Path) -> list[dict[str, float]]:
-    """Return what had been logged when a checkpoint was written; its last entry is of the checkpoint's step."""
+    """Return what was logged up to a checkpoint; the last entry belongs to the checkpoint's own step."""
     history: list[dict[str, float]] = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))["log_history"]
     return history

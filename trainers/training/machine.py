@@ -1,16 +1,12 @@
-"""What a training needs of the machine: Trainer's arguments, a number format, a compiler, where its log is sent."""
+"""What a training needs of the machine: Trainer's arguments, a number format, a place for its log."""
 
-import logging
 import os
-import shutil
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
-from sentence_transformers.sentence_transformer.modules import Transformer
-from torch import nn
 from transformers import TrainingArguments
 
 from pipelines.console import InputError, note
@@ -19,30 +15,25 @@ from trainers.settings import Training
 from trainers.training.directory import CHECKPOINTS
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
-PROJECT = "twinviews"
-"""How wandb and Trackio call the project, where their own environment variables name none."""
 
 
 def for_machine(training: Training) -> Training:
-    """Return the settings with the precision taken; raises InputError for what this machine does not have."""
+    """Return the settings with the precision resolved; raises InputError for what this machine does not have."""
     name = training.report_to
     if name != "none" and find_spec(name) is None:
         raise InputError(f"--report-to {name} needs its package: pip install {name}")
-    compilers = (os.environ.get("CXX") or "g++", "g++", "clang++", "c++", "cl")
-    if training.compile and not torch.cuda.is_available() and not any(map(shutil.which, compilers)):
-        raise InputError("--compile needs a C++ compiler: install g++, or leave it out")
     return training.model_copy(update={"precision": resolve_precision(training.precision)})
 
 
 def resolve_precision(asked: str) -> str:
     """Return the format to autocast to; "auto" is bf16 where the processor multiplies in it, fp32 elsewhere.
 
-    Raises InputError for fp16 without a GPU, and for bf16 on a GPU that cannot.
+    Raises InputError for fp16 without a GPU, and for bf16 on a GPU that does not support it.
     """
     if torch.cuda.is_available():
         able = torch.cuda.is_bf16_supported(including_emulation=False)
         if asked == "bf16" and not able:
-            raise InputError("--precision bf16 is not for this GPU, which cannot multiply in it: use fp16 or fp32")
+            raise InputError("this GPU does not support --precision bf16: use fp16 or fp32")
     else:
         able = any(torch.cpu.get_capabilities().get(name) for name in ("amx_bf16", "avx512_bf16"))
         if asked == "fp16":
@@ -56,29 +47,19 @@ def autocast(device: torch.device, asked: str) -> torch.autocast:
     return torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
 
 
-def compile_encoders(objective: nn.Module) -> None:
-    """Compile the transformers in it, in place: the names in the state dict stay what they are."""
-    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)
-    for module in objective.modules():
-        if isinstance(module, Transformer):
-            # Batches differ in width and number.
-            module.model.compile(dynamic=True)
-
-
 def enable_checkpointing(model: Any) -> None:  # noqa: ANN401 - transformers' model
-    """Compute activations again in the backward pass; raises InputError where the architecture cannot."""
-    # Its older name goes away.
+    """Recompute activations in the backward pass; raises InputError if the architecture does not support it."""
+    # The older name is deprecated.
     enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
     try:
         enable({"use_reentrant": False})
     except (ValueError, NotImplementedError):
-        raise InputError(f"{type(model).__name__} takes no --gradient-checkpointing: leave it out") from None
+        raise InputError(f"{type(model).__name__} does not support --gradient-checkpointing: leave it out") from None
 
 
 def training_arguments(training: Training, out: Path, seed: int, total: int) -> TrainingArguments:
-    """Return Trainer's arguments: everything silent, logged some fifty times, checkpoints only in longer runs."""
-    cuda = torch.cuda.is_available()
-    precision = resolve_precision(training.precision)
+    """Return Trainer's arguments: silent, logging about fifty times, with checkpoints in longer runs alone."""
+    cuda, precision = torch.cuda.is_available(), resolve_precision(training.precision)
     arguments = TrainingArguments(
         output_dir=str(out / CHECKPOINTS),
         **_report_settings(training.report_to, out),
@@ -97,31 +78,28 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
         dataloader_pin_memory=cuda,
         accelerator_config={"non_blocking": cuda},
         remove_unused_columns=False,
-        # All processes compute the same from the whole batch, and the first one's buffers are kept: sending them all
-        # before every step (queues of a hundred thousand vectors) would change nothing.
-        ddp_broadcast_buffers=False,
+        ddp_broadcast_buffers=False,  # all processes compute the same ones, such as queues of vectors
         logging_steps=max(1, min(total // 50, training.save_every)),
         logging_first_step=True,
         logging_nan_inf_filter=False,
         save_strategy="steps" if total > training.save_every else "no",
         save_steps=training.save_every,
-        # The older one is for a newest one that turns out to be damaged.
-        save_total_limit=2,
+        save_total_limit=2,  # the older one in case the newest is damaged
         disable_tqdm=True,
         log_level="error",
         log_level_replica="error",
     )
     if arguments.n_gpu > 1:
         # Trainer would split batches among the GPUs in threads, negatives and norms with them.
-        note(f"training on one of {arguments.n_gpu} GPUs: torchrun --nproc-per-node {arguments.n_gpu} takes all")
+        note(f"training on one of {arguments.n_gpu} GPUs: torchrun --nproc-per-node {arguments.n_gpu} uses all")
         arguments._n_gpu = 1
     return arguments
 
 
-def _report_settings(name: str, out: Path) -> dict[str, Any]:
-    """Return Trainer's arguments that say where the log is sent, and how the run is called there."""
+def _report_settings(name: str, out: Path) -> dict[str, str]:
+    """Return Trainer's arguments on where the log is sent, and set the variables that its integrations read."""
     os.environ["TENSORBOARD_LOGGING_DIR"] = str(out / "tensorboard")
-    os.environ.setdefault("WANDB_PROJECT", PROJECT)
+    os.environ.setdefault("WANDB_PROJECT", "twinviews")
     if name == "wandb" and is_first():
         import_module("wandb").finish()  # what an earlier training of this process left open
-    return {"report_to": name, "run_name": out.as_posix(), "project": os.environ.get("TRACKIO_PROJECT", PROJECT)}
+    return {"report_to": name, "run_name": out.as_posix()}

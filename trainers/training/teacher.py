@@ -1,4 +1,4 @@
-"""A teacher's vectors of the training texts: computed once, each text in one process, and kept with the run."""
+"""A teacher's vectors of the training texts: each text is encoded once, in one process; kept until the run is done."""
 
 import json
 import shutil
@@ -21,7 +21,6 @@ from trainers.files import whole_file
 from trainers.processes import is_first, of_first, process_rank, processes
 
 FILE = "teacher-{key}.npy"
-PARTS = "teacher-parts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,20 +61,17 @@ class Teacher:
         return vectors
 
     def _encode(self, texts: Sequence[str], path: Path) -> None:
-        parts = path.parent / PARTS
+        parts = path.parent / "teacher-parts"
         parts.mkdir(parents=True, exist_ok=True)
-        if is_first():
-            note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
-        # A mask in a view is the teacher's own.
+        note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
         token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
         texts = [text.replace(MASK, token) for text in texts]
         kept = cached(self.encoder, parts)
         share = texts[process_rank() :: processes()]
         with progress(self.role, len(share), unit="texts") as advance:
             mine = checked(kept, share, advance)
-        of_first(None)
+        of_first(None)  # until all shares are on the disk
         if is_first():
-            # Of several processes' shares, all are on the disk now.
             whole = np.asarray(mine if processes() == 1 else checked(kept, texts))
             lengths = np.linalg.norm(whole, axis=1, keepdims=True)
             with whole_file(path) as stream:
@@ -85,7 +81,7 @@ class Teacher:
 
 
 def load_teacher(name: str, pooling: Pooling | None = None, role: str = "teacher") -> Teacher:
-    """Load a directory or a model of the Hub; raises InputError where there is none that can be loaded."""
+    """Load a directory or a model of the Hub; raises InputError if there is none that can be loaded."""
     folder = locate(name).folder
     if pooling is None and folder is not None and not (folder / "modules.json").is_file():
         pooling = "mean"

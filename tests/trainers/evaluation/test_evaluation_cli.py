@@ -225,7 +225,7 @@ def test_a_full_disk_is_one_line_with_the_file(model: Path, tmp_path: Path, caps
     (tmp_path / "out" / "sample.json").mkdir(parents=True)
     assert evaluate([str(model), "--pooling", "mean", "--out", "out"]) == 1
     last = capsys.readouterr().err.splitlines()[-1]
-    assert "cannot write out/sample.json (Is a directory)" in last
+    assert "out/sample.json cannot be written (Is a directory)" in last
     assert not list((tmp_path / "out").glob(".*"))
 
 

@@ -215,7 +215,7 @@ TOPIC, FACETS, PAPER = "afs/ArgPairs_GC.csv", "afs/UKP_ASPECT.tsv", "qnli/dev.ts
         broken("sts12", year(), GS, "4.5\n0\n", "3 lines as in STS.gs.MSRpar.txt, expected 2"),
         broken("sts12", year(), GS, "4.5\n\nhigh\n", "line 3: expected two sentences and a grade, got"),
         broken("sts12", year(), INPUT, "a\tb\n\t\nalone\n", r"line 3: expected .*, got \['alone', '0'\]"),
-        broken("sts12", year(), INPUT, b"a\tb\nc\td\n\xe9\tf\n", r"not UTF-8 \(byte 8\)"),
+        broken("sts12", year(), INPUT, b"a\tb\nc\td\n\xe9\tf\n", r"not UTF-8 text: byte 8 is 0xe9"),
         broken("sickr", {}, "SICK/SICK_test_annotated.txt", "id\tone\n", "the columns sentence_A.* got 'id,one"),
         broken("sickr", {}, "SICK/SICK_test_annotated.txt", SICK + "6\tNo\tA\n", "line 2: expected 5 columns"),
         broken("sts17-en-tr", TRACK6, "sts17/STS.gs.track6.tr-en.txt", "2\n1\n3\n", "2 lines as in STS.gs.track6"),

@@ -19,7 +19,7 @@ def test_pairs_are_read_with_their_further_fields_ignored(tmp_path: Path) -> Non
     [
         (None, "No such file"),
         (b"", "no sentence pair"),
-        (b"a\tb\n\xff\tc\n", "no UTF-8 text: byte 4 is 0xff"),
+        (b"a\tb\n\xff\tc\n", "not UTF-8 text: byte 4 is 0xff"),
         (b"a\tb\njust one side\n", "line 2 has no tab"),
     ],
 )
@@ -39,14 +39,10 @@ def rows() -> ParallelIds:
     return rows
 
 
-def test_every_row_comes_once_an_epoch_within_the_budget(rows: ParallelIds) -> None:
+def test_every_row_comes_once_an_epoch_within_the_budget_in_an_order_of_the_seed(rows: ParallelIds) -> None:
     batches = token_batches(rows, budget=64, epochs=2, seed=3)
     assert Counter(index for batch in batches for index in batch) == {index: 2 for index in range(500)}
     lengths = [len(row) for row in rows.targets]
     assert all(len(batch) * max(lengths[index] for index in batch) <= 64 for batch in batches)
-
-
-def test_batches_depend_on_the_seed_and_on_nothing_else(rows: ParallelIds) -> None:
-    first = token_batches(rows, budget=64, epochs=1, seed=3)
-    assert first == token_batches(rows, budget=64, epochs=1, seed=3)
-    assert first != token_batches(rows, budget=64, epochs=1, seed=4)
+    assert batches == token_batches(rows, budget=64, epochs=2, seed=3)
+    assert batches != token_batches(rows, budget=64, epochs=2, seed=4)

@@ -169,8 +169,7 @@ def test_study_with_other_options_is_refused_and_left_as_it_is(small: list[str],
     capsys.readouterr()
     assert train("sweep", "mirror", *small, "--over", "temperature=0.04", "--lr", "0.1") == 2
     assert (
-        "(lr was None, is now 0.1): use --overwrite, give it as it was, or give another --out"
-        in capsys.readouterr().err
+        "(lr was None, is now 0.1): use --overwrite, change it back, or give another --out" in capsys.readouterr().err
     )
     assert train("mirror", *small, "--out", "single") == 0
     assert train("mirror", *small, "--seeds", 2, "--out", "single") == 2
@@ -203,7 +202,6 @@ def test_study_whose_data_changed_is_refused(small: list[str], tmp_path: Path, c
     (["sweep", "mirror", "--over", "lr=1", "--baseline"], "--baseline needs benchmarks"),
     (["sweep", "mirror", "--over", "lr=1", "--eval-precision", "fp8"], "'fp8' is not one of 'fp32', 'bf16'"),
     (["mirror", "--seeds", "0"], "--seeds"),
-    (["mirror", "--seeds", "2", "--resume"], "--resume is for a single run"),
     (["mirror", "--data", "folder"], "--data goes with --seeds N"),
     (["mirror", "--baseline"], "--baseline goes with --seeds N"),
 ])  # fmt: skip

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.reading import bad_line, check_count, file_lines, filled_lines, usual_places
+from trainers.evaluation.reading import bad_line, check_count, filled_lines, usual_places
 from trainers.evaluation.search import score_blocks, unit
 from trainers.evaluation.task import HUB, MARK, Missing, Predictions, Result, Task
-from trainers.files import file_sha256
+from trainers.files import file_lines, file_sha256
 
 METRICS = ("acc@1", "MRR", "cosine acc@1", "unmapped acc@1")
 REPORTED = ("en-fr", "en-it", "en-ru", "en-tr", "it-fr", "ru-fr")

@@ -5,7 +5,8 @@ from pathlib import Path
 
 from trainers.evaluation.pairs import METRICS as METRICS
 from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair, column_reader
-from trainers.evaluation.reading import check_count, file_lines, tsv_rows
+from trainers.evaluation.reading import check_count, tsv_rows
+from trainers.files import file_lines
 
 SENTEVAL = "https://huggingface.co/datasets/princeton-nlp/datasets-for-simcse/resolve/main/senteval.tar"
 SEMEVAL = "http://ixa2.si.ehu.es/stswiki/images"

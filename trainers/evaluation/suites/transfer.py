@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.reading import bad_line, check_count, file_lines, find_files
+from trainers.evaluation.reading import bad_line, check_count, find_files
 from trainers.evaluation.suites.sts import SENTEVAL
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
-from trainers.files import file_sha256
+from trainers.files import file_lines, file_sha256
 
 if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
