@@ -13,14 +13,18 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
+from pipelines.console import InputError
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders import batches
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
 from trainers.encoders.modules import is_padded
+from trainers.encoders.whitening import WHITENING, whiten
 from trainers.settings import Training
 
 Row = Mapping[str, Any]
+WHITENED_ON = 10_000
+"""Rows that a whitening is fitted to, at most."""
 SIDES = ("left", "right", "negative", "alone")
 """Columns of ids that are embedded, in their order in a batch."""
 
@@ -39,6 +43,8 @@ class Objective(nn.Module):
     """Whether `forward` uses the encoder only through `embed`, so that a batch can be embedded in parts."""
     keyed = False
     """Whether a batch has `keys` (n, 3): equal numbers for equal strings, of each row's source, left and right one."""
+    whitenable = True
+    """Whether a linear layer behind the encoder is trained with it."""
     unused = False
     """Whether a step may leave parameters without a gradient; several processes then look for these in every step."""
 
@@ -60,7 +66,11 @@ class Objective(nn.Module):
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
         """Load the encoder, with the `dropout` of the options if they have one, and add fresh helpers."""
         dropout = getattr(options, "dropout", None)
-        encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout)
+        if training.whiten and not cls.whitenable:
+            raise InputError("--whiten: layers behind the pooling are not trained here, leave it out")
+        encoder = load_for_training(
+            source, training.pooling, training.max_tokens, dropout=dropout, whiten=training.whiten
+        )
         return cls(encoder, training.max_tokens, options)
 
     @property
@@ -119,17 +129,23 @@ class Objective(nn.Module):
         embed = partial(checkpoint, batches.embed, self.encoder, max_tokens=self.max_tokens, use_reentrant=False)
         return torch.cat([embed(*part) for part in parts])
 
-    @torch.no_grad()
     def encode(self, texts: Sequence[str], batch_size: int = 64) -> Tensor:
         """Return the vectors (texts, d) of `texts` in evaluation mode, cut as in training, float32, on the CPU."""
-        width = self.encoder.max_seq_length if is_padded(self.encoder) else self.max_tokens
+        return self._encode(list(batches.tokenize(self.encoder, texts, self._width)), batch_size)
+
+    @property
+    def _width(self) -> int:
+        """Tokens at which texts are cut, and padded to where padding counts."""
+        return int(self.encoder.max_seq_length) if is_padded(self.encoder) else self.max_tokens
+
+    @torch.no_grad()
+    def _encode(self, ids: Sequence[Sequence[int]], batch_size: int = 64) -> Tensor:
         mode, device = self.encoder.training, next(self.encoder.parameters()).device
         self.encoder.eval()
-        ids = list(batches.tokenize(self.encoder, texts, width))
         vectors = []
         for start in range(0, len(ids), batch_size):
             batch = {name: value.to(device) for name, value in self.pad(ids[start : start + batch_size]).items()}
-            vectors.append(batches.embed(self.encoder, **batch, max_tokens=width).cpu())
+            vectors.append(batches.embed(self.encoder, **batch, max_tokens=self._width).cpu())
         self.encoder.train(mode)
         return torch.cat(vectors)
 
@@ -142,7 +158,13 @@ class Objective(nn.Module):
         self.teachers, self.texts = [], []
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
-        """Prepare what is trained besides the encoder, once in a run and in all processes alike; here, nothing."""
+        """Prepare what is trained besides the encoder, once in a run and in all processes alike.
+
+        Here this is the whitening layer, if there is one: it is fitted to the first views of `WHITENED_ON` rows.
+        """
+        if training.whiten:
+            places = torch.randperm(len(rows))[:WHITENED_ON].tolist()
+            whiten(self.encoder.get_submodule(WHITENING), self._encode([rows[place]["left"] for place in places]))
 
     def after_step(self, step: int, total: int) -> None:
         """Follow the optimiser's step number `step` (from 1) of `total`; here, nothing.

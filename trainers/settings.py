@@ -40,6 +40,7 @@ class Training(Options):
     clip: float = Field(0.0, ge=0, description="Clip the gradient's norm to this; 0 leaves it.")
     max_tokens: int = Field(64, ge=4, description="Longer texts are cut here, special tokens included.")
     pooling: Pooling = Field("mean", description="How the tokens' vectors become one.")
+    whiten: bool = Field(False, description="Begin with vectors whitened on the training text (Su et al. 2021).")
     precision: Literal["auto", "fp32", "bf16", "fp16"] = Field("auto", description="Number format; auto: bf16 or fp32.")
     gradient_checkpointing: bool = Field(False, description="Less memory, about a third more time.")
     cached: int | None = Field(None, ge=1, description="Embed this many texts at a time, for less memory (GradCache).")

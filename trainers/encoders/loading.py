@@ -19,6 +19,7 @@ from pipelines.console import InputError, note
 from trainers.encoders.dropout import set_dropout
 from trainers.encoders.location import PICKLE, Source, first_line, locate, quiet, transformer_weights
 from trainers.encoders.modules import Pooling, assemble, parts_of, pooling_of, set_max_tokens
+from trainers.encoders.whitening import WHITENING, identity_layer
 from trainers.processes import is_first
 
 PADDED = 64
@@ -49,13 +50,13 @@ def load_encoder(
 
 
 def load_for_training(
-    source: Source, pooling: Pooling, max_tokens: int, *, dropout: float | None = None
+    source: Source, pooling: Pooling, max_tokens: int, *, dropout: float | None = None, whiten: bool = False
 ) -> SentenceTransformer:
     """Load an encoder to be trained, on the CPU, with its convolutions and the layers after its pooling.
 
     The pooling is the one given, and a line says so if the directory's own is another. Without `dropout`, rates stay
-    as the encoder has them. Raises InputError: it cannot be loaded, has modules that cannot be trained, or fewer
-    positions than `max_tokens`.
+    as the encoder has them. `whiten` adds a linear layer, to be set by `whitening.whiten`. Raises InputError: it cannot
+    be loaded, has modules that cannot be trained, or fewer positions than `max_tokens`.
     """
     encoder = _load(source, "cpu")
     parts, own = parts_of(encoder, source.name), pooling_of(encoder)
@@ -64,6 +65,8 @@ def load_for_training(
     encoder = _limited(assemble(encoder[0], pooling, **parts), max_tokens)
     if dropout is not None:
         set_dropout(encoder[0].model, dropout)
+    if whiten:
+        encoder.add_module(WHITENING, identity_layer(int(encoder.get_embedding_dimension())))
     return encoder
 
 

@@ -44,7 +44,7 @@ _WARMED = {"momentum": 0.99, "predictor_lr": 50.0, "predictor_warmup": 250}
 PRESETS: Presets = {
     # Ours, for some ten thousand pairs: a predictor that is first fitted to the untouched encoder and learns fast
     # enough to be useful within so few steps, and an encoder that changes too slowly to lose what it knew.
-    "tuned": {**_PAPER, **_WARMED, "lr": 2e-5, "weight_decay": 0.0, "pooling": OWN},
+    "tuned": {**_PAPER, **_WARMED, "lr": 2e-5, "weight_decay": 0.0, "pooling": OWN, "whiten": True},
     "paper": _PAPER,
     "code": _CODE,
     # BSL-SBERT, as in the authors' script for it: start from a supervised encoder, train on entailment pairs.
@@ -72,11 +72,13 @@ class Bsl(Objective):
         return {"predictor.": self.params.predictor_lr}
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
-        """Fit the predictor to the encoder as it is, `predictor_warmup` steps at the predictor's own rate.
+        """Whiten both networks' vectors, then fit the predictor to these, `predictor_warmup` steps at its own rate.
 
         A fresh predictor's gradients are random, and a good encoder loses by them. Vectors are computed once, with
         dropout, of at most `CACHED_ROWS` rows; the steps run the predictor alone.
         """
+        super().before_first_step(rows, training)
+        self.target.load_state_dict(self.encoder.state_dict())
         steps, size = self.params.predictor_warmup, training.batch_size
         if not steps:
             return

@@ -137,7 +137,9 @@ def make_projector(dimension: int, width: int) -> nn.Sequential:
 
 def build(options: PARAMS, training: Training, source: Source) -> DiffCse:
     """Load the encoder and the generator, and set a fresh projector and discriminator on them."""
-    encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=options.dropout)
+    encoder = load_for_training(
+        source, training.pooling, training.max_tokens, dropout=options.dropout, whiten=training.whiten
+    )
     if not hasattr(encoder[0].model, "embeddings"):
         raise InputError(
             f"{type(encoder[0].model).__name__}: its input embeddings are not known; use a BERT, RoBERTa, DistilBERT, "

@@ -68,6 +68,7 @@ class IsBert(Objective):
 
     paired = False
     cacheable = False
+    whitenable = False
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         if (pooling := pooling_of(encoder)) != "mean":

@@ -1,0 +1,75 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from fitting import trained
+from objective_cases import Interrupted, build, encoder_of, prepared
+from sentence_transformers import SentenceTransformer
+
+from pipelines.console import InputError
+from trainers.encoders.whitening import identity_layer, whiten
+from trainers.objective import Objective
+
+WHITENED = ["bsl", "contrastive", "diffcse", "distil", "mirror", "rank", "regression", "sct"]
+
+
+def vectors_at_start(name: str, encoder: Path, texts: list[str]) -> tuple[Objective, np.ndarray]:
+    objective, rows, training = prepared(name, encoder, texts, whiten=True, pooling="cls")
+    objective.before_first_step(rows, training)
+    return objective, objective.encode(texts).double().numpy()
+
+
+@pytest.mark.parametrize("name", WHITENED)
+def test_training_begins_with_the_vectors_that_numpy_whitens(name: str, tiny_bert: Path, sentences: list[str]) -> None:
+    _, found = vectors_at_start(name, tiny_bert, sentences)
+    plain = encoder_of(tiny_bert, "cls").encode(sentences).double().numpy()
+    if name == "distil":  # some rows fill its queue and are not trained on
+        assert np.linalg.norm(found.mean(0)) < 0.2 * np.linalg.norm(plain.mean(0) / plain.std())
+        return
+    centred = plain - plain.mean(0)
+    covariance = centred.T @ centred / len(plain)
+    shrunk = 0.8 * covariance + 0.2 * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    left, singular, right = np.linalg.svd(shrunk)
+    np.testing.assert_allclose(found, centred @ (left / np.sqrt(singular) @ right), atol=1e-4)
+
+
+def test_both_networks_of_bsl_begin_whitened(tiny_bert: Path, sentences: list[str]) -> None:
+    objective, _ = vectors_at_start("bsl", tiny_bert, sentences)
+    for online, target in zip(objective.encoder.parameters(), objective.target.parameters(), strict=True):
+        torch.testing.assert_close(online, target)
+
+
+def test_plain_loader_reads_the_layer_and_it_was_trained(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+    start, _ = vectors_at_start("contrastive", tiny_bert, sentences)
+    objective, _ = trained("contrastive", tiny_bert, sentences, tmp_path / "run", whiten=True, pooling="cls")
+    objective.save(tmp_path / "saved", "")
+    plain = SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(sentences)
+    np.testing.assert_allclose(plain, objective.encode(sentences), atol=1e-5)
+    assert not torch.equal(start.encoder.whitening.linear.weight, objective.encoder.whitening.linear.weight)
+
+
+@pytest.mark.parametrize("name", ["bsl", "contrastive"])
+def test_killed_run_ends_with_the_same_weights(
+    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    given = {"whiten": True, "save_every": 2}
+    whole, _ = trained(name, tiny_bert, sentences, tmp_path / "whole", **given)
+    with pytest.raises(Interrupted):
+        trained(name, tiny_bert, sentences, tmp_path / "killed", last=5, **given)
+    resumed, _ = trained(name, tiny_bert, sentences, tmp_path / "killed", **given)
+    for key, value in whole.state_dict().items():
+        assert torch.equal(resumed.state_dict()[key], value), key
+
+
+@pytest.mark.parametrize("name", ["isbert", "mlm"])
+def test_objective_without_trained_layers_behind_the_pooling_refuses(name: str, tiny_bert: Path) -> None:
+    with pytest.raises(InputError, match="leave it out"):
+        build(name, tiny_bert, whiten=True)
+
+
+def test_vectors_that_do_not_vary_stay_as_they_are() -> None:
+    layer = identity_layer(3)
+    whiten(layer, torch.ones(5, 3))
+    assert torch.equal(layer.linear.weight, torch.eye(3))
+    assert not layer.linear.bias.any()
