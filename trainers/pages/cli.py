@@ -87,13 +87,13 @@ def scores(runs: Sequence[Path], beside: str) -> list[Any]:
     """
     from trainers.results.comparison import compare_suite
     from trainers.results.papers import PAPERS, published_tables
-    from trainers.results.records import FOLDER, read_runs, shorten
+    from trainers.results.records import FOLDER, read_runs
 
     papers = [] if beside == "none" else beside.split(",")
     if unknown := set(papers) - set(PAPERS):
         raise InputError(f"--with {beside}: no paper {min(unknown)!r}, there are {', '.join(PAPERS)}; or give none")
     scored = [run for run in runs if (run / FOLDER).is_dir() or not (run / FILES[1]).is_file()]
-    found = shorten([each for run in scored for each in read_runs(run)], runs)
+    found = [each for run in scored for each in read_runs(run)]
     suites = dict.fromkeys(each.stored.suite for run in found for each in run.evaluations)
     return [table for name in suites for table in compare_suite(name, found, published_tables(papers, name))]
 
