@@ -74,10 +74,7 @@ def open_encoder(name: str, **options: Any) -> TextEncoder:  # noqa: ANN401 - as
 
 
 def load_function(name: str) -> Baseline:
-    """Import `package.module:function`, from the working directory too, as `python -m` would.
-
-    Raises InputError: the module cannot be imported, or has no such function.
-    """
+    """Import `package.module:function`, from the working directory too; raises InputError if that is not possible."""
     module, _, function = name.partition(":")
     if not {str(Path.cwd()), ""} & set(sys.path):
         sys.path.insert(0, str(Path.cwd()))
@@ -172,10 +169,7 @@ def parts(word: str) -> tuple[str, ...]:
 
 
 def resolve(word: str, vocabulary: Container[str]) -> list[str | None]:
-    """Return a word's entries in a vocabulary: its own, or those of its `parts`; None for each that is unknown.
-
-    Every form is looked up as written, then in lower case.
-    """
+    """Return a word's entries, its own or its `parts`' (None: unknown), each looked up as written, then lower-case."""
 
     def entry(word: str) -> str | None:
         return next((form for form in (word, word.lower()) if form in vocabulary), None)

@@ -27,7 +27,7 @@ def cache_folder() -> Path:
 def cached(encoder: TextEncoder, folder: Path) -> TextEncoder:
     """Return the encoder with its vectors kept in `folder`; unchanged if it has no `fingerprint`.
 
-    A function can do anything, and TF-IDF's vectors depend on all texts: neither is kept.
+    A function can do anything, so its vectors are not kept.
     """
     identity = getattr(encoder, "fingerprint", lambda: None)()
     return encoder if identity is None else cast("TextEncoder", CachedEncoder(encoder, folder / identity))

@@ -75,10 +75,7 @@ class EmbeddingModel:
         }
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
-        """Return the texts' vectors (texts, d), float32, not normalised; calls `advance` after every batch.
-
-        Raises TwinviewsError: the model gives vectors that are not finite.
-        """
+        """Return the texts' vectors (texts, d), float32, not normalised; raises TwinviewsError for NaN or infinity."""
         import torch
         from sentence_transformers.util import batch_to_device
 
@@ -101,10 +98,7 @@ class EmbeddingModel:
         return np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32) if vectors is None else vectors
 
     def fingerprint(self) -> str | None:
-        """Return a hash of all that decides the vectors, 32 hex digits; None if the weights are not known.
-
-        Batches are not part of it: they change only the last bits.
-        """
+        """Return a hash of all that decides the vectors, 32 hex digits; None if the weights are not known."""
         if not self.weights:
             return None
         settings = {
@@ -147,10 +141,7 @@ class EmbeddingModel:
 
 
 def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator[list[int]]:
-    """Yield batches of row numbers, longest texts first, of at most `batch_size` rows and `batch_tokens` padded tokens.
-
-    A text longer than `batch_tokens` is a batch of its own.
-    """
+    """Yield batches of row numbers, longest texts first, within both limits; a text too long is a batch of its own."""
     batch: list[int] = []
     width = 0
     # Longest first: a batch too large for the memory fails at once, not after an hour.
@@ -189,10 +180,7 @@ def load_model(
 
 
 def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int) -> EmbeddingModel:
-    """Return an encoder of `load_for_training` to embed with, as a training begins with it: cut at `max_tokens`.
-
-    The encoder is not copied, and moved to the device that sentence-transformers chooses.
-    """
+    """Return an encoder as a training begins with it, cut at `max_tokens`; it is moved to a device, not copied."""
     from sentence_transformers.util import get_device_name
 
     set_max_tokens(encoder, max_tokens)

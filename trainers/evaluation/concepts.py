@@ -67,10 +67,7 @@ def lower(text: str) -> str:
 
 
 def read_names(path: Path, fold: Callable[[str], str] = lower, *, synonyms: bool = True) -> Iterator[Entry]:
-    """Yield folded names and ids of lines `id||name` or, as in MEDIC, `id|id||name|synonym`.
-
-    Raises InputError: a line has another form.
-    """
+    """Yield folded names and ids of lines `id||name` or (MEDIC) `id|id||name|synonym`; raises InputError for others."""
     for number, line in filled_lines(path):
         ids, _, names = line.partition("||")
         if line.count("||") != 1 or not ids.strip() or not names.strip():

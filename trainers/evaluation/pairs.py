@@ -36,10 +36,7 @@ Reader: TypeAlias = Callable[..., Iterator[Pair]]
 
 
 class Layout(NamedTuple):
-    """A distribution of a benchmark: usual folders, the files of each subset (`{}` is its name) and their reader.
-
-    `beside`: other folders, relative to the benchmark's, that may hold some of the files.
-    """
+    """A distribution: usual folders, the files of each subset (`{}`), their reader, other folders for some files."""
 
     folders: tuple[str, ...]
     files: tuple[str, ...]
@@ -156,10 +153,7 @@ def read_all(benchmarks: Sequence[Benchmark], data: str) -> list[Pairs | Missing
 
 
 def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:
-    """Read one benchmark from a folder, or from the Hub if `data` is `hf:ORGANISATION`, or say what is missing.
-
-    Raises InputError: a file is malformed, or the number of pairs is not the published one.
-    """
+    """Read a benchmark from a folder or `hf:ORGANISATION`, or say what is missing; raises InputError for a bad copy."""
     if data.startswith(HUB):
         return _read_hub(benchmark, data.removeprefix(HUB))
     reasons = []
@@ -189,10 +183,7 @@ def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path])
 
 
 def _read_hub(benchmark: Benchmark, organisation: str) -> Pairs | Missing:
-    """Read `organisation/<its name>`, e.g. `mteb/sts12-sts`; `organisation` may also be a folder of such data sets.
-
-    These copies do not name the subsets, so STS12-16 have only the aggregation `all`.
-    """
+    """Read `organisation/<its name>`, e.g. `mteb/sts12-sts`; these copies do not name the subsets of a year."""
     copy = benchmark.hub
     if copy is None:
         return Missing(benchmark.name, benchmark.title, "not on the Hub in a form that is read", benchmark.where)

@@ -29,10 +29,7 @@ def find_file(name: str, places: Iterable[Path]) -> Path | None:
 def find_files(
     names: Sequence[str], folders: Sequence[str], data: Path, beside: Sequence[str] = ()
 ) -> list[Path] | str:
-    """Return the files of the first usual folder below `data` that has all `names`, or a line on what is missing.
-
-    `beside`: other folders, relative to that one, that may hold a file.
-    """
+    """Return the files of the first usual folder that has all `names`, itself or `beside` it, or what is missing."""
     reason = f"no folder {' or '.join(folders)} below {data}"
     for number, place in enumerate(place for place in usual_places(folders, data) if place.is_dir()):
         found = {name: find_file(name, (place, *(place / other for other in beside))) for name in names}
@@ -102,10 +99,7 @@ def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> lis
 
 
 def columns(path: Path, rows: Sequence[tuple[int, list[str]]], names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of the columns `names` of a table, rows as `tsv_rows` gives them, the header first.
-
-    Raises InputError: a column is missing, or a row has another number of cells than the header.
-    """
+    """Yield the columns `names` of rows as `tsv_rows` gives them, header first; raises InputError for another form."""
     (_, header), *body = rows or [(1, [])]
     if not set(names) <= set(header):
         raise bad_line(path, 1, f"the columns {', '.join(names)}", ",".join(header))

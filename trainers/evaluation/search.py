@@ -42,10 +42,7 @@ def nearest(
 
 
 def score_blocks(queries: NDArray[np.float32], keys: NDArray[np.float32]) -> Iterator[tuple[int, torch.Tensor]]:
-    """Yield the first row and the products of blocks of queries (n, d) with all keys (m, d), on a GPU if there is one.
-
-    A block (rows, m) has at most `SCORES` products, or one row.
-    """
+    """Yield first row and products of blocks of queries (n, d) with all keys (m, d), each of at most `SCORES`."""
     import torch
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")

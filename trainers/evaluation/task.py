@@ -89,10 +89,7 @@ class Missing(NamedTuple):
 
 
 class Suite(NamedTuple):
-    """A suite's sets that were found, and those that are missing.
-
-    `metrics` are the columns of its table; `expected` is how many sets its average is over, 0 if it has none.
-    """
+    """A suite's sets: `metrics` are the columns of its table, `expected` how many its average is over (0: none)."""
 
     name: str
     title: str

@@ -128,10 +128,7 @@ def _another_size(name: str, item: StoredSet) -> bool:
 
 
 def _merged(tables: Sequence[PublishedTable]) -> list[Row]:
-    """Return the printed rows; one with the same figures in several tables comes once.
-
-    Rows with a single figure must have equal names too.
-    """
+    """Return the printed rows; those with the same figures (one figure: also the same name) in several tables once."""
     found: dict[object, list[tuple[PublishedTable, PublishedRow]]] = {}
     for pair in ((table, row) for table in tables for row in table.rows):
         row = pair[1]
@@ -165,10 +162,7 @@ def _of_papers(tables: Sequence[PublishedTable]) -> Iterator[str]:
 
 
 def _of_sets(found: Sequence[tuple[str, str, StoredSet]]) -> Iterator[str]:
-    """Yield how our copies or protocols differ from the papers' or each other, and what was seen in training.
-
-    `found` has the runs' titles, and the name and the results of each set.
-    """
+    """Yield notes on our sets: other sizes, protocols or copies, and leakage; `found` has run, name and results."""
     sizes = published_sizes()
     another = [(item.title, item.size, sizes[name]) for _, name, item in found if _another_size(name, item)]
     for title, size, printed in dict.fromkeys(another):

@@ -22,10 +22,7 @@ class _Stored(BaseModel):
 
 
 class StoredSet(_Stored):
-    """One set of an evaluation: its figures, the first the set's own, and the sha256 of its items.
-
-    `seen_in_training`: how many of its `texts` occur in the training data, `of` how many.
-    """
+    """One set of an evaluation: its figures, the first the set's own, the sha256 of its items, and leakage."""
 
     title: str
     size: int
@@ -134,10 +131,7 @@ def read_results(directory: Path, seed: str) -> list[Evaluation]:
 
 
 def read_study(file: Path, read: Read = read_results) -> list[Run]:
-    """Return a run for each setting of a study, and for each untrained encoder that was scored with it.
-
-    `file` is its `seeds.json` or `sweep.json`. Raises as `load` does.
-    """
+    """Return a run for each setting of a study (`seeds.json`, `sweep.json`) and untrained encoder in its folder."""
     runs = []
     for cell in load(StoredStudy, file).cells:
         title = ", ".join(f"{name}={label}" for name, label in cell.settings.items())

@@ -65,10 +65,7 @@ Sets: TypeAlias = Mapping[str, Scored]
 
 
 def estimate(items: Predictions, resamples: int, seed: int = 0) -> Estimate:
-    """Return a set's score and that of `resamples` draws of as many items with replacement.
-
-    The draws depend on the seed and the number of items alone.
-    """
+    """Return a set's score and `resamples` bootstrap draws, which depend on the seed and the number of items alone."""
     value = float(_scores(items.statistic, items.gold[None], items.predicted[None])[0])
     rng, size = np.random.default_rng(seed), len(items.predicted)
     draws, most = [], max(1, PORTION // max(1, size))
@@ -79,10 +76,7 @@ def estimate(items: Predictions, resamples: int, seed: int = 0) -> Estimate:
 
 
 def average(sets: Sequence[Estimate]) -> Estimate:
-    """Return the plain mean of several sets, each with draws of its own.
-
-    Sets that share items, as STS-B and STS12-16 do, are treated as independent: the true interval is a little wider.
-    """
+    """Return the plain mean of sets, treated as independent though STS-B and STS12-16 share some items."""
     return Estimate(float(np.mean([each.value for each in sets])), np.mean([each.draws for each in sets], axis=0))
 
 

@@ -50,10 +50,7 @@ class Scoring(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What a user asked for: an objective's options by key, and the file that lists the runs.
-
-    `runs`: every setting under every seed with its options, all seeds of a setting together.
-    """
+    """What a user asked for; `runs` are every setting under every seed, with options, a setting's seeds together."""
 
     objective: str
     module: ObjectiveModule
@@ -115,10 +112,7 @@ def train_study(
 
 
 def find_scoring(data: str | None, precision: Literal["fp32", "bf16"] | None, *, baseline: bool) -> Scoring | None:
-    """Read the benchmarks in `data` (a folder, or `hf:ORGANISATION`), or in the environment's; None without data.
-
-    Raises InputError: they are not there or cannot be read, or a baseline would have none.
-    """
+    """Read the benchmarks in `data` or the environment's; raises InputError if they are missing but needed."""
     data = data or os.environ.get(DATA_VARIABLE)
     if baseline and not data:
         raise InputError(f"--baseline needs benchmarks to score on: give --data DIR, or set {DATA_VARIABLE}")
@@ -176,10 +170,7 @@ def read_training(run: Path, seed: str) -> list[Evaluation]:
 
 
 def _planned(study: Study) -> list[list[object]]:
-    """Check every run's options and data; return labels, seed, rows, steps, directory and state of each.
-
-    Raises InputError: a setting or data that cannot be used, or a folder that belongs to something else.
-    """
+    """Check every run; return labels, seed, rows, steps, directory and state of each; raises InputError."""
     out = study.file.parent
     if (out / RECIPE).is_file():
         raise InputError(f"{out} holds a single run: give another --out, the runs of a study get folders in it")
@@ -223,10 +214,7 @@ def _train(study: Study) -> dict[Path, str | None]:
 
 
 def _run(study: Study, options: Mapping[str, Any]) -> str | None:
-    """Train and score one run; return why it failed, None if it did not.
-
-    Under several processes a failed run ends the study, because the processes would no longer be at the same run.
-    """
+    """Train and score one run; return why it failed, if it did. With several processes a failure ends the study."""
     directory: Path = options["out"]
     finished = not options["overwrite"] and (directory / DONE).is_file()
     try:

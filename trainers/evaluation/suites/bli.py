@@ -49,10 +49,7 @@ class Lexicon(NamedTuple):
 
 
 def score_lexicon(lexicon: Lexicon, vectors: Vectors, seed: int = 0) -> Result:
-    """Return accuracy @1 and mean reciprocal rank of a word's best translation; nothing is drawn.
-
-    With one translation per word the mean reciprocal rank is the MAP of Glavas et al. 2019.
-    """
+    """Return accuracy @1 and mean reciprocal rank (MAP, with one translation a word) of a word's best translation."""
     from scipy.linalg import orthogonal_procrustes
 
     source, target = vectors.of(lexicon.source), vectors.of(lexicon.target)

@@ -15,10 +15,7 @@ MIRROR_LANGUAGES = LANGUAGES[:8]  # the languages that Mirror-BERT averages over
 
 
 def read_multi_simlex(language: str, scores: Path, words: Path) -> Iterator[Pair]:
-    """Yield the pairs of one of `LANGUAGES`, graded from 0 to 6; `scores.csv` and `translation.csv` are joined by ID.
-
-    Raises InputError: a column is missing, a line is broken, or only one of the files has an ID.
-    """
+    """Yield a language's pairs, graded from 0 to 6, of two files joined by ID; raises InputError for a broken line."""
     names = ("ID", f"{language} 1", f"{language} 2")
     pairs = {key.strip(): (number, pair) for number, (key, *pair) in columns(words, csv_rows(words), names)}
     grades = {key.strip(): grade for _, (key, grade) in columns(scores, csv_rows(scores), ("ID", language))}

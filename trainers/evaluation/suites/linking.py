@@ -29,10 +29,7 @@ SPELLING = "ncbi-spell-check.txt"
 
 
 class Corpus(NamedTuple):
-    """A corpus of abstracts in PubTator's format: `files` maps train, dev and test file to their annotations.
-
-    BioSyn links mentions of `kinds` to MEDIC's names; `mentions` is their number in the test.
-    """
+    """A corpus in PubTator's format: train, dev and test file with their annotations; `mentions` of the test."""
 
     name: str
     title: str
@@ -97,10 +94,7 @@ def _accuracy(right: NDArray[np.bool_]) -> dict[str, float | None]:
 
 
 def find(data: str) -> list[Task | Missing]:
-    """Read every linking set in a folder, and say which of `CORPORA` are missing.
-
-    Raises InputError: a file is malformed, or a count is not the published one.
-    """
+    """Read every linking set in a folder, and say which of `CORPORA` are missing; raises InputError for a bad file."""
     if data.startswith(HUB):
         reason = "not on the Hub in a form that is read"
         return [Missing(known.name, known.title, reason, known.where) for known in CORPORA]

@@ -12,10 +12,7 @@ SEMEVAL = "http://ixa2.si.ehu.es/stswiki/images"
 
 
 def read_gold(subset: str, texts: Path, gold: Path, *, rest: bool = False) -> Iterator[Pair]:
-    """Tab-separated pairs in one file, grades in the other; a pair with an empty grade was never graded.
-
-    With `rest`, more texts may follow those with grades.
-    """
+    """Tab-separated pairs and their grades, empty for pairs never graded; with `rest`, more texts may follow."""
     pairs, grades = file_lines(texts), file_lines(gold)
     if not (rest and len(pairs) > len(grades)):
         check_count(texts, len(pairs), len(grades), f"lines as in {gold.name}")
