@@ -1,1 +1,1 @@
-"""Encoders that this program does not train: word counts, averaged word vectors, user functions; whitening."""
+"""Encoders that this program does not train: averaged word vectors, and users' functions."""

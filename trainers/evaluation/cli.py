@@ -41,9 +41,6 @@ def evaluate(
     max_tokens: Annotated[
         int | None, typer.Option(min=3, help="Cut (padded-mean: pad) texts at this many tokens. [as the model; 64]")
     ] = None,
-    whiten: Annotated[
-        str | None, typer.Option(help="Whiten to this many dimensions, or all (Su et al. 2021).", metavar="DIM|all")
-    ] = None,
     seed: Annotated[int, typer.Option(help="Decides folds and draws; SentEval's is 1111.")] = SEED,
     batch_tokens: Annotated[
         int | None, typer.Option(min=1, help="Most tokens in a batch, with padding. [2048 on a CPU, 16384 elsewhere]")
@@ -67,8 +64,8 @@ def evaluate(
 
     Sets that are not in --data are listed with where to get them, and the others are scored.
 
-    Untrained baselines are evaluated in the same way: averaged word vectors, any encoder with --pooling or --whiten,
-    and any function that takes a list of texts and returns an array with a row for each.
+    Untrained baselines are evaluated in the same way: averaged word vectors, any encoder with --pooling, and any
+    function that takes a list of texts and returns an array with a row for each.
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
@@ -78,8 +75,6 @@ def evaluate(
     from trainers.evaluation.record import results_folder
     from trainers.evaluation.suite import evaluate_suites
 
-    if whiten not in (None, "all") and not (whiten.isdecimal() and int(whiten) > 0):
-        raise InputError(f"--whiten {whiten}: give the number of dimensions to keep, or all")
     suites = _find(suite, data)
     if dry_run:
         _show_found(suites, model)
@@ -89,17 +84,13 @@ def evaluate(
     chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
     encoder = open_encoder(model, batch_tokens=batch_tokens, device=device, **chosen)
     batches = {"batch_size": BATCH_SIZE, "batch_tokens": getattr(encoder, "batch_tokens", None)}
-    used = {"whiten": whiten, "seed": seed, "data": data, "device": str(getattr(encoder, "device", "cpu"))}
+    used = {"seed": seed, "data": data, "device": str(getattr(encoder, "device", "cpu"))}
     trained = getattr(encoder, "directory", None)
-    changed = {"whitened": whiten, "tokens": max_tokens, "seed": seed if seed != SEED else None}
-    parts = [pooling, *(f"{name}-{value}" for name, value in changed.items() if value)]
+    parts = [pooling, f"tokens-{max_tokens}" if max_tokens else None, f"seed-{seed}" if seed != SEED else None]
     parts += [precision] if precision != "fp32" else []
     directory = results_folder(model, trained, out, [part for part in parts if part])
     kept = encoder if no_cache else cached(encoder, cache.expanduser() if cache else cache_folder())
-    dimension = None if whiten is None else 0 if whiten == "all" else int(whiten)
-    evaluation = evaluate_suites(
-        kept, suites, seed=seed, whiten=dimension, trained=trained, settings=chosen | used | batches
-    )
+    evaluation = evaluate_suites(kept, suites, seed=seed, trained=trained, settings=chosen | used | batches)
     _report(evaluation, directory, json=json)
 
 

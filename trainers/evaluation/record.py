@@ -111,12 +111,11 @@ def _settings(stored: Mapping[str, Any], sets: Sequence[str]) -> dict[str, str]:
         whole = "".join(map(str, digests))
         return (hashlib.sha256(whole.encode()).hexdigest() if len(digests) > 1 else whole)[:DIGITS]
 
-    model, adaptation = stored["model"], stored.get("adaptation") or {}
+    model = stored["model"]
     return {
         "pooling": str(model.get("pooling") or ""),
         "tokens": str(model.get("max_tokens") or ""),
         "precision": str(stored["settings"].get("precision") or ""),
-        "adaptation": ",".join(f"{key}={value}" for key, value in adaptation.items() if value is not None),
         "seed": str(stored.get("seed") or ""),
         "items": joined([stored["sets"][name]["sha256"] for name in sets]),
         "weights": joined(list((model.get("weights") or {}).values())),

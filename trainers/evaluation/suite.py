@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.console import InputError, progress
-from trainers.baselines.whitening import whitened
 from trainers.embedding.vectors import TextEncoder, Vectors
 from trainers.evaluation.leakage import Leakage, find_leaks
 from trainers.evaluation.metrics import average
@@ -18,7 +17,6 @@ from trainers.evaluation.suites import SMOKE_TEST, expanded, load_suite
 from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
-OWN_TEXT = "each set's own sentences"
 
 
 def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
@@ -48,14 +46,13 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
 
 
 def evaluate_suites(
-    encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED, whiten: int | None = None,
-    trained: Path | None = None, settings: Mapping[str, object] | None = None,
+    encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED, trained: Path | None = None,
+    settings: Mapping[str, object] | None = None,
 ) -> list[Scores]:  # fmt: skip
     """Encode the distinct texts of all suites once and score every set.
 
-    `seed` decides folds and draws; `whiten` is the dimension to whiten each set's vectors to, 0 for all; `trained` is
-    the model's directory, whose recipe names its training text; `settings` are recorded. Raises InputError: the encoder
-    does not give a row per text. Raises TwinviewsError: it gives NaN or infinity.
+    `seed` decides folds and draws; `trained` is the model's directory, whose recipe names its training text; `settings`
+    are recorded. Raises as `check` in `trainers.embedding.vectors` does.
     """
     texts = distinct_texts(task for suite in suites for task in suite.tasks)
     start = time.perf_counter()
@@ -63,12 +60,9 @@ def evaluate_suites(
         vectors = Vectors.encode(encoder, texts, advance)
     spent, known = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
     leaks = find_leaks(trained, {suite.name: suite.tasks for suite in suites}) if trained is not None else None
-    dimensions = f" to {whiten} dimensions" if whiten else ""
-    how = "" if whiten is None else f", whitened{dimensions}, fitted on {OWN_TEXT} (transductive)"
     common = {
-        "encoder": encoder.title + how,
+        "encoder": encoder.title,
         "model": encoder.card(),
-        "adaptation": {"method": "whitening", "dimension": whiten or None, "fit": OWN_TEXT} if how else None,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
         "settings": dict(settings or {}),
@@ -82,8 +76,7 @@ def evaluate_suites(
             start = time.perf_counter()
             results: dict[str, Result] = {}
             for task in suite.tasks:
-                own = whitened(vectors, list(task.texts), whiten or None, encoder.name) if how else vectors
-                results[task.name] = task.score(own, seed)
+                results[task.name] = task.score(vectors, seed)
                 advance(1)
             predictions = {name: each.predictions for name, each in results.items() if each.predictions}
             times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}

@@ -39,7 +39,6 @@ class StoredSuite(_Stored):
     suite: Annotated[str, Field(pattern=r"^[\w-]+$")]
     date: str = ""
     model: dict[str, Any]
-    adaptation: Any = None
     settings: dict[str, Any]
     sets: dict[str, StoredSet]
 
@@ -96,9 +95,8 @@ class Run:
         for each in self.evaluations:
             stored = each.stored
             about = {"run": self.title, "file": str(each.file), "weights": stored.model.get("weights")}
-            settings = {**stored.settings, "adaptation": stored.adaptation}
             for name, item in stored.sets.items():
-                of_set = {"items": item.sha256, "settings": settings, "seed": each.seed, "suite": stored.suite}
+                of_set = {"items": item.sha256, "settings": stored.settings, "seed": each.seed, "suite": stored.suite}
                 for metric, value in item.figures.items():
                     rows.append({**about, **of_set, "set": name, "metric": metric, "value": value})
         return rows
@@ -107,7 +105,7 @@ class Run:
 def read_runs(path: Path) -> list[Run]:
     """Read a run's directory, a folder of results, a JSON file of them, or a study.
 
-    A model that has only results of other poolings or whitenings gives a run for each of them. Raises InputError:
+    A model that has only results of other settings gives a run for each of them. Raises InputError:
     nothing is there, or what is there cannot be read.
     """
     if path.is_file():

@@ -146,7 +146,7 @@ def _is_of(path: Path, fingerprint: str | None, suite: Suite) -> bool:
     except InputError:
         return False
     items = {name: each.sha256 for name, each in stored.sets.items()}
-    same = fingerprint is not None and stored.model.get("fingerprint") == fingerprint and not stored.adaptation
+    same = fingerprint is not None and stored.model.get("fingerprint") == fingerprint
     return same and items == {task.name: task.sha256() for task in suite.tasks}
 
 

@@ -1,4 +1,4 @@
-"""Functions and whitening, each against an independent computation."""
+"""Functions as encoders: what they may return, and what is said of those that cannot be used."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,6 @@ import torch
 
 from pipelines.console import InputError, TwinviewsError
 from trainers.baselines.encoders import function_encoder, load_function
-from trainers.baselines.whitening import fit_whitening, whitened
 from trainers.embedding.vectors import Vectors
 
 TEXTS = ["the cat sat on the mat", "the dog sat", "a dog ate the cat", "Dog dog"]
@@ -65,47 +64,3 @@ def test_vectors_of_changing_length_are_refused() -> None:
     encoder = function_encoder(lambda texts: [[1.0] * len(texts) for _ in texts], "mine", size=3)
     with pytest.raises(InputError, match="gave vectors of 1 and 3 numbers"):
         encoder.encode(TEXTS)
-
-
-def cloud(count: int, size: int, seed: int = 0) -> np.ndarray:
-    """Return correlated vectors, far from the origin."""
-    draw = np.random.default_rng(seed)
-    return (draw.normal(size=(count, size)) @ draw.normal(size=(size, size)) + 5).astype(np.float32)
-
-
-@pytest.mark.parametrize("dimension", [None, 6, 2])
-def test_whitened_vectors_have_mean_zero_and_unit_covariance(dimension: int | None) -> None:
-    vectors = cloud(400, 6)
-    white = fit_whitening(vectors, dimension)(vectors)
-    assert white.shape == (400, dimension or 6)
-    assert white.dtype == np.float32
-    np.testing.assert_allclose(white.mean(axis=0), 0, atol=1e-4)
-    np.testing.assert_allclose(np.cov(white, rowvar=False), np.eye(dimension or 6), atol=1e-3)
-
-
-def test_reduced_whitening_keeps_the_directions_of_largest_variance() -> None:
-    vectors = cloud(400, 6)
-    # Independent of how the whitening found them: the singular vectors of the centred data.
-    centred = vectors - vectors.mean(axis=0)
-    u = np.linalg.svd(centred, full_matrices=False)[0][:, :2]
-    np.testing.assert_allclose(np.abs(fit_whitening(vectors, 2)(vectors)), np.abs(u) * np.sqrt(399), atol=1e-3)
-
-
-def test_whitening_ignores_directions_without_variance_and_refuses_more_than_there_are() -> None:
-    vectors = np.concatenate([cloud(50, 3), np.ones((50, 1), np.float32)], axis=1)
-    assert fit_whitening(vectors)(vectors).shape == (50, 3)
-    with pytest.raises(InputError, match=r"cannot whiten to 4 dimensions: the 50 vectors of 4 numbers vary in 3"):
-        fit_whitening(vectors, 4)
-    with pytest.raises(InputError, match="vary in 0 directions"):
-        fit_whitening(np.ones((9, 4), np.float32))
-    with pytest.raises(InputError, match="at least two texts"):
-        fit_whitening(vectors[:1])
-
-
-def test_a_whitening_is_fitted_on_each_sets_sentences() -> None:
-    vectors = Vectors({text: row for row, text in enumerate("abcdefghij")}, cloud(10, 3))
-    # A sentence in several pairs weighs as often.
-    texts = list("abcdeaaa")
-    mapped = whitened(vectors, texts, None, "mine")
-    assert set(mapped.rows) == set("abcde")
-    np.testing.assert_allclose(np.cov(mapped.of(texts), rowvar=False), np.eye(3), atol=1e-3)

@@ -83,7 +83,7 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(model: Path, ca
 
 def test_other_settings_have_folders_of_their_own(model: Path) -> None:
     runs = {
-        "": [], "cls-whitened-4": ["--pooling", "cls", "--whiten", "4"], "tokens-5": ["--max-tokens", "5"],
+        "": [], "cls": ["--pooling", "cls"], "tokens-5": ["--max-tokens", "5"],
         "seed-5-bf16": ["--seed", "5", "--precision", "bf16"],
     }  # fmt: skip
     for options in runs.values():
@@ -106,11 +106,6 @@ def glove(tmp_path: Path, words: list[str]) -> Path:
         (["glove:glove.txt"], "glove:glove.txt, mean of word vectors, ", "runs/glove--glove.txt/evaluation"),
         (["mine.encoders:letters"], "mine.encoders:letters", "runs/mine.encoders--letters/evaluation"),
         (["tiny", "--pooling", "first-last"], "tiny, pooling first-last, fp32", "tiny/evaluation/first-last"),
-        (
-            ["tiny", "--pooling", "mean", "--whiten", "4"],
-            "tiny, pooling mean, fp32, whitened to 4 dimensions, fitted on each set's own sentences (transductive)",
-            "tiny/evaluation/mean-whitened-4",
-        ),
     ],
 )
 def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
@@ -129,7 +124,6 @@ def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
     assert values["model"]["name"] == arguments[0]
     assert values["average"]["figures"]["all"] is not None
     assert title in (tmp_path / folder / "sts.md").read_text()
-    assert (values["adaptation"] is not None) == ("--whiten" in arguments)
 
 
 @pytest.mark.parametrize(
@@ -146,8 +140,6 @@ def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
         (["./absent"], "no model directory './absent'"),
         (["tiny", "--out", "tiny/config.json"], "cannot write into the folder 'tiny/config.json'"),
         (["tiny", "--device", "abacus"], "--device abacus cannot be used here (Expected one of cpu"),
-        (["tiny", "--whiten", "0"], "--whiten 0: give the number of dimensions to keep, or all"),
-        (["tiny", "--whiten", "99", "--pooling", "mean"], "cannot whiten to 99 dimensions"),
         (["json:dumps", "--pooling", "cls"], "--pooling cls is for trained models, not for json:dumps"),
         (["glove:", "--precision", "bf16"], "--precision bf16 is for trained models, not for glove:"),
         (["glove:"], "no file of word vectors"),
