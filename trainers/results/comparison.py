@@ -100,7 +100,8 @@ def _ours(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequenc
     items = [pair for stored in seeds for pair in stored.sets.items()]
     marked = {name for name, item in items if _another_size(name, item) or (item.note or "").startswith(MARK)}
     for aggregation in aggregations:
-        cells, metrics = {}, {}
+        cells: dict[Column, str] = {}
+        metrics: dict[str, None] = {}
         for column in columns:
             metric = (aggregation or ALL) if column.measure == SPEARMAN else column.measure
             digits = OF_TRAINING.get(column.measure, DECIMALS.get(suite, 2))
