@@ -8,11 +8,12 @@ from pathlib import Path
 
 from pipelines.console import InputError
 
+# Folders below a data folder, ours or of the papers' code, that may hold the folders of benchmarks.
 PARENTS = (
     "", "sts", "STS", "lexical", "senteval", "SentEval", "bel", "linking", "data", "datasets", "downstream",
     "downstream/STS", "data/downstream", "data/downstream/STS", "SentEval/data/downstream", "evaluation/data",
     "evaluation/xl_bel",
-)  # fmt: skip  # folders below a data folder, ours or of the papers' code, that may hold the folders of benchmarks
+)  # fmt: skip
 
 
 def usual_places(folders: Sequence[str], data: Path) -> list[Path]:
