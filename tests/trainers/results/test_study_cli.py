@@ -119,7 +119,7 @@ def test_failing_cell_says_why_and_the_others_go_on(small: list[str], capsys: Ca
     assert train(*arguments) == 1
     captured = capsys.readouterr()
     (row,) = captured.out.splitlines()[3:]
-    assert row.startswith("sweep-mlm lr=0.0001 ")
+    assert row.startswith("runs/sweep-mlm lr=0.0001 ")
     assert "failed: the loss became nan by step" in captured.err
     assert captured.err.splitlines()[-1].startswith("error: 1 of 2 runs failed")
     assert (Path("runs/sweep-mlm/lr=0.0001/seed-1/modules.json")).is_file()
