@@ -1,1 +1,1 @@
-"""Encoders without training of ours: word counts, averaged word vectors, anyone's function; whitening and flows."""
+"""Encoders that this program does not train: averaged word vectors, and users' functions."""

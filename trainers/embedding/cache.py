@@ -1,7 +1,6 @@
-"""Vectors kept on disk by model and text, so that suites and later evaluations do not encode a text again."""
+"""Vectors kept on disk by model and text, so that no suite or later evaluation encodes a text again."""
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,21 +15,19 @@ from pipelines.console import TwinviewsError, note
 from trainers.embedding.vectors import Advance, Matrix, TextEncoder, check, still
 from trainers.files import read_arrays, whole_file
 
-CHUNK = 4096
-"""Texts in a shard: what an interrupted evaluation loses at most."""
+CHUNK = 4096  # texts in a shard: the most that an interrupted evaluation loses
 _KEY = 16
-_SHARD = re.compile(r"[0-9a-f]{32}\.npz")
 
 
 def cache_folder() -> Path:
-    """Return the usual place: `twinviews/vectors` below XDG_CACHE_HOME, or below `~/.cache`."""
+    """Return the default folder: `twinviews/vectors` below XDG_CACHE_HOME or `~/.cache`."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
 
 
 def cached(encoder: TextEncoder, folder: Path) -> TextEncoder:
-    """Return the encoder with its vectors kept in `folder`; as it is if it has no `fingerprint` of what decides them.
+    """Return the encoder with its vectors kept in `folder`; unchanged if it has no `fingerprint`.
 
-    A function can do anything, and TF-IDF's vectors depend on the texts beside: neither is kept.
+    A function can do anything, so its vectors are not kept.
     """
     identity = getattr(encoder, "fingerprint", lambda: None)()
     return encoder if identity is None else cast("TextEncoder", CachedEncoder(encoder, folder / identity))
@@ -38,10 +35,10 @@ def cached(encoder: TextEncoder, folder: Path) -> TextEncoder:
 
 @dataclass(slots=True)
 class CachedEncoder:
-    """An encoder that looks a text up before it encodes it; `found` is how many texts it did not have to encode.
+    """An encoder that looks texts up before it encodes them; `found` is how many it did not have to encode.
 
-    Shards are written whole under a name of their own and never changed, so that processes cannot harm each other; one
-    that cannot be read is left out.
+    Shards are written whole under unique names and never changed, so processes cannot disturb each other; damaged ones
+    are left out.
     """
 
     encoder: TextEncoder
@@ -49,11 +46,11 @@ class CachedEncoder:
     found: int = 0
     _writable: bool = True
 
-    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - name, title, card and whatever else the encoder has
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - the encoder's name, title, card and so on
         return getattr(self.encoder, name)
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> Matrix:
-        """Return vectors (texts, d), float32; `advance` hears of those on disk at once. Raises as `check` does."""
+        """Return vectors (texts, d), float32; raises as `check` does."""
         keys = [xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass")) for text in texts]
         places: dict[bytes, list[int]] = {}
         for row, key in enumerate(keys):
@@ -61,7 +58,7 @@ class CachedEncoder:
         matrix = self._read(places, len(texts))
         self.found = len(texts) - sum(map(len, places.values()))
         advance(self.found)
-        # Texts of like length in a shard: they are in few batches, with little padding.
+        # A shard's texts are of similar length, so its batches have little padding.
         left = sorted((rows[0] for rows in places.values()), key=lambda row: -len(texts[row]))
         for start in range(0, len(left), CHUNK):
             rows = left[start : start + CHUNK]
@@ -75,14 +72,14 @@ class CachedEncoder:
         return self.encoder.encode([]) if matrix is None else matrix
 
     def _read(self, places: dict[bytes, list[int]], texts: int) -> NDArray[np.float32] | None:
-        """Fill in what the shards have and take it out of `places`; None if that is nothing."""
+        """Fill in the vectors of the shards and remove their keys from `places`; None if there are none."""
         matrix: NDArray[np.float32] | None = None
-        for path in sorted(path for path in self.folder.glob("*.npz") if _SHARD.fullmatch(path.name)):
+        for path in sorted(self.folder.glob("*.npz")):
             try:
                 stored = read_arrays(path)
                 known, vectors = stored["keys"].tobytes(), stored["vectors"]
             except (OSError, ValueError, KeyError):
-                note(f"{path} is damaged and left out, its texts are encoded again: delete it")
+                note(f"{path} is damaged and ignored, its texts are encoded again: delete it")
                 continue
             for number, vector in enumerate(vectors):
                 rows = places.pop(known[_KEY * number : _KEY * (number + 1)], None)
@@ -99,5 +96,5 @@ class CachedEncoder:
             with whole_file(self.folder / f"{uuid4().hex}.npz") as stream:
                 np.savez(stream, keys=np.frombuffer(b"".join(keys), np.uint8), vectors=vectors, allow_pickle=False)
         except (OSError, TwinviewsError) as error:
-            note(f"vectors are not kept in {self.folder} ({error}): --cache DIR or --no-cache")
+            note(f"cannot keep vectors in {self.folder} ({error}): give another --cache, or --no-cache")
             self._writable = False

@@ -1,4 +1,4 @@
-"""Vectors of any sentence-transformers or transformers model, in batches of like length, and what decides them."""
+"""Vectors of any sentence-transformers or transformers model, in batches of similar length, and what decides them."""
 
 from __future__ import annotations
 
@@ -26,11 +26,9 @@ if TYPE_CHECKING:
 
 Precision = Literal["fp32", "bf16"]
 BATCH_TOKENS = 16_384
-CPU_BATCH_TOKENS = 2048
-"""Fewer on a processor, where a batch that stays in its caches is faster."""
+CPU_BATCH_TOKENS = 2048  # fewer on a CPU, where a batch that fits in its caches is faster
 
-LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")
-"""Their versions can change a vector."""
+LIBRARIES = ("twinviews", "torch", "transformers", "sentence-transformers")  # their versions can change a vector
 _BESIDE_WEIGHTS = (".json", ".txt", ".model", ".bpe", ".vocab")
 _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 
@@ -39,8 +37,8 @@ _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 class EmbeddingModel:
     """A loaded model, and what a reader of its scores must know about it.
 
-    A batch has at most `batch_size` texts and `batch_tokens` tokens, padding included. `weights`: the sha256 of each
-    file of weights, or the Hub's commit.
+    A batch has at most `batch_tokens` tokens, padding included. `weights`: the sha256 of each file of weights, or the
+    Hub's commit.
     """
 
     model: SentenceTransformer
@@ -49,7 +47,6 @@ class EmbeddingModel:
     precision: Precision
     directory: Path | None
     weights: Mapping[str, str]
-    batch_size: int = BATCH_SIZE
     batch_tokens: int = BATCH_TOKENS
 
     @property
@@ -78,21 +75,18 @@ class EmbeddingModel:
         }
 
     def encode(self, texts: Sequence[str], advance: Advance = still) -> NDArray[np.float32]:
-        """Return the texts' vectors (texts, d), float32, not normalised; `advance` hears of every batch.
-
-        Raises TwinviewsError: the model gives vectors that are not finite.
-        """
+        """Return the texts' vectors (texts, d), float32, not normalised; raises TwinviewsError for NaN or infinity."""
         import torch
         from sentence_transformers.util import batch_to_device
 
         sizes = {"padding": "max_length", "max_length": self._width, "truncation": True}
         more: dict[str, Any] = {"processing_kwargs": {"text": sizes}} if self._width else {}
         vectors: NDArray[np.float32] | None = None
-        # Autocast off is still a context of its own: a model's own dtype then decides.
+        # In fp32 too: without autocast a caller's own autocast would apply.
         mixed = torch.autocast(self.model.device.type, dtype=torch.bfloat16, enabled=self.precision == "bf16")
         self.model.eval()
         with torch.inference_mode(), mixed:
-            for rows in pack(self._lengths(texts), self.batch_size, self.batch_tokens):
+            for rows in pack(self._lengths(texts), BATCH_SIZE, self.batch_tokens):
                 batch = [texts[row] for row in rows]
                 features = batch_to_device(self.model.preprocess(batch, prompt=self._prompt, **more), self.model.device)
                 output = self.model(features)["sentence_embedding"].float().cpu().numpy()
@@ -104,10 +98,7 @@ class EmbeddingModel:
         return np.zeros((0, self.model.get_embedding_dimension() or 1), np.float32) if vectors is None else vectors
 
     def fingerprint(self) -> str | None:
-        """Return a hash of all that decides the vectors, 32 hex digits; None for a model whose weights are not known.
-
-        Batches are not part of it: they change the last bits alone.
-        """
+        """Return a hash of all that decides the vectors, 32 hex digits; None if the weights are not known."""
         if not self.weights:
             return None
         settings = {
@@ -122,7 +113,7 @@ class EmbeddingModel:
         libraries = {name: version(name) for name in LIBRARIES}
         known = {"weights": dict(self.weights), "files": {}, "settings": settings, "libraries": libraries}
         if self.directory:
-            # A module's configuration is called config.json, or, of a CNN, cnn_config.json.
+            # A module's configuration is config.json, or cnn_config.json of a CNN.
             folders = [self.directory, *sorted({path.parent for path in self.directory.glob("*/*config.json")})]
             paths = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in _BESIDE_WEIGHTS]
             known["files"] = _checksums(self.directory, paths)
@@ -134,14 +125,14 @@ class EmbeddingModel:
 
     @property
     def _width(self) -> int | None:
-        """Tokens that every text is padded to; None where padding has no part in the vectors."""
+        """Tokens that every text is padded to; None if padding does not affect the vectors."""
         return self.model.max_seq_length or PADDED if is_padded(self.model) else None
 
     def _lengths(self, texts: Sequence[str]) -> list[int]:
         if self._width is not None or not texts:
             return [self._width or 0] * len(texts)
         tokenizer = self.model.tokenizer
-        if not callable(tokenizer):  # static word vectors: nothing is padded
+        if not callable(tokenizer):  # static word vectors, which need no padding
             return [1 + len(text.split()) for text in texts]
         limit = self.model.max_seq_length
         with quiet(), warnings.catch_warnings(action="ignore"):
@@ -150,13 +141,10 @@ class EmbeddingModel:
 
 
 def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator[list[int]]:
-    """Yield batches of row numbers, longest texts first, of at most `batch_size` rows and `batch_tokens` padded tokens.
-
-    A text longer than `batch_tokens` makes a batch of its own.
-    """
+    """Yield batches of row numbers, longest texts first, within both limits; a text too long is a batch of its own."""
     batch: list[int] = []
     width = 0
-    # Longest first: a batch too large for the memory shows at once, not after an hour.
+    # Longest first: a batch too large for the memory fails at once, not after an hour.
     for row in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
         if batch and (len(batch) == batch_size or width * (len(batch) + 1) > batch_tokens):
             yield batch
@@ -169,14 +157,13 @@ def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator
 
 def load_model(
     name: str, *, pooling: Pooling | None = None, precision: Precision = "fp32", device: str = "auto",
-    batch_size: int = BATCH_SIZE, batch_tokens: int | None = None, max_tokens: int | None = None,
+    batch_tokens: int | None = None, max_tokens: int | None = None,
 ) -> EmbeddingModel:  # fmt: skip
-    """Load a model to embed with it; `starter` is the bundled one unless it is a folder here.
+    """Load a model to embed with it; `starter` is the bundled one unless a directory has that name.
 
-    `name`, `pooling` and `max_tokens` are as `load_encoder` has them; `bf16` runs the forward passes under bfloat16
-    autocast; `device` is `auto`, `cpu`, `cuda`, `cuda:1`, `mps`; a batch has at most `batch_size` texts and
-    `batch_tokens` tokens, padding included (by the device if not given). Raises InputError: no such model or device, or
-    it cannot be loaded.
+    `name`, `pooling` and `max_tokens` are as for `load_encoder`; `bf16` runs the forward passes under bfloat16
+    autocast; `device` is `auto`, `cpu`, `cuda`, `cuda:1`, `mps`. Raises InputError: there is no such model or device,
+    or the model cannot be loaded.
     """
     import torch
 
@@ -189,14 +176,11 @@ def load_model(
         note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
     chosen = None if device == "auto" else device
     model = load_encoder(source, pooling=pooling, max_tokens=max_tokens, device=chosen)
-    return _described(model, source, precision, batch_size, batch_tokens)
+    return _described(model, source, precision, batch_tokens)
 
 
 def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int) -> EmbeddingModel:
-    """Return an encoder of `load_for_training` to embed with, as a training begins with it: cut at `max_tokens`.
-
-    The encoder is not copied, and moved to the device that sentence-transformers chooses.
-    """
+    """Return an encoder as a training begins with it, cut at `max_tokens`; it is moved to a device, not copied."""
     from sentence_transformers.util import get_device_name
 
     set_max_tokens(encoder, max_tokens)
@@ -204,20 +188,19 @@ def starting_model(encoder: SentenceTransformer, source: Source, max_tokens: int
 
 
 def _described(
-    model: SentenceTransformer, source: Source, precision: Precision = "fp32", batch_size: int = BATCH_SIZE,
-    batch_tokens: int | None = None,
-) -> EmbeddingModel:  # fmt: skip
-    """Return a loaded model with what pins its weights."""
+    model: SentenceTransformer, source: Source, precision: Precision = "fp32", batch_tokens: int | None = None
+) -> EmbeddingModel:
+    """Return a loaded model with what identifies its weights: the Hub's commit, or checksums."""
     tokens = batch_tokens or (CPU_BATCH_TOKENS if model.device.type == "cpu" else BATCH_TOKENS)
     commit = getattr(getattr(model[0], "config", None), "_commit_hash", None)
     folder, weights = source.folder, {"revision": str(commit)} if commit else {}
     if folder is not None:
         pickle = [folder / PICKLE] if pickled(folder) else []
         weights = _checksums(folder, [*sorted(folder.rglob("*.safetensors")), *pickle])
-    return EmbeddingModel(model, source.name, pooling_of(model), precision, folder, weights, batch_size, tokens)
+    return EmbeddingModel(model, source.name, pooling_of(model), precision, folder, weights, tokens)
 
 
 def _checksums(directory: Path, paths: Sequence[Path]) -> dict[str, str]:
-    """Return the sha256 of files by name; a run's intermediate checkpoints are not the model."""
+    """Return the sha256 of files by name; a run's checkpoints are not part of the model."""
     names = [str(path.relative_to(directory)) for path in paths]
     return {name: file_sha256(directory / name) for name in names if "checkpoint" not in name}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from pipelines.console import ConfigOption, InputError, note, progress, show, show_json, table
+from pipelines.console import ConfigOption, InputError, note, show, show_json, table
 from trainers.evaluation.suites import ALL, SMOKE_TEST, suite_names
 from trainers.evaluation.task import SEED
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
     from trainers.evaluation.task import Scores, Suite
 
 DATA_VARIABLE = "TWINVIEWS_DATA"
-SUITES = f"""What to evaluate on; give it again for another. There are {", ".join(suite_names())}; {ALL} is all of \
-them but the bundled smoke test `sample`. [sts with data, sample without]"""
+SUITES = f"""What to evaluate on; repeat it for more. There are {", ".join(suite_names())}; {ALL} is all of them but \
+the bundled smoke test `sample`. [sts with data, sample without]"""
 
 
 def evaluate(
     model: Annotated[
         str,
         typer.Argument(
-            help="A sentence-transformers or transformers directory, a Hub name, `starter`, `tfidf`, `glove:FILE`, "
-            "`fasttext:FILE`, or a function of yours as `package.module:function`.",
+            help="A sentence-transformers or transformers directory, a Hub name, `starter`, `glove:FILE`, "
+            "`fasttext:FILE`, or your function as `package.module:function`.",
             show_default=False,
         ),
     ],
@@ -36,32 +36,24 @@ def evaluate(
     ] = None,
     pooling: Annotated[
         Literal["mean", "cls", "first-last", "padded-mean"] | None,
-        typer.Option(help="Pool like this, not as the model says. padded-mean: over 64 tokens, padding too."),
+        typer.Option(help="Pooling, instead of the model's own. padded-mean: over 64 tokens, padding included."),
     ] = None,
     max_tokens: Annotated[
-        int | None, typer.Option(min=3, help="Cut (of padded-mean, pad) texts at so many tokens. [as the model; 64]")
+        int | None, typer.Option(min=3, help="Cut (padded-mean: pad) texts at this many tokens. [as the model; 64]")
     ] = None,
-    whiten: Annotated[
-        str | None, typer.Option(help="Whiten to so many dimensions, or all (Su et al. 2021).", metavar="DIM|all")
-    ] = None,
-    flow: Annotated[bool, typer.Option("--flow", help="Map the vectors by a flow (Li et al. 2020).")] = False,
-    fit: Annotated[
-        Path | None, typer.Option(help="Text to fit tfidf, --whiten or --flow on. [the sets' own]", metavar="FILE")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Decides folds (1111 is SentEval's), draws and the flow.")] = SEED,
+    seed: Annotated[int, typer.Option(help="Decides folds and draws; SentEval's is 1111.")] = SEED,
     batch_tokens: Annotated[
         int | None, typer.Option(min=1, help="Most tokens in a batch, with padding. [2048 on a CPU, 16384 elsewhere]")
     ] = None,
     precision: Annotated[Literal["fp32", "bf16"], typer.Option(help="bf16 moves figures by hundredths.")] = "fp32",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
     cache: Annotated[
-        Path | None,
-        typer.Option(help="Folder of kept vectors, which may be deleted at any time. [~/.cache/twinviews/vectors]"),
+        Path | None, typer.Option(help="Folder of kept vectors; it can be deleted. [~/.cache/twinviews/vectors]")
     ] = None,
-    no_cache: Annotated[bool, typer.Option("--no-cache", help="Encode everything anew; keep no vectors.")] = False,
+    no_cache: Annotated[bool, typer.Option("--no-cache", help="Encode every text, and keep no vectors.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the results. [evaluation/ beside the model]")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what is there and missing; write nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List found and missing sets; write nothing.")] = False,
     config: ConfigOption = None,
 ) -> None:
     """Score MODEL on suites of evaluation sets; every distinct text of all of them is encoded once.
@@ -70,20 +62,19 @@ def evaluate(
     `mean` or size-`weighted` over the subsets. All three are printed; `all` is the one to quote unless you compare
     with a paper that says otherwise.
 
-    Sets that are not in --data are listed with where they are to be had, and the others are scored.
+    Sets that are not in --data are listed with where to get them, and the others are scored.
 
-    Untrained baselines are evaluated in the same way: `tfidf`, averaged word vectors, any encoder with --pooling,
-    --whiten or --flow, and any function that takes a list of texts and returns an array with a row for each.
+    Untrained baselines are evaluated in the same way: averaged word vectors, any encoder with --pooling, and any
+    function that takes a list of texts and returns an array with a row for each.
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
-    from trainers.baselines.encoders import EPOCHS, open_encoder, open_fit
+    from trainers.baselines.encoders import open_encoder
     from trainers.embedding.cache import cache_folder, cached
     from trainers.embedding.vectors import BATCH_SIZE
     from trainers.evaluation.record import results_folder
     from trainers.evaluation.suite import evaluate_suites
 
-    text, adaptation = open_fit(model, whiten, fit, seed, flow=flow)
     suites = _find(suite, data)
     if dry_run:
         _show_found(suites, model)
@@ -91,33 +82,26 @@ def evaluate(
     if cache is not None and (no_cache or cache.expanduser().is_file()):
         raise InputError(f"--cache {cache}: give a folder, or --no-cache alone")
     chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
-    encoder = open_encoder(model, text, batch_tokens=batch_tokens, device=device, **chosen)
-    epochs = EPOCHS if flow else None
-    deciding = chosen | {"whiten": whiten, "flow_epochs": epochs, "fit": str(fit) if fit else None, "seed": seed}
+    encoder = open_encoder(model, batch_tokens=batch_tokens, device=device, **chosen)
     batches = {"batch_size": BATCH_SIZE, "batch_tokens": getattr(encoder, "batch_tokens", None)}
-    settings = deciding | batches | {"data": data, "device": str(getattr(encoder, "device", "cpu"))}
+    used = {"seed": seed, "data": data, "device": str(getattr(encoder, "device", "cpu"))}
     trained = getattr(encoder, "directory", None)
-    parts = [pooling, adaptation.key if adaptation else None, f"fit-{fit.name}" if fit else None]
-    named = [part for part in parts if part]
-    directory = results_folder(model, trained, out, named, [each.name for each in suites], deciding)
+    parts = [pooling, f"tokens-{max_tokens}" if max_tokens else None, f"seed-{seed}" if seed != SEED else None]
+    parts += [precision] if precision != "fp32" else []
+    directory = results_folder(model, trained, out, [part for part in parts if part])
     kept = encoder if no_cache else cached(encoder, cache.expanduser() if cache else cache_folder())
-    if adaptation is not None and text is not None:
-        with progress("encoding the text to fit on", len(set(text.texts)), unit="texts") as advance:
-            adaptation = adaptation.prepare(kept, advance)
-    evaluation = evaluate_suites(
-        kept, suites, seed=seed, adaptation=adaptation, fit=text, trained=trained, settings=settings
-    )
+    evaluation = evaluate_suites(kept, suites, seed=seed, trained=trained, settings=chosen | used | batches)
     _report(evaluation, directory, json=json)
 
 
 def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
-    """Find the suites that are asked for, or the usual one, and say what is done with the data."""
+    """Find the suites that were asked for, or the default one."""
     from trainers.evaluation.suite import find_suites
 
     if data == "":
         raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
     if not names and not data:
-        note(f"no benchmark data given (--data DIR, --data hf:mteb or {DATA_VARIABLE}): the bundled smoke test it is")
+        note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
     return find_suites(names or (["sts"] if data else [SMOKE_TEST]), data)
 
 

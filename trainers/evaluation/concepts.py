@@ -1,7 +1,7 @@
-"""Names and mentions with concept ids: BioSyn's and SapBERT's files, MEDIC, COMETA's table, corpora of abstracts.
+"""Names and mentions with concept ids: lists, MEDIC, and corpora of abstracts in PubTator's format.
 
-The mentions of a corpus are made as BioSyn would write them. Abbreviations that a document defines itself are written
-out, by the algorithm of Schwartz and Hearst (PSB 2003).
+The mentions of a corpus are written as BioSyn would write them. Abbreviations that a document defines are written out,
+found by the algorithm of Schwartz and Hearst (PSB 2003).
 """
 
 from __future__ import annotations
@@ -12,35 +12,28 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from trainers.evaluation.reading import bad_line, columns, csv_rows, filled_lines
+from trainers.evaluation.reading import bad_line, filled_lines
 
-UNLINKED = frozenset({"", "-", "-1", "cui-less"})
-"""What corpora write for a mention that has no concept."""
+UNLINKED = frozenset({"", "-", "-1", "cui-less"})  # what corpora write for a mention that has no concept
 
 _BREAK = re.compile(rf"[\s{re.escape(string.punctuation)}]+")
 _BRACKET = re.compile(r"\(([^()\[\];]+?)(?:[,;][^()]*)?\)")
 _LIST = re.compile(r"(?P<heads>.+?),? (?:and/or|and|or) (?P<last>(?:the )?[\w-]+) (?P<stem>.+)")
 
-Entry: TypeAlias = tuple[str, frozenset[str]]
-"""A name and the ids of its concepts."""
-
+Entry: TypeAlias = tuple[str, frozenset[str]]  # a name and the ids of its concepts
 Names: TypeAlias = Mapping[str, frozenset[str]]
-"""A dictionary: distinct names, in the order of the file, each with the ids of every concept that bears it."""
+"""A dictionary: distinct names, in file order, each with the ids of all its concepts."""
 
 
 class Mention(NamedTuple):
-    """What is to be linked: the texts of its parts (one, unless it names several concepts), and its concepts' ids.
-
-    `group` is the language, the fold or the like, for metrics of its own.
-    """
+    """What is to be linked: the texts of its parts (one, unless it names several concepts), and its concepts' ids."""
 
     parts: tuple[str, ...]
     ids: frozenset[str]
-    group: str = ""
 
 
 class Annotation(NamedTuple):
-    """A mention as a corpus has it; `parts` is its own resolution of a composite one, if it gives any."""
+    """A mention as a corpus has it; `parts` is the corpus's own resolution of a composite one, if there is one."""
 
     text: str
     kind: str
@@ -48,15 +41,8 @@ class Annotation(NamedTuple):
     parts: str = ""
 
 
-class Document(NamedTuple):
-    """Title and abstract of an article, with its annotations."""
-
-    text: str
-    annotations: list[Annotation]
-
-
 def joined(entries: Iterable[Entry]) -> Names:
-    """Join the entries of one name, as BioSyn does: their ids are united, the first one's place is kept."""
+    """Join entries of one name, as BioSyn does: their ids are united, the first one's place is kept."""
     names: dict[str, frozenset[str]] = {}
     for name, ids in entries:
         if name and ids:
@@ -65,13 +51,13 @@ def joined(entries: Iterable[Entry]) -> Names:
 
 
 def concepts(text: str) -> frozenset[str]:
-    """Return the ids of a field such as `C567755|613097`, `D009794+D007592` or `MESH:D001943`, prefixes removed."""
+    """Return the ids of a field such as `C567755|613097`, `D009794+D007592` or `MESH:D001943`, without prefixes."""
     ids = (part.strip().removeprefix("MESH:").removeprefix("OMIM:") for part in text.replace("+", "|").split("|"))
     return frozenset(part for part in ids if part.lower() not in UNLINKED)
 
 
 def bare(text: str) -> str:
-    """Return a name in lower case with a space for any run of ASCII punctuation: BioSyn's preprocessing."""
+    """Return a name in lower case with a space for each run of ASCII punctuation: BioSyn's preprocessing."""
     return _BREAK.sub(" ", text.lower()).strip()
 
 
@@ -81,12 +67,8 @@ def lower(text: str) -> str:
 
 
 def read_names(path: Path, fold: Callable[[str], str] = lower, *, synonyms: bool = True) -> Iterator[Entry]:
-    """Yield folded names and ids of lines `id||name` or, as in MEDIC, `id|id||name|synonym`.
-
-    Raises InputError: a line is of another form.
-    """
+    """Yield folded names and ids of lines `id||name` or (MEDIC) `id|id||name|synonym`; raises InputError for others."""
     for number, line in filled_lines(path):
-        # In MEDIC a concept's further ids stand before the double bar, after a single one.
         ids, _, names = line.partition("||")
         if line.count("||") != 1 or not ids.strip() or not names.strip():
             raise bad_line(path, number, "id||name", line)
@@ -94,31 +76,10 @@ def read_names(path: Path, fold: Callable[[str], str] = lower, *, synonyms: bool
         yield from ((fold(name), found) for name in (names.split("|") if synonyms else [names]))
 
 
-def read_concepts(path: Path) -> Iterator[Mention]:
-    """Yield the mentions of one of BioSyn's `.concept` files, lines `pmid||span||type||mention||id`.
+def read_pubtator(path: Path) -> list[tuple[str, list[Annotation]]]:
+    """Return the documents of a corpus, title and abstract as one text, with their annotations.
 
-    A composite mention is `part|part`, as in `breast cancer|ovarian cancer`. Mentions without a concept are left out.
-    Raises InputError: a line has other than five fields.
-    """
-    for number, line in filled_lines(path):
-        fields = line.split("||")
-        if len(fields) != 5:
-            raise bad_line(path, number, "pmid||span||type||mention||id", line)
-        text, ids = fields[3].lower(), concepts(fields[4])
-        if ids:
-            yield Mention(tuple(part.strip() for part in text.split("|") if part.strip()) or (text,), ids)
-
-
-def read_cometa(path: Path) -> Iterator[Entry]:
-    """Yield names and ids of COMETA's tab-separated table, `Term` and `General SNOMED ID`; raises as `columns`."""
-    for _, (term, ids) in columns(path, csv_rows(path, delimiter="\t"), ("Term", "General SNOMED ID")):
-        yield lower(term), concepts(ids)
-
-
-def read_pubtator(path: Path) -> list[Document]:
-    """Return the documents of a corpus: `id|t|title`, `id|a|abstract`, tab-separated annotations.
-
-    Raises InputError: a line is none of these.
+    Lines are `id|t|title`, `id|a|abstract` or tab-separated annotations. Raises InputError: a line is none of these.
     """
     texts: dict[str, list[str]] = {}
     annotations: dict[str, list[Annotation]] = {}
@@ -133,37 +94,39 @@ def read_pubtator(path: Path) -> list[Document]:
         # Four columns are a relation of two concepts.
         elif len(fields) != 4:
             raise bad_line(path, number, "PubTator's format", line)
-    return [Document(" ".join(text), annotations.get(key, [])) for key, text in texts.items()]
+    return [(" ".join(text), annotations.get(key, [])) for key, text in texts.items()]
 
 
-def resolved(document: Document, kinds: Collection[str], spelling: Mapping[str, str]) -> list[Mention]:
-    """Return a document's mentions of some kinds as BioSyn would write them, by our rules; those with no id left out.
+def resolved(
+    text: str, annotations: Iterable[Annotation], kinds: Collection[str], spelling: Mapping[str, str]
+) -> list[Mention]:
+    """Return a document's linked mentions of some kinds as BioSyn would write them, by our rules.
 
-    Abbreviations are written out by the document's own definitions; a composite mention becomes its parts, the
-    corpus's own or, for `a, b and c stem`, by the words, if there are as many as ids; then lower case, the
-    spelling list word by word, and spaces for punctuation.
+    Abbreviations that the text defines are written out. A composite mention becomes its parts, the corpus's own or
+    those of `a, b and c stem`, if there are as many as ids. Then lower case, `spelling` word by word, and spaces for
+    punctuation.
     """
-    long_forms = abbreviations(document.text)
+    long_forms = abbreviations(text)
     mentions = []
-    for annotation in document.annotations:
+    for annotation in annotations:
         ids = concepts(annotation.ids)
         if annotation.kind not in kinds or not ids:
             continue
-        text = _written_out(annotation.text, long_forms)
-        parts, count = [text], annotation.ids.count("|") + 1
+        whole = _written_out(annotation.text, long_forms)
+        parts, count = [whole], annotation.ids.count("|") + 1
         if count > 1:
             own = [_written_out(part, long_forms) for part in annotation.parts.split("|")]
-            listed = _LIST.fullmatch(text)
+            listed = _LIST.fullmatch(whole)
             heads = [head.strip() for head in f"{listed['heads']},{listed['last']}".split(",")] if listed else []
             coordinated = [f"{head} {listed['stem']}" for head in heads if head and listed]
             parts = next((found for found in (own, coordinated) if len(found) == count), parts)
         spelled = [" ".join(spelling.get(word, word) for word in part.lower().split()) for part in parts]
-        mentions.append(Mention(tuple(filter(None, map(bare, spelled))) or (text.lower(),), ids))
+        mentions.append(Mention(tuple(filter(None, map(bare, spelled))) or (whole.lower(),), ids))
     return mentions
 
 
 def abbreviations(text: str) -> dict[str, str]:
-    """Return the short forms that stand in round brackets after their long form, with the first long form of each.
+    """Return the short forms in round brackets after their long form, with the first long form of each.
 
     The letters of the short form, from the last to the first, must occur in this order in the min(n + 5, 2n) words
     before the bracket, the first one at the start of a word.
@@ -185,13 +148,9 @@ def abbreviations(text: str) -> dict[str, str]:
 
 def _written_out(mention: str, long_forms: Mapping[str, str]) -> str:
     """Return a mention with each word, or part of a word between slashes, that is a short form written out."""
-
-    def word(match: re.Match[str]) -> str:
-        return long_forms.get(match[0], match[0])
-
-    # A long form may hold other short forms.
-    for _ in range(5):
-        mention = " ".join(re.sub(r"[^/]+?(?=/|,?$)", word, each) for each in mention.split())
+    for _ in range(5):  # a long form may contain other short forms
+        words = (re.sub(r"[^/]+?(?=/|,?$)", lambda m: long_forms.get(m[0], m[0]), word) for word in mention.split())
+        mention = " ".join(words)
     return mention
 
 
@@ -209,5 +168,5 @@ def _long_form(short: str, before: str) -> str | None:
         if position < 0:
             return None
     long = before[before.rfind(" ", 0, position + 1) + 1 :]
-    # A long form that holds its own short form would grow without end.
+    # A long form that contains its own short form would grow without end.
     return long if len(long) > len(short) and short not in re.split(r"[\s/,]+", long) else None

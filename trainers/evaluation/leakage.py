@@ -13,15 +13,15 @@ from trainers.data.examples import Examples
 from trainers.evaluation.task import Task
 
 RECIPE = "recipe.json"
-# Marks stay: in many scripts they are vowels. Joiners and other invisible characters go with the spaces.
+# Not marks, which are vowels in many scripts. Joiners and other invisible characters go with the spaces.
 IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
 
 
 class Leakage(NamedTuple):
-    """How much of each set stands in a training text.
+    """How much of each set occurs in a training text.
 
-    `counts`: by suite and set, its distinct texts that stand there, and all of them, two texts being one where only
-    case, spaces and punctuation differ. `notes`: training text that could not be looked at and is not in the counts.
+    `counts`: by suite and set, the distinct texts that occur there, and all distinct texts; texts that differ only in
+    case, spaces and punctuation are one. `notes`: training text that could not be read and is not counted.
     """
 
     counts: Mapping[tuple[str, str], tuple[int, int]]
@@ -29,16 +29,15 @@ class Leakage(NamedTuple):
 
 
 def normalised(text: str) -> str:
-    """Return a text without case, spaces, punctuation and symbols; one of nothing else stays, without outer spaces."""
+    """Return a text without case, spaces, punctuation and symbols; stripped, if it has nothing else."""
     return IGNORED.sub("", unicodedata.normalize("NFKC", text).casefold()) or text.strip()
 
 
 def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> Leakage | None:
-    """Count which texts of each set a trained model has seen, by the record of its training; None without one.
+    """Count which texts of each set a trained model has seen, by its `recipe.json`; None without one.
 
-    The training text is read again from where the run's `recipe.json` says that it lay, and counts only if it is
-    still the same (its hash stands in the recipe). Pairs count with both views, the original and the hard negative.
-    Where the training began from another run, that one's text counts too.
+    The training text is read again from where the recipe says, and must have the hash that the recipe has. Pairs count
+    with both views, the original and the hard negative. If the training began from another run, that run's text counts.
     """
     read: dict[Path, Examples | str] = {}
     directory = model_directory
@@ -53,7 +52,7 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> L
         directory = next((path for path in starts if (path / RECIPE).is_file()), Path(start))
     if not read:
         return None
-    # For sentences alone the three columns are one.
+    # The three columns of plain sentences are one object.
     examples = [item for item in read.values() if not isinstance(item, str)]
     columns = {id(column): column for item in examples for column in item.columns()}.values()
     counts = leaks_of((text for column in columns for text in column if text), suites) if columns else {}
@@ -61,20 +60,20 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> L
 
 
 def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> dict[tuple[str, str], tuple[int, int]]:
-    """Count, as `Leakage` has them, which texts of each set stand in `texts`, a training text; it is read once."""
+    """Count, as `Leakage` has them, which texts of each set occur in `texts`, a training text; it is read once."""
     keys = {(name, task.name): set(map(normalised, task.texts)) for name, tasks in suites.items() for task in tasks}
-    # Only what is looked for is kept: the training text may be larger than memory.
+    # Only the matches are kept: the training text may be larger than memory.
     seen = set().union(*keys.values()).intersection(map(normalised, texts))
     return {name: (len(each & seen), len(each)) for name, each in keys.items()}
 
 
 def _places(directory: Path) -> list[Path]:
-    """Return where a recipe's relative paths may start: here, or in a folder that the run lies in."""
+    """Return where a recipe's relative paths may start: here, or in a parent folder of the run."""
     return [Path(), *directory.resolve().parents]
 
 
 def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str:
-    """Return what a run was trained on, or a line on why that cannot be said."""
+    """Return what a run was trained on, or a line on why it cannot be read."""
     from trainers.data.kinds import KINDS, DataOptions, read_examples
 
     kind = next((kind for kind in KINDS if recipe.get(kind) is not None), None)
@@ -93,4 +92,4 @@ def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str
         if examples.digest() == recipe["twinviews"].get("data_xxh64"):
             return examples
         reason = "it has changed since"
-    return f"the training text of {directory} is not looked at: {reason}"
+    return f"the training text of {directory} is not counted: {reason}"

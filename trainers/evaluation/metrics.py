@@ -7,13 +7,8 @@ from numpy.typing import ArrayLike
 
 
 def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
-    """Return the linear correlation in [-1, 1] of two lists of the same length, or None if either is constant.
-
-    Raises ValueError: the lengths differ, or there are fewer than two values.
-    """
+    """Return the linear correlation in [-1, 1] of two lists of one length of at least 2; None if one is constant."""
     x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
-    if x.shape != y.shape or x.ndim != 1 or len(x) < 2:
-        raise ValueError(f"two lists of the same length >= 2 are needed, got shapes {x.shape} and {y.shape}")
     # By range, not by variance: the rounded mean of a constant list can differ from its values.
     if np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
@@ -22,25 +17,20 @@ def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
 
 
 def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
-    """Return Spearman's rho in [-1, 1], the linear correlation of the ranks, or None if either side is constant."""
+    """Return Spearman's rho in [-1, 1], the linear correlation of the ranks; None if one list is constant."""
     from scipy.stats import rankdata
 
     return pearson(rankdata(np.asarray(first, np.float64)), rankdata(np.asarray(second, np.float64)))
 
 
 def auc(gold: ArrayLike, predicted: ArrayLike) -> float | None:
-    """Return the area under the ROC curve in [0, 1] of grades of 1 and 0; None unless there are both."""
+    """Return the area under the ROC curve in [0, 1] for grades of 1 and 0; None unless both occur."""
     from sklearn.metrics import roc_auc_score
 
     return float(roc_auc_score(gold, predicted)) if len(np.unique(np.asarray(gold))) == 2 else None
 
 
-def percent(value: float | None) -> float | None:
-    """Return a rate or correlation x 100, None where it is undefined."""
-    return None if value is None else 100 * value
-
-
 def average(values: Sequence[float | None], weights: Sequence[float] | None = None) -> float | None:
-    """Return the mean, weighted if asked for; None where one of the values is undefined."""
+    """Return the mean, weighted if asked for; None if one of the values is undefined."""
     known = [value for value in values if value is not None]
     return float(np.average(known, weights=weights)) if len(known) == len(values) else None

@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.metrics import auc, average, pearson, percent, spearman
+from trainers.evaluation.metrics import auc, average, pearson, spearman
 from trainers.evaluation.reading import check_count, columns, find_files, hub_rows, tsv_rows
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
 from trainers.files import file_sha256
 
-METRICS = ("all", "mean", "weighted", "pearson")
-"""Spearman x 100 under each aggregation, and Pearson x 100 over all pairs."""
-
+METRICS = ("all", "mean", "weighted", "pearson")  # Spearman under each aggregation, Pearson over all pairs; x 100
 TOKENISED = "tokenised, lower-cased text as in SentEval"
 AS_WRITTEN = "the untokenised text; most papers' figures are of SentEval's tokenised copy"
 
@@ -38,10 +36,7 @@ Reader: TypeAlias = Callable[..., Iterator[Pair]]
 
 
 class Layout(NamedTuple):
-    """A distribution of a benchmark: usual folders, the files of each subset (`{}` is its name) and their reader.
-
-    `beside`: other folders, relative to the benchmark's, where some of the files may be.
-    """
+    """A distribution: usual folders, the files of each subset (`{}`), their reader, other folders for some files."""
 
     folders: tuple[str, ...]
     files: tuple[str, ...]
@@ -50,27 +45,21 @@ class Layout(NamedTuple):
 
 
 class HubCopy(NamedTuple):
-    """A copy on the Hub: its name below an organisation, its split and columns, and what its labels mean.
-
-    `pairs` is its number of pairs where that is not the benchmark's: another test, which is not averaged.
-    """
+    """A copy on the Hub, with the columns sentence1, sentence2 and score: its name below an organisation, its split."""
 
     name: str
     split: str
     config: str | None = None
-    columns: tuple[str, str, str] = ("sentence1", "sentence2", "score")
-    labels: Mapping[Any, float] | None = None
-    pairs: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Benchmark:
     """One benchmark: `sizes` maps each subset, by the name in its files, to its number of graded pairs.
 
-    It can be had from `where`, in one of the `layouts`, the first one first, or as a copy on the `hub`. `counted` is
-    part of the suite's average. Of one that is not `exact` only a rounded size is published, so that another count is
-    not an error, but not averaged. `cased` pairs circulate as they were written and tokenised: the note says which were
-    read. Where the grades are 1 and 0 (`binary`), the metric is the area under the ROC curve.
+    It is available from `where`, read in the first of `layouts` that is found, or as a copy on the `hub`. `counted`:
+    part of the suite's average. If not `exact`, only a rounded size is published: another count is not an error, but
+    leaves it out of the average. `cased`: copies circulate as written and tokenised, and the note says which was read.
+    `binary`: grades are 1 and 0, and the metric is the area under the ROC curve.
     """
 
     name: str
@@ -93,17 +82,17 @@ class Benchmark:
 
 @dataclass(frozen=True, kw_only=True)
 class Pairs(Task):
-    """A benchmark's pairs by subset; without subset names in the source there is one."""
+    """A benchmark's pairs by subset; a single one if the source does not name them."""
 
     subsets: Subsets
 
 
 def score_pairs(subsets: Subsets, whole: bool, vectors: Vectors, seed: int = 0) -> Result:
-    """Return how the grades agree with the cosines, x 100, and the correlations of every subset.
+    """Return how the cosines agree with the grades, x 100, and the correlations of every subset.
 
     Spearman over the concatenated pairs (`all`), and the mean of the subsets' correlations, plain (`mean`) or by size
-    (`weighted`); Pearson as `pearson`, `pearson-mean` and `pearson-weighted`. With `whole`, for pairs of which the
-    subsets are not known, `all` and `pearson` alone.
+    (`weighted`); Pearson as `pearson`, `pearson-mean` and `pearson-weighted`. With `whole`, for pairs whose subsets are
+    unknown, only `all` and `pearson`.
     """
     compared = {name: _compared(pairs, vectors) for name, pairs in subsets.items()}
     gold, predicted = (np.concatenate(side) for side in zip(*compared.values(), strict=True))
@@ -112,8 +101,8 @@ def score_pairs(subsets: Subsets, whole: bool, vectors: Vectors, seed: int = 0) 
     parts: dict[str, dict[str, float | None]] = {name: {} for name in compared}
     for kind, measure, prefix in (("spearman", spearman, ""), ("pearson", pearson, "pearson-")):
         for name, part in compared.items():
-            parts[name][kind] = percent(measure(*part))
-        metrics[prefix.removesuffix("-") or "all"] = percent(measure(gold, predicted))
+            parts[name][kind] = _percent(measure(*part))
+        metrics[prefix.removesuffix("-") or "all"] = _percent(measure(gold, predicted))
         if not whole:
             singles = [part[kind] for part in parts.values()]
             metrics |= {f"{prefix}mean": average(singles), f"{prefix}weighted": average(singles, sizes)}
@@ -121,12 +110,13 @@ def score_pairs(subsets: Subsets, whole: bool, vectors: Vectors, seed: int = 0) 
 
 
 def score_binary(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
-    """Return the area under the ROC curve x 100 of the cosines, for grades of 1 and 0.
-
-    No training, as Li et al. 2020 and Mirror-BERT score QNLI.
-    """
+    """Return the area under the ROC curve x 100 of the cosines, for grades of 1 and 0, as Mirror-BERT scores QNLI."""
     gold, predicted = _compared([pair for pairs in subsets.values() for pair in pairs], vectors)
-    return Result({"auc": percent(auc(gold, predicted))}, Predictions("auc", gold, predicted))
+    return Result({"auc": _percent(auc(gold, predicted))}, Predictions("auc", gold, predicted))
+
+
+def _percent(value: float | None) -> float | None:
+    return None if value is None else 100 * value
 
 
 def _compared(pairs: Sequence[Pair], vectors: Vectors) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -134,7 +124,7 @@ def _compared(pairs: Sequence[Pair], vectors: Vectors) -> tuple[NDArray[np.float
     return gold, vectors.cosines([pair.first for pair in pairs], [pair.second for pair in pairs])
 
 
-def checked_pair(place: str, texts: Sequence[object], grade: Any, labels: Mapping[Any, float] | None = None) -> Pair:  # noqa: ANN401 - text from a file, any value from the Hub
+def checked_pair(place: str, texts: Sequence[object], grade: Any, labels: Mapping[str, float] | None = None) -> Pair:  # noqa: ANN401 - text from a file, any value from the Hub
     """Return two texts with their grade, a number or what its label means; raises InputError for anything else."""
     found = [text.strip() if isinstance(text, str) else "" for text in texts]
     try:
@@ -142,7 +132,7 @@ def checked_pair(place: str, texts: Sequence[object], grade: Any, labels: Mappin
     except (KeyError, TypeError, ValueError):
         gold = math.nan
     if len(found) != 2 or not all(found) or not math.isfinite(gold):
-        of = f" of {', '.join(map(str, labels))}" if labels else ""
+        of = f" of {', '.join(labels)}" if labels else ""
         raise InputError(f"{place}: expected two sentences and a grade{of}, got {[*texts, grade]!r}")
     return Pair(found[0], found[1], gold)
 
@@ -158,15 +148,12 @@ def column_reader(*names: str, labels: Mapping[str, float] | None = None) -> Rea
 
 
 def read_all(benchmarks: Sequence[Benchmark], data: str) -> list[Pairs | Missing]:
-    """Read every benchmark from a folder, or from the Hub where `data` is `hf:ORGANISATION`, or say that it is missing.
-
-    Raises InputError: a file is malformed, or a count is not the published one.
-    """
+    """Read every benchmark as `read_pairs` does."""
     return [read_pairs(benchmark, data) for benchmark in benchmarks]
 
 
 def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:
-    """Read one benchmark from a folder or from `hf:ORGANISATION`, or say what is missing; raises as `read_all`."""
+    """Read a benchmark from a folder or `hf:ORGANISATION`, or say what is missing; raises InputError for a bad copy."""
     if data.startswith(HUB):
         return _read_hub(benchmark, data.removeprefix(HUB))
     reasons = []
@@ -182,63 +169,49 @@ def read_pairs(benchmark: Benchmark, data: str) -> Pairs | Missing:
 def _read_files(benchmark: Benchmark, layout: Layout, paths: Mapping[str, Path]) -> Pairs:
     folder = next(iter(paths.values())).parent
     subsets: dict[str, tuple[Pair, ...]] = {}
-    notes: list[str | None] = []
+    notes = []
     for name, expected in benchmark.sizes.items():
         pairs = tuple(layout.read(name, *(paths[file.format(name)] for file in layout.files)))
-        # Of fewer than two pairs there is no correlation.
+        # Fewer than two pairs have no correlation.
         if benchmark.exact or len(pairs) < 2:
             check_count(f"{benchmark.title} {name} in {folder}", len(pairs), expected, "graded pairs")
         elif len(pairs) != expected:
             notes.append(f"{len(pairs)} graded pairs in this copy, the papers speak of {expected}: not averaged")
         subsets[name.removeprefix("surprise.")] = pairs
     checksums = {path.name: file_sha256(path) for path in paths.values()}
-    return _pairs(benchmark, subsets, str(folder), checksums, notes, counted=not notes)
+    return _pairs(benchmark, subsets, str(folder), checksums, notes, benchmark.counted and not notes)
 
 
 def _read_hub(benchmark: Benchmark, organisation: str) -> Pairs | Missing:
-    """Read one benchmark from `organisation/<its name>`, e.g. `mteb/sts12-sts`, or say why it cannot be had.
-
-    These copies have no column for the subset, so that of STS12-16 only the aggregation `all` can be computed.
-    `organisation` may also be a folder that holds such data sets.
-    """
+    """Read `organisation/<its name>`, e.g. `mteb/sts12-sts`; these copies do not name the subsets of a year."""
     copy = benchmark.hub
     if copy is None:
-        return Missing(benchmark.name, benchmark.title, "not on the Hub in the form that is read", benchmark.where)
+        return Missing(benchmark.name, benchmark.title, "not on the Hub in a form that is read", benchmark.where)
     source = f"{organisation}/{copy.name}"
     try:
-        rows, revision = hub_rows(source, copy.config, copy.split, copy.columns)
+        rows, revision = hub_rows(source, copy.config, copy.split)
     except (OSError, ValueError) as error:
         reason = f"cannot load {source} ({(str(error).splitlines() or [''])[0][:200]})"
         return Missing(benchmark.name, benchmark.title, reason, f"https://huggingface.co/datasets/{source}")
-    pairs = tuple(
-        checked_pair(f"{source} row {number}", texts, grade, copy.labels) for number, (*texts, grade) in enumerate(rows)
-    )
-    check_count(f"{source} ({copy.split})", len(pairs), copy.pairs or benchmark.pairs, "graded pairs")
-    whole = len(benchmark.sizes) > 1
-    notes = [
-        "no subset column in this copy: only `all`" if whole else None,
-        f"all {copy.pairs} pairs, not the {benchmark.pairs} of the test: not averaged" if copy.pairs else None,
-    ]
-    subsets = {"" if benchmark.binary else copy.split: pairs}
-    return _pairs(benchmark, subsets, f"{HUB}{source}", revision, notes, counted=not copy.pairs, whole=whole)
+    pairs = tuple(checked_pair(f"{source} row {number}", row[:2], row[2]) for number, row in enumerate(rows))
+    check_count(f"{source} ({copy.split})", len(pairs), benchmark.pairs, "graded pairs")
+    notes = ["no subset column in this copy: only `all`"] if len(benchmark.sizes) > 1 else []
+    return _pairs(benchmark, {copy.split: pairs}, f"{HUB}{source}", revision, notes, benchmark.counted)
 
 
 def _pairs(
-    benchmark: Benchmark, subsets: Subsets, source: str, files: Mapping[str, str], notes: list[str | None], *,
-    counted: bool, whole: bool = False,
-) -> Pairs:  # fmt: skip
-    pairs = [pair for each in subsets.values() for pair in each]
+    benchmark: Benchmark, subsets: Subsets, source: str, files: Mapping[str, str], notes: list[str], counted: bool
+) -> Pairs:
+    rows = [(name, pair) for name, each in subsets.items() for pair in each]
+    whole = len(benchmark.sizes) > len(subsets)
     if benchmark.cased:
-        ends = [pair.first.endswith(" .") for pair in pairs if pair.first.endswith(".")]
-        # In SentEval's copy the full stops at the ends stand alone.
+        ends = [pair.first.endswith(" .") for _, pair in rows if pair.first.endswith(".")]
+        # SentEval's copy has a space before the full stops.
         notes.append(TOKENISED if 2 * sum(ends) > len(ends) else AS_WRITTEN)
     return Pairs(
-        name=benchmark.name, title=benchmark.title, subsets=subsets, source=source, files=files, size=len(pairs),
-        counted=counted and benchmark.counted, note="; ".join(filter(None, [benchmark.note, *notes])) or None,
-        texts=[text for pair in pairs for text in pair[:2]],
-        lines=[
-            f"{name}\t{pair.gold:g}\t{pair.first}\t{pair.second}\n".removeprefix("\t")
-            for name, each in subsets.items() for pair in each
-        ],
+        name=benchmark.name, title=benchmark.title, subsets=subsets, source=source, files=files, size=len(rows),
+        counted=counted, note="; ".join(filter(None, [benchmark.note, *notes])) or None,
+        texts=[text for _, pair in rows for text in pair[:2]],
+        lines=[f"{name}\t{pair.gold:g}\t{pair.first}\t{pair.second}\n".removeprefix("\t") for name, pair in rows],
         score=partial(score_binary, subsets) if benchmark.binary else partial(score_pairs, subsets, whole),
     )  # fmt: skip

@@ -1,27 +1,27 @@
 """Files of benchmarks: found below a data folder or on the Hub, and read as lines, rows or columns."""
 
 import csv
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from pipelines.console import InputError
 from trainers.files import file_lines
 
+# Folders below a data folder, ours or of the papers' code, that may hold the folders of benchmarks.
 PARENTS = (
     "", "sts", "STS", "lexical", "senteval", "SentEval", "bel", "linking", "data", "datasets", "downstream",
     "downstream/STS", "data/downstream", "data/downstream/STS", "SentEval/data/downstream", "evaluation/data",
     "evaluation/xl_bel",
 )  # fmt: skip
-"""Where the folders of benchmarks stand below a data folder: in it, or in a folder of ours or of the papers' code."""
 
 
 def usual_places(folders: Sequence[str], data: Path) -> list[Path]:
-    """Return where folders of these names may stand below `data`."""
+    """Return where folders of these names may be below `data`."""
     return [data / parent / folder for parent in PARENTS for folder in folders]
 
 
 def find_file(name: str, places: Iterable[Path]) -> Path | None:
-    """Return the file in the first of the folders that has it, or has it gzipped; `name` may be a glob pattern."""
+    """Return a file, plain or gzipped, in the first of the folders that has it; `name` may be a glob pattern."""
     found = (path for place in places for ending in ("", ".gz") for path in sorted(place.glob(name + ending)))
     return next((path for path in found if path.is_file()), None)
 
@@ -29,10 +29,7 @@ def find_file(name: str, places: Iterable[Path]) -> Path | None:
 def find_files(
     names: Sequence[str], folders: Sequence[str], data: Path, beside: Sequence[str] = ()
 ) -> list[Path] | str:
-    """Return the files `names` of the first usual folder below `data` that has them all, or a line on what is missing.
-
-    `beside`: other folders, relative to that one, where a file may be.
-    """
+    """Return the files of the first usual folder that has all `names`, itself or `beside` it, or what is missing."""
     reason = f"no folder {' or '.join(folders)} below {data}"
     for number, place in enumerate(place for place in usual_places(folders, data) if place.is_dir()):
         found = {name: find_file(name, (place, *(place / other for other in beside))) for name in names}
@@ -64,18 +61,13 @@ def tsv_rows(path: Path) -> list[tuple[int, list[str]]]:
     return [(number, line.split("\t")) for number, line in enumerate(file_lines(path), 1)]
 
 
-def csv_rows(
-    path: Path, *, delimiter: str = ",", repairs: Mapping[str, str] | None = None
-) -> list[tuple[int, list[str]]]:
+def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> list[tuple[int, list[str]]]:
     """Return the rows of a file with quoted cells, each with the line that it begins in.
 
-    With `repairs`, texts to replace, the file may be of one byte a character instead of UTF-8. Raises InputError: A
-    quote is not closed, or something follows a closing one, or the file cannot be read.
+    `bytewise` is as for `file_lines`. Raises InputError: a quote is not closed, something follows a closing one, or the
+    file cannot be read.
     """
-    lines = file_lines(path, bytewise=repairs is not None)
-    for wrong, right in (repairs or {}).items():
-        lines = [line.replace(wrong, right) for line in lines]
-    reader = csv.reader((f"{line}\n" for line in lines), delimiter=delimiter, strict=True)
+    reader = csv.reader((f"{line}\n" for line in file_lines(path, bytewise=bytewise)), delimiter=delimiter, strict=True)
     rows: list[tuple[int, list[str]]] = []
     number = 1
     try:
@@ -88,10 +80,7 @@ def csv_rows(
 
 
 def columns(path: Path, rows: Sequence[tuple[int, list[str]]], names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the cells of the columns `names` of a table, rows as `tsv_rows` gives them, the header first.
-
-    Raises InputError: a column is missing, or a row has another number of cells than the header.
-    """
+    """Yield the columns `names` of rows as `tsv_rows` gives them, header first; raises InputError for another form."""
     (_, header), *body = rows or [(1, [])]
     if not set(names) <= set(header):
         raise bad_line(path, 1, f"the columns {', '.join(names)}", ",".join(header))
@@ -102,10 +91,8 @@ def columns(path: Path, rows: Sequence[tuple[int, list[str]]], names: Sequence[s
         yield number, [fields[place] for place in places]
 
 
-def hub_rows(
-    source: str, config: str | None, split: str, names: Sequence[str]
-) -> tuple[list[tuple[object, ...]], dict[str, str]]:
-    """Return the rows of some columns of a data set on the Hub, or in a folder, and its `{"revision": commit}`.
+def hub_rows(source: str, config: str | None, split: str) -> tuple[list[tuple[object, ...]], dict[str, str]]:
+    """Return sentence1, sentence2 and score of a data set on the Hub, or in a folder, and its `{"revision": commit}`.
 
     Raises ValueError: there is no such data set, configuration, split or column. Raises OSError: it cannot be reached.
     """
@@ -116,11 +103,11 @@ def hub_rows(
         data = load_dataset(source, config, split=split)
     except DatasetsError as error:
         raise ValueError(str(error)) from error
-    # Some copies call the column `score` similarity_score.
-    names = [name if name in data.column_names else f"similarity_{name}" for name in names]
+    score = "score" if "score" in data.column_names else "similarity_score"
+    names = ("sentence1", "sentence2", score)
     if not set(names) <= set(data.column_names):
         raise ValueError(f"its columns are {', '.join(data.column_names)}")
-    # A Hub address ends in the commit: hf://datasets/<name>@<commit>/<file>.
+    # A Hub address contains the commit: hf://datasets/<name>@<commit>/<file>.
     addresses = [address for address in data.info.download_checksums or {} if address.startswith("hf://")]
     commits = {address.split("@", 1)[1].split("/", 1)[0] for address in addresses if "@" in address}
     rows = list(zip(*(data[name][:] for name in names), strict=True))

@@ -11,10 +11,8 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import torch
 
-SCORES = 16 * 2**20
-"""Similarities held at once: 64 MiB of float32."""
-TIED = 1e-5
-"""What float32 may get wrong in the product of two unit vectors, generously."""
+SCORES = 16 * 2**20  # similarities in memory at once: 64 MiB of float32
+TIED = 1e-5  # a generous bound on the float32 error of the product of two unit vectors
 
 
 def nearest(
@@ -22,33 +20,29 @@ def nearest(
 ) -> NDArray[np.int64]:
     """Return the rows of `keys` that are nearest to each query, best first; of equal ones the first comes first.
 
-    Float32 products choose candidates, float64 ones order them, so that two equal rows tie exactly, wherever a matrix
-    product would have rounded them apart.
     From `queries` (n, d) and `keys` (m, d) to row numbers (n, min(k, m)). "dot" is the product with the key as it is; a
-    zero vector has similarity 0. At most `SCORES` similarities are held at once.
+    zero vector has similarity 0. Float32 products choose candidates, float64 ones order them, so that equal rows tie
+    exactly.
     """
     import torch
 
     k = min(k, len(keys))
     queries = unit(queries)
-    # Scaled by the longest: `TIED` is meant for products of at most 1.
+    # Divided by the longest, because `TIED` is meant for products of at most 1.
     keys = unit(keys) if similarity == "cosine" else _scaled(keys, 1 / max(float(norms(keys).max(initial=0.0)), 1e-30))
     found = np.empty((len(queries), k), np.int64)
     for start, block in score_blocks(queries, keys) if k else ():
         least = torch.topk(block, k, dim=1).values[:, -1:] - TIED
         for row, near in enumerate((block >= least).cpu().numpy(), start):
             candidates = np.flatnonzero(near)
-            # Summed row by row, not by a matrix product, whose rounding depends on where a row stands.
+            # Summed row by row: the rounding of a matrix product depends on the place of a row.
             products = (keys[candidates].astype(np.float64) * queries[row]).sum(-1)
             found[row] = candidates[np.argsort(-products, kind="stable")[:k]]
     return found
 
 
 def score_blocks(queries: NDArray[np.float32], keys: NDArray[np.float32]) -> Iterator[tuple[int, torch.Tensor]]:
-    """Yield the first row and the products of blocks of queries (n, d) with all keys (m, d), on a GPU if there is one.
-
-    A block (rows, m) has at most `SCORES` products, or one row.
-    """
+    """Yield first row and products of blocks of queries (n, d) with all keys (m, d), each of at most `SCORES`."""
     import torch
 
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
@@ -66,7 +60,7 @@ def unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def norms(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
     """Return the length of each row."""
-    # By blocks: a float64 copy of a whole dictionary would be the largest array of all.
+    # In blocks: a float64 copy of a whole dictionary would be the largest array of all.
     parts = [np.square(matrix[start : start + 4096], dtype=np.float64).sum(1) for start in range(0, len(matrix), 4096)]
     return np.asarray(np.sqrt(np.concatenate([np.zeros(0), *parts])))
 

@@ -9,22 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.console import InputError, progress
-from trainers.baselines.fitting import Adaptation, FitText
 from trainers.embedding.vectors import TextEncoder, Vectors
 from trainers.evaluation.leakage import Leakage, find_leaks
 from trainers.evaluation.metrics import average
 from trainers.evaluation.pairs import read_all
-from trainers.evaluation.suites import SMOKE_TEST, decimals, expanded, load_suite
+from trainers.evaluation.suites import SMOKE_TEST, expanded, load_suite
 from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
 
 
 def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
-    """Find suites in a folder, or on the Hub where `data` is `hf:ORGANISATION`; `all` names all but the smoke test.
+    """Find suites in a folder, or on the Hub if `data` is `hf:ORGANISATION`; `all` names all but the smoke test.
 
-    A suite of which nothing is there has no tasks, and says in `missing` what it looked for. Raises InputError: nothing
-    at all is there, a count is wrong, a file is malformed, or there is no such suite or folder.
+    Raises InputError: nothing at all is there, a count is wrong, a file is malformed, or there is no such suite or
+    folder.
     """
     chosen = expanded(names)
     if chosen != [SMOKE_TEST]:
@@ -38,75 +37,61 @@ def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
         read = module.find(data or "") if hasattr(module, "find") else read_all(module.BENCHMARKS, data or "")
         tasks = tuple(item for item in read if isinstance(item, Task))
         missing = tuple(item for item in read if isinstance(item, Missing))
-        title, metrics, counted = module.__doc__.splitlines()[0], tuple(module.METRICS), module.COUNTED
-        suites.append(Suite(name, title, metrics, counted, tasks, missing, decimals(name)))
+        title = module.__doc__.splitlines()[0]
+        suites.append(Suite(name, title, tuple(module.METRICS), module.COUNTED, tasks, missing))
     if not any(suite.tasks for suite in suites):
         first = next((f"; the first is {item}" for suite in suites for item in suite.missing), "")
-        raise InputError(f"no set of {', '.join(chosen)} is in {data}{first}; data_cards/ says where all are to be had")
+        raise InputError(f"no set of {', '.join(chosen)} is in {data}{first}; data_cards/ says where to get them")
     return suites
 
 
 def evaluate_suites(
-    encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED,
-    adaptation: Adaptation | None = None, fit: FitText | None = None, trained: Path | None = None,
+    encoder: TextEncoder, suites: Sequence[Suite], *, seed: int = SEED, trained: Path | None = None,
     settings: Mapping[str, object] | None = None,
 ) -> list[Scores]:  # fmt: skip
     """Encode the distinct texts of all suites once and score every set.
 
-    `seed` decides folds and draws; `adaptation` maps the vectors, fitted if it has a text of its own; `fit` is the text
-    that either was fitted on; `trained` is the model's directory, for the texts that it was trained on; `settings` are
-    for the record.
-
-    Raises InputError: the encoder gives no row per text. Raises TwinviewsError: it gives NaN or infinity.
+    `seed` decides folds and draws; `trained` is the model's directory, whose recipe names its training text; `settings`
+    are recorded. Raises as `check` in `trainers.embedding.vectors` does.
     """
     texts = distinct_texts(task for suite in suites for task in suite.tasks)
     start = time.perf_counter()
     with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
         vectors = Vectors.encode(encoder, texts, advance)
     spent, known = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
-    seconds = {"encode": spent, "encoded_texts": len(texts) - known, "cached_texts": known}
     leaks = find_leaks(trained, {suite.name: suite.tasks for suite in suites}) if trained is not None else None
     common = {
-        "encoder": f"{encoder.title}, {adaptation.title}" if adaptation else encoder.title,
+        "encoder": encoder.title,
         "model": encoder.card(),
-        "adaptation": adaptation.card() if adaptation else None,
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
-        "machine": platform.platform(),
-        "texts_in_fit": fit.shared(texts) if fit else None,
         "settings": dict(settings or {}),
         "seed": seed,
         "remarks": list(leaks.notes) if leaks else [],
     }
+    seconds = {"encode": spent, "encoded_texts": len(texts) - known, "cached_texts": known}
     scores = []
     with progress("scoring", sum(len(suite.tasks) for suite in suites), unit="sets") as advance:
         for suite in suites:
             start = time.perf_counter()
             results: dict[str, Result] = {}
             for task in suite.tasks:
-                own = adaptation.apply(vectors, list(task.texts), encoder.name) if adaptation else vectors
-                undefined = task.dense and own.sparse
-                results[task.name] = Result(dict.fromkeys(suite.metrics)) if undefined else task.score(own, seed)
+                results[task.name] = task.score(vectors, seed)
                 advance(1)
-            times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}
             predictions = {name: each.predictions for name, each in results.items() if each.predictions}
+            times = {"seconds": seconds | {"score": round(time.perf_counter() - start, 2)}}
             scores.append(Scores(suite, _values(suite, results, leaks) | common | times, predictions))
     return scores
 
 
 def _values(suite: Suite, results: Mapping[str, Result], leaks: Leakage | None) -> dict[str, Any]:
-    """Return what is to be said of a suite; its average is of each metric that all counted sets have."""
+    """Return a suite's results as JSON values; the average has each metric that all counted sets have."""
     sets = {}
     for task in suite.tasks:
         seen = leaks.counts.get((suite.name, task.name)) if leaks else None
-        sets[task.name] = {
-            "title": task.title,
-            "size": task.size,
-            "source": task.source,
-            "files": dict(task.files),
+        known = ("title", "size", "source", "files", "note", "counted")
+        sets[task.name] = {name: getattr(task, name) for name in known} | {
             "sha256": task.sha256(),
-            "note": task.note,
-            "counted": task.counted,
             "figures": dict(results[task.name].metrics),
             "parts": {name: dict(part) for name, part in results[task.name].parts.items()},
             "seen_in_training": {"texts": seen[0], "of": seen[1]} if seen else None,

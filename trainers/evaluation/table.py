@@ -1,4 +1,4 @@
-"""A table on the screen and in Markdown, and a figure as it stands there: a value, or mean and deviation over seeds."""
+"""Tables on the screen and in Markdown, and figures in them: a value, or mean and deviation over seeds."""
 
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from pipelines import console
 from trainers.evaluation.task import MARK
+
+DECIMALS = {"geometry": 3}  # decimals that are printed of a suite's figures, if not 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Figure:
 
 
 def mean(values: Sequence[float | None], digits: int = 2) -> Figure | None:
-    """Return mean and standard deviation (n - 1; None of one value); None where a value is unknown."""
+    """Return mean and standard deviation (n - 1; None for one value); None if there are no values or one is unknown."""
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return None
@@ -42,11 +44,13 @@ class Table:
     def markdown(self) -> list[str]:
         """Return the lines of the table itself."""
         marks = "|".join("--:" if name in self.right else "---" for name in self.columns)
-        return [_line(self.columns), f"|{marks}|", *map(_line, self.rows)]
+        cells = (" | ".join(cell.replace("|", "\\|") for cell in row) for row in (self.columns, *self.rows))
+        head, *body = (f"| {line} |" for line in cells)
+        return [head, f"|{marks}|", *body]
 
 
 def noted(remarks: Iterable[tuple[str, str]], every: int, before: str = "") -> Iterator[str]:
-    """Yield remarks once, each behind the titles it is on, or `every set`; `remarks` are titles and what is said."""
+    """Yield each remark once, after the titles it is about, or `every set`; `remarks` are pairs of title and remark."""
     found: dict[str, dict[str, None]] = {}
     for title, remark in remarks:
         found.setdefault(remark, {})[title] = None
@@ -55,16 +59,13 @@ def noted(remarks: Iterable[tuple[str, str]], every: int, before: str = "") -> I
         yield f"{MARK if remark.startswith(MARK) else ''}{before}{named}: {remark.removeprefix(MARK)}"
 
 
-def show(tables: Iterable[Table]) -> None:
+def show(tables: Sequence[Table]) -> None:
     """Print the tables to stdout, and their notes to stderr, each once."""
-    said: set[str] = set()
     for number, table in enumerate(tables):
         console.show(("\n" if number else "") + table.title)
         console.table(table.columns, table.rows, right=table.right)
-        for line in table.notes:
-            if line not in said:
-                console.note(line)
-        said.update(table.notes)
+    for line in dict.fromkeys(line for table in tables for line in table.notes):
+        console.note(line)
 
 
 def markdown(title: str, about: Sequence[str], tables: Iterable[Table]) -> str:
@@ -74,7 +75,3 @@ def markdown(title: str, about: Sequence[str], tables: Iterable[Table]) -> str:
         notes = [f"- {line}" for line in table.notes]
         lines += [f"## {table.title}", "", *table.markdown(), "", *notes, *([""] if notes else [])]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _line(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

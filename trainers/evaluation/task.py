@@ -13,22 +13,17 @@ if TYPE_CHECKING:
 
     from trainers.embedding.vectors import Vectors
 
-HUB = "hf:"
-"""What stands before an organisation where sets are read from the Hub."""
-
-MARK = "* "
-"""Begins a set's note where its metrics are of an easier or harder task than the papers': they are printed with it."""
-
-SEED = 1111
-"""What an evaluation draws with unless told otherwise: SentEval's own, with which `transfer` has its folds."""
+HUB = "hf:"  # precedes the organisation if sets are read from the Hub
+MARK = "* "  # begins the note of a set whose task is easier or harder than the papers'; its figures are printed with it
+SEED = 1111  # the default seed of an evaluation: SentEval's own, which gives `transfer` its folds
 
 
 class Predictions(NamedTuple):
-    """What was predicted for each item of a set, so that a metric can be resampled: intervals, and paired tests.
+    """What was predicted for each item of a set, from which intervals and paired tests resample.
 
-    `statistic` is what makes the set's first metric of them: "spearman" of gold grades and predicted similarities,
-    "auc" of gold 0/1 and predicted similarities, "mean" of outcomes (1 right, 0 wrong), where gold does not matter.
-    Both arrays have one entry per item, in an order that depends on the set alone.
+    `statistic` makes the set's first metric of them: "spearman" of gold grades and predicted similarities, "auc" of
+    gold 0/1 and predicted similarities, "mean" of outcomes (1 right, 0 wrong) whatever the gold. Both arrays have one
+    entry per item, in an order that depends on the set alone.
     """
 
     statistic: Literal["spearman", "auc", "mean"]
@@ -39,8 +34,8 @@ class Predictions(NamedTuple):
 class Result(NamedTuple):
     """A set's metrics for one encoder: rates and correlations x 100, None where undefined.
 
-    `metrics` are in the order in which they are printed; the first is the one that is averaged, resampled and
-    compared. `parts` are the same metrics of subsets, topics or the like.
+    `metrics` are in print order; the first is the one that is averaged, resampled and compared. `parts` are the same
+    metrics of subsets, topics and the like.
     """
 
     metrics: Mapping[str, float | None]
@@ -58,12 +53,11 @@ class Task:
         source: The folder or the Hub name that it was read from.
         size: The number of items that are scored: pairs, test sentences, mentions.
         texts: Every text to encode, repeated or not.
-        lines: The items as lines, the same in any layout of the files: what the checksum is of.
-        score: From vectors and a seed, which decides folds and draws where the protocol has any, to the metrics.
+        lines: The items as lines, the same for every layout of the files; the checksum is theirs.
+        score: From vectors and a seed, which decides folds and draws if the protocol has any, to the metrics.
         files: The sha256 of each file that was read, or the Hub's `revision`.
-        note: What a reader must know about this copy or protocol, remarks joined by "; ", perhaps after `MARK`.
+        note: What a reader must know about this copy or protocol, perhaps after `MARK`.
         counted: Whether it is part of the suite's average.
-        dense: Whether it can only be scored with dense vectors.
     """
 
     name: str
@@ -76,7 +70,6 @@ class Task:
     files: Mapping[str, str] = field(default_factory=dict)
     note: str | None = None
     counted: bool = True
-    dense: bool = False
 
     def sha256(self) -> str:
         """Return a checksum of the items themselves."""
@@ -84,7 +77,7 @@ class Task:
 
 
 class Missing(NamedTuple):
-    """A set that could not be found: what was looked for, and where it can be had."""
+    """A set that was not found: what was looked for, and where to get it."""
 
     name: str
     title: str
@@ -92,15 +85,11 @@ class Missing(NamedTuple):
     where: str
 
     def __str__(self) -> str:
-        return f"{self.title}: {self.reason}; to be had from {self.where}"
+        return f"{self.title}: {self.reason}; get it from {self.where}"
 
 
 class Suite(NamedTuple):
-    """A suite's sets as they were found, and what is missing of it.
-
-    `metrics` are the columns of its table; `expected` is how many sets its average is over, 0 where it has none;
-    `decimals` is how many of a metric are printed.
-    """
+    """A suite's sets: `metrics` are the columns of its table, `expected` how many its average is over (0: none)."""
 
     name: str
     title: str
@@ -108,11 +97,10 @@ class Suite(NamedTuple):
     expected: int
     tasks: tuple[Task, ...]
     missing: tuple[Missing, ...] = ()
-    decimals: int = 2
 
 
 class Scores(NamedTuple):
-    """A suite's results: all that is to be known of them as JSON values, and each set's predictions for its items."""
+    """A suite's results: all that is known about them as JSON values, and each set's predictions for its items."""
 
     suite: Suite
     values: dict[str, Any]

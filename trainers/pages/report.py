@@ -22,7 +22,7 @@ from trainers.evaluation.metrics import spearman
 from trainers.files import whole_file
 from trainers.results.comparison import compare_suite
 from trainers.results.papers import published_tables
-from trainers.results.records import FOLDER, read_runs, shorten
+from trainers.results.records import FOLDER, read_runs
 from trainers.training.dev import read_dev
 from trainers.training.directory import RECIPE
 from trainers.training.fit import LOG
@@ -206,7 +206,7 @@ def scores(runs: Sequence[Path]) -> list[Any]:
     Raises InputError for a directory with neither a log nor results.
     """
     scored = [run for run in runs if (run / FOLDER).is_dir() or not (run / LOG).is_file()]
-    found = shorten([each for run in scored for each in read_runs(run)], runs)
+    found = [each for run in scored for each in read_runs(run)]
     suites = dict.fromkeys(each.stored.suite for run in found for each in run.evaluations)
     return [table for name in suites for table in compare_suite(name, found, published_tables([*PAPERS], name))]
 

@@ -11,11 +11,9 @@ import xxhash
 from pipelines.console import InputError
 from trainers.flags import Flag
 
-LONGEST = 80
-"""Characters of a value in a folder's name."""
+LONGEST = 80  # most characters of a value in a folder's name
 
-Axes: TypeAlias = Mapping[str, Mapping[str, Any]]
-"""The values of options by key, each by how it is written."""
+Axes: TypeAlias = Mapping[str, Mapping[str, Any]]  # the values of options by key, each by its label
 
 
 class Setting(NamedTuple):
@@ -31,15 +29,15 @@ class Setting(NamedTuple):
 
     @property
     def folder(self) -> str:
-        """The name of its folder: the same setting has the same name in every study."""
+        """The name of its folder, the same in every study."""
         return ",".join(f"{name}={folder_part(label)}" for name, label in self.labels.items())
 
 
 def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], written: Collection[str] = ()) -> Axes:
     """Read `KEY=V1,V2,...` of every `--over`.
 
-    `flags` are the options that can be swept, by key; `written` the keys of those that stand on the command line.
-    Raises InputError: nothing to sweep over, no such option, no value or one of another type, or something twice.
+    `flags` are the options that can be swept, by key; `written` the keys of those on the command line. Raises
+    InputError: there is nothing to sweep over, no such option, a value of another type, or something twice.
     """
     if not over:
         raise InputError("nothing to sweep over: give --over KEY=V1,V2, such as --over batch-size=16,32,64")
@@ -51,40 +49,37 @@ def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], written: Co
         if key not in flags:
             known = ", ".join(sorted(flag.replace("_", "-") for flag in flags))
             raise InputError(f"--over {name!r}: no option of that name to sweep over; there are {known}")
-        if key in axes:
-            raise InputError("--over has an option twice: give all its values at once, --over KEY=V1,V2")
-        if key in written:
-            raise InputError(f"--over {option} sweeps over it: leave --{option} out")
+        if key in axes or key in written:
+            raise InputError(f"--over {option}: the option is given twice: give all its values once, with --over")
         labels = [label.strip() for label in listed.split(",")]
         if not all(labels):
             raise InputError(f"--over {text!r}: a value is empty: write it as KEY=V1,V2")
         axes[key] = dict(_labelled(option, label, flags[key]) for label in labels)
         if len({folder_part(label) for label in axes[key]}) < len(labels):
-            raise InputError(f"--over {text!r}: two values give folders of one name: each value once")
+            raise InputError(f"--over {text!r}: two values have the same folder name: give each value once")
     return axes
 
 
 def settings(axes: Axes) -> list[Setting]:
-    """Return all combinations of the axes' values, the last axis running fastest; without axes, one that is empty."""
+    """Return all combinations of the axes' values, the last axis running fastest; an empty one without axes."""
     names = [key.replace("_", "-") for key in axes]
-    chosen = product(*(values.items() for values in axes.values()))
     return [
         Setting(
-            {name: label for name, (label, _) in zip(names, pairs, strict=True)},
-            {key: value for key, (_, value) in zip(axes, pairs, strict=True)},
+            dict(zip(names, (label for label, _ in pairs), strict=True)),
+            dict(zip(axes, (value for _, value in pairs), strict=True)),
         )
-        for pairs in chosen
+        for pairs in product(*(values.items() for values in axes.values()))
     ]
 
 
 def folder_part(label: str) -> str:
-    """Return a label as a part of a file's name: paths become dashes, and long ones keep their end behind a hash."""
+    """Return a label as part of a file name: paths become dashes, long ones a hash and their end."""
     safe = re.sub(r"[^\w.+-]+", "-", label)
     return safe if len(safe) <= LONGEST else f"{xxhash.xxh64_hexdigest(label.encode())[:8]}~{safe[-LONGEST + 9 :]}"
 
 
 def _labelled(option: str, label: str, flag: Flag) -> tuple[str, Any]:
-    """Return a label with its value; 1e-4 and 0.0001 are written the same way, so that they are one folder."""
+    """Return a label with its value; 1e-4 and 0.0001 have one label, and so one folder."""
     from pydantic import TypeAdapter, ValidationError
 
     taken: TypeAdapter[Any] = TypeAdapter(flag.type)
@@ -92,7 +87,7 @@ def _labelled(option: str, label: str, flag: Flag) -> tuple[str, Any]:
         value = taken.validate_python(label)
     except ValidationError as error:
         try:
-            # A plus joins the values of an option that takes several, unless it is in a file's name.
+            # A plus joins the values of an option that takes several, unless it is part of a file's name.
             return label, taken.validate_python([label] if Path(label).exists() else label.split("+"))
         except ValidationError:
             raise InputError(f"--over {option}={label}: {error.errors()[0]['msg'].lower()}") from None

@@ -1,6 +1,5 @@
 """`train compare`: runs beside each other and beside the papers' rows, with intervals and tests."""
 
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -15,11 +14,10 @@ from trainers.evaluation.table import Table, markdown, show
 from trainers.files import whole_file
 from trainers.results.comparison import compare_suite
 from trainers.results.papers import PAPERS, load_paper, published_tables
-from trainers.results.records import Run, read_runs, shorten
+from trainers.results.records import Run, read_runs
 from trainers.results.significance import assess
 
-MOST = 100_000
-"""Resamples: p-values to five decimals, and minutes on the greatest sets."""
+MOST = 100_000  # resamples: p-values to five decimals, and minutes on the largest sets
 
 
 def compare(
@@ -27,7 +25,7 @@ def compare(
         list[Path] | None,
         typer.Argument(
             help="Runs that were evaluated: their directories, folders or JSON files of results, or the folder of a "
-            "study (--seeds, sweep), which gives mean and deviation. None: the papers' rows alone.",
+            "study (--seeds, sweep), shown as mean and deviation. None: only the papers' rows.",
             show_default=False,
             metavar="RUN...",
         ),
@@ -37,26 +35,26 @@ def compare(
         typer.Option(
             "--with",
             help="Papers to print beside: bsl, mirror, isbert; simcse, esimcse, diffcse, rankcse, congen, sct "
-            "(averages alone); or none.",
+            "(only averages); or none.",
             metavar="PAPER,...",
         ),
     ] = "bsl,mirror,isbert",
-    suite: Annotated[list[str] | None, typer.Option(help="Only this suite; give it again for another.")] = None,
+    suite: Annotated[list[str] | None, typer.Option(help="Only this suite; repeat it for more.")] = None,
     all_tables: Annotated[bool, typer.Option("--all-tables", help="Print the papers' ablations too.")] = False,
     intervals: Annotated[bool, typer.Option("--intervals", help="Print 95% intervals of single runs.")] = False,
     test: Annotated[bool, typer.Option("--test", help="Test every further run against the first.")] = False,
     resamples: Annotated[int, typer.Option(min=100, max=MOST, help="Samples of every interval and test.")] = 2000,
     seed: Annotated[int, typer.Option(min=0, help="Decides the samples.")] = 0,
-    signature: Annotated[bool, typer.Option("--signature", help="Print all that decides each row of ours.")] = False,
+    signature: Annotated[bool, typer.Option("--signature", help="Print all settings behind each row of ours.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print JSON: a record a figure, and the tables.")] = False,
     out: Annotated[Path | None, typer.Option(help="Write the tables to this file as Markdown.")] = None,
     config: ConfigOption = None,
 ) -> None:
     """Print the scores of RUNs in one table a suite, the papers' printed rows beside them, each with its source.
 
-    Figures are x 100. Where papers join the subsets of a set in different ways, the column `joined` says how, and ours
-    stand there under each way. Several seeds of one setting are mean +- standard deviation. Empty: not evaluated in
-    every seed, or not printed.
+    Figures are x 100. If papers join the subsets of a set in different ways, the column `joined` says how, and ours are
+    printed for each way. Several seeds of one setting are mean +- standard deviation. Empty: not evaluated in every
+    seed, or not printed.
 
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
@@ -64,7 +62,7 @@ def compare(
     for name in papers:
         if name not in PAPERS:
             raise InputError(f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
-    found = shorten([run for path in runs or () for run in read_runs(path)], runs or ())
+    found = [run for path in runs or () for run in read_runs(path)]
     tables: list[Table] = []
     assessed: list[Table] = []
     for name in _suites(suite, found, papers):
@@ -87,7 +85,9 @@ def compare(
         if not run.evaluations:
             note(f"{run.title}: none of its {run.seeds} seeds has results")
     if out is not None:
-        _write(out, markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables))
+        with whole_file(out) as stream:
+            stream.write(markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables).encode("utf-8"))
+        note(f"written: {out}")
 
 
 def _suites(wanted: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
@@ -103,13 +103,3 @@ def _suites(wanted: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[
         if name not in known:
             raise InputError(f"--suite {name}: these {'runs' if runs else 'papers'} have {', '.join(known)}")
     return [name for name in known if not wanted or name in wanted]
-
-
-def _write(path: Path, text: str) -> None:
-    """Write the page where links lead to, whole or not at all."""
-    target = Path(os.path.realpath(path))
-    if os.path.lexists(target) and not target.is_file():
-        raise InputError(f"cannot write {str(path)!r} (it is no regular file): give another file with --out")
-    with whole_file(target) as stream:
-        stream.write(text.encode("utf-8"))
-    note(f"written: {path}")

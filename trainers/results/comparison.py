@@ -1,20 +1,17 @@
-"""Our rows and the papers' in one table: the same columns, the same aggregation, each with its source and remarks."""
+"""Our rows and the papers' in one table: the same columns, the same aggregation, each with its source and notes."""
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 
 from trainers.evaluation.record import signature
-from trainers.evaluation.suites import decimals
-from trainers.evaluation.table import Table, mean, noted
+from trainers.evaluation.table import DECIMALS, Table, mean, noted
 from trainers.evaluation.task import MARK
 from trainers.results.papers import SPEARMAN, Column, PublishedRow, PublishedTable, published_sizes
 from trainers.results.records import Run, StoredSet
 
 ALL = "all"
-
-DECIMALS = {"loss": 4, "spread": 3}
-"""Of figures that are no suite's."""
+OF_TRAINING = {"loss": 4, "spread": 3}  # decimals of figures that a training logs
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -35,15 +32,15 @@ def compare_suite(
 ) -> list[Table]:
     """Put a suite's results beside the rows of the papers' tables; `signed` adds the signatures of ours below.
 
-    The first table has the columns that the papers print, the second the sets of ours that none of them has. Where
-    papers join subsets in different ways, our rows stand there under each of them.
+    The first table has the columns that the papers print, the second those of our sets that no paper prints. If papers
+    join subsets in different ways, our rows are repeated for each.
     """
     heads: dict[Column, str] = {}
     for column, head in (each for table in tables for each in table.heads.items()):
         heads.setdefault(column, head)
-    printed = _table(suite, suite, heads, runs, tables, signed=signed)
     others = f"{suite}, sets without a printed row" if tables else suite
-    own = _table(suite, others, _unprinted(suite, runs, tables), runs, (), signed=signed)
+    printed = _table(suite, suite, heads, runs, tables, signed)
+    own = _table(suite, others, _unprinted(suite, runs, tables), runs, (), signed)
     return [table for table in (printed, own) if table.rows]
 
 
@@ -66,13 +63,13 @@ def _unprinted(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable]
 
 
 def _table(
-    suite: str, title: str, heads: Mapping[Column, str], runs: Sequence[Run], tables: Sequence[PublishedTable], *,
+    suite: str, title: str, heads: Mapping[Column, str], runs: Sequence[Run], tables: Sequence[PublishedTable],
     signed: bool,
 ) -> Table:  # fmt: skip
     theirs = _merged(tables)
     aggregations = list(dict.fromkeys(row.aggregation for row in theirs)) or [ALL]
     ours = [row for run in runs for row in _ours(run, suite, list(heads), aggregations)]
-    # Only where rows differ in how subsets were joined, or some are joined otherwise than `all`.
+    # Only if rows differ in how subsets were joined, or some are not joined as `all`.
     joined = any(row.aggregation not in (None, ALL) for row in (*ours, *theirs))
     rows = []
     for row in (*ours, *theirs):
@@ -94,7 +91,7 @@ def _table(
     return Table(title, columns, tuple(rows), tuple(heads.values()), tuple(notes))
 
 
-def _ours(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequence[str | None]) -> Iterable[Row]:
+def _ours(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequence[str | None]) -> Iterator[Row]:
     """Yield a run's row under each aggregation that gives it any figure."""
     seeds = [each.stored for each in run.of(suite)]
     of_seeds = f"{len(seeds)} of {run.seeds} seeds" if len(seeds) < run.seeds else f"{run.seeds} seeds"
@@ -103,50 +100,48 @@ def _ours(run: Run, suite: str, columns: Sequence[Column], aggregations: Sequenc
     items = [pair for stored in seeds for pair in stored.sets.items()]
     marked = {name for name, item in items if _another_size(name, item) or (item.note or "").startswith(MARK)}
     for aggregation in aggregations:
-        cells = {}
+        cells: dict[Column, str] = {}
+        metrics: dict[str, None] = {}
         for column in columns:
-            values = [_value(stored.sets, column, aggregation) for stored in seeds]
-            figure = mean(values, DECIMALS.get(column.measure, decimals(suite)))
+            metric = (aggregation or ALL) if column.measure == SPEARMAN else column.measure
+            digits = OF_TRAINING.get(column.measure, DECIMALS.get(suite, 2))
+            figure = mean([_value(stored.sets, column.sets, metric) for stored in seeds], digits)
             if figure is not None:
                 cells[column] = f"{figure}{'' if marked.isdisjoint(column.sets) else MARK.strip()}"
+                metrics[metric] = None
         if cells:
             sets = dict.fromkeys(name for column in cells for name in column.sets)
-            metrics = dict.fromkeys(_metric(column, aggregation) for column in cells)
             signed = signature([stored.model_dump() for stored in seeds], list(sets), list(metrics))
             yield Row(run.title, source, cells, aggregation, signed)
 
 
-def _metric(column: Column, aggregation: str | None) -> str:
-    """Return the name that a column's figure has in our results."""
-    return (aggregation or ALL) if column.measure == SPEARMAN else column.measure
-
-
-def _value(sets: Mapping[str, StoredSet], column: Column, aggregation: str | None) -> float | None:
-    """Return a set's figure, or the plain mean over sets; None unless all are there, as papers have them."""
-    metric, found = _metric(column, aggregation), {name: sets[name] for name in column.sets if name in sets}
+def _value(sets: Mapping[str, StoredSet], names: Sequence[str], metric: str) -> float | None:
+    """Return a set's figure, or the plain mean over sets; None unless all are there in the papers' sizes."""
+    found = {name: sets[name] for name in names if name in sets}
     values = [value for item in found.values() if (value := item.figures.get(metric)) is not None]
     another = len(found) > 1 and any(_another_size(name, item) for name, item in found.items())
-    return None if another or len(values) < len(column.sets) else statistics.fmean(values)
+    return None if another or len(values) < len(names) else statistics.fmean(values)
+
+
+def _another_size(name: str, item: StoredSet) -> bool:
+    """Whether a copy of a set has more or fewer items than the papers score."""
+    return item.size != published_sizes().get(name, item.size)
 
 
 def _merged(tables: Sequence[PublishedTable]) -> list[Row]:
-    """Return the printed rows; one that stands in several tables with the same figures comes once.
-
-    Of rows with a single figure the names must be equal too.
-    """
+    """Return the printed rows; those with the same figures (one figure: also the same name) in several tables once."""
     found: dict[object, list[tuple[PublishedTable, PublishedRow]]] = {}
     for pair in ((table, row) for table in tables for row in table.rows):
         row = pair[1]
         figures = frozenset((column, cell.value) for column, cell in row.cells.items())
-        key = figures, row.aggregation, row.model if len(figures) < 2 else None
-        found.setdefault(key, []).append(pair)
+        found.setdefault((figures, row.aggregation, row.model if len(figures) < 2 else None), []).append(pair)
     rows = []
     for alike in found.values():
         first = alike[0][1]
         source = ", ".join(dict.fromkeys(table.source for table, _ in alike))
-        # Where one of the papers prints it as its own, the others took it from there.
+        # If a paper prints a row as its own, the others took it from there.
         if all(row.origin for _, row in alike):
-            # The others may have taken it from the earliest of them, which then says where it is from.
+            # The others may have taken it from the earliest of them, whose origin then counts.
             names = {table.cited for table, _ in alike}
             by_year = sorted(alike, key=lambda each: each[0].cited[-4:])
             origin = next((row.origin for _, row in by_year if row.origin not in names), None)
@@ -156,27 +151,19 @@ def _merged(tables: Sequence[PublishedTable]) -> list[Row]:
     return rows
 
 
-def _another_size(name: str, item: StoredSet) -> bool:
-    """Whether a copy of a set has more or fewer items than the papers score."""
-    return item.size != published_sizes().get(name, item.size)
-
-
-def _of_papers(tables: Sequence[PublishedTable]) -> Iterable[str]:
-    """Yield the notes on printed rows; the same on several rows stands once, behind all of them or the whole table."""
-    noted = []
+def _of_papers(tables: Sequence[PublishedTable]) -> Iterator[str]:
+    """Yield the notes on printed rows, each once, after all its rows or the whole table."""
+    places = []
     for table in tables:
         for note, models in _group((row.note, row.model) for row in table.rows if row.note).items():
             whole = all(row.note == note for row in table.rows)
-            noted.append((note, table.source if whole else f"{table.source}, {', '.join(models)}"))
-    for note, places in _group(noted).items():
-        yield f"{'; '.join(places)}: {note}"
+            places.append((note, table.source if whole else f"{table.source}, {', '.join(models)}"))
+    for note, named in _group(places).items():
+        yield f"{'; '.join(named)}: {note}"
 
 
-def _of_sets(found: Sequence[tuple[str, str, StoredSet]]) -> Iterable[str]:
-    """Yield where our copies or protocols differ from the papers' or each other, and what was seen in training.
-
-    `found` has the runs' titles, and the name and the results of each set.
-    """
+def _of_sets(found: Sequence[tuple[str, str, StoredSet]]) -> Iterator[str]:
+    """Yield notes on our sets: other sizes, protocols or copies, and leakage; `found` has run, name and results."""
     sizes = published_sizes()
     another = [(item.title, item.size, sizes[name]) for _, name, item in found if _another_size(name, item)]
     for title, size, printed in dict.fromkeys(another):
@@ -190,11 +177,11 @@ def _of_sets(found: Sequence[tuple[str, str, StoredSet]]) -> Iterable[str]:
     leaks = [(run, item.title, item.seen_in_training) for run, _, item in found if item.seen_in_training]
     seen = _group((run, f"{title} {leak['texts']:,} of {leak['of']:,}") for run, title, leak in leaks if leak["texts"])
     for line, runs in _group((", ".join(places), run) for run, places in seen.items()).items():
-        yield f"{', '.join(runs)}: texts of these sets stand in its training data: {line}"
+        yield f"{', '.join(runs)}: trained on texts of these sets: {line}"
 
 
 def _group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
-    """Return the values of each key, keys and values in order of first appearance and each once."""
+    """Return the distinct values of each key, keys and values in order of first appearance."""
     found: dict[Key, dict[Value, None]] = {}
     for key, value in pairs:
         found.setdefault(key, {})[value] = None

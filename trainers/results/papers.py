@@ -9,16 +9,13 @@ from typing import Any, NamedTuple
 from trainers.evaluation.table import Figure
 
 PAPERS = ("bsl", "mirror", "isbert", "simcse", "esimcse", "diffcse", "rankcse", "congen", "sct")
-PUBLISHED = Path(__file__).parent / "published"
-
 SPEARMAN = "spearman"
 """The measure that an evaluation gives under several aggregations; any other has one figure, of its own name."""
 AVERAGE = "average"
-EMPTY = "-"
 
 
 class Column(NamedTuple):
-    """What one column of a table holds: a measure of a set, or its plain mean over several."""
+    """What a column of a table holds: a measure of a set, or its plain mean over several."""
 
     sets: tuple[str, ...]
     measure: str
@@ -37,7 +34,7 @@ class PublishedRow(NamedTuple):
 class PublishedTable(NamedTuple):
     """One printed table. `heads` are the columns as printed; `main`: of results, not of settings or details.
 
-    `source`: the table as it is cited, `BSL Table 1`; `cited`: how other papers name its own, `Zhang et al. 2020`.
+    `source`: the table as it is cited, `BSL Table 1`; `cited`: how other papers cite the paper, `Zhang et al. 2020`.
     """
 
     source: str
@@ -50,7 +47,7 @@ class PublishedTable(NamedTuple):
 
 @cache
 def published_sizes() -> Mapping[str, int]:
-    """Return how many items of each set the papers score, as far as that is known."""
+    """Return how many items of each set the papers score, if that is known."""
     sizes: dict[str, int] = _read("sizes")
     return sizes
 
@@ -71,11 +68,11 @@ def published_tables(papers: Sequence[str], suite: str, *, everything: bool = Fa
 def _read(name: str) -> Any:  # noqa: ANN401 - YAML
     import yaml
 
-    return yaml.safe_load((PUBLISHED / f"{name}.yaml").read_text(encoding="utf-8"))
+    return yaml.safe_load((Path(__file__).parent / "published" / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def _table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> PublishedTable:
-    """Understand columns `set`, `set/measure` and `average`, which is over `average_of` or the table's other sets."""
+    """Read columns `set`, `set/measure` and `average`, which is over `average_of` or the table's other sets."""
     named = [written.partition("/")[0] for written in values["columns"]]
     averaged = tuple(values.get("average_of") or dict.fromkeys(name for name in named if name != AVERAGE))
     heads = {
@@ -91,7 +88,7 @@ def _table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> PublishedTabl
         mark = model[-1] if model[-1] in marks else None
         model = model[:-1].rstrip() if mark else model
         pairs = zip(heads, printed, strict=True)
-        cells = {column: _figure(text, values.get("times", 1)) for column, text in pairs if text != EMPTY}
+        cells = {column: _figure(text, values.get("times", 1)) for column, text in pairs if text != "-"}
         origin = marks[mark] if mark else None if model in values.get("own", ()) else values.get("origin")
         aggregation = paper.get("aggregations", {}).get(mark, values.get("aggregation"))
         note = values.get("notes", {}).get(model, values.get("note"))
@@ -101,6 +98,6 @@ def _table(paper: Mapping[str, Any], values: Mapping[str, Any]) -> PublishedTabl
 
 def _figure(printed: str, times: int) -> Figure:
     value, _, deviation = (part.strip() for part in printed.partition("±"))
-    # As decimals, so that .556 becomes 55.6 and nothing near it.
+    # As decimals, so that .556 becomes exactly 55.6.
     digits = max(0, len(value.partition(".")[2]) - len(str(times)) + 1)
     return Figure(float(Decimal(value) * times), digits, float(Decimal(deviation) * times) if deviation else None)

@@ -1,8 +1,7 @@
 """Stored scores: the files that evaluations and studies leave, read as runs with an evaluation for each seed."""
 
-import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
@@ -23,10 +22,7 @@ class _Stored(BaseModel):
 
 
 class StoredSet(_Stored):
-    """One set of an evaluation: its figures, the first the set's own, and the sha256 of its items.
-
-    `seen_in_training`: how many of its `texts` stand in the training data, `of` how many.
-    """
+    """One set of an evaluation: its figures, the first the set's own, the sha256 of its items, and leakage."""
 
     title: str
     size: int
@@ -43,7 +39,6 @@ class StoredSuite(_Stored):
     suite: Annotated[str, Field(pattern=r"^[\w-]+$")]
     date: str = ""
     model: dict[str, Any]
-    adaptation: Any = None
     settings: dict[str, Any]
     sets: dict[str, StoredSet]
 
@@ -64,7 +59,7 @@ class StudyCell(_Stored):
 
 
 class StoredStudy(_Stored):
-    """The file that `train OBJECTIVE --seeds` and `train sweep` write; `options` hold for all settings."""
+    """The file that `train OBJECTIVE --seeds` and `train sweep` write; `options` apply to all settings."""
 
     options: dict[str, Any] = {}
     cells: list[StudyCell]
@@ -72,11 +67,14 @@ class StoredStudy(_Stored):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """The results of one suite and the file they are in; `seed`: of the training, or outside a study the folder."""
+    """The results of one suite and their file; `seed`: the training's, or the folder if it is not known."""
 
     stored: StoredSuite
     file: Path
     seed: str
+
+
+Read = Callable[[Path, str], list[Evaluation]]  # from a run's folder and its seed to its evaluations
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,24 +90,23 @@ class Run:
         return [each for each in self.evaluations if each.stored.suite == suite]
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the long form as JSON values: a row for each figure, x 100 where it is a rate."""
+        """Return the long form as JSON values: a row for each figure, x 100 for rates."""
         rows = []
         for each in self.evaluations:
             stored = each.stored
             about = {"run": self.title, "file": str(each.file), "weights": stored.model.get("weights")}
-            settings = {**stored.settings, "adaptation": stored.adaptation}
             for name, item in stored.sets.items():
-                of_set = {"items": item.sha256, "settings": settings, "seed": each.seed, "suite": stored.suite}
+                of_set = {"items": item.sha256, "settings": stored.settings, "seed": each.seed, "suite": stored.suite}
                 for metric, value in item.figures.items():
                     rows.append({**about, **of_set, "set": name, "metric": metric, "value": value})
         return rows
 
 
 def read_runs(path: Path) -> list[Run]:
-    """Read what a user named: a run's directory, a folder of results, a JSON file of them, or a study.
+    """Read a run's directory, a folder of results, a JSON file of them, or a study.
 
-    A model without results of its own pooling gives a run for every pooling or map that it was evaluated with. Raises
-    InputError: nothing is there, or what is there cannot be read.
+    A model that has only results of other settings gives a run for each of them. Raises InputError:
+    nothing is there, or what is there cannot be read.
     """
     if path.is_file():
         if path.name in STUDIES:
@@ -118,33 +115,25 @@ def read_runs(path: Path) -> list[Run]:
     if not path.is_dir():
         raise InputError(f"no run at {str(path)!r}: give a run's directory, or a JSON file of results")
     found = [run for name in STUDIES if (path / name).is_file() for run in read_study(path / name)]
-    if not found:
-        found = _runs([path]) or _runs(sorted((path / FOLDER).glob("*/")))
+    found = found or _runs([path]) or _runs(sorted((path / FOLDER).glob("*/")))
     if not any(run.evaluations for run in found):
         raise InputError(f"no results in {str(path)!r}: run `train evaluate` first, or name folders in it")
     return found
 
 
 def read_results(directory: Path, seed: str) -> list[Evaluation]:
-    """Return the evaluations in a run's `evaluation/`, or in the directory itself.
-
-    Raises InputError: a file of results is broken.
-    """
+    """Return the evaluations in a run's `evaluation/`, or in the directory itself; raises as `load` does."""
     folder = directory / FOLDER if (directory / FOLDER).is_dir() else directory
     files = [path for name in suite_names() if (path := folder / f"{name}.json").is_file()]
     return [Evaluation(load(StoredSuite, path), path, seed) for path in files]
 
 
-def read_study(file: Path, read: Callable[[Path, str], list[Evaluation]] = read_results) -> list[Run]:
-    """Return a run for each setting of a study, and for each untrained encoder that was scored with it.
-
-    `file` is its `seeds.json` or `sweep.json`; `read` gives the evaluations of a run's folder and its seed. Raises
-    InputError: the file, or one of results, is broken.
-    """
+def read_study(file: Path, read: Read = read_results) -> list[Run]:
+    """Return a run for each setting of a study (`seeds.json`, `sweep.json`) and untrained encoder in its folder."""
     runs = []
     for cell in load(StoredStudy, file).cells:
         title = ", ".join(f"{name}={label}" for name, label in cell.settings.items())
-        # Where the folder is now, whatever directory the study was made from.
+        # The folder may have been moved since, so only the last parts of a path count.
         depth = 2 if title else 1
         found = [
             each
@@ -156,24 +145,15 @@ def read_study(file: Path, read: Callable[[Path, str], list[Evaluation]] = read_
     return runs + _runs(sorted(file.parent.glob(UNTRAINED)), read)
 
 
-def _runs(folders: Sequence[Path], read: Callable[[Path, str], list[Evaluation]] = read_results) -> list[Run]:
+def _runs(folders: Sequence[Path], read: Read = read_results) -> list[Run]:
     """Return a run for each folder that has results."""
     runs = [Run(str(folder), read(folder, str(folder))) for folder in folders]
     return [run for run in runs if run.evaluations]
 
 
 def load(model: type[Model], path: Path) -> Model:
-    """Read a file of results. Raises InputError: it cannot be read, or holds something else."""
+    """Read a file of results. Raises InputError: it cannot be read, or contains something else."""
     try:
         return model.model_validate_json(path.read_bytes())
     except (OSError, ValueError):
-        raise InputError(f"{path} holds no results that can be read: make them again, or leave it out") from None
-
-
-def shorten(runs: Sequence[Run], named: Sequence[Path]) -> list[Run]:
-    """Leave out of the titles of several runs the folders in which everything that was `named` lies."""
-    if len(runs) < 2 or len({path.is_absolute() for path in named}) > 1:
-        return list(runs)
-    shared = os.path.join(os.path.commonpath([path.parent for path in named]), "")
-    # Without the root a path would look like a relative one.
-    return [replace(run, title=run.title.removeprefix(shared)) if shared != os.sep else run for run in runs]
+        raise InputError(f"{path} has no results that can be read: make them again, or leave it out") from None

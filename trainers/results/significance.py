@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple, TypeAlias
 
@@ -19,13 +18,9 @@ from trainers.results.comparison import ALL
 from trainers.results.records import Run, StoredSet
 
 Floats: TypeAlias = "NDArray[np.float64]"
-
-LEVEL = 0.95
-PORTION = 100_000
-"""Items that are held at once: about what a processor's cache takes."""
-ROUNDING = 0.01
-"""How far the score of the items may be from the figure beside them."""
-AVERAGED = "an average takes its sets as independent of each other"
+PORTION = 100_000  # items in memory at once: about what fits a processor's cache
+ROUNDING = 0.01  # the most that the score of the items may differ from the figure beside them
+AVERAGED = "an average treats its sets as independent"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -38,17 +33,17 @@ class Estimate:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95% percentile interval (Efron 1979)."""
-        low, high = np.nanpercentile(self.draws, [50 * (1 - LEVEL), 50 * (1 + LEVEL)])
+        low, high = np.nanpercentile(self.draws, [2.5, 97.5])
         return float(low), float(high)
 
     @property
     def p_value(self) -> float:
         """The two-sided p-value of a difference (Berg-Kirkpatrick et al. 2012).
 
-        The share of draws that lie at least as far from the observed difference as that lies from zero. The observed
-        one counts as a draw, so that the least is 1 / (draws + 1).
+        The share of draws at least as far from the observed difference as that is from zero. The observed one counts as
+        a draw, so the least is 1 / (draws + 1).
         """
-        # A hair below, so that a draw which repeats the observed difference counts whatever the rounding.
+        # Minus a rounding error, so that a draw equal to the observed difference counts.
         far = np.abs(self.draws[~np.isnan(self.draws)] - self.value) >= abs(self.value) - 1e-9
         return float((1 + np.sum(far)) / (len(far) + 1))
 
@@ -58,23 +53,19 @@ class Estimate:
 
 
 class Scored(NamedTuple):
-    """A set's results, the file that they are in, the items, and their bootstrap."""
+    """A set's results, the items, and their bootstrap."""
 
     stored: StoredSet
-    file: Path
     items: Predictions
     drawn: Estimate
 
 
-Sets = Mapping[str, Scored]
-"""A run's sets of one suite by name; those without items, as in geometry, or without a score are left out."""
+Sets: TypeAlias = Mapping[str, Scored]
+"""A run's sets of one suite by name, without those that lack items (geometry) or a score."""
 
 
 def estimate(items: Predictions, resamples: int, seed: int = 0) -> Estimate:
-    """Return a set's score and that of as many items drawn with replacement.
-
-    `seed` decides the `resamples` draws: sets with as many items are drawn alike.
-    """
+    """Return a set's score and `resamples` bootstrap draws, which depend on the seed and the number of items alone."""
     value = float(_scores(items.statistic, items.gold[None], items.predicted[None])[0])
     rng, size = np.random.default_rng(seed), len(items.predicted)
     draws, most = [], max(1, PORTION // max(1, size))
@@ -85,21 +76,18 @@ def estimate(items: Predictions, resamples: int, seed: int = 0) -> Estimate:
 
 
 def average(sets: Sequence[Estimate]) -> Estimate:
-    """Return the plain mean of several sets, of which each was drawn by itself.
-
-    Sets that share items, as STS-B and STS12-16 do, are taken as independent: the true interval is a little wider.
-    """
+    """Return the plain mean of sets, treated as independent though STS-B and STS12-16 share some items."""
     return Estimate(float(np.mean([each.value for each in sets])), np.mean([each.draws for each in sets], axis=0))
 
 
 def shuffled(sets: Sequence[Estimate], seed: int = 0) -> list[Estimate]:
-    """Return the sets with their draws in another order: those that were drawn alike are independent so."""
+    """Return the sets with their draws in random order, which makes equal draws independent."""
     rng = np.random.default_rng((seed, 2))
     return [Estimate(each.value, rng.permutation(each.draws)) for each in sets]
 
 
 def _scores(statistic: str, gold: Floats, predicted: Floats) -> Floats:
-    """Return the scores x 100, (draws,), of grades and predictions (draws, items); NaN where one is undefined."""
+    """Return the scores x 100, (draws,), of grades and predictions (draws, items); NaN if undefined."""
     from scipy.stats import rankdata
 
     if statistic == "mean":
@@ -120,8 +108,8 @@ def assess(
 ) -> list[Table]:
     """Return the table of 95% bootstrap intervals, and that of tests of every further run against the first.
 
-    Settings of several seeds have no intervals, because their deviation says more. A table without rows is left out.
-    Raises InputError: a setting of several seeds to test, items that are broken or of another evaluation, or two runs
+    Settings of several seeds have no intervals, because their deviation says more. Tables without rows are left out.
+    Raises InputError: a setting of several seeds to test, items that are damaged or of another evaluation, or two runs
     of different items.
     """
     present = [run for run in runs if run.of(suite)]
@@ -146,7 +134,6 @@ def assess(
 
 
 def _intervals(sets: Sets, resamples: int, seed: int) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each line; of an average every set is drawn by itself."""
     for title, count, names in _lines(sets):
         drawn = sets[names[0]].drawn
         if len(names) > 1:
@@ -155,13 +142,10 @@ def _intervals(sets: Sets, resamples: int, seed: int) -> Iterator[tuple[str, ...
 
 
 def _against(first: Sets, second: Sets, seed: int) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of a test of each line that both have."""
     shared = {name: each for name, each in first.items() if name in second}
-    for one, two in ((each, second[name]) for name, each in shared.items()):
-        if one.stored.sha256 != two.stored.sha256:
-            raise InputError(
-                f"{one.stored.title} is not the same in {one.file} and {two.file}: evaluate both on one copy"
-            )
+    for name, each in shared.items():
+        if each.stored.sha256 != second[name].stored.sha256:
+            raise InputError(f"{each.stored.title} has different items in the two runs: evaluate both on one copy")
     for title, count, names in _lines(shared):
         found = [second[name].drawn - first[name].drawn for name in names]
         drawn = average(shuffled(found, seed)) if len(names) > 1 else found[0]
@@ -170,7 +154,7 @@ def _against(first: Sets, second: Sets, seed: int) -> Iterator[tuple[str, ...]]:
 
 
 def _lines(sets: Sets) -> list[tuple[str, str, list[str]]]:
-    """Return title, items and names of each set, and of the average over the counted ones if it is of several."""
+    """Return title, number of items and names for each set, and for the average if several sets are counted."""
     counted = [name for name, each in sets.items() if each.stored.counted]
     lines = [(each.stored.title, [name]) for name, each in sets.items()]
     lines += [(f"average of {len(counted)}", counted)] if len(counted) > 1 else []
@@ -185,17 +169,15 @@ def _scored(suite: str, run: Run, resamples: int, seed: int) -> Sets:
         arrays = read_arrays(file) if file.is_file() else {}
         for name in dict.fromkeys(key.rpartition("/")[0] for key in arrays):
             gold, predicted, statistic = (arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic"))
-            if not len(predicted):
-                raise ValueError(f"{name}: no items")
             items, stored = Predictions(statistic.item(), gold, predicted), evaluation.stored.sets[name]
             drawn, figure = estimate(items, resamples, seed), next(iter(stored.figures.values()), None)
             if figure is None and np.isnan(drawn.value):
                 continue
             if figure is None or not abs(drawn.value - figure) <= ROUNDING:
                 raise ValueError(f"{name}: {drawn.value} there, {figure} in the results")
-            found[name] = Scored(stored, evaluation.file, items, drawn)
+            found[name] = Scored(stored, items, drawn)
     except (OSError, ValueError, LookupError) as error:
-        raise InputError(f"{file} does not go with the results beside it ({error}): evaluate again") from None
+        raise InputError(f"{file} does not match the results beside it ({error}): evaluate again") from None
     return found
 
 

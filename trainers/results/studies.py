@@ -1,6 +1,6 @@
 """`train OBJECTIVE --seeds N` and `train sweep`: train every run, score it, and compare them in one table.
 
-What is finished is not done again: the same command goes on where it was interrupted.
+Finished work is not repeated: the same command resumes an interrupted study.
 """
 
 import gc
@@ -26,17 +26,15 @@ from trainers.evaluation.table import markdown, show
 from trainers.evaluation.task import Suite
 from trainers.files import whole_file
 from trainers.processes import is_first, join_processes, of_first, processes
-from trainers.results import records
 from trainers.results.axes import Axes, Setting, folder_part, settings
 from trainers.results.comparison import compare_suite
-from trainers.results.records import Evaluation, StoredStudy, StoredSuite, StudyRun, load, read_results
+from trainers.results.records import Evaluation, StoredSet, StoredStudy, StoredSuite, load, read_results, read_study
 from trainers.settings import Training, resolve
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import request_of, run_training, settings_of
 
 SUITE = "sts"
 TRAINING = "training"
-LOG = "log.jsonl"
 
 # What may differ between a study and its continuation; its data are told by their names here, not by their content.
 OUTSIDE = FREE - {*DataOptions.model_fields, "dev"} | {"seed", "out", "dry_run", "overwrite"}
@@ -52,10 +50,7 @@ class Scoring(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What a user asked for: an objective's options by key, and the file that lists the runs.
-
-    `runs`: every setting under every seed with its options, all seeds of a setting together.
-    """
+    """What a user asked for; `runs` are every setting under every seed, with options, a setting's seeds together."""
 
     objective: str
     module: ObjectiveModule
@@ -65,12 +60,12 @@ class Study:
     scoring: Scoring | None
 
     def training(self, options: Mapping[str, Any]) -> Training:
-        """Return the training settings of one run, its preset's beneath what was given."""
+        """Return the training settings of one run, those of its preset included."""
         given, own = settings_of(self.module, options), locate(options["encoder"]).pooling()
         return resolve(self.module.PRESETS, self.module.PARAMS, options["preset"], given, own_pooling=own)[1]
 
     def shared(self) -> dict[str, Any]:
-        """Return the options that hold for all runs, as they are stored."""
+        """Return the options that apply to all runs, as they are stored."""
         given = {key: value for key, value in self.values.items() if key not in OUTSIDE and value not in (None, [], ())}
         values: dict[str, Any] = json.loads(json.dumps(given, default=str))
         return values
@@ -83,12 +78,11 @@ def train_study(
     """Train every combination of the axes' values under several seeds, score the runs, and print their comparison.
 
     It is written to `seeds.json` and `seeds.md` in the folder of the runs, or to `sweep.json` and `sweep.md` with axes.
-    Where several processes were started together, all of them call this and train every run together; the first one
-    scores and saves.
+    Several processes train every run together; the first one scores and saves.
 
-    `values` are all options by key, as they hold where they are not swept over; `seeds` (None: one) count from
-    `values["seed"]` on; `data` are the benchmarks, or the environment's; `baseline` scores the encoder untrained too.
-    Raises InputError: options or data that cannot be used. Raises TwinviewsError: a run failed; the others are done.
+    `values` are all options by key, for what is not swept over; `seeds` (None: one) count from `values["seed"]` on;
+    `data` are the benchmarks, by default the environment's; `baseline` scores the untrained encoder too. Raises
+    InputError: options or data that cannot be used. Raises TwinviewsError: a run failed; the others are done.
     """
     values = {**values, **dict.fromkeys(axes or ())}
     out = values["out"] or Path("runs", f"sweep-{name}" if axes else name)
@@ -109,35 +103,34 @@ def train_study(
         starts = [(options["encoder"] or STARTER, study.training(options).pooling) for _, _, options in runs]
         for encoder, pooling in dict.fromkeys(starts):
             folder = out / f"untrained={folder_part(f'{encoder}-{pooling}')}"
-            score(encoder, folder, study.scoring, pooling, anew=values["overwrite"])
-    done = _train(study)
+            score(encoder, folder, study.scoring, pooling, again=values["overwrite"])
+    errors = _train(study)
     if is_first():
-        _report(study, done)
+        _report(study, errors)
 
 
 def find_scoring(data: str | None, precision: Literal["fp32", "bf16"] | None, *, baseline: bool) -> Scoring | None:
-    """Read the benchmarks in `data` (a folder, or `hf:ORGANISATION`), or in the environment's; None without data.
-
-    Raises InputError: none of them is there, a file cannot be read, or a baseline would have none.
-    """
+    """Read the benchmarks in `data` or the environment's; raises InputError if they are missing but needed."""
     data = data or os.environ.get(DATA_VARIABLE)
     if baseline and not data:
         raise InputError(f"--baseline needs benchmarks to score on: give --data DIR, or set {DATA_VARIABLE}")
     return Scoring(data, precision or "fp32", find_suites([SUITE], data)[0]) if data else None
 
 
-def score(model: str, directory: Path, scoring: Scoring, pooling: Pooling | None = None, *, anew: bool = False) -> None:
+def score(
+    model: str, directory: Path, scoring: Scoring, pooling: Pooling | None = None, *, again: bool = False
+) -> None:
     """Write the scores of a model (a directory, a Hub name or `starter`) into `directory`, as `train evaluate` does.
 
-    Scores that are there are kept, unless `anew`, for the same vectors (weights, configuration, settings, versions)
-    and the same items. `pooling` is taken instead of what the model says.
+    Existing scores of the same vectors (weights, configuration, settings, versions) and items are kept, unless `again`.
+    `pooling` replaces the model's own.
     """
     encoder = load_encoder(model, pooling=pooling, precision=scoring.precision)
     path = directory / f"{SUITE}.json"
-    if path.exists() and not anew:
+    if path.exists() and not again:
         if _is_of(path, encoder.fingerprint(), scoring.suite):
             return
-        note(f"{path} is damaged, or of other weights, settings or items: evaluated anew")
+        note(f"{path} is damaged, or of other weights, settings or items: it is replaced")
     given = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision, "device": encoder.device}
     evaluation = evaluate_suites(encoder, [scoring.suite], trained=encoder.directory, settings=given)
     directory.mkdir(parents=True, exist_ok=True)
@@ -151,14 +144,14 @@ def _is_of(path: Path, fingerprint: str | None, suite: Suite) -> bool:
     except InputError:
         return False
     items = {name: each.sha256 for name, each in stored.sets.items()}
-    same = fingerprint is not None and stored.model.get("fingerprint") == fingerprint and not stored.adaptation
+    same = fingerprint is not None and stored.model.get("fingerprint") == fingerprint
     return same and items == {task.name: task.sha256() for task in suite.tasks}
 
 
 def read_training(run: Path, seed: str) -> list[Evaluation]:
-    """Return what a finished run's log says last of its loss and spread, and the dev score of the weights it kept."""
+    """Return the last loss and spread in a run's log, and the dev score of the weights that were kept."""
     try:
-        lines = [json.loads(line) for line in (run / LOG).read_text(encoding="utf-8").splitlines()]
+        lines = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
         keep = json.loads((run / RECIPE).read_text(encoding="utf-8")).get("keep")
     except (FileNotFoundError, ValueError):
         return []
@@ -168,18 +161,14 @@ def read_training(run: Path, seed: str) -> list[Evaluation]:
     if dev:
         figures["dev"] = max(dev) if keep == "best" else dev[-1]
     sets = {
-        key: records.StoredSet(title="", size=0, counted=False, sha256="", figures={key: figures[key]})
-        for key in figures
+        key: StoredSet(title="", size=0, counted=False, sha256="", figures={key: value})
+        for key, value in figures.items()
     }
-    stored = StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets)
-    return [Evaluation(stored, run, seed)] if sets else []
+    return [Evaluation(StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets), run, seed)] if sets else []
 
 
 def _planned(study: Study) -> list[list[object]]:
-    """Check every run's options and data; return labels, seed, rows, steps, directory and state of each.
-
-    Raises InputError: a setting or data that cannot be used, or a folder that belongs to something else.
-    """
+    """Check every run; return labels, seed, rows, steps, directory and state of each; raises InputError."""
     out = study.file.parent
     if (out / RECIPE).is_file():
         raise InputError(f"{out} holds a single run: give another --out, the runs of a study get folders in it")
@@ -195,52 +184,45 @@ def _planned(study: Study) -> list[list[object]]:
             counted[repr(data)] = len(read_examples(data, study.module.READS)[0])
         rows, training = counted[repr(data)], study.training(options)
         steps = training.model_copy(update={"batch_size": min(training.batch_size, rows)}).steps(rows)
-        state = "finished" if _is_done(options["out"]) else "begun" if (options["out"] / RECIPE).is_file() else ""
-        planned.append([*setting.labels.values(), seed, rows, steps, str(options["out"]), state])
+        run = options["out"]
+        state = "finished" if (run / DONE).is_file() else "begun" if (run / RECIPE).is_file() else ""
+        planned.append([*setting.labels.values(), seed, rows, steps, str(run), state])
     return planned
 
 
-def _is_done(directory: Path) -> bool:
-    return (directory / DONE).is_file()
-
-
-def _train(study: Study) -> list[StudyRun]:
-    """Do the runs; one that fails is noted, and the others go on. What single runs say goes to stderr."""
-    done: list[StudyRun] = []
+def _train(study: Study) -> dict[Path, str | None]:
+    """Do the runs; return by directory why each failed, if it did. What single runs print goes to stderr."""
+    errors: dict[Path, str | None] = {}
     if is_first() and (study.values["overwrite"] or not study.file.is_file()):
-        _save(study, done)
+        _save(study, errors)
     for number, (setting, seed, options) in enumerate(study.runs, 1):
         if is_first():
             title = ", ".join(part for part in (setting.title, f"seed {seed}") if part)
             note(f"[{number} of {len(study.runs)}] {title}")
-        error = _run(study, options)
-        # Trainer and its callbacks hold each other, and with them the model.
+        error = errors[options["out"]] = _run(study, options)
+        # Trainer and its callbacks refer to each other and to the model.
         gc.collect()
         if error is not None:
             note(f"failed: {error}")
-        done.append(StudyRun(seed=seed, directory=options["out"].as_posix(), error=error))
         if is_first():
-            _save(study, done)
-    # No process leaves while the first one still scores.
+            _save(study, errors)
+    # No process exits while the first one still scores.
     of_first(None)
-    return done
+    return errors
 
 
 def _run(study: Study, options: Mapping[str, Any]) -> str | None:
-    """Train and score one run; return why it failed, None if it did not.
-
-    Under several processes a run that fails ends the study: the processes would no longer be at the same run.
-    """
+    """Train and score one run; return why it failed, if it did. With several processes a failure ends the study."""
     directory: Path = options["out"]
-    finished = not options["overwrite"] and _is_done(directory)
+    finished = not options["overwrite"] and (directory / DONE).is_file()
     try:
         with redirect_stdout(sys.stderr):
             request = request_of(study.objective, study.module, options)
             run_training(request, study.module, settings_of(study.module, options))
         if study.scoring is not None and is_first():
-            score(str(directory), directory / "evaluation", study.scoring, anew=options["overwrite"])
+            score(str(directory), directory / "evaluation", study.scoring, again=options["overwrite"])
     except TwinviewsError as error:
-        # A finished run that is refused is of other data: the results that are there are not to be replaced by that.
+        # A finished run is refused if the data changed: its results must stay.
         if processes() > 1 or (finished and isinstance(error, InputError)):
             raise
         return str(error)
@@ -251,31 +233,32 @@ def _run(study: Study, options: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _save(study: Study, done: Sequence[StudyRun]) -> None:
-    """List what has been done in the study's folder."""
-    cells: dict[str, records.StudyCell] = {}
-    for (setting, _, _), run in zip(study.runs, done, strict=False):
-        cells.setdefault(setting.title, records.StudyCell(settings=dict(setting.labels), runs=[])).runs.append(run)
-    listed = [cell.model_dump() for cell in cells.values()]
-    values = {"objective": study.objective, "options": study.shared(), "cells": listed}
+def _save(study: Study, errors: Mapping[Path, str | None]) -> None:
+    """List the runs that have been done in the study's file."""
+    cells: dict[str, dict[str, Any]] = {}
+    for setting, seed, options in study.runs:
+        if options["out"] in errors:
+            cell = cells.setdefault(setting.title, {"settings": dict(setting.labels), "runs": []})
+            run = {"seed": seed, "directory": options["out"].as_posix(), "error": errors[options["out"]]}
+            cell["runs"].append(run)
+    values = {"objective": study.objective, "options": study.shared(), "cells": list(cells.values())}
     study.file.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(study.file) as stream:
         stream.write((json.dumps(values, indent=2, ensure_ascii=False) + "\n").encode())
 
 
-def _report(study: Study, done: Sequence[StudyRun]) -> None:
-    """Print how the settings compare, and leave the same as a page. Raises TwinviewsError: a run failed."""
+def _report(study: Study, errors: Mapping[Path, str | None]) -> None:
+    """Print the comparison of the settings, and write it to a page. Raises TwinviewsError: a run failed."""
     scored = study.scoring is not None
-    read = records.read_study(study.file, read_results if scored else read_training)
-    runs = records.shorten(read, [study.file.parent])
+    runs = read_study(study.file, read_results if scored else read_training)
     tables = compare_suite(SUITE if scored else TRAINING, runs)
-    failed = [f"{run.directory} failed: {run.error}" for run in done if run.error]
+    failed = [f"{run.as_posix()} failed: {error}" for run, error in errors.items() if error]
     page = study.file.with_suffix(".md")
     with whole_file(page) as stream:
         stream.write(markdown(f"train {study.objective}", [f"- {line}" for line in failed], tables).encode())
     show(tables)
     if not scored:
-        note("no scores: give --data DIR (as `train evaluate`) or set TWINVIEWS_DATA; the same command adds them")
+        note("no scores: give --data DIR (as for `train evaluate`) or set TWINVIEWS_DATA; the same command adds them")
     note(f"written: {study.file}, {page}")
     if failed:
-        raise TwinviewsError(f"{len(failed)} of {len(done)} runs failed, see above; the others are done")
+        raise TwinviewsError(f"{len(failed)} of {len(errors)} runs failed, see above; the others are done")

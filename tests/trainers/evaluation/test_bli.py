@@ -106,7 +106,6 @@ def test_pairs_are_read_lower_cased_and_the_reported_ones_counted(tmp_path: Path
     assert [(item.name, item.counted) for item in found] == [("bli-en-fr", True), ("bli-en-de", False)]
     assert found[0].texts == ["of", "house", "dog", "von", "haus", "hund"]
     assert found[0].lines[2:] == ["((0, 0), (1, 1))\n", "[(2, (2,))]\n"]
-    assert found[0].dense
     assert (found[0].note or "").startswith("* candidates are the words of the dictionaries alone")
     assert [item.name for item in missing] == [f"bli-{pair}" for pair in REPORTED[1:]]
 

@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from pipelines.console import InputError
-from trainers.evaluation.concepts import read_cometa
 from trainers.evaluation.reading import csv_rows
 from trainers.evaluation.suites.afs import read_afs
 from trainers.evaluation.suites.lexical import read_multi_simlex
@@ -32,7 +31,6 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 AFS = "regression_label,sentence_1,sentence_2\n"
-COMETA = "Term\tGeneral SNOMED ID\n"
 BROKEN = {"behind a quote": '"a"b', "unclosed": '"a'}
 
 
@@ -61,9 +59,8 @@ def read_words(path: Path) -> object:
         (lambda path: list(read_translated("", path)), "a,b,1\n{},d,2\ne,f,3\n"),
         (lambda path: list(read_afs("", path)), AFS + "{},a,b\n1,c,d\n"),
         (read_words, "ID,ENG 1,ENG 2\n1,{},b\n2,c,d\n"),
-        (lambda path: list(read_cometa(path)), COMETA + "{}\t1\nb\t2\n"),
     ],
-    ids=["translated", "afs", "multi-simlex", "cometa"],
+    ids=["translated", "afs", "multi-simlex"],
 )
 def test_broken_quotes_have_a_line(tmp_path: Path, read: Callable[[Path], object], text: str, broken: str) -> None:
     with pytest.raises(InputError, match=r"x\.csv line 2: broken quotes"):

@@ -10,10 +10,8 @@ from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation.concepts import Mention, joined
 from trainers.evaluation.suites import linking
-from trainers.evaluation.suites.linking import NAMED_SETS, XL_BEL, score_mentions
+from trainers.evaluation.suites.linking import score_mentions
 from trainers.evaluation.task import Result
-
-BY_NAME = {known.name: known for known in NAMED_SETS}
 
 
 def on_circle(degrees: dict[str, float], lengths: dict[str, float] | None = None) -> Vectors:
@@ -61,59 +59,15 @@ def test_a_composite_mention_is_right_if_each_part_is() -> None:
     assert linked(vectors, Mention(("a", "c"), frozenset({"N0"}))).metrics["acc@5"] == 0
 
 
-def test_parts_hold_the_dot_product_the_new_mentions_and_the_groups() -> None:
+def test_parts_hold_the_dot_product_and_the_new_mentions() -> None:
     vectors = on_circle({**NAMES, "m": 14}, {"n4": 3.0})
-    result = linked(
-        vectors,
-        Mention(("m",), frozenset({"N1"}), "de"),
-        Mention(("n2",), frozenset({"N2"}), "fi"),
-        Mention(("m",), frozenset({"N4"}), "fi"),
-    )
+    mentions = [Mention((name,), frozenset({link})) for name, link in (("m", "N1"), ("n2", "N2"), ("m", "N4"))]
+    result = linked(vectors, *mentions)
     assert result.metrics == {"acc@1": pytest.approx(200 / 3), "acc@5": 100}
     assert result.parts["dot product"]["acc@1"] == pytest.approx(100 / 3)
     assert result.parts["not in the dictionary"] == {"acc@1": 50, "acc@5": 100}
-    assert result.parts["de"] == {"acc@1": 100, "acc@5": 100}
-    assert result.parts["fi"]["acc@1"] == 50
     known = linked(vectors, Mention(("n2",), frozenset({"N2"})))
     assert known.parts["not in the dictionary"] == {"acc@1": None, "acc@5": None}
-
-
-def write_biosyn(folder: Path, files: int = 100, mentions: int = 960) -> None:
-    (folder / "processed_test").mkdir(parents=True)
-    for number in range(files):
-        lines = len(range(number, mentions, files))
-        (folder / "processed_test" / f"{number}.concept").write_text("1||0|1||Disease||cough||D1\n" * lines)
-    (folder / "test_dictionary.txt").write_text("D1||cough\nD2|7||wheeze\n")
-
-
-def test_biosyns_files_are_read_where_they_are(tmp_path: Path) -> None:
-    write_biosyn(tmp_path / "datasets" / "ncbi-disease")
-    found, missing = parted(linking.find(str(tmp_path)))
-    assert [item.name for item in found] == ["ncbi-disease"]
-    assert found[0].size == 960
-    assert found[0].note is None
-    assert found[0].lines[-2:] == ["cough\tD1\n", "wheeze\t7|D2\n"]
-    assert found[0].dense
-    assert len(found[0].files) == 101
-    assert {item.name for item in missing} == {"bc5cdr-disease", "bc5cdr-chemical", "xl-bel", "askapatient", "cometa"}
-    assert all(str(tmp_path) in item.reason and "https://" in item.where for item in missing)
-
-
-@pytest.mark.parametrize(
-    ("name", "files", "mentions", "message"),
-    [
-        ("ncbi-disease", 99, 960, "99 .concept files, expected 100"),
-        ("ncbi-disease", 100, 1000, "1000 mentions, expected 960"),
-        ("ncbi-disease", 100, 959, "959 mentions, expected 960"),
-        ("ncbi-disease", 100, 1, "1 mentions, expected 960"),
-        ("bc5cdr-disease", 500, 4299, "4299 mentions, expected 4424"),
-        ("bc5cdr-chemical", 500, 5386, "5386 mentions, expected 5385"),
-    ],
-)
-def test_a_wrong_count_names_both_numbers(tmp_path: Path, name: str, files: int, mentions: int, message: str) -> None:
-    write_biosyn(tmp_path / name, files, mentions)
-    with pytest.raises(InputError, match=message):
-        linking.find(str(tmp_path))
 
 
 def write_own(folder: Path, mentions: str, dictionary: str = "P1||Oak\nP2||Lime\n") -> None:
@@ -123,6 +77,7 @@ def write_own(folder: Path, mentions: str, dictionary: str = "P1||Oak\nP2||Lime\
 
 
 def test_mentions_that_can_only_be_wrong_are_counted_in_the_note(tmp_path: Path) -> None:
+    (tmp_path / "linking" / "ncbi-disease").mkdir(parents=True)  # a corpus, no set of the user's
     write_own(tmp_path / "linking" / "trees", "P1||oak\nP3|P2||lime\nP3||elm\nP4||yew\n")
     write_own(tmp_path / "linking" / "whole", "P1||oak\n")
     found, _ = parted(linking.find(str(tmp_path)))
@@ -169,42 +124,6 @@ def test_a_corpus_without_a_dictionary_is_missing_and_of_another_size_an_error(t
         linking.find(str(tmp_path))
 
 
-def test_xl_bel_is_one_set_with_a_part_per_language(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "bel" / "xl-bel"
-    folder.mkdir(parents=True)
-    for code in XL_BEL:
-        (folder / f"{code}_1k_test_query.txt").write_text("".join(f"C{i}|C0||{code}{i}\n" for i in range(1000)))
-    _, missing = parted(linking.find(str(tmp_path)))
-    assert "umls_onto" in next(item for item in missing if item.name == "xl-bel").reason
-    monkeypatch.setattr(linking, "NAMED_SETS", (BY_NAME["xl-bel"]._replace(dictionary="names.txt", names=3),))
-    (folder / "names.txt").write_text("C0||zero\nC1||One\nC2||One\n")
-    ((found,), _) = parted(linking.find(str(tmp_path)))
-    assert found.size == 10000
-    assert found.texts[:3] == ["zero", "one", "de0"]
-    assert {line.split("\t")[0] for line in found.lines[:10000]} == set(XL_BEL)
-    (folder / "th_1k_test_query.txt").write_text("C0||x\n")
-    with pytest.raises(InputError, match=r"th_1k_test_query\.txt: 1 mentions, expected 1000"):
-        linking.find(str(tmp_path))
-
-
-def test_cometa_and_askapatient_are_read_as_sapbert_has_them(tmp_path: Path) -> None:
-    split = tmp_path / "cometa" / "splits" / "stratified_general"
-    split.mkdir(parents=True)
-    (split / "test.csv").write_text("ID\tTerm\tGeneral SNOMED ID\n" + "0\tachy\t1\n" * 4350)
-    (tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt").write_text("1||Ache\n")
-    folder = tmp_path / "askapatient"
-    folder.mkdir()
-    (folder / "AskAPatient.dict.txt").write_text("7||insomnia\n")
-    for fold in range(10):
-        (folder / f"AskAPatient.fold-{fold}.test.preprocessed_query.txt").write_text("7||no sleep\n")
-    found, _ = parted(linking.find(str(tmp_path)))
-    assert {item.name: item.size for item in found} == {"askapatient": 10, "cometa": 4350}
-    assert found[0].lines[3] == "fold 3\tno sleep\t7\n"
-    (tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt").write_text("\n")
-    with pytest.raises(InputError, match="4350 mentions and 0 names with ids of COMETA"):
-        linking.find(str(tmp_path))
-
-
 def test_names_and_mentions_of_ones_own_are_a_set(tmp_path: Path) -> None:
     folder = tmp_path / "linking" / "plants"
     write_own(folder, "P3||Lime tree\n", "P1||Oak\nP2||Lime\nP3||lime\n")
@@ -223,7 +142,7 @@ def test_the_real_files_have_the_published_counts(research_data: Path) -> None:
     sizes = {item.name: (item.size, len(item.lines) - item.size) for item in found}
     assert sizes["ncbi-disease"] == (960, 73026)
     assert sizes["bc5cdr-disease"][0] == 4424 - 61
-    assert {"bc5cdr-chemical", "xl-bel", "cometa"} <= {item.name for item in missing}
+    assert missing == []
     lost = {item.name: (item.note or "").partition(" mentions have no concept in the dictionary")[0] for item in found}
     assert lost["bc5cdr-disease"].endswith("; 6")
     assert lost["ncbi-disease"] == next(item.note for item in found if item.name == "ncbi-disease")

@@ -8,14 +8,10 @@ import pytest
 from pipelines.console import InputError
 from trainers.evaluation.concepts import (
     Annotation,
-    Document,
-    Mention,
     abbreviations,
     bare,
     concepts,
     joined,
-    read_cometa,
-    read_concepts,
     read_names,
     read_pubtator,
     resolved,
@@ -87,7 +83,7 @@ def test_abbreviations_composites_spelling_and_case_are_resolved() -> None:
         Annotation("aspirin", "Chemical", "D5"),
         Annotation("X-linked disease", "SpecificDisease", "D6+D7"),
     ]
-    read = resolved(Document("Wilson disease (WD)", annotations), DISEASES, {"leukaemia": "leukemia"})
+    read = resolved("Wilson disease (WD)", annotations, DISEASES, {"leukaemia": "leukemia"})
     assert [mention.parts for mention in read] == [
         ("wilson disease",),
         ("breast cancer", "colon cancer", "ovarian cancer"),
@@ -107,26 +103,15 @@ def test_pubtator_files_give_texts_annotations_and_no_relations(tmp_path: Path) 
         "1\tCID\tD1\tD2\n\n2|t|Second\n2|a|\n"
     )
     first, second = read_pubtator(path)
-    assert first.text == "Title |t| here Abstract."
-    assert first.annotations == [Annotation("Title", "Disease", "D1"), Annotation("Ti|tle", "Disease", "D1|D2", "a|b")]
-    assert second == Document("Second ", [])
+    annotations = [Annotation("Title", "Disease", "D1"), Annotation("Ti|tle", "Disease", "D1|D2", "a|b")]
+    assert first == ("Title |t| here Abstract.", annotations)
+    assert second == ("Second ", [])
     path.write_text("1|t|x\nwhat is this\n")
     with pytest.raises(InputError, match="line 2: expected PubTator's format"):
         read_pubtator(path)
 
 
-def test_concept_files_part_composite_mentions_and_leave_out_those_without_a_concept(tmp_path: Path) -> None:
-    path = tmp_path / "1.concept"
-    path.write_text("1||0|1||CompositeMention||breast cancer|Colon cancer||D1|D2\n\n2||0|1||Disease||cough||-1\n")
-    assert list(read_concepts(path)) == [Mention(("breast cancer", "colon cancer"), frozenset({"D1", "D2"}))]
-    path.write_text("a||b\n")
-    with pytest.raises(InputError, match=r"1\.concept line 1: expected pmid"):
-        list(read_concepts(path))
-
-
-def test_query_lists_and_tables(tmp_path: Path) -> None:
+def test_query_lists(tmp_path: Path) -> None:
     path = tmp_path / "q.txt"
     path.write_text("C1|C2||Magnezyum|(Mg2+)\n", encoding="utf-8")
     assert list(read_names(path, synonyms=False)) == [("magnezyum|(mg2+)", {"C1", "C2"})]
-    path.write_text('ID\tTerm\tGeneral SNOMED ID\n0\t"Sore ""throat"\t123\n')
-    assert list(read_cometa(path)) == [('sore "throat', {"123"})]

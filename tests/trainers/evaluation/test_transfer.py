@@ -79,10 +79,11 @@ def plain_search(strengths: tuple[float, ...], seed: int, folds: int) -> Any:  #
 def test_the_grid_search_agrees(dense: int, classes: int, strengths: tuple[float, ...], monkeypatch: Patch) -> None:
     # With either solver.
     monkeypatch.setattr(transfer, "DENSE", dense)
+    monkeypatch.setattr(transfer, "FOLDS", 4)
     inputs, labels = data(200, 10, classes, seed=1)
     rows = np.arange(200)
     train, test = rows[:120], rows[120:]
-    found, choice = judge(centred(inputs), labels, train, test, folded(labels, train, 1111, 4), strengths)
+    found, choice = judge(centred(inputs), labels, train, test, folded(labels, train, 1111), strengths)
     search = plain_search(strengths, 1111, 4).fit(inputs[train].astype(np.float64), labels[train])
     np.testing.assert_array_equal(found, search.predict(inputs[test]))
     assert choice["strength"] == search.best_params_["C"]

@@ -99,7 +99,6 @@ def write_run(
         "suite": suite,
         "date": "2026-11-21T10:00:00+00:00",
         "model": {"name": name, "pooling": "mean", "weights": {"model.safetensors": "0" * 64}, **(model or {})},
-        "adaptation": None,
         "settings": {"precision": precision},
         "sets": {
             key: {"title": key.upper(), "size": SIZES.get(key, 4), "sha256": key, **usual, "figures": dict(found)}

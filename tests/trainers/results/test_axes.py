@@ -59,9 +59,9 @@ def test_file_with_a_plus_in_its_name_is_one_file(tmp_path: Path) -> None:
     (["batch-size=1.5"], "--over batch-size=1.5: input should be a valid integer"),
     (["pooling=max"], "--over pooling=max: input should be 'mean' or 'cls'"),
     (["limit=0"], "--over limit=0: input should be at least 1"),
-    (["lr=0.1,1e-1"], "two values give folders of one name: each value once"),
-    (["lr=1", "lr=2"], "--over has an option twice"),
-    (["text=a/b,a-b"], "two values give folders of one name"),
+    (["lr=0.1,1e-1"], "two values have the same folder name"),
+    (["lr=1", "lr=2"], "--over lr: the option is given twice"),
+    (["text=a/b,a-b"], "two values have the same folder name"),
 ])  # fmt: skip
 def test_what_cannot_be_swept_is_one_line(over: list[str], message: str) -> None:
     with pytest.raises(InputError) as error:

@@ -64,7 +64,7 @@ def test_texts_seen_in_training_are_said(capsys: Capsys) -> None:
     }
     runs = [write_run(name, figures(), sets=seen) for name in ("one", "two")]
     assert compare(*runs, "--with", "none") == 0
-    assert said(capsys) == ["one, two: texts of these sets stand in its training data: STSB 267 of 2,550"]
+    assert said(capsys) == ["one, two: trained on texts of these sets: STSB 267 of 2,550"]
 
 
 def test_a_note_on_several_printed_rows_stands_once(capsys: Capsys) -> None:

@@ -86,14 +86,14 @@ def test_runs_of_different_items_are_not_tested(capsys: Capsys) -> None:
     runs = [write_run(name, items={"stsb": items}, sets={"stsb": {"sha256": name}}) for name in ("one", "two")]
     assert compare(*runs, "--test") == 2
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: STSB is not the same in one/evaluation/sts.json and two/evaluation/sts.json")
+    assert line.startswith("error: STSB has different items in the two runs")
 
 
 def test_items_of_an_earlier_evaluation_are_refused(capsys: Capsys) -> None:
     items = similar(1, 2.0)
     run = write_run("mine", {"stsb": {"all": figure(items) + 1}}, items={"stsb": items})
     assert compare(run, "--intervals") == 2
-    assert "does not go with the results beside it" in capsys.readouterr().err
+    assert "does not match the results beside it" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("content", [b"", b"PK nothing", b"\x93NUMPY", None])
@@ -106,7 +106,7 @@ def test_damaged_items_are_refused(content: bytes | None, capsys: Capsys) -> Non
     assert compare(run, "--intervals") == 2
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert shown.err.startswith("error: mine/evaluation/sts.items.npz does not go with the results beside it")
+    assert shown.err.startswith("error: mine/evaluation/sts.items.npz does not match the results beside it")
     assert len(shown.err.splitlines()) == 1
 
 

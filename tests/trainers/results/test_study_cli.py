@@ -47,8 +47,8 @@ def test_seeds_are_scored_beside_the_untrained_encoder(small: list[str], graded_
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "sts"
     seeds, untrained = lines[3:]
-    assert re.match(r"mirror +-?\d+\.\d\d \+- \d+\.\d\d .*, 2 seeds *$", seeds)
-    assert untrained.startswith("mirror/untrained=")
+    assert re.match(r"runs/mirror +-?\d+\.\d\d \+- \d+\.\d\d .*, 2 seeds *$", seeds)
+    assert untrained.startswith("runs/mirror/untrained=")
     assert train("evaluate", "runs/mirror/seed-2", "--data", graded_data, "--out", "by-hand") == 0
     scores = saved(Path("by-hand/sts.json"))["sets"]
     assert saved(Path("runs/mirror/seed-2/evaluation/sts.json"))["sets"] == scores
@@ -57,7 +57,7 @@ def test_seeds_are_scored_beside_the_untrained_encoder(small: list[str], graded_
     capsys.readouterr()
     assert train("compare", "runs/mirror", "--with", "none") == 0
     assert capsys.readouterr().out.splitlines()[3:] == [seeds, untrained]
-    assert "| mirror/untrained=" in Path("runs/mirror/seeds.md").read_text()
+    assert "| runs/mirror/untrained=" in Path("runs/mirror/seeds.md").read_text()
 
 
 def test_second_call_trains_nothing_again(
@@ -87,7 +87,7 @@ def test_sweep_prints_a_row_for_every_setting(small: list[str], graded_data: Pat
     assert lines[1].split("  ")[0] == "model"
     assert "STS-B dev" in lines[1]
     first, second = lines[3:]
-    assert first.startswith("sweep-mirror temperature=0.04 ")
+    assert first.startswith("runs/sweep-mirror temperature=0.04 ")
     assert "sweep-mirror temperature=0.2 " in second
     assert "[4 of 4] temperature=0.2, seed 2" in captured.err
     runs = Path("runs/sweep-mirror")
@@ -119,7 +119,7 @@ def test_failing_cell_says_why_and_the_others_go_on(small: list[str], capsys: Ca
     assert train(*arguments) == 1
     captured = capsys.readouterr()
     (row,) = captured.out.splitlines()[3:]
-    assert row.startswith("sweep-mlm lr=0.0001 ")
+    assert row.startswith("runs/sweep-mlm lr=0.0001 ")
     assert "failed: the loss became nan by step" in captured.err
     assert captured.err.splitlines()[-1].startswith("error: 1 of 2 runs failed")
     assert (Path("runs/sweep-mlm/lr=0.0001/seed-1/modules.json")).is_file()
@@ -193,7 +193,7 @@ def test_study_whose_data_changed_is_refused(small: list[str], tmp_path: Path, c
     (["sweep", "mirror"], "nothing to sweep over: give --over KEY=V1,V2"),
     (["sweep", "mirror", "--over", "speed=1"], "no option of that name to sweep over; there are accumulate, "),
     (["sweep", "mirror", "--over", "seed=1,2"], "no option of that name to sweep over"),
-    (["sweep", "mirror", "--over", "lr=1e-4", "--lr", "1"], "--over lr sweeps over it: leave --lr out"),
+    (["sweep", "mirror", "--over", "lr=1e-4", "--lr", "1"], "--over lr: the option is given twice"),
     (["sweep", "mirror", "--over", "temperature=0.1,-1"], "--temperature -1.0: input should be greater than 0"),
     (["sweep", "mirror", "--over", "preset=sentence,best"], "no preset 'best'"),
     (["sweep", "mirror", "--over", "text=nowhere.txt"], "no sentences at 'nowhere.txt'"),
@@ -237,7 +237,7 @@ def test_two_processes_train_the_seeds_together_and_the_first_one_scores(small: 
     lines = said[0][0].splitlines()
     seeds, untrained = lines[3:]
     assert seeds.rstrip().endswith(", 2 seeds")
-    assert untrained.startswith("mirror/untrained=")
+    assert untrained.startswith("runs/mirror/untrained=")
     assert said[1][0] == ""
     runs = saved(Path("runs/mirror/seeds.json"))["cells"][0]["runs"]
     assert all(run["error"] is None for run in runs)

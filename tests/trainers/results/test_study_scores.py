@@ -86,5 +86,5 @@ def test_scores_of_something_else_are_made_anew(model: Path, graded_data: Path, 
     after, _ = scored(model, find(data))
     assert (after != before) == (change in ("weights", "items"))
     assert [line for line in capsys.readouterr().err.splitlines() if "scores" in line] == [
-        "scores/sts.json is damaged, or of other weights, settings or items: evaluated anew"
+        "scores/sts.json is damaged, or of other weights, settings or items: it is replaced"
     ]

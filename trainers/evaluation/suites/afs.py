@@ -9,24 +9,19 @@ from trainers.evaluation.reading import columns, csv_rows, tsv_rows
 METRICS = ("all", "pearson", "mean", "pearson-mean")
 COUNTED = 3
 SIMILAR = {"DTORCD": 0, "NS": 0, "SS": 1, "HS": 1}
-"""UKP ASPECT's labels as Reimers et al. 2019 join them: another topic or no similarity, some or high similarity."""
-# Typographic marks that were written in one encoding and read in another, as debate texts often have them.
-MANGLED = {
-    "\x89\xdb\xcf": "\u201c", "\x89\xdb\x9d": "\u201d", "\x89\xdb\xaa": "\u2019", "\x89\xdb\xd2": "\u2013",
-    "\x89\xdb\xd3": "\u2014", "\x89\xdb_": "\u2026", "\x89\xdb\xa2": "\u2022",
-}  # fmt: skip
+"""UKP ASPECT's labels as Reimers et al. 2019 join them: different topic or no similarity, some or high similarity."""
 
 
 def read_afs(subset: str, path: Path) -> Iterator[Pair]:
-    """Argument Facet Similarity: CSV, columns by the names in the header line; pairs without a grade are left out."""
+    """Argument Facet Similarity: CSV, UTF-8 or latin-1, columns by the header line; ungraded pairs are left out."""
     names = ("sentence_1", "sentence_2", "regression_label")
-    for number, (*texts, grade) in columns(path, csv_rows(path, repairs=MANGLED), names):
+    for number, (*texts, grade) in columns(path, csv_rows(path, bytewise=True), names):
         if grade.strip():
             yield checked_pair(f"{path} line {number}", texts, grade)
 
 
 def read_aspect(subset: str, path: Path) -> Iterator[Pair]:
-    """UKP ASPECT: topic, two sentences, label, separated by tabs, under a header; the pairs of one topic, `SIMILAR`."""
+    """UKP ASPECT: tab-separated topic, two sentences and label, below a header; the pairs of the topic `subset`."""
     for number, (topic, *texts, label) in columns(path, tsv_rows(path), ("topic", "sentence_1", "sentence_2", "label")):
         if topic == subset:
             yield checked_pair(f"{path} line {number}", texts, label, SIMILAR)
@@ -40,7 +35,7 @@ def _topic(name: str, code: str) -> Benchmark:
     )  # fmt: skip
 
 
-# One set a topic: what the papers report is the mean of the topics' correlations, which is the suite's average.
+# One set a topic: the papers report the mean of the topics' correlations, which is the suite's average.
 AFS = (_topic("gun control", "GC"), _topic("gay marriage", "GM"), _topic("death penalty", "DP"))
 ASPECT = Benchmark(
     "ukp-aspect", "UKP ASPECT",

@@ -20,8 +20,7 @@ from trainers.evaluation.task import HUB, MARK, Missing, Predictions, Result, Ta
 from trainers.files import file_lines, file_sha256
 
 METRICS = ("acc@1", "MRR", "cosine acc@1", "unmapped acc@1")
-REPORTED = ("en-fr", "en-it", "en-ru", "en-tr", "it-fr", "ru-fr")
-"""The pairs of Mirror-BERT's Table 6, in its order."""
+REPORTED = ("en-fr", "en-it", "en-ru", "en-tr", "it-fr", "ru-fr")  # the pairs of Mirror-BERT's Table 6, in its order
 COUNTED = len(REPORTED)
 
 FOLDERS = ("xling-eval", "xling-eval/bli_datasets", "bli_datasets")
@@ -34,15 +33,13 @@ DICTIONARIES = (
 SIZES = {"train.freq.5k": 5000, "test.freq.2k": 2000}
 
 NEIGHBOURS = 10
-TIED = 1e-6
-"""Cosines that differ by no more than this are equal but for rounding."""
+TIED = 1e-6  # the most that equal cosines differ by, from rounding
 
 
 class Lexicon(NamedTuple):
-    """Words of two languages, with what is a translation of what.
+    """The vocabularies of two languages, dictionary words first; `train` and `test` pair rows that are translations.
 
-    `source` and `target` are the vocabularies, dictionary words first: the target's are the candidates, the source's
-    are what CSLS measures neighbourhoods in. `train` and `test` pair their rows.
+    The target's words are the candidates, and CSLS measures neighbourhoods in the source's.
     """
 
     source: Sequence[str]
@@ -52,14 +49,10 @@ class Lexicon(NamedTuple):
 
 
 def score_lexicon(lexicon: Lexicon, vectors: Vectors, seed: int = 0) -> Result:
-    """Return accuracy @1 and mean reciprocal rank of a word's best translation; nothing is drawn.
-
-    Mapped, by CSLS and by cosine, and unmapped, by CSLS, as the vectors come from the encoder. With one translation
-    per word the mean reciprocal rank is the MAP of Glavas et al. 2019.
-    """
+    """Return accuracy @1 and mean reciprocal rank (MAP, with one translation a word) of a word's best translation."""
     from scipy.linalg import orthogonal_procrustes
 
-    source, target = vectors.dense(lexicon.source), vectors.dense(lexicon.target)
+    source, target = vectors.of(lexicon.source), vectors.of(lexicon.target)
     one, two = centred(source), centred(target)
     rows = np.array(lexicon.train)
     known = (side[rows[:, number]].astype(np.float64) for number, side in enumerate((one, two)))
@@ -72,12 +65,13 @@ def score_lexicon(lexicon: Lexicon, vectors: Vectors, seed: int = 0) -> Result:
             outcomes.append((rank == 1).astype(np.float64))
             right, reciprocal = float(100 * outcomes[-1].mean()), float(100 * (1 / rank).mean())
             parts[f"{kind}, {how}"] = {"acc@1": right, "MRR": reciprocal, "candidates": len(lexicon.target)}
-    metrics = {
-        "acc@1": parts["mapped, CSLS"]["acc@1"],
-        "MRR": parts["mapped, CSLS"]["MRR"],
-        "cosine acc@1": parts["mapped, cosine"]["acc@1"],
-        "unmapped acc@1": parts["unmapped, CSLS"]["acc@1"],
-    }
+    printed = (
+        ("mapped, CSLS", "acc@1"),
+        ("mapped, CSLS", "MRR"),
+        ("mapped, cosine", "acc@1"),
+        ("unmapped, CSLS", "acc@1"),
+    )
+    metrics = {name: parts[part][metric] for name, (part, metric) in zip(METRICS, printed, strict=True)}
     return Result(metrics, Predictions("mean", np.ones(len(outcomes[0])), outcomes[0]), parts)
 
 
@@ -104,9 +98,9 @@ def ranks(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:  # fmt: skip
     """Return the ranks, from 1, of each query's best translation among the candidates, by CSLS and by cosine.
 
-    CSLS is 2 cos(q, c) - r(q) - r(c) (Lample et al. 2018, Eq. 4), of which r(q) moves no rank and is left out.
-    `queries` (n, d) are mapped vectors of source words, `candidates` (m, d) those of target words; `translations` has
-    the rows of candidates that are right for each query, one at least; `penalties` (m,) are r of each candidate.
+    CSLS is 2 cos(q, c) - r(q) - r(c) (Lample et al. 2018, Eq. 4); r(q) changes no rank and is left out. `queries`
+    (n, d) are mapped vectors of source words, `candidates` (m, d) those of target words; `translations` has the rows of
+    the right candidates for each query, at least one; `penalties` (m,) are r of each candidate.
     """
     by_csls, by_cosine = np.empty(len(queries), np.int64), np.empty(len(queries), np.int64)
     width = max(map(len, translations), default=1)
@@ -116,13 +110,13 @@ def ranks(
         cosines = block.cpu().numpy()
         rows = slice(start, start + len(cosines))
         by_cosine[rows] = _best_ranks(cosines, padded[rows])
-        # Half of CSLS ranks alike.
+        # Half of CSLS ranks the same.
         by_csls[rows] = _best_ranks(cosines - penalties / np.float32(2), padded[rows])
     return by_csls, by_cosine
 
 
 def _best_ranks(scores: NDArray[np.floating], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rank of the best right column of each row; of columns that tie up to rounding the first is first."""
+    """Return the rank of the best right column of each row; of columns that tie, up to rounding, the first wins."""
     values = np.take_along_axis(scores, right, axis=1)
     best = values.max(axis=1, keepdims=True)
     first = np.where(values < best - TIED, scores.shape[1], right).min(axis=1, keepdims=True)
@@ -131,10 +125,7 @@ def _best_ranks(scores: NDArray[np.floating], right: NDArray[np.int64]) -> NDArr
 
 
 def find(data: str) -> list[Task | Missing]:
-    """Read every pair of languages that is in a folder, Mirror-BERT's first: only those are averaged.
-
-    Raises InputError: a file is malformed, or a count is not the published one.
-    """
+    """Read every pair of languages in a folder, the averaged ones first; raises InputError for a malformed file."""
     places = [] if data.startswith(HUB) else usual_places(FOLDERS, Path(data).expanduser())
     read: list[Task | Missing] = []
     for pair in [*REPORTED, *(pair for pair in PAIRS if pair not in REPORTED)]:
@@ -172,7 +163,7 @@ def _read(root: Path, pair: str, paths: Sequence[Path]) -> Task:
         name=f"bli-{pair}", title=f"BLI {pair}", source=str(root / pair), note=note, counted=pair in REPORTED,
         files={f"{path.parent.name}/{path.name}": file_sha256(path) for path in files}, size=len(lexicon.test),
         texts=[*source, *target], lines=[f"{part}\n" for part in (*lexicon[:3], sorted(lexicon.test.items()))],
-        score=partial(score_lexicon, lexicon), dense=True,
+        score=partial(score_lexicon, lexicon),
     )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """How the vectors of STS-B's sentences lie: isotropy, mean vector, alignment, uniformity, cosines.
 
 Isotropy score and mean-vector norm: Eq. 2 and 3 of Liu et al. 2021 (Mirror-BERT), who take 10,000 sentences of STS-B's
-train split, so that this is looked at beside the test. Alignment and uniformity: Wang & Isola 2020.
+train split, which is why it is scored in addition to the test. Alignment and uniformity: Wang & Isola 2020.
 """
 
 from collections.abc import Sequence
@@ -20,25 +20,22 @@ METRICS = (
     "random-cosine", "random-sd", "positive-cosine", "positive-sd",
 )  # fmt: skip
 COUNTED = 0
-DECIMALS = 3
 UNITS = (
     "isotropy and spread go from 0 to 1, uniformity (a log) from -8 to 0, alignment (a squared distance) from 0 to 4"
 )
-POSITIVE = 4.0
-"""The least grade of a positive pair, of 0 to 5."""
-BLOCK = 1024
-"""Rows of the matrix of all cosines that are made at a time."""
+POSITIVE = 4.0  # the least grade of a positive pair, of 0 to 5
+BLOCK = 1024  # rows of the matrix of all cosines that are computed at a time
 
 
 def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vectors: Vectors, seed: int = 0) -> Result:
-    """Return the metrics of the distinct texts and of the pairs that mean the same; nothing is drawn.
+    """Return the metrics of the distinct texts and of the pairs of equal meaning; nothing is drawn.
 
-    `isotropy`: `min Z(c) / max Z(c)` over the eigenvectors of V'V, 1 is perfect (Eq. 2 of Liu et al. 2021), V the
-        unit vectors; see `trainers.losses.isotropy`.
-    `mean-norm`: length of the mean vector, of the vectors as they are (Eq. 3 of the same).
+    `isotropy`: `min Z(c) / max Z(c)` over the eigenvectors of V'V for unit vectors V, 1 is perfect; see
+        `trainers.losses.isotropy`.
+    `mean-norm`: length of the mean of the vectors as they are.
     `spread`: `sqrt(1 - |mean unit vector|^2)`, 0 to 1.
-    `uniformity`: log of the mean of exp(-2 |u - v|^2) over two texts, -8 to 0 (Wang & Isola 2020).
-    `alignment`: mean |u - v|^2 of the positive pairs, 0 to 4 (the same).
+    `uniformity`: log of the mean of exp(-2 |u - v|^2) over two texts, -8 to 0.
+    `alignment`: mean |u - v|^2 of the positive pairs, 0 to 4.
     `random-cosine`, `random-sd`: mean and standard deviation over all pairs of two different texts.
     `positive-cosine`, `positive-sd`: the same over the positive pairs.
     """
@@ -46,7 +43,7 @@ def score_texts(texts: Sequence[str], positive: Sequence[tuple[str, str]], vecto
 
     from trainers.losses import isotropy, spread
 
-    matrix = vectors.dense(list(dict.fromkeys(texts)))
+    matrix = vectors.of(list(dict.fromkeys(texts)))
     rows = torch.from_numpy(matrix)
     norm = float(np.linalg.norm(matrix.mean(axis=0, dtype=np.float64)))
     found = {"isotropy": float(isotropy(rows)), "mean-norm": norm, "spread": float(spread(rows)), **all_pairs(matrix)}
@@ -64,7 +61,7 @@ def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
     total = squares = near = 0.0
     for start in range(0, len(unit), BLOCK):
         rows = unit[start : start + BLOCK]
-        # What stands left of the block is another block's.
+        # The columns left of the block belong to earlier blocks.
         later = np.triu(np.ones((len(rows), len(unit) - start), dtype=np.bool_), 1)
         cosines = (rows @ unit[start:].T)[later]
         total += float(cosines.sum(dtype=np.float64))
@@ -83,8 +80,8 @@ def find(data: str) -> list[Task | Missing]:
 
 
 def of_pairs(pairs: Pairs) -> Task:
-    """Return the sentences of graded pairs; those graded `POSITIVE` or more are the positive ones."""
+    """Return the sentences of graded pairs; those graded at least `POSITIVE` are the positive ones."""
     positive = [pair[:2] for subset in pairs.subsets.values() for pair in subset if pair.gold >= POSITIVE]
     score = partial(score_texts, pairs.texts, positive)
     known = {name: getattr(pairs, name) for name in ("name", "title", "source", "files", "size", "texts", "lines")}
-    return Task(note=UNITS, counted=False, dense=True, score=score, **known)
+    return Task(note=UNITS, counted=False, score=score, **known)

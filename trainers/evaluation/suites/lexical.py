@@ -9,24 +9,19 @@ from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, col
 from trainers.evaluation.reading import columns, csv_rows
 
 LOST = "null"
-"""Estonian for zero: the published table has an empty cell there, as table readers take the word for no value."""
+"""Estonian for zero: the published table has an empty cell, because table readers take the word for a missing value."""
 LANGUAGES = ("ENG", "FRA", "EST", "ARA", "CMN", "RUS", "SPA", "POL", "CYM", "FIN", "HEB", "SWA", "YUE")
-MIRROR_LANGUAGES = LANGUAGES[:8]
-"""The languages over which Mirror-BERT averages; the others are reported beside them."""
+MIRROR_LANGUAGES = LANGUAGES[:8]  # the languages that Mirror-BERT averages over
 
 
 def read_multi_simlex(language: str, scores: Path, words: Path) -> Iterator[Pair]:
-    """Yield one language's pairs of Multi-SimLex, graded from 0 to 6: `scores.csv` and `translation.csv` by their ID.
-
-    `language` is one of `LANGUAGES`; `scores` holds the mean grades, `words` two columns of words for each. Raises
-    InputError: a column is missing, a line is broken, or an ID stands in one file alone.
-    """
+    """Yield a language's pairs, graded from 0 to 6, of two files joined by ID; raises InputError for a broken line."""
     names = ("ID", f"{language} 1", f"{language} 2")
     pairs = {key.strip(): (number, pair) for number, (key, *pair) in columns(words, csv_rows(words), names)}
     grades = {key.strip(): grade for _, (key, grade) in columns(scores, csv_rows(scores), ("ID", language))}
     if pairs.keys() != grades.keys():
         lone = next(iter(pairs.keys() ^ grades.keys()))
-        raise InputError(f"{scores} and {words.name}: {lone!r} stands in one alone: both must be of one release")
+        raise InputError(f"{scores} and {words.name}: only one has {lone!r}: both must be of one release")
     for key, grade in grades.items():
         number, pair = pairs[key]
         restored = [word.strip() or LOST for word in pair] if language == "EST" else pair

@@ -7,19 +7,16 @@ from trainers.evaluation.pairs import METRICS as METRICS
 from trainers.evaluation.pairs import Benchmark, Pair
 from trainers.evaluation.suites.lexical import MULTI_SIMLEX, read_multi_simlex
 
-AGREE = 1.2
-"""How far two languages' grades of a pair may be apart for it to be crossed: a fifth of the scale."""
+AGREE = 1.2  # the most that two languages' grades of a crossed pair may differ: a fifth of the scale
 NOTE = "made of the aligned pairs as its authors describe it; their own files may differ in single pairs"
 SIZES = {"ENG-FRA": 1786, "ENG-CMN": 2919, "ENG-HEB": 2967, "FRA-CMN": 1801, "FRA-HEB": 2461, "CMN-HEB": 2698}
 
 
 def read_crossed(languages: str, scores: Path, words: Path) -> Iterator[Pair]:
-    """Yield the cross-lingual pairs of two languages, made of Multi-SimLex's aligned pairs as its authors make them.
+    """Yield the cross-lingual pairs of two languages (`ENG-FRA`), made of aligned pairs as Vulic et al. 2020 make them.
 
-    Of each aligned pair both crossings are taken, the first word in one language with the second in the other; the
-    grade is the mean of both languages', and pairs on which these are more than `AGREE` apart are left out (Vulic et
-    al. 2020). A crossing that recurs is taken once.
-    `languages` is two codes with a hyphen between them, ENG-FRA; all else is as in `read_multi_simlex`.
+    Both crossings of an aligned pair are taken once: the first word in one language with the second in the other. The
+    grade is the mean of both languages'; pairs whose grades are more than `AGREE` apart are left out.
     """
     one, two = (read_multi_simlex(language, scores, words) for language in languages.split("-"))
     seen: set[tuple[str, str]] = set()

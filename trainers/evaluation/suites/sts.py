@@ -13,10 +13,7 @@ SEMEVAL = "http://ixa2.si.ehu.es/stswiki/images"
 
 
 def read_gold(subset: str, texts: Path, gold: Path, *, rest: bool = False) -> Iterator[Pair]:
-    """Pairs separated by a tab, and grades line by line; an empty grade marks a candidate that never was graded.
-
-    With `rest`, the texts may go on after the last grade.
-    """
+    """Tab-separated pairs and their grades, empty for pairs never graded; with `rest`, more texts may follow."""
     pairs, grades = file_lines(texts), file_lines(gold)
     if not (rest and len(pairs) > len(grades)):
         check_count(texts, len(pairs), len(grades), f"lines as in {gold.name}")
@@ -48,9 +45,7 @@ def _stsb(name: str, title: str, split: str, hub_split: str, size: int, *, count
     )  # fmt: skip
 
 
-SICK = Layout(
-    ("SICK",), ("SICK_test_annotated.txt",), column_reader("sentence_A", "sentence_B", "relatedness_score")
-)  # fmt: skip
+_SICK = column_reader("sentence_A", "sentence_B", "relatedness_score")
 STSB = _stsb("stsb", "STS-B", "test", "test", 1379, counted=True)
 STSB_TRAIN = _stsb("stsb-train", "STS-B train", "train", "train", 5749, counted=False)
 BENCHMARKS: tuple[Benchmark, ...] = (
@@ -58,7 +53,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         12, "test-gold", "4/40/STS2012-en-test.zip",
         {"MSRpar": 750, "MSRvid": 750, "SMTeuroparl": 459, "surprise.OnWN": 750, "surprise.SMTnews": 399},
     ),
-    # The fourth subset of 2013, SMT, has sentences that only the LDC may give out; the papers leave it out too.
+    # The fourth subset of 2013, SMT, has sentences that only the LDC may distribute; the papers leave it out too.
     _year(13, "test-gs", "2/2f/STS2013-en-test.zip", {"FNWN": 189, "headlines": 750, "OnWN": 561}),
     _year(
         14, "sts-en-test-gs-2014", "8/8c/STS2014-en-test.zip",
@@ -73,11 +68,10 @@ BENCHMARKS: tuple[Benchmark, ...] = (
         {"answer-answer": 254, "headlines": 249, "plagiarism": 230, "postediting": 244, "question-question": 209},
     ),
     STSB,
-    # The Hub's copy joins train, trial and test, without a column that tells them apart: it is another test.
+    # Not from the Hub: its copy joins train, trial and test, without a column that tells them apart.
     Benchmark(
-        "sickr", "SICK-R", {"test": 4927},
-        "http://alt.qcri.org/semeval2014/task1/data/uploads/sick_test_annotated.zip", (SICK,),
-        HubCopy("sickr-sts", "test", pairs=9927),
+        "sickr", "SICK-R", {"test": 4927}, "http://alt.qcri.org/semeval2014/task1/data/uploads/sick_test_annotated.zip",
+        (Layout(("SICK",), ("SICK_test_annotated.txt",), _SICK),),
     ),
     _stsb("stsb-dev", "STS-B dev", "dev", "validation", 1500, counted=False),
 )  # fmt: skip

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from trainers.evaluation.pairs import METRICS as METRICS
 from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair
-from trainers.evaluation.reading import bad_line, check_count, csv_rows, tsv_rows
+from trainers.evaluation.reading import bad_line, csv_rows, tsv_rows
 from trainers.evaluation.suites.sts import SEMEVAL, read_gold
 
 _STS17 = "https://alt.qcri.org/semeval2017/task1/data/uploads/sts2017.eval.v1.1.zip and sts2017.gs.zip"
 _EXTENDED = "https://public.ukp.informatik.tu-darmstadt.de/reimers/sentence-transformers/datasets/STS2017-extended.zip"
 _MULTI_MT = "https://github.com/PhilipMay/stsb-multi-mt"
 _MSRVID = "http://files.deeppavlov.ai/datasets/STS2012_MSRvid_translated.tar.gz"
-_TRANSLATED = "machine translated (DeepL)"
 _FOLDERS = ("stsb-multi-mt", "stsb_multi_mt", "stsb-multi-mt/data")
 
 
@@ -24,35 +23,29 @@ def read_scored_lines(subset: str, path: Path) -> Iterator[Pair]:
         yield checked_pair(f"{path} line {number}", texts, grade)
 
 
-def read_translated(subset: str, path: Path, other: Path | None = None) -> Iterator[Pair]:
-    """Comma-separated with quotes: two sentences and a grade; with `other`, the second sentence of its same line."""
-    rows = csv_rows(path)
-    others = rows if other is None else csv_rows(other)
-    check_count(path, len(rows), len(others), f"rows as in {(other or path).name}")
-    for (number, fields), (_, beside) in zip(rows, others, strict=True):
-        if len(fields) != 3 or len(beside) != 3 or fields[2] != beside[2]:
+def read_translated(subset: str, path: Path) -> Iterator[Pair]:
+    """Comma-separated with quotes: two sentences and a grade."""
+    for number, fields in csv_rows(path):
+        if len(fields) != 3:
             raise bad_line(path, number, "two sentences and their grade", fields)
-        yield checked_pair(f"{path} line {number}", [fields[0], beside[1]], fields[2])
+        yield checked_pair(f"{path} line {number}", fields[:2], fields[2])
 
 
 def _sts17(name: str, file: str, track: str = "") -> Benchmark:
-    """Return a pair of languages: a track of SemEval-2017 Task 1, or from Reimers & Gurevych 2020's collection.
-
-    That has all of STS17, and what they translated.
-    """
+    """Return a pair of languages: a track of SemEval-2017 Task 1, or from Reimers & Gurevych 2020's collection."""
     extended = Layout(("STS2017-extended", "sts17"), (f"STS.{file}.txt",), read_scored_lines)
     hub = HubCopy("sts17-crosslingual-sts", "test", file)
     found = Benchmark(f"sts17-{name}", f"STS17 {name.upper()}", {name: 250}, _EXTENDED, (extended,), hub)
     if not track:
         return found
-    # Of the Turkish track only the first pairs are graded.
+    # Only the first pairs of the Turkish track are graded.
     read = partial(read_gold, rest=True) if track.startswith("track6") else read_gold
     files = (f"STS.input.{track}.txt", f"STS.gs.{track}.txt")
     layout = Layout(("sts17", "STS2017.eval.v1.1", "STS2017"), files, read, ("../STS2017.gs", "STS2017.gs"))
     return replace(found, sizes={track.split(".")[1]: 250}, where=_STS17, layouts=(layout, extended))
 
 
-# In the order of the BSL paper's Table 3, which averages none; the suite's average is over these eight.
+# In the order of the BSL paper's Table 3, which has no average; the suite's is over these eight.
 STS17 = (
     _sts17("en-en", "en-en", "track5.en-en"),
     _sts17("es-es", "es-es", "track3.es-es"),
@@ -88,29 +81,15 @@ MONOLINGUAL = (
 )  # fmt: skip
 
 
-def _translated(language: str, split: str, pairs: int) -> Benchmark:
-    dev = " dev" if split == "dev" else ""
-    layout = Layout(_FOLDERS, (f"stsb-{language}-{split}.csv",), read_translated)
+def _translated(language: str) -> Benchmark:
+    layout = Layout(_FOLDERS, (f"stsb-{language}-test.csv",), read_translated)
     return Benchmark(
-        f"stsb-{language}{dev.replace(' ', '-')}", f"STS-B {language.upper()}{dev}", {split: pairs}, _MULTI_MT,
-        (layout,), HubCopy("stsb_multi_mt", split, language), counted=False,
-        note=None if language == "en" else _TRANSLATED,
+        f"stsb-{language}", f"STS-B {language.upper()}", {"test": 1379}, _MULTI_MT, (layout,),
+        HubCopy("stsb_multi_mt", "test", language), counted=False,
+        note=None if language == "en" else "machine translated (DeepL)",
     )  # fmt: skip
 
 
-def _crossed(language: str) -> Benchmark:
-    """Return English first sentences with the translations of the second ones: a stand-in for a cross-lingual test."""
-    layout = Layout(_FOLDERS, ("stsb-en-test.csv", f"stsb-{language}-test.csv"), read_translated)
-    return Benchmark(
-        f"stsb-en-{language}", f"STS-B EN-{language.upper()}", {"test": 1379}, _MULTI_MT, (layout,), counted=False,
-        note=f"English first sentences, second ones {_TRANSLATED}",
-    )  # fmt: skip
-
-
-STSB = (
-    *(_translated(language, "test", 1379) for language in ("en", "de", "es", "fr", "ru")),
-    *(_crossed(language) for language in ("de", "es", "fr", "ru")),
-    *(_translated(language, "dev", 1500) for language in ("en", "de", "es", "fr", "ru")),
-)
+STSB = tuple(map(_translated, ("en", "de", "es", "fr", "ru")))
 BENCHMARKS = (*STS17, *MONOLINGUAL, *STSB)
 COUNTED = len(STS17)

@@ -22,26 +22,20 @@ from trainers.files import file_lines, file_sha256
 if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
 
-METRICS = ("accuracy", "f1")
-"""The share of the items that are classified right x 100, and F1 of class 1 x 100 where papers report it (MRPC)."""
+METRICS = ("accuracy", "f1")  # of all items, and of class 1 if papers report it (MRPC), both x 100
 COUNTED = 7
-
 QUESTION_TYPES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
+# By the parts of a set: all, each item held out once; train, dev and test; train and test.
 PROTOCOLS = {
     "all": "logistic regression, 10-fold cross-validation, strength by 10 folds inside",
     "dev": "logistic regression, strength by the development items",
     "test": "logistic regression, strength by 10 folds of the training items",
 }
-"""By the parts of a set: all, each item held out once; train, dev and test; train and test."""
 DIFFERS = "scikit-learn's as in SentEval with usepytorch off; papers also use its classifier trained by Adam"
-
 FOLDS = 10
-WITHIN = tuple(2.0**power for power in range(-2, 4))
-"""scikit-learn's C where every item is held out once, and where there are development items."""
-BEFORE_TEST = tuple(2.0**power for power in range(-1, 6))
-"""The same where the training items alone are folded, before a test."""
-DENSE = 1024
-"""Most weights for which a Hessian of their square is cheaper than the many steps that it saves."""
+WITHIN = tuple(2.0**power for power in range(-2, 4))  # scikit-learn's C with parts `all` or `dev`
+BEFORE_TEST = tuple(2.0**power for power in range(-1, 6))  # the same if the training items are folded
+DENSE = 1024  # most weights for which a Hessian, of their number squared, costs less than the many steps that it saves
 
 Rows: TypeAlias = "NDArray[np.int64]"
 Floats: TypeAlias = "NDArray[np.float64]"
@@ -57,19 +51,18 @@ class Labelled(NamedTuple):
 
     @property
     def texts(self) -> list[str]:
-        """What is encoded: a full stop where there are no words, as in SentEval's examples."""
+        """What is encoded: a full stop if there are no words, as in SentEval's examples."""
         return [self.first or ".", *([self.second] if self.second is not None else [])]
 
 
-Parts: TypeAlias = Mapping[str, Sequence[Labelled]]
-"""A set's items, in the order of its files, by part: `all`, or `train`, perhaps `dev`, and `test`."""
+Parts: TypeAlias = Mapping[str, Sequence[Labelled]]  # a set's items, in file order, by part
 
 
 class Corpus(NamedTuple):
     """What is known of a set before it is read.
 
-    `files` have their part and their number of items, after `header` lines that are none; `read` makes an item of the
-    number of a file and one of its lines, which should be what `line` says, and raises ValueError for another one.
+    `files` have their part and their number of items, after `header` lines; `read` makes an item of the number of a
+    file and one of its lines, and raises ValueError unless that is what `line` says.
     """
 
     name: str
@@ -88,7 +81,7 @@ def words(text: str) -> str:
 
 
 def read_class(file: int, line: str) -> Labelled:
-    """A text a line; the first file is of class 1, the second of class 0."""
+    """A text a line; the first file has class 1, the second class 0."""
     return Labelled(words(line), 1 - file)
 
 
@@ -100,7 +93,7 @@ def read_trec(file: int, line: str) -> Labelled:
 
 
 def read_mrpc(file: int, line: str) -> Labelled:
-    """Whether two sentences are paraphrases, their ids and they themselves, separated by tabs."""
+    """Tab-separated: whether two sentences are paraphrases, their ids, and they themselves."""
     quality, _one, _two, first, second = line.split("\t")
     return Labelled(words(first), ("0", "1").index(quality), words(second))
 
@@ -119,7 +112,7 @@ def _classes(name: str, sizes: Mapping[str, int]) -> Corpus:
 CORPORA = (
     _classes("MR", {"rt-polarity.pos": 5331, "rt-polarity.neg": 5331}),
     _classes("CR", {"custrev.pos": 2407, "custrev.neg": 1368}),
-    # SentEval calls the objective sentences the positive ones.
+    # SentEval calls objective sentences positive.
     _classes("SUBJ", {"subj.objective": 5000, "subj.subjective": 5000}),
     _classes("MPQA", {"mpqa.pos": 3312, "mpqa.neg": 7294}),
     Corpus(
@@ -140,14 +133,10 @@ CORPORA = (
 
 
 def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
-    """Return the accuracy, and F1 of a set of pairs, x 100.
+    """Return the accuracy, and F1 of a set of pairs, x 100; outcomes are in file order, `seed` shuffles the folds.
 
-    The outcomes stand in the order of the files. `seed` shuffles the folds; SentEval's own is 1111. Where every item
-    is held out once, the accuracy is that of all items, of which SentEval's mean over the folds differs only as far
-    as these are of unequal size; `parts` of the result has each fold, with the strength that was chosen for it.
-
-    More than two classes have one multinomial model, and intercepts are free. SentEval's figures are from the years
-    when scikit-learn's default was liblinear: a model for each class against the rest, intercepts penalised.
+    If every item is held out once, the accuracy is that of all items; SentEval's is the mean over the folds. More than
+    two classes have one multinomial model with free intercepts; SentEval's had one model a class, intercepts penalised.
     """
     if "all" in parts:
         return _held_out(parts["all"], vectors, seed)
@@ -181,33 +170,29 @@ def _held_out(items: Sequence[Labelled], vectors: Vectors, seed: int) -> Result:
 
 
 def senteval_places(items: Sequence[Labelled]) -> list[int]:
-    """Return the places of the items as SentEval sorts them before it folds them: by numbers of words, then by class.
-
-    An empty line has no words there; only its batches put a full stop in its place.
-    """
+    """Return the places of the items as SentEval sorts them before folding: by numbers of words, then by class."""
     keys = [(len(item.first.split()), len((item.second or "").split()), item.label) for item in items]
     return sorted(range(len(items)), key=keys.__getitem__)
 
 
 def _features(items: Sequence[Labelled], vectors: Vectors, train: int) -> tuple[Floats, Rows]:
-    """Return what the classifier sees, (n, d) or for pairs |u - v| beside u * v, (n, 2 d), and the classes.
+    """Return the classifier's inputs, (n, d) or for pairs |u - v| and u * v, (n, 2 d), and the classes.
 
-    In float32 the steps towards the optimum of long vectors get lost in rounding. The inputs are moved by the mean of
-    the first `train` ones: it changes no optimum, as intercepts are free, and far from the origin lbfgs takes three
-    times as many steps.
+    In float64, because rounding in float32 stops the solvers early for long vectors. The mean of the first `train`
+    inputs is subtracted: it changes no optimum, and far from the origin lbfgs takes three times as many steps.
     """
-    first, *others = (vectors.dense(side) for side in zip(*(item.texts for item in items), strict=True))
+    first, *others = (vectors.of(side) for side in zip(*(item.texts for item in items), strict=True))
     if others:
         first = np.concatenate([abs(first - others[0]), first * others[0]], axis=1)
     inputs = first.astype(np.float64) - first[:train].mean(axis=0, dtype=np.float64)
     return inputs, np.array([item.label for item in items], dtype=np.int64)
 
 
-def folded(classes: Rows, rows: Rows, seed: int, folds: int = FOLDS) -> list[Split]:
-    """Return stratified folds of `rows`, shuffled by the seed: for each its training rows and those held out."""
+def folded(classes: Rows, rows: Rows, seed: int) -> list[Split]:
+    """Return `FOLDS` stratified folds of `rows`, shuffled by the seed: training and held-out rows of each."""
     from sklearn.model_selection import StratifiedKFold
 
-    splits = StratifiedKFold(folds, shuffle=True, random_state=seed).split(np.zeros((len(rows), 1)), classes[rows])
+    splits = StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros((len(rows), 1)), classes[rows])
     return [(rows[train], rows[held]) for train, held in splits]
 
 
@@ -216,13 +201,10 @@ def judge(
 ) -> tuple[Rows, dict[str, float | None]]:
     """Classify the rows `test` by a regression on the rows `train`, its strength chosen by the splits `inner`.
 
-    The accuracy of a strength is the mean over the splits, rounded to two decimals as SentEval does it; of equals the
-    smallest strength is taken. BLAS has one thread, so that the figures do not depend on the number of cores; the
-    splits are shared out over as many threads as it had. Every path of strengths begins at zero and stays inside its
-    own training items: another fold's solution has seen the items that it is to be judged by.
-
-    `inputs` are (n, d), `classes` (n,) numbers, `strengths` values of scikit-learn's C, in the order in which each
-    begins where the last one ended. Returns the classes, and the chosen `strength` with its accuracy x 100, `inner`.
+    `inputs` are (n, d), `classes` (n,) numbers, `strengths` values of scikit-learn's C, each fitted from the solution
+    of the one before. The accuracy of a strength is the mean over the splits, rounded to two decimals as in SentEval;
+    of equal ones the smallest strength wins. BLAS has one thread, so that figures do not depend on the number of cores;
+    the splits share its threads. Returns the classes, and the chosen `strength` with its accuracy x 100, `inner`.
     """
     from concurrent.futures import ThreadPoolExecutor
 
@@ -230,15 +212,15 @@ def judge(
 
     def shares(split: Split) -> list[float]:
         rows, held = split
-        model, known, asked, gold = classifier(inputs, classes[rows]), inputs[rows], inputs[held], classes[held]
+        model, known = classifier(inputs, classes[rows]), inputs[rows]
         fitted = (model.set_params(C=strength).fit(known, classes[rows]) for strength in strengths)
-        return [np.mean(each.predict(asked) == gold) for each in fitted]
+        return [np.mean(each.predict(inputs[held]) == classes[held]) for each in fitted]
 
     threads = max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
     with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
         accuracies = np.round(100 * np.mean(list(pool.map(shares, inner)), axis=0), 2)
         best = int(np.argmax(accuracies))
-        # More exact than those that are tried: there are few of them.
+        # More exact than those of the splits, because there are few of them.
         model = classifier(inputs, classes[train]).set_params(C=strengths[best], tol=1e-8)
         found = model.fit(inputs[train], classes[train]).predict(inputs[test])
     return found, {"strength": strengths[best], "inner": float(accuracies[best])}
@@ -255,10 +237,7 @@ def classifier(inputs: Floats, classes: Rows) -> LogisticRegression:
 
 
 def find(data: str) -> list[Task | Missing]:
-    """Read the sets from a folder; raises InputError for a malformed line or a wrong count.
-
-    Copies on the Hub are not read: their order, and so their folds, are not those of SentEval's files.
-    """
+    """Read the sets from a folder; raises InputError for a malformed line or a wrong count."""
     read: list[Task | Missing] = []
     for corpus in CORPORA:
         paths = find_files(list(corpus.files), corpus.folders, Path(data).expanduser())
@@ -280,7 +259,6 @@ def _task(corpus: Corpus, paths: Sequence[Path]) -> Task:
         name=corpus.name, title=corpus.title, source=str(paths[0].parent), note=f"{protocol}; {DIFFERS}",
         files={path.name: file_sha256(path) for path in paths}, size=len(parts["all" if "all" in parts else "test"]),
         texts=[text for _, item in items for text in item.texts], lines=lines, score=partial(score_labelled, parts),
-        dense=True,
     )  # fmt: skip
 
 
