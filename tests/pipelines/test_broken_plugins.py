@@ -85,19 +85,11 @@ def test_a_view_that_fails_is_one_line_that_names_it(augment: Augment, module: s
 
 
 FILTER = '''"""A filter."""
-from pydantic import BaseModel
-from pipelines.filter import FilterSpec, Verdicts
+from pipelines.filter import Filter, Verdicts
 
-class PARAMS(BaseModel):
-    pass
-
-class Odd:
-    spec = FilterSpec("odd")
+class Odd(Filter):
     def __call__(self, pairs):
         return {made}
-
-def build(params, runtime):
-    return Odd()
 '''
 
 

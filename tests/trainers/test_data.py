@@ -165,11 +165,11 @@ def cut(path: Path, share: float) -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda path: cut(path, 0.1), "is no Arrow IPC stream"),
+        (lambda path: cut(path, 0.1), "is not an Arrow IPC stream"),
         (lambda path: cut(path, 0.9), "or is damaged"),
         (lambda path: cut(path, 1 - 1e-9), "or is damaged"),
         (lambda path: stream(path, **{name: [1, 2] for name in NAMES}), "holds int64, text is wanted"),
-        (lambda path: path.write_text("no arrow\n"), "is no Arrow IPC stream"),
+        (lambda path: path.write_text("no arrow\n"), "is not an Arrow IPC stream"),
         (lambda path: stream(path, id=["0"], text=["a"], view_a=["b"]), "has no column 'view_b'"),
         (lambda path: pairs_file(path, 0), "holds no pairs"),
         (lambda path: pairs_file(path, 2, missing=(0, 1)), "has no row with two views"),
