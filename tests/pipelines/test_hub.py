@@ -97,7 +97,7 @@ def test_what_the_hub_refuses_is_one_line(
 
 
 def test_options_that_do_not_go_together_and_a_dry_run(pairs: Augment) -> None:
-    assert "--to xml is no format" in pairs("export", "data/pairs.arrow", "--to", "xml").err
+    assert "--to xml is not a format" in pairs("export", "data/pairs.arrow", "--to", "xml").err
     for options, expected in (
         (["hf:a", "--out", "b"], "--out b is a file"),
         (["csv", "--public"], "--public is for a dataset on the Hub, and --to csv writes a file"),

@@ -18,19 +18,13 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from foreigners import write_stream
 
 from pipelines import export, files
 from pipelines.console import harmless
 from pipelines.pairs import PAIR_COLUMNS
 
 Augment = Callable[..., Any]
-
-
-@pytest.fixture
-def made(augment: Augment, lines: Path) -> Augment:
-    augment("span-mask", lines, "--shard-size", 16)
-    augment("build-pairs", "--pairs", "original", "--view", "span-mask")
-    return augment
 
 
 @pytest.mark.parametrize(
@@ -62,10 +56,8 @@ def write_pairs(rows: list[tuple[str, str | None]], **columns: list[Any]) -> Pat
     names = (["original"] * len(rows), ["other"] * len(rows))
     values = ([f"{number:016x}" for number in range(len(rows))], texts, texts, [view for _, view in rows], *names)
     strings = [pa.array(each, pa.string()) for each in values]
-    table = pa.table({**dict(zip(PAIR_COLUMNS, strings, strict=True)), **columns})
     path = Path("other.arrow")
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+    write_stream(path, pa.table({**dict(zip(PAIR_COLUMNS, strings, strict=True)), **columns}))
     return path
 
 
@@ -108,9 +100,7 @@ def test_pairs_that_cannot_be_read_are_one_line(augment: Augment, harm: str) -> 
     if harm == "cut":
         path.write_bytes(path.read_bytes()[:-5_000])
     elif harm == "numbers":
-        table = pa.table({**{name: ["x"] for name in PAIR_COLUMNS}, "view_b": [3]})
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
+        write_stream(path, pa.table({**{name: ["x"] for name in PAIR_COLUMNS}, "view_b": [3]}))
     else:
         path.write_bytes(b"")
     for command in ("inspect", "report"):
