@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -50,7 +50,10 @@ def export(path: Path, to: str, out: Path, *, limit: int | None = None, overwrit
 
 
 def _write_rows(stream: BinaryIO, opened: Opened, rows: int, to: str) -> None:
-    {"parquet": _write_parquet, "jsonl": _write_jsonl, "csv": _write_csv}[to](stream, _tables(opened, rows))
+    if to == "parquet":
+        _write_parquet(stream, _tables(opened, rows))
+    else:
+        _write_text(stream, _tables(opened, rows), to)
     stream.flush()
 
 
@@ -79,23 +82,18 @@ def _write_parquet(stream: BinaryIO, tables: Iterator[pa.Table]) -> None:
             waiting = pa.concat_tables([waiting.slice(end), following]) if following is not None else None
 
 
-def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    return (row for batch in table.to_batches(max_chunksize=BATCH_ROWS) for row in batch.to_pylist())
-
-
-def _write_jsonl(stream: BinaryIO, tables: Iterator[pa.Table]) -> None:
-    for table in tables:
-        for row in _rows(table):
-            stream.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
-
-
-def _write_csv(stream: BinaryIO, tables: Iterator[pa.Table]) -> None:
+def _write_text(stream: BinaryIO, tables: Iterator[pa.Table], to: str) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
     for number, table in enumerate(tables):
-        if number == 0:
+        if to == "csv" and number == 0:
             writer.writerow(table.schema.names)
-        writer.writerows(map(as_text, row.values()) for row in _rows(table))
+        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+            if to == "csv":
+                writer.writerows(map(as_text, row.values()) for row in batch.to_pylist())
+            else:
+                rows = (json.dumps(row, ensure_ascii=False, default=str) for row in batch.to_pylist())
+                text.writelines(f"{row}\n" for row in rows)
     text.detach()
 
 

@@ -12,7 +12,6 @@ from pipelines.console import harmless
 from pipelines.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
 from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
-from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.look.opened import Opened, open_path, spread
 from pipelines.look.rows import figure, flat, heading, lines, percent, sampling
 from pipelines.look.statistics import IDENTICAL, QUANTILES, Statistics, statistics
@@ -55,12 +54,6 @@ def write_report(path: Path, out: Path, rows: int, sampled: int, seed: int, *, o
         check_free(out, overwrite=overwrite)
         write_whole(out, html)
     return True
-
-
-def report_pairs(pairs: Path, out: Path) -> None:
-    """Write the report of pairs that were just made, over an older one; the caller holds the lock of both."""
-    check_free(out, overwrite=True)
-    write_whole(out, report_html(open_path(pairs), REPORT_ROWS, SAMPLE_ROWS, 0))
 
 
 def check_free(out: Path, *, overwrite: bool) -> None:

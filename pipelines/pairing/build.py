@@ -12,10 +12,11 @@ from pipelines.console import note, show, show_json, table
 from pipelines.filter import Filter, is_round_trip, make_filter
 from pipelines.ingest import sentences_for
 from pipelines.pairing.nli import entailment, nli_sources
-from pipelines.pairing.views import Choice, choose_views, pair_views, preview_views
+from pipelines.pairing.views import Choice, choose_views, pair_views, plan_views
 from pipelines.pairing.write import REASON, PairsJob, write_pairs
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
-from pipelines.views.run import REAL_WEIGHTS, STARTER, Execution
+from pipelines.views.run import REAL_WEIGHTS, STARTER, Execution, preview_run
+from pipelines.views.work import ViewRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,11 @@ def preview_pairs(options: PairsOptions, running: Execution, out: Path, rejects:
             preview["sources"] = entailment(nli_sources(options.sources, Path(spool))).made_by
     else:
         sentences = sentences_for(options.sources, dry_run=True)
-        preview |= preview_views(choices, sentences, options.seed, options.limit, running)
+        planned = plan_views(choices, sentences, options.seed, options.limit, running)
+        preview["sentences"] = min(sentences.rows, options.limit or sentences.rows)
+        preview["views"] = list(planned)
+        missing = {name: preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
+        preview["views_to_make"] = missing
     preview["filters"] = [each.text() for each in filters]
     return {**preview, **({"rejects": str(rejects)} if rejects is not None else {})}
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +18,7 @@ from pipelines.folder import Dataset, finished_dataset
 from pipelines.pairing.candidates import TASK_ROWS, Candidates, PairSource
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import Input, Plan, read_plan
-from pipelines.views.run import SHARD_ROWS, VIEWS, Execution, make_run, note_starter, plan_run, preview_run
+from pipelines.views.run import SHARD_ROWS, VIEWS, Execution, make_run, note_starter, plan_run
 from pipelines.views.work import ViewRun, build_view
 
 ORIGINAL = "original"
@@ -208,13 +207,3 @@ def _side(sentences: pa.RecordBatch, name: str, view: Dataset, start: int) -> tu
     missing = pc.coalesce(missing, pa.scalar(f"{name} was not made for it"))
     missing = pc.if_else(texts.is_valid(), None, missing)
     return texts, missing, pc.if_else(pc.equal(statuses, "unchanged"), f"{name} left it unchanged", None)
-
-
-def preview_views(
-    choices: Sequence[Choice], source: Dataset, seed: int | None, limit: int | None, execution: Execution
-) -> dict[str, Any]:
-    """What `pair_views` would pair and make; nothing is written."""
-    planned = plan_views(choices, source, seed, limit, execution)
-    missing = {name: preview_run(view) for name, view in planned.items() if isinstance(view, ViewRun)}
-    rows = source.rows if limit is None else min(limit, source.rows)
-    return {"sentences": rows, "views": [choice.name for choice in choices], "views_to_make": missing}

@@ -17,7 +17,8 @@ from pipelines.files import beside, is_sealed, is_written_by, remove_temporaries
 from pipelines.filter import Filter
 from pipelines.folder import CARD_FILE, RECIPE_FILE, REPORT_FILE, finalise
 from pipelines.lock import locked_file, locked_folder
-from pipelines.look.report import report_pairs
+from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
+from pipelines.look.report import write_report
 from pipelines.pairing.candidates import PairCounts, PairSource, judged_batches
 from pipelines.pairs import PAIR_COLUMNS, made_plan
 from pipelines.plan import PLAN_FILE, Plan
@@ -97,14 +98,14 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     with ExitStack() as held:
         held.enter_context(locked_folder(out) if job.shards else locked_file(out))
-        for each in (report, *([] if rejects is None else [rejects])):
-            held.enter_context(locked_file(each))
-            remove_temporaries(each)
+        if rejects is not None:
+            held.enter_context(locked_file(rejects))
+            remove_temporaries(rejects)
         counts, digest, made = _write_folder(job) if job.shards else _write_file(job)
         content = report.read_bytes() if report.is_file() else b""
         if not (is_sealed(content) and digest.encode() in content):
             try:
-                report_pairs(out, report)
+                write_report(out, report, REPORT_ROWS, SAMPLE_ROWS, 0, overwrite=True)
             except (TwinviewsError, OSError) as error:  # the pairs are made
                 note(f"no report was written: {error}")
     return counts, made
