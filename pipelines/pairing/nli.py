@@ -96,12 +96,15 @@ def _look(source: Source) -> NliSource:
         names = _header(source)
     else:
         raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")
-    found = {what: next((each for each in known if each in names), None) for what, known in COLUMNS.items()}
-    for what, column in found.items():
+    found = []
+    for what, known in COLUMNS.items():
+        column = next((each for each in known if each in names), None)
         if column is None:
-            known, there = " or ".join(COLUMNS[what]), listed(names) or "no columns"
-            raise InputError(f"{source.name} has no {what} column ({known}), only {there}: {EXAMPLE}")
-    return NliSource(source, Columns(found["premise"], found["label"] or "", found["hypothesis"] or ""), label_names)
+            said = f"has no {what} column ({' or '.join(known)}), only {listed(names) or 'no columns'}"
+            raise InputError(f"{source.name} {said}: {EXAMPLE}")
+        found.append(column)
+    premise, hypothesis, label = found
+    return NliSource(source, Columns(premise, label, hypothesis), label_names)
 
 
 def _header(source: Source) -> list[str]:

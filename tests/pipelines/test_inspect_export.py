@@ -1,7 +1,6 @@
 """Looking into datasets and taking them elsewhere."""
 
 import csv
-import hashlib
 import json
 import os
 import pty
@@ -20,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 from foreigners import write_stream
 
-from pipelines import export, files
+from pipelines import export
 from pipelines.console import harmless
 from pipelines.pairs import PAIR_COLUMNS
 
@@ -225,18 +224,3 @@ def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: p
     assert min(sizes[:-1]) > 5
     assert sum(sizes) == 60
     assert pq.read_table("data/sentences.parquet").to_pylist() == datasets.load_from_disk("data/sentences").to_list()
-
-
-@pytest.mark.parametrize("command", ["inspect", "report"])
-@pytest.mark.parametrize("path", ["data/pairs.arrow", "data/views/span-mask"])
-def test_a_look_hashes_every_file_once(made: Augment, monkeypatch: pytest.MonkeyPatch, command: str, path: str) -> None:
-    hashed: list[str] = []
-    digest = hashlib.file_digest
-    monkeypatch.setattr(files, "SETTLED_SECONDS", 0)
-    files._sha256.cache_clear()
-    monkeypatch.setattr(
-        hashlib, "file_digest", lambda stream, name: hashed.append(str(stream.name)) or digest(stream, name)
-    )
-    more = ["--out", "look.html"] if command == "report" else []
-    assert made(command, path, *more, "--sample", 3).code == 0
-    assert len(set(hashed)) == len(hashed) > 0
