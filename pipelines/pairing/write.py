@@ -1,7 +1,7 @@
 """Pairs and rejects on disk: one file or a folder of shards, with recipe, card and report."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -176,8 +176,10 @@ def _judged(job: PairsJob, out: Path, made: Mapping[str, Any]) -> Iterator[tuple
     Yields what was counted, the hash of the rejects for the recipe, and where the pairs are written.
     """
     _check_rejects(job, made)
-    schema, counts, facts = job.schema, PairCounts(), {}
-    with whole_file(out) as stream, nullcontext() if job.rejects is None else whole_file(job.rejects) as dropped:
+    schema, counts, facts = job.schema, PairCounts(), dict[str, str]()
+    others: AbstractContextManager[BinaryIO | None]
+    others = nullcontext() if job.rejects is None else whole_file(job.rejects)
+    with whole_file(out) as stream, others as dropped:
         pairs = PairStream(stream, schema)
         rejects = None if dropped is None else PairStream(dropped, schema.append(pa.field(REASON, pa.string())))
         for batch in judged_batches(job.source, job.filters, job.runtime, job.workers):

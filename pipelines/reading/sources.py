@@ -8,7 +8,7 @@ import hashlib
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -79,8 +79,9 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
 
 def _copy(name: str, spool: Path) -> Path:
     copy = spool / f"{len(list(spool.iterdir()))}{Path(name).suffix}"
-    with copy.open("wb") as target, nullcontext(sys.stdin.buffer) if name == STDIN else locate(name).open("rb") as each:
-        shutil.copyfileobj(each, target, CHUNK_BYTES)
+    source: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer) if name == STDIN else locate(name).open("rb")
+    with copy.open("wb") as target, source as stream:
+        shutil.copyfileobj(stream, target, CHUNK_BYTES)
     return copy
 
 
