@@ -54,7 +54,7 @@ def _check(options: PairsOptions, running: Execution, out: Path) -> tuple[list[C
     for each in filters:
         if each.score in columns:
             raise InputError(f"--filter {each.name} writes the column {each.score!r}, which is taken: leave it out")
-        columns |= {each.score} - {None}
+        columns.add(each.score or "")
     return choices, filters
 
 

@@ -56,7 +56,7 @@ def mine_negatives(
 
 
 def preview_mining(path: Path, wanted: Mining, out: Path) -> dict[str, Any]:
-    """What `mine_negatives` would do, as far as the pairs and the encoder say; nothing is written."""
+    """What `mine_negatives` would do; nothing is written, and nothing at `out` is compared."""
     source = _source(path, wanted, "cpu", 1)
     rows = sum(each.rows or 0 for each in source.inputs)
     return {"out": str(out), "pairs": min(rows, wanted.limit or rows), "revision": source.params["revision"]}
@@ -110,8 +110,8 @@ def _candidates(
     for start in range(0, len(table), TASK_ROWS):
         part = table.slice(start, TASK_ROWS)
         pairs = pa.concat_batches(part.select(schema.names).cast(schema).to_batches())
-        columns = (each.slice(start, TASK_ROWS) for each in (reasons, none, negatives))
-        yield Candidates(pairs, next(columns), next(columns)).add_negatives(next(columns))
+        rows = slice(start, start + TASK_ROWS)
+        yield Candidates(pairs, reasons[rows], none[rows]).add_negatives(negatives[rows])
 
 
 class _Row(NamedTuple):
