@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from augment.errors import InputError
 from pipelines.files import is_remote, locate
@@ -22,16 +22,10 @@ from pipelines.reading.rows import Columns, Row, Rows, collect, read_cells, read
 
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
+    **{f".{form}": form for form in get_args(Format)},
     ".md": "markdown",
-    ".markdown": "markdown",
-    ".html": "html",
     ".htm": "html",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
     ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
     ".feather": "arrow",
 }
 HUB = "hf:"
