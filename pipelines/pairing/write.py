@@ -128,8 +128,8 @@ def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
         sha256 = sha256_of(written)
         # Recipe and card come first: pairs without a recipe would not be known as ours.
         write_whole(card, job.card(counts))
-        facts = {"plan": job.plan.model_dump(mode="json"), "counts": counts, "sha256": sha256, **facts}
-        write_whole(recipe, job.recipe(facts))
+        described = {"plan": job.plan.model_dump(mode="json"), "counts": counts, "sha256": sha256}
+        write_whole(recipe, job.recipe({**described, **facts}))
     return counts, sha256, True
 
 
