@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,22 +23,18 @@ from pipelines.recipe import is_recipe_of, recipe_text
 from pipelines.shards import BATCH_ROWS
 
 GROUP_BYTES = 100_000_000
-"""About the size of a row group, as it is in memory."""
+"""About the size of a row group in memory."""
 MADE_BY_THE_HUB = ".gitattributes"
 SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M"}
 
 
 def export(path: Path, to: str, out: Path, *, limit: int | None = None, overwrite: bool = False) -> int:
-    """Write rows of sentences, a view dataset or pairs as parquet, jsonl or csv; how many.
+    """Write rows of sentences, a view dataset or pairs as parquet, jsonl or csv; returns how many.
 
-    Nested columns become JSON in CSV. `overwrite` replaces an export of ours.
-
-    Raises:
-        InputError: Nothing of ours at `path`, or something that is in the way at `out`.
+    Nested columns become JSON in CSV. `overwrite` replaces an export of ours; anything else at `out` is an InputError.
     """
-    opened = open_path(path)
-    rows = opened.rows if limit is None else min(limit, opened.rows)
-    recipe = beside(out, "recipe.json")
+    opened, recipe = open_path(path), beside(out, "recipe.json")
+    rows = min(opened.rows, limit or opened.rows)
     is_ours = is_recipe_of("export", recipe)
     if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
         raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else ""))
@@ -54,15 +50,18 @@ def export(path: Path, to: str, out: Path, *, limit: int | None = None, overwrit
 
 
 def _write_rows(stream: BinaryIO, opened: Opened, rows: int, to: str) -> None:
-    {"parquet": _write_parquet, "jsonl": _write_jsonl, "csv": _write_csv}[to](stream, _tables(opened, rows))
+    if to == "parquet":
+        _write_parquet(stream, _tables(opened, rows))
+    else:
+        _write_text(stream, _tables(opened, rows), to)
     stream.flush()
 
 
 def _tables(opened: Opened, rows: int) -> Iterator[pa.Table]:
-    """Tables of its first rows; one without rows where there are none, as it has the columns."""
+    """Tables of the first rows; without rows there is one empty table, for its columns."""
     schema = None
     for table in opened.tables():
-        schema = table.schema if schema is None else schema
+        schema = schema or table.schema
         if not table.schema.equals(schema):
             raise InputError(f"{opened.path} holds files of different columns: export one of them")
         yield table.slice(0, rows)
@@ -83,52 +82,42 @@ def _write_parquet(stream: BinaryIO, tables: Iterator[pa.Table]) -> None:
             waiting = pa.concat_tables([waiting.slice(end), following]) if following is not None else None
 
 
-def _rows(table: pa.Table) -> Iterator[dict[str, Any]]:
-    return (row for batch in table.to_batches(max_chunksize=BATCH_ROWS) for row in batch.to_pylist())
-
-
-def _write_jsonl(stream: BinaryIO, tables: Iterator[pa.Table]) -> None:
-    for table in tables:
-        for row in _rows(table):
-            stream.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
-
-
-def _write_csv(stream: BinaryIO, tables: Iterator[pa.Table]) -> None:
+def _write_text(stream: BinaryIO, tables: Iterator[pa.Table], to: str) -> None:
     text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
     writer = csv.writer(text, lineterminator="\n")
     for number, table in enumerate(tables):
-        if number == 0:
+        if to == "csv" and number == 0:
             writer.writerow(table.schema.names)
-        writer.writerows(map(as_text, row.values()) for row in _rows(table))
+        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
+            if to == "csv":
+                writer.writerows(map(as_text, row.values()) for row in batch.to_pylist())
+            else:
+                rows = (json.dumps(row, ensure_ascii=False, default=str) for row in batch.to_pylist())
+                text.writelines(f"{row}\n" for row in rows)
     text.detach()
 
 
 def push(path: Path, to: str, *, public: bool, license: str, limit: int | None, overwrite: bool) -> str:
-    """Put sentences, a view dataset or pairs on the Hub, as `hf:OWNER/NAME` or `hf:NAME` says; its address.
+    """Put sentences, a view dataset or pairs on the Hub, as `hf:OWNER/NAME` or `hf:NAME`; returns the address.
 
-    The repository is made if it is not there. One that is there must be public already, or private where `public` is
-    False, and one that holds files is written to only with `overwrite`.
-
-    Raises:
-        InputError: Nothing of ours at `path`, no name, no right to write there, or a repository that is not to be
-            overwritten or that others see, or do not see.
-        TwinviewsError: The Hub did not take it.
+    A missing repository is made. An existing one must be as public as asked for, and needs `overwrite` if it holds
+    files. Raises InputError for a wrong name, no permission or another repository, TwinviewsError if the Hub failed.
     """
     from huggingface_hub import HfApi
 
     opened = open_path(path)
-    rows = opened.rows if limit is None else min(limit, opened.rows)
+    rows = min(opened.rows, limit or opened.rows)
     api, kind = HfApi(), "dataset"
     with TemporaryDirectory() as folder:
         with Path(folder, "train.parquet").open("wb") as stream:
             _write_rows(stream, opened, rows, "parquet")
         Path(folder, "README.md").write_text(_hub_card(opened, rows, license), encoding="utf-8")
-        with _told(to):
+        with _hub_errors(to):
             repository = api.create_repo(to.removeprefix("hf:"), repo_type=kind, private=not public, exist_ok=True)
             there = api.dataset_info(repository.repo_id)
             if there.private is public:
                 found, instead = ("private", "leave --public out") if public else ("public", "give --public")
-                raise InputError(f"{repository} is there and {found}: {instead}, or another name")
+                raise InputError(f"{repository} exists and is {found}: {instead}, or choose another name")
             if not overwrite and any(file.rfilename != MADE_BY_THE_HUB for file in there.siblings or ()):
                 raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
             said = f"Add {rows:,} rows"
@@ -137,7 +126,7 @@ def push(path: Path, to: str, *, public: bool, license: str, limit: int | None, 
 
 
 def _hub_card(opened: Opened, rows: int, license: str) -> str:
-    """A dataset's card with what the Hub reads in front: licence, size, and where the rows are."""
+    """The dataset's card with the Hub's metadata in front: licence, size, and where the rows are."""
     path = opened.path
     card = path / CARD_FILE if (path / CARD_FILE).is_file() else beside(path, CARD_FILE)
     front = {
@@ -151,7 +140,7 @@ def _hub_card(opened: Opened, rows: int, license: str) -> str:
 
 
 @contextmanager
-def _told(to: str) -> Iterator[None]:
+def _hub_errors(to: str) -> Iterator[None]:
     """Turn what the Hub's client raises into one line."""
     from huggingface_hub.errors import HFValidationError, HTTPError, OfflineModeIsEnabled  # type: ignore[attr-defined]
 
@@ -164,8 +153,7 @@ def _told(to: str) -> Iterator[None]:
     except (HTTPError, OSError, RuntimeError, ValueError) as error:
         status = getattr(getattr(error, "response", None), "status_code", None)
         if status in (401, 403):
-            raise InputError(
-                f"--to {to}: there is no token that may write there (status {status}): `hf auth login`, or set HF_TOKEN"
-            ) from None
+            said = f"no token that may write there (status {status}): `hf auth login`, or set HF_TOKEN"
+            raise InputError(f"--to {to}: {said}") from None
         said = " ".join(str(error).split())[:200] or type(error).__name__
-        raise TwinviewsError(f"--to {to}: the Hub did not take it ({said})") from None
+        raise TwinviewsError(f"--to {to}: the Hub refused it ({said})") from None

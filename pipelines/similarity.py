@@ -1,4 +1,4 @@
-"""How alike texts are on the surface: chrF of each pair, and BLEU between two views of the same sentences."""
+"""Surface similarity: chrF of each pair, and BLEU between two views of the same sentences."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 UNSPACED = regex.compile(r"[\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}]")
 """Letters of scripts without spaces between words."""
 BATCH_LETTERS = 1 << 16
-"""Letters, filled up to the longest pair's, of the pairs whose n-grams are counted together."""
+"""Letters of the pairs whose n-grams are counted together, padded to the longest pair."""
 ORDERS = 6
 """N-grams of chrF have one to six characters."""
 FILLER = 2**64 - 1
@@ -19,8 +19,8 @@ FILLER = 2**64 - 1
 def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.float64]:
     """The chrF2 (Popović 2015) of each hypothesis against its reference, 0 to 100: sacrebleu's `sentence_score`.
 
-    White space does not count. The figures are sacrebleu's own to the last bit, in a fraction of its time: the suffixes
-    of a pair are sorted, once, and then n-grams that are the same lie side by side.
+    White space does not count. The figures equal sacrebleu's to the last bit in a fraction of its time: the suffixes
+    of a pair are sorted once, and then equal n-grams lie side by side.
     """
     texts = ["".join(text.split()) for pair in zip(hypotheses, references, strict=True) for text in pair]
     sizes = np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)).reshape(-1, 2)
@@ -33,13 +33,13 @@ def chrf(hypotheses: Sequence[str], references: Sequence[str]) -> NDArray[np.flo
 
 
 def _chrf(texts: Sequence[str], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The scores of hypotheses that lie before their references, and whose letters were counted: (pairs, 2)."""
+    """The scores of texts, each hypothesis before its reference, whose letters were counted: (pairs, 2)."""
     pairs = len(sizes)
     letters = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     used = np.zeros(int(letters.max(initial=0)) + 1, dtype=np.bool_)
     used[letters] = True
     bits = (int(np.count_nonzero(used)) + 1).bit_length()
-    if ORDERS * bits + 1 > 64:  # too many different letters for a key of 64 bits
+    if ORDERS * bits + 1 > 64:  # too many different letters for 64-bit keys
         if pairs > 1:
             half = pairs // 2
             return np.concatenate([_chrf(texts[: 2 * half], sizes[:half]), _chrf(texts[2 * half :], sizes[half:])])
@@ -68,9 +68,9 @@ def _chrf(texts: Sequence[str], sizes: NDArray[np.int64]) -> NDArray[np.float64]
 def _suffixes(letters: NDArray[np.uint64], sizes: NDArray[np.int64], bits: int) -> NDArray[np.uint64]:
     """The first six letters of every suffix as keys, a sorted row for each pair; letters are numbered from 1.
 
-    A key ends in a bit that says whether it is of the reference; FILLER follows in rows that are shorter than others.
+    The last bit of a key says whether it is from the reference. Shorter rows are padded with FILLER.
     """
-    # Behind each text lie letters of no text, others for hypotheses than for references, so that none matches there.
+    # Each text is padded with a letter of no text, another one for references, so that nothing matches there.
     lengths = sizes.ravel()
     number = np.repeat(np.arange(len(lengths)), lengths)
     places = np.arange(len(letters)) + ORDERS * number
@@ -91,25 +91,25 @@ def _suffixes(letters: NDArray[np.uint64], sizes: NDArray[np.int64], bits: int) 
 
 @cache
 def chrf_signature() -> str:
-    """What sacrebleu calls this chrF: paste it beside the numbers."""
+    """Sacrebleu's signature of this chrF."""
     from sacrebleu.metrics import CHRF
 
     metric = CHRF(char_order=ORDERS)
-    metric.sentence_score("", [""])  # it has no signature before it has scored something
+    metric.sentence_score("", [""])  # only then does it have a signature
     return str(metric.get_signature())
 
 
 def self_bleu(view_a: Sequence[str], view_b: Sequence[str]) -> tuple[float, str]:
     """The corpus BLEU of `view_a` with `view_b` as its only reference (0 to 100), and sacrebleu's signature of it.
 
-    How much of its wording two views share; lower is more diverse. (Zhu et al. 2018 compare generated sentences with
-    each other; here these are the two views of one sentence.) Scripts without spaces are compared by characters.
+    Lower is more diverse (Zhu et al. 2018, for two views of one sentence). Scripts without spaces are compared by
+    characters.
     """
     from sacrebleu.metrics import BLEU
 
     letters = sum(letter.isalpha() for text in view_a for letter in text)
     unspaced = sum(len(UNSPACED.findall(text)) for text in view_a)
-    # Without `force` it warns of texts that end in " ." as if they had been tokenised.
+    # `force` silences a warning about texts that end in " .".
     metric = BLEU(tokenize="char" if unspaced > 0.3 * letters else "13a", force=True)
     score = metric.corpus_score(list(view_a), [list(view_b)]).score
     return score, str(metric.get_signature())

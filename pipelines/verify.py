@@ -1,6 +1,6 @@
-"""Whether every file of an output is as it was written: by receipts, by `state.json`, by the hashes in recipes."""
+"""Whether every file of an output is as it was written: by receipts, `state.json` and the hashes in recipes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -16,14 +16,13 @@ from pipelines.shards import RECEIPTS, make_receipt, read_receipt, read_table, r
 PAIR_COMMANDS = ("build-pairs", "mine-negatives")
 Problem: TypeAlias = Literal["damaged", "missing", "unfinished"]
 Verified: TypeAlias = tuple[Path, Problem | None]
-"""A file that was looked at, and what is wrong with it (None: nothing)."""
+"""A file and what is wrong with it (None: nothing)."""
 
 
 def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
-    """Look at every file of datasets, pairs, rejects and exports; a folder of several outputs is looked through.
+    """Check every file of datasets, pairs, rejects and exports, or of all outputs in a folder.
 
-    Raises:
-        InputError: There is nothing of ours at a path.
+    Raises InputError if nothing of ours is at a path.
     """
     found: dict[Path, Problem | None] = {}
     for path in paths:
@@ -48,7 +47,7 @@ def _folder(folder: Path) -> Iterator[Verified]:
     for output in sorted(outputs):
         yield from _file(output)
     for parent in sorted({each.parent for each in outputs | datasets} - datasets):
-        yield from _rejects(sorted(set(parent.glob("*.arrow")) - outputs))
+        yield from _rejects(sorted({file for file in parent.glob("*.arrow") if file.is_file()} - outputs))
 
 
 def _is_dataset(folder: Path) -> bool:
@@ -59,7 +58,7 @@ def _is_dataset(folder: Path) -> bool:
 
 
 def _recorded_by(record: Path) -> Path | None:
-    """The file of pairs or the export that a recipe or a card belongs to; None if it is another program's."""
+    """The file of pairs or the export that a recipe or a card belongs to; None if it is not ours."""
     plain = record.with_name(record.name.removesuffix(".recipe.json").removesuffix(".card.md"))
     stream = plain.with_name(f"{plain.name}.arrow")
     command = _command(beside(plain, "recipe.json"))
@@ -87,26 +86,26 @@ def _file(path: Path) -> Iterator[Verified]:
 
 
 def _report(report: Path) -> Iterator[Verified]:
-    """A report, if there is one of ours: by its first lines, or should they be damaged, its end."""
+    """A report of ours, if there is one, known by its beginning or, if that is damaged, by its end."""
     content = report.read_bytes() if report.is_file() else b""
     if MARK in content[:1_000] or b"<!-- checksum " in content[-50:]:
         yield _by_seal(report)
 
 
+def _checked(path: Path, is_whole: Callable[[Path], bool]) -> Verified:
+    return path, "missing" if not path.is_file() else None if is_whole(path) else "damaged"
+
+
 def _by_seal(path: Path) -> Verified:
-    if not path.is_file():
-        return path, "missing"
-    return path, None if is_sealed(path.read_bytes()) else "damaged"
+    return _checked(path, lambda path: is_sealed(path.read_bytes()))
 
 
 def _by_hash(path: Path, sha256: str | None) -> Verified:
-    if not path.is_file():
-        return path, "missing"
-    return path, None if sha256_of(path) == sha256 else "damaged"
+    return _checked(path, lambda path: sha256_of(path) == sha256)
 
 
 def _rejects(files: Sequence[Path]) -> Iterator[Verified]:
-    """Those of some files that recipes in their folder recorded as rejects, or must have: they are not there else."""
+    """Rejects among the files: those with a recorded hash and, if one is not found, those that look like rejects."""
     folders = {file.parent for file in files}
     recipes = (each for folder in folders for each in (*folder.glob("*.recipe.json"), *folder.glob(f"*/{RECIPE_FILE}")))
     known = {read_made(recipe).get("rejects_sha256") for recipe in recipes} - {None}
@@ -130,7 +129,7 @@ def _may_be_rejects(file: Path) -> bool:
 
 
 def _dataset(folder: Path) -> Iterator[Verified]:
-    """The files of a dataset folder, finished or not; what `state.json` says counts if it is as it was written."""
+    """The files of a dataset folder, finished or not."""
     yield from (*_report(beside(folder, REPORT_FILE)), *_report(folder / REPORT_FILE))
     state = folder / STATE_FILE
     shards, hashes = read_state(folder)
@@ -148,21 +147,22 @@ def _dataset(folder: Path) -> Iterator[Verified]:
 
 
 def _shard(folder: Path, index: int, recorded: str | None) -> Iterator[Verified]:
-    """A shard, by what `state.json` recorded or else its receipt; and its receipt, which follows from the shard."""
+    """A shard, by the hash in `state.json` or else in its receipt, and its receipt, which follows from the shard."""
     path, record = folder / shard_name(index), receipt_path(folder, index)
     receipt = read_receipt(folder, index)
     expected = recorded or (receipt.sha256 if receipt is not None else None)
-    sha256 = sha256_of(path) if path.is_file() else None
-    if sha256 is not None and expected is None and not record.is_file():
+    if path.is_file() and expected is None and not record.is_file():
         yield path, "unfinished"
         return
-    if sha256 is None or expected is not None:
-        yield _by_hash(path, expected)
-    if not record.is_file():
-        yield record, "missing"
-    elif receipt is None or (recorded is not None and receipt.sha256 != recorded):
-        yield record, "damaged"
-    else:
-        whole = sha256 is None or sha256 != expected
-        whole = whole or record.read_bytes() == make_receipt(index, read_table(path), sha256 or "").to_json().encode()
-        yield record, None if whole else "damaged"
+    shard = _by_hash(path, expected)
+    if not path.is_file() or expected is not None:
+        yield shard
+
+    def follows(record: Path) -> bool:
+        if receipt is None or receipt.sha256 != expected:
+            return False
+        if shard[1] is not None:
+            return True
+        return record.read_bytes() == make_receipt(index, read_table(path), receipt.sha256).to_json().encode()
+
+    yield _checked(record, follows)

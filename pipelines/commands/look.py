@@ -23,6 +23,16 @@ def add_look_commands(app: typer.Typer) -> None:
     app.command("verify", epilog="Example: augment verify data/sentences data/pairs.arrow")(_verify)
 
 
+def _show(result: dict[str, object], line: str | None, *, as_json: bool) -> None:
+    """A result as JSON or as a line; as a table, a preview."""
+    if as_json:
+        show_json(result)
+    elif line is None:
+        table(("", "would be"), result.items())
+    else:
+        show(line)
+
+
 def _inspect(
     path: PathArgument,
     rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows to show, spread evenly.")] = 5,
@@ -60,14 +70,11 @@ def _report(
     target = out or report_path(path)
     if dry_run:
         check_free(target, overwrite=overwrite)
-        preview = {"out": str(target), "rows": open_path(path).rows, "sample": sample}
-        show_json(preview) if json else table(("", "would be"), preview.items())
+        _show({"out": str(target), "rows": open_path(path).rows, "sample": sample}, None, as_json=json)
         return
     made = write_report(path, target, rows, sample, seed, overwrite=overwrite)
-    if json:
-        show_json({"out": str(target), "made_now": made})
-    else:
-        show(f"{target} written" if made else f"{target} is there already, nothing done")
+    line = f"{target} written" if made else f"{target} exists already, nothing done"
+    _show({"out": str(target), "made_now": made}, line, as_json=json)
 
 
 def _export(
@@ -78,9 +85,8 @@ def _export(
     out: Annotated[Path | None, typer.Option(help="File to write; PATH with the format's ending if not given.")] = None,
     public: Annotated[bool, typer.Option("--public", help="For hf: let everybody see it.")] = False,
     license: Annotated[
-        str | None,
-        typer.Option(help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0; else unknown."),
-    ] = None,
+        str, typer.Option(help="For hf: the licence of the texts, as the Hub names it, such as cc-by-sa-4.0.")
+    ] = "unknown",
     limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="Only the first N rows.")] = None,
     dry_run: DryRunOption = False,
     overwrite: OverwriteOption = False,
@@ -94,25 +100,22 @@ def _export(
 
     is_hub = to.startswith("hf:")
     if not is_hub and to not in FORMATS:
-        raise InputError(f"--to {to} is no format: give one of {', '.join(FORMATS)}, or hf:NAME")
+        raise InputError(f"--to {to} is not a format: give one of {', '.join(FORMATS)}, or hf:NAME")
     if is_hub and out is not None:
         raise InputError(f"--out {out} is a file, and --to {to} writes none: leave it out")
-    if not is_hub and (public or license is not None):
-        flag = "--public" if public else f"--license {license}"
-        raise InputError(f"{flag} is for a dataset on the Hub, and --to {to} writes a file: leave it out")
+    if not is_hub and (public or license != "unknown"):
+        raise InputError(f"--public and --license are for a dataset on the Hub, not --to {to}: leave them out")
     target = to if is_hub else out or beside(path, to)
     if dry_run:
         opened = open_path(path)
         rows = min(opened.rows, limit or opened.rows)
-        preview = {"out": str(target), "rows": rows, "files to read": len(opened.files)}
-        show_json(preview) if json else table(("", "would be"), preview.items())
+        _show({"out": str(target), "rows": rows, "files to read": len(opened.files)}, None, as_json=json)
     elif is_hub:
-        address = push(path, to, public=public, license=license or "unknown", limit=limit, overwrite=overwrite)
-        seen = "public" if public else "private"
-        show_json({"out": address, "public": public}) if json else show(f"{address}: {seen}")
+        address = push(path, to, public=public, license=license, limit=limit, overwrite=overwrite)
+        _show({"out": address, "public": public}, f"{address}: {'public' if public else 'private'}", as_json=json)
     else:
         rows = export(path, to, Path(target), limit=limit, overwrite=overwrite)
-        show_json({"out": str(target), "rows": rows}) if json else show(f"{rows:,} rows written to {target}")
+        _show({"out": str(target), "rows": rows}, f"{rows:,} rows written to {target}", as_json=json)
 
 
 def _verify(
@@ -129,11 +132,8 @@ def _verify(
 
     found = verify(paths)
     wrong = {str(file): problem for file, problem in found.items() if problem is not None}
-    if json:
-        show_json({"files": len(found), "problems": wrong})
-    else:
-        for file, problem in wrong.items():
-            show(f"{problem}: {file}")
-        show(f"{len(found):,} files verified: {f'{len(wrong):,} are not' if wrong else 'all are'} as they were written")
+    summary = f"{len(found):,} files verified: {f'{len(wrong):,} are not' if wrong else 'all are'} as they were written"
+    lines = [*(f"{problem}: {file}" for file, problem in wrong.items()), summary]
+    _show({"files": len(found), "problems": wrong}, "\n".join(lines), as_json=json)
     if wrong:
         raise typer.Exit(1)

@@ -1,7 +1,7 @@
 """`augment build-pairs` and `mine-negatives`."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand
@@ -19,15 +19,29 @@ from pipelines.commands.view import (
 )
 from pipelines.console import ConfigOption, show_json, table
 
-Policy: TypeAlias = Literal["bsl", "original", "self", "multilingual", "entailment", "mixture"]
-SourcesArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="[SOURCE]...",
-        help="Files (ingested to data/sentences) or a folder of sentences; without, data/sentences or the sample. For "
-        "entailment NLI files (JSONL, TSV, CSV) or hf:NAME.",
-    ),
-]
+SOURCES_HELP = (
+    "Files (ingested to data/sentences) or a folder of sentences; without, data/sentences or the sample. For "
+    "entailment NLI files (JSONL, TSV, CSV) or hf:NAME."
+)
+PAIRS_HELP = (
+    "bsl: two views (back-translations); original: sentence x each view; self: sentence x itself; multilingual: "
+    "sentence x each translation; entailment: premise x entailed hypothesis of NLI sources."
+)
+VIEW_HELP = (
+    "A view to pair, by its folder's name in data/views or its path. For bsl twice [default: backtranslate-de, "
+    "backtranslate-fr], for original and multilingual once or more. Missing views are made."
+)
+FILTER_HELP = (
+    "Drop pairs by a filter: NAME or NAME:key=value,key=value, such as semantic:min=0.6,encoder=starter; may be "
+    "repeated."
+)
+DEFAULT_FILTERS_HELP = "Drop back-translations that are not paraphrases of their sentence (--filter paraphrase)."
+REJECTS_HELP = "Write what was dropped, with the reason, to this Arrow stream file."
+NEGATIVES_HELP = "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
+OUT_HELP = "File to write; data/pairs.arrow, or with --shards the folder data/pairs."
+SHARDS_HELP = "Write a folder of N shards, for very large outputs."
+SEED_HELP = "Run seed of views to be made; without, that of the other view, or 0."
+LIMIT_HELP = "Only the first N sentences, or NLI rows."
 
 
 class _PairsCommand(TyperCommand):
@@ -51,67 +65,21 @@ def add_pairs_commands(app: typer.Typer) -> None:
 
 
 def _build_pairs(
-    sources: SourcesArgument = None,
+    sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=SOURCES_HELP)] = None,
     pairs: Annotated[
-        Policy,
-        typer.Option(
-            help="bsl: two views (back-translations); original: sentence x each view; self: sentence x itself; "
-            "multilingual: sentence x each translation; entailment: premise x entailed hypothesis of NLI sources; "
-            "mixture: other files of pairs, by --mix."
-        ),
+        Literal["bsl", "original", "self", "multilingual", "entailment"], typer.Option(help=PAIRS_HELP)
     ] = "bsl",
-    view: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="A view to pair, by its folder's name in data/views or its path; NAME:2 is its second hypothesis. "
-            "For bsl twice [default: backtranslate-de, backtranslate-fr], for original and multilingual once or more. "
-            "Missing views are made."
-        ),
-    ] = None,
-    filter: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Drop pairs by a filter: NAME or NAME:key=value,key=value, such as semantic:min=0.6,encoder=starter; "
-            "may be repeated."
-        ),
-    ] = None,
+    view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP)] = None,
+    filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP)] = None,
     default_filters: Annotated[
-        bool,
-        typer.Option(
-            "--default-filters/--no-default-filters",
-            help="Drop back-translations that are no paraphrases of their sentence (--filter paraphrase).",
-        ),
+        bool, typer.Option("--default-filters/--no-default-filters", help=DEFAULT_FILTERS_HELP)
     ] = True,
-    rejects: Annotated[
-        Path | None, typer.Option(help="Write what was dropped, with the reason, to this Arrow stream file.")
-    ] = None,
-    mix: Annotated[
-        list[str] | None,
-        typer.Option(help="For mixture: PATH=WEIGHT, a file or folder of pairs and its share; may be repeated."),
-    ] = None,
-    negatives: Annotated[
-        bool,
-        typer.Option(
-            "--negatives",
-            help="For entailment: a column `negative`, a contradiction of the same premise; those of all entailing "
-            "premises are held in memory.",
-        ),
-    ] = False,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; data/pairs.arrow, or with --shards the folder data/pairs.")
-    ] = None,
-    shards: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Write a folder of N shards, for very large outputs.")
-    ] = None,
-    seed: Annotated[
-        int | None,
-        typer.Option(
-            min=-MOST, max=MOST, help="Run seed of views to be made (else their twin's, or 0), or of a mixture."
-        ),
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, max=MOST, help="Only the first N sentences, or NLI rows; N pairs of a mixture.")
-    ] = None,
+    rejects: Annotated[Path | None, typer.Option(help=REJECTS_HELP)] = None,
+    negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False,
+    out: Annotated[Path | None, typer.Option(help=OUT_HELP)] = None,
+    shards: Annotated[int | None, typer.Option(min=1, max=MOST, help=SHARDS_HELP)] = None,
+    seed: Annotated[int | None, typer.Option(min=-MOST, max=MOST, help=SEED_HELP)] = None,
+    limit: Annotated[int | None, typer.Option(min=1, max=MOST, help=LIMIT_HELP)] = None,
     workers: WorkersOption = 1,
     device: DeviceOption = "auto",
     batch_tokens: BatchTokensOption = None,
@@ -130,17 +98,20 @@ def _build_pairs(
     from pipelines.views.run import Execution
 
     options = PairsOptions(
-        pairs, sources or [], view or [], filter or [], default_filters, mix or [], negatives, seed, limit, shards
+        pairs, sources or [], view or [], filter or [], default_filters, negatives, seed, limit, shards
     )
     running = Execution(Runtime(device, batch_tokens), workers)
     target = out or Path("data/pairs" if shards else "data/pairs.arrow")
     if dry_run:
         with offline():
-            preview = preview_pairs(options, running, target, rejects)
-        show_json(preview) if json else table(("", "would be"), preview.items())
+            _show_preview(preview_pairs(options, running, target, rejects), as_json=json)
         return
     counts, made = build_pairs(options, running, target, rejects=rejects, overwrite=overwrite)
     show_pairs(target, counts, made, as_json=json)
+
+
+def _show_preview(preview: dict[str, Any], *, as_json: bool) -> None:
+    show_json(preview) if as_json else table(("", "would be"), preview.items())
 
 
 def _mine_negatives(
@@ -166,7 +137,7 @@ def _mine_negatives(
 ) -> None:
     """Give pairs a column `negative`: a text of another pair that an encoder finds close to view_a.
 
-    A negative that is there already stays. Texts of the same sentence are never drawn. All texts and a vector of each
+    An existing negative stays. Texts of the same sentence are never drawn. All texts and a vector of each
     (3 KB at 768 dimensions) are held in memory.
     """
     from pipelines.files import beside
@@ -180,8 +151,7 @@ def _mine_negatives(
     wanted = Mining(encoder, skip, within, margin, seed, limit)
     if dry_run:
         with offline():
-            preview = preview_mining(pairs, wanted, target, overwrite=overwrite)
-        show_json(preview) if json else table(("", "would be"), preview.items())
+            _show_preview(preview_mining(pairs, wanted, target), as_json=json)
         return
-    counts, made = mine_negatives(pairs, wanted, target, Runtime(device), batch_size, overwrite=overwrite)
+    counts, made = mine_negatives(pairs, wanted, target, device, batch_size, overwrite=overwrite)
     show_pairs(target, counts, made, as_json=json)

@@ -1,1 +1,1 @@
-"""Filters of pairs, one file each: the module's name is the filter's, `PARAMS` its options, `build` makes it."""
+"""Filters of pairs, one file each: a subclass of `pipelines.filter.Filter`, named by its file."""

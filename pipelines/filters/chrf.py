@@ -15,6 +15,7 @@ class Chrf(Bounds):
     min: float | None = Field(default=None, ge=0, le=100)
     max: float | None = Field(default=None, ge=0, le=100)
 
-    def _judge(self, pairs: PairColumns) -> Verdicts:
+    def __call__(self, pairs: PairColumns) -> Verdicts:
+        """Judge every pair."""
         scores = chrf(pairs.strings("view_b"), pairs.strings("view_a"))
         return self.verdicts("chrF", [round(score, 2) for score in scores.tolist()])

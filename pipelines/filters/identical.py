@@ -2,36 +2,30 @@
 
 import unicodedata
 
-from pipelines.filter import PairColumns, RowFilter, Verdicts
+import regex
+
+from pipelines.filter import Filter, PairColumns, Verdicts
+
+PUNCTUATION = regex.compile(r"[\p{P}\p{S}]+")
 
 
-class _Bare(dict[int, int | None]):
-    """What `str.translate` makes of a character: nothing of punctuation; each is looked up once."""
-
-    def __missing__(self, code: int) -> int | None:
-        self[code] = None if unicodedata.category(chr(code))[0] in "PS" else code
-        return self[code]
-
-
-BARE = _Bare()
-
-
-class Identical(RowFilter):
+class Identical(Filter):
     """With `exact` the texts are compared as they are."""
 
     exact: bool = False
 
-    def _judge(self, pairs: PairColumns) -> Verdicts:
+    def __call__(self, pairs: PairColumns) -> Verdicts:
+        """Judge every pair."""
         sides = zip(pairs.strings("view_a"), pairs.strings("view_b"), strict=True)
         return Verdicts(["identical pair" if self._same(one, two) else None for one, two in sides])
 
     def _same(self, one: str, two: str) -> bool:
         if self.exact or one == two:
             return one == two
-        bare = _normalised(one)
-        return bool(bare) and bare == _normalised(two)  # texts of punctuation alone have nothing left to compare
+        bare = _bare(one)
+        return bool(bare) and bare == _bare(two)  # two texts of punctuation alone may still differ
 
 
-def _normalised(text: str) -> str:
-    """A text in NFKC without case and punctuation (Unicode's P and S), its words parted by one space."""
-    return " ".join(unicodedata.normalize("NFKC", text).casefold().translate(BARE).split())
+def _bare(text: str) -> str:
+    """A text in NFKC without case and punctuation, with one space between words."""
+    return " ".join(PUNCTUATION.sub("", unicodedata.normalize("NFKC", text).casefold()).split())

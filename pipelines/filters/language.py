@@ -9,13 +9,13 @@ from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError, MissingExtraError
 from augment.view import Runtime
-from pipelines.filter import PairColumns, RowFilter, Verdicts, first_reasons
+from pipelines.filter import PairColumns, SideFilter
 
 
-class Language(RowFilter):
-    """`a` and `b` are the languages of view_a and view_b, whatever their views say; by py3langid's naive Bayes.
+class Language(SideFilter):
+    """Languages are identified by py3langid's naive Bayes; `a` and `b` override those of view_a and view_b.
 
-    Another language counts where it is at least as probable as `certain`; short texts are seldom certain.
+    Another language counts if its probability is at least `certain`, which short texts seldom reach.
     """
 
     expect: str = "en"
@@ -25,12 +25,7 @@ class Language(RowFilter):
     _identifier: Any = PrivateAttr()
 
     def build(self, runtime: Runtime) -> Self:
-        """Load what identifies languages.
-
-        Raises:
-            InputError: A language that py3langid does not know.
-            MissingExtraError: py3langid is not installed.
-        """
+        """Load the identifier; raises MissingExtraError without py3langid, InputError for an unknown language."""
         if find_spec("py3langid") is None:
             raise MissingExtraError("--filter language", "lid")
         langid = import_module("py3langid.langid")
@@ -39,20 +34,17 @@ class Language(RowFilter):
             self._code(language)
         return self
 
-    def _judge(self, pairs: PairColumns) -> Verdicts:
-        def reasons(side: str) -> Iterator[str | None]:
-            told = self.a if side == "view_a" else self.b
-            for text, about in zip(pairs.strings(side), pairs.about(side), strict=True):
-                expected = self._code(told or about.language or self.expect)
-                found, probability = self._identifier.classify(text)
-                yield f"{side} is not {expected}" if found != expected and probability >= self.certain else None
-
-        return first_reasons(reasons)
+    def reasons(self, pairs: PairColumns, side: str) -> Iterator[str | None]:
+        """Drop texts that are certainly in another language."""
+        given = self.a if side == "view_a" else self.b
+        for text, about in zip(pairs.strings(side), pairs.about(side), strict=True):
+            expected = self._code(given or about.language or self.expect)
+            found, probability = self._identifier.classify(text)
+            yield f"{side} is not {expected}" if found != expected and probability >= self.certain else None
 
     def _code(self, language: str) -> str:
         """py3langid's own code for a language: "pt_BR" is "pt"."""
         short = language.replace("_", "-").partition("-")[0].lower()
         if short not in self._identifier.labels:
-            known = "no language that py3langid knows"
-            raise InputError(f"--filter language: {language!r} is {known}: give a code like de")
+            raise InputError(f"--filter language: py3langid does not know {language!r}: give a code like de")
         return short

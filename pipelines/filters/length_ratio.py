@@ -4,16 +4,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from pipelines.filter import SIDES, PairColumns, RowFilter, Verdicts
+from pipelines.filter import SIDES, Filter, PairColumns, Verdicts
 
 
-class LengthRatio(RowFilter):
-    """A side without words is dropped; the unit of languages without spaces is the character."""
+class LengthRatio(Filter):
+    """A side without words is dropped. For languages without spaces, set the unit to character."""
 
     max: float = Field(default=3.0, ge=1)
     unit: Literal["word", "character"] = "word"
 
-    def _judge(self, pairs: PairColumns) -> Verdicts:
+    def __call__(self, pairs: PairColumns) -> Verdicts:
+        """Judge every pair."""
         cut = str.split if self.unit == "word" else str
         sides = ([len(cut(text)) for text in pairs.strings(side)] for side in SIDES)
         lengths = map(sorted, zip(*sides, strict=True))

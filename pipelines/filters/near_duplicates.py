@@ -1,11 +1,10 @@
 """Drop pairs that are nearly the same as an earlier one: MinHash over character n-grams, banded (LSH)."""
 
 import unicodedata
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from itertools import chain
-from typing import ClassVar, Self
+from typing import Self
 
 import numpy as np
 import xxhash
@@ -14,52 +13,48 @@ from pydantic import Field, PrivateAttr
 
 from augment.errors import InputError
 from augment.view import Runtime
-from pipelines.filter import FilterSpec, PairColumns, RowFilter, Verdicts
+from pipelines.filter import Filter, PairColumns, Verdicts
 
 REASON = "near-duplicate of an earlier pair"
 HASHES = 128
 SEED = 1
 RECALL = 0.98
-"""The least probability that two pairs whose similarity is the threshold meet in a band."""
+"""The lowest probability that two pairs whose similarity is the threshold meet in a band."""
 CHANCE = 1 / 256
 """How probable it is that two different hashes are equal in 8 bits."""
-_version = cache(version)
 
 
-class NearDuplicates(RowFilter):
-    """It remembers the pairs that it kept, the last `window` of them (0.3 GB a million).
+class NearDuplicates(Filter):
+    """It remembers the pairs that it kept, the last `window` of them (0.3 GB per million).
 
-    A pair is dropped where the Jaccard similarity of its n-grams of `n` characters, those of both sides together, to
-    those of a pair before it is at least `threshold`. Two pairs are compared when they agree in all hashes of a band;
-    their similarity is the share of equal hashes (to 8 bits, corrected for chance), within 0.05 of the Jaccard
-    similarity two times out of three, or better. Pairs of one sentence by different views are meant to be alike and are
-    not compared.
+    A pair is dropped if the Jaccard similarity of its n-grams of `n` characters, those of both sides together, to
+    those of an earlier pair is at least `threshold`. Two pairs are compared if they agree in all hashes of a band.
+    Their similarity is the share of equal hashes (to 8 bits, corrected for chance), within 0.05 of the Jaccard
+    similarity two times out of three, or better. Pairs of one sentence by different views are meant to be alike and
+    are not compared.
     """
 
-    by_row: ClassVar[bool] = False
+    by_row = False
     threshold: float = Field(default=0.8, ge=0.3, le=1)
     n: int = Field(default=5, ge=1, le=50)
     window: int = Field(default=1_000_000, ge=1, le=100_000_000)
     _index: "Index" = PrivateAttr()
 
     def build(self, runtime: Runtime) -> Self:
-        """Make room for the pairs that are remembered.
-
-        Raises:
-            InputError: There is not so much memory.
-        """
+        """Reserve memory for the pairs it remembers; raises InputError if there is too little."""
         try:
-            self._index = Index(self.window, rows_per_band(self.threshold))
+            self._index = Index(self.window, self.threshold)
         except MemoryError:
-            raise InputError(f"--filter near-duplicates: window={self.window} is more than the memory holds") from None
+            raise InputError(f"--filter near-duplicates: no memory for window={self.window}: lower it") from None
         return self
 
     @property
-    def spec(self) -> FilterSpec:
+    def versions(self) -> Mapping[str, str]:  # type: ignore[override]
         """The hashes depend on the version of rensa."""
-        return FilterSpec("near-duplicates", self.model_dump(), versions={"rensa": _version("rensa")})
+        return {"rensa": version("rensa")}
 
-    def _judge(self, pairs: PairColumns) -> Verdicts:
+    def __call__(self, pairs: PairColumns) -> Verdicts:
+        """Judge every pair."""
         return self.settle(self.prepare(pairs))
 
     def prepare(self, pairs: PairColumns) -> NDArray[np.uint32]:
@@ -71,16 +66,15 @@ class NearDuplicates(RowFilter):
         return np.hstack([signatures, origins.view(np.uint32)])
 
     def settle(self, prepared: NDArray[np.uint32]) -> Verdicts:
-        """Say which of successive pairs are dropped, by what was prepared of them."""
+        """The verdicts on successive pairs, from what was prepared."""
         origins = np.ascontiguousarray(prepared[:, HASHES:]).view(np.uint64)
-        is_like = self._index.add(prepared[:, :HASHES], origins, self.threshold)
-        return Verdicts([REASON if each else None for each in is_like])
+        return Verdicts([REASON if each else None for each in self._index.add(prepared[:, :HASHES], origins)])
 
 
 def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     """MinHash signatures (Broder 1997) of pairs, (pairs, HASHES): the minima over the n-grams of both texts together.
 
-    N-grams have `n` characters and are taken from each text by itself; one that is shorter is padded.
+    N-grams have `n` characters and do not span two texts; a shorter text is padded.
     """
     from rensa import RMinHash
 
@@ -88,7 +82,7 @@ def sign(pairs: Sequence[Sequence[str]], n: int) -> NDArray[np.uint32]:
     grams = _grams("".join(text for texts in folded for text in texts), n)
     lengths = np.array([len(text) for texts in folded for text in texts], dtype=np.int64)
     whole = np.ones(len(grams), dtype=bool)
-    whole[(lengths.cumsum()[:-1, None] - np.arange(1, n)).ravel()] = False  # those of two texts
+    whole[(lengths.cumsum()[:-1, None] - np.arange(1, n)).ravel()] = False  # n-grams that span two texts
     sizes = [sum(len(text) - n + 1 for text in texts) for texts in folded]
     starts = np.array([0, *sizes], dtype=np.uint64).cumsum(dtype=np.uint64)
     digests = RMinHash.digest_matrix_from_flat_token_hashes(grams[whole], starts, HASHES, SEED)
@@ -101,7 +95,7 @@ def _grams(text: str, n: int) -> NDArray[np.uint64]:
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     grams = np.zeros(max(0, len(codes) - n + 1), dtype=np.uint64)
     for place in range(n):
-        grams += codes[place : place + len(grams)] * np.uint64(_odd(f"letter {place}"))
+        grams += codes[place : place + len(grams)] * np.uint64(_hash(f"letter {place}") | 1)
     return grams ^ (grams >> np.uint64(32))
 
 
@@ -111,52 +105,45 @@ def _folded(text: str) -> str:
 
 
 class Index:
-    """The signatures of the last `window` pairs, found by bands of `rows` hashes.
+    """The signatures of the last `window` pairs, found by bands of hashes.
 
-    Tables take about 150 bytes a pair of the window from the first, signatures and origins 144 as they come. An origin
-    is where a pair comes from: hashes of its sentence and of its views' names, 64 bits each.
+    A band has as many hashes as pairs at the threshold can have and still meet with a probability of `RECALL`. Tables
+    take about 150 bytes per pair of the window at once, signatures and origins 144 as pairs come. An origin says where
+    a pair comes from: hashes of its sentence and of its views' names, 64 bits each.
     """
 
-    def __init__(self, window: int, rows: int) -> None:
-        self._window, self._rows, self._bands = window, rows, HASHES // rows
+    def __init__(self, window: int, threshold: float) -> None:
+        rows = max(r for r in range(1, HASHES // 2) if 1 - (1 - threshold**r) ** (HASHES // r) >= RECALL)
+        self._window, self._threshold, self._rows, self._bands = window, threshold, rows, HASHES // rows
         self._slots = 1 << max(16, (2 * window - 1).bit_length())
-        # One table a band: the number, from 1, of the last pair with a hash. A pair that takes another's slot in one
-        # band hides it there and not in the others.
+        # One table per band: the number, from 1, of the last pair with a hash. A pair that takes another's slot in one
+        # band hides it there but not in the others.
         self._tables = np.zeros(self._bands * self._slots, dtype=np.uint32)
         self._signatures = np.zeros((window, HASHES), dtype=np.uint8)
         self._origins = np.zeros((window, 2), dtype=np.uint64)
-        self._factors = np.array([_odd(f"band {i}") for i in range(rows)], dtype=np.uint64)
+        self._factors = np.array([_hash(f"band {i}") | 1 for i in range(rows)], dtype=np.uint64)
         self._added = 0
 
-    def add(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64], threshold: float) -> list[bool]:
-        """Take in pairs one after the other, but for those that are like one that was taken in before; which they are.
-
-        A pair is like another one when their estimated Jaccard similarity is at least the threshold. Shapes: (n,
-        HASHES) and (n, 2).
-        """
-        dropped = []
-        for signature, origin, places in zip(
-            signatures.astype(np.uint8), origins, self._places(signatures), strict=True
-        ):
+    def add(self, signatures: NDArray[np.uint32], origins: NDArray[np.uint64]) -> list[bool]:
+        """Add pairs one by one, except those like an earlier one; returns which are. Shapes: (n, HASHES), (n, 2)."""
+        dropped, places_of = [], self._places(signatures)
+        for signature, origin, places in zip(signatures.astype(np.uint8), origins, places_of, strict=True):
             numbers = self._tables[places]
             near = (numbers[numbers > max(0, self._added - self._window)].astype(np.int64) - 1) % self._window
-            is_like = bool(near.size) and self._is_like(signature, origin, near, threshold)
-            if not is_like:
+            dropped.append(near.size > 0 and self._is_known(signature, origin, near))
+            if not dropped[-1]:
                 slot = self._added % self._window
                 self._signatures[slot], self._origins[slot] = signature, origin
                 self._added += 1
                 self._tables[places] = self._added
-            dropped.append(is_like)
         return dropped
 
-    def _is_like(
-        self, signature: NDArray[np.uint8], origin: NDArray[np.uint64], slots: NDArray[np.int64], threshold: float
-    ) -> bool:
-        """Whether a pair is like one of those in some slots."""
+    def _is_known(self, signature: NDArray[np.uint8], origin: NDArray[np.uint64], slots: NDArray[np.int64]) -> bool:
+        """Whether the estimated Jaccard similarity of a pair to one of those in the slots reaches the threshold."""
         equal = np.count_nonzero(self._signatures[slots] == signature, axis=1) / HASHES
         others = self._origins[slots]
         compared = (others[:, 0] != origin[0]) | (others[:, 1] == origin[1])
-        return bool((compared & ((equal - CHANCE) / (1 - CHANCE) >= threshold)).any())
+        return bool((compared & ((equal - CHANCE) / (1 - CHANCE) >= self._threshold)).any())
 
     def _places(self, signatures: NDArray[np.uint32]) -> NDArray[np.int64]:
         """The slot of each band: (n, HASHES) to (n, bands)."""
@@ -164,15 +151,6 @@ class Index:
         hashed = bands @ self._factors
         slots = ((hashed ^ (hashed >> np.uint64(29))) & np.uint64(self._slots - 1)).astype(np.int64)
         return np.asarray(slots + np.arange(self._bands) * self._slots)
-
-
-def rows_per_band(threshold: float) -> int:
-    """The most rows a band may have so that pairs of that similarity meet in one with a probability of `RECALL`."""
-    return max(r for r in range(1, HASHES // 2) if 1 - (1 - threshold**r) ** (HASHES // r) >= RECALL)
-
-
-def _odd(name: str) -> int:
-    return _hash(name) | 1
 
 
 def _hash(text: str) -> int:

@@ -4,22 +4,20 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from pipelines.filter import PairColumns, RowFilter, Verdicts, first_reasons, is_round_trip
+from pipelines.filter import PairColumns, SideFilter, is_round_trip
 from pipelines.similarity import chrf
 
 
-class Paraphrase(RowFilter):
-    """Sides that are no back-translations are left alone; a random sentence has a chrF of 12."""
+class Paraphrase(SideFilter):
+    """Other views are left alone. A random sentence has a chrF of 12."""
 
     min: float = Field(default=25.0, ge=0, le=100)
 
-    def _judge(self, pairs: PairColumns) -> Verdicts:
-        def reasons(side: str) -> Iterator[str | None]:
-            about = pairs.about(side)
-            trips = {each for each in set(about) if is_round_trip(each.view)}
-            scores = chrf(pairs.strings(side), pairs.strings("text")).tolist() if trips else [100.0] * len(pairs)
-            for each, score in zip(about, scores, strict=True):
-                is_unlike = each in trips and score < self.min
-                yield f"{each.name} is no paraphrase (chrF to its sentence too low)" if is_unlike else None
-
-        return first_reasons(reasons)
+    def reasons(self, pairs: PairColumns, side: str) -> Iterator[str | None]:
+        """Drop back-translations that are unlike their sentence."""
+        about = pairs.about(side)
+        trips = {each for each in set(about) if is_round_trip(each.view)}
+        scores = chrf(pairs.strings(side), pairs.strings("text")).tolist() if trips else [100.0] * len(pairs)
+        for each, score in zip(about, scores, strict=True):
+            dropped = each in trips and score < self.min
+            yield f"{each.name} is no paraphrase (chrF to its sentence too low)" if dropped else None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Semantic(Bounds):
-    """The encoder is starter, or the folder or Hub name of one, held to a revision; without bounds it only scores."""
+    """The encoder is starter, or a folder or Hub name, optionally with its revision; without bounds it only scores."""
 
     score: ClassVar[str | None] = "semantic"
     min: float | None = Field(default=None, ge=-1, le=1)
@@ -29,11 +29,7 @@ class Semantic(Bounds):
     _device: str = PrivateAttr()
 
     def build(self, runtime: Runtime) -> Self:
-        """Find the weights.
-
-        Raises:
-            InputError: The encoder is not there or has no safetensors.
-        """
+        """Find the weights; raises InputError if the encoder is missing or has no safetensors."""
         try:
             weights = find_encoder(self.encoder, self.revision)
         except InputError as error:
@@ -41,7 +37,8 @@ class Semantic(Bounds):
         self.revision, self._path, self._device = weights.revision, weights.path, runtime.device
         return self
 
-    def _judge(self, pairs: PairColumns) -> Verdicts:
+    def __call__(self, pairs: PairColumns) -> Verdicts:
+        """Judge every pair."""
         sides = [pairs.strings(side) for side in SIDES]
         texts = list(dict.fromkeys(text for pair in zip(*sides, strict=True) for text in pair))
         model = sentence_encoder(self._path, self._device)
@@ -53,17 +50,16 @@ class Semantic(Bounds):
 
 @cache
 def sentence_encoder(path: Path, device: str) -> "SentenceTransformer":
-    """The encoder in a folder, in float32; a plain transformers model is pooled by the mean over its tokens.
+    """The encoder in a folder, in float32; raises InputError if it cannot be loaded.
 
-    Raises:
-        InputError: It cannot be loaded.
+    A plain transformers model is pooled by the mean over its tokens.
     """
     from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
     log = logging.getLogger("sentence_transformers")
     level = log.level
-    log.setLevel(logging.ERROR)  # that a plain model is pooled by the mean is what we want
+    log.setLevel(logging.ERROR)  # it warns that a plain model is pooled by the mean
     try:
         with quiet_transformers():
             model = SentenceTransformer(

@@ -1,4 +1,4 @@
-"""What is in a dataset, on the screen: counts, where it comes from, statistics, and some rows with changes marked."""
+"""What is in a dataset, on the terminal: counts, origin, statistics, and some rows with changes marked."""
 
 import shutil
 import sys
@@ -13,9 +13,8 @@ from rich.text import Text
 
 from pipelines.console import harmless, show, show_json, table
 from pipelines.look.opened import open_path, spread
-from pipelines.look.rows import figure, flat, heading, lines, percent, sampling
+from pipelines.look.rows import figure, flat, heading, lines, percent, sampling, wdiff
 from pipelines.look.statistics import QUANTILES, Statistics, statistics
-from pipelines.look.worddiff import wdiff
 
 STYLES = {"same": "", "removed": "red strike", "added": "bold green"}
 WIDE = 104
@@ -26,10 +25,7 @@ BARS = " ▁▂▃▄▅▆▇█"
 def inspect(path: Path, shown: int, seed: int | None, sampled: int, *, as_json: bool) -> None:
     """Print what is in sentences, a view dataset, pairs or rejects: counts, statistics over a sample, and some rows.
 
-    The seed draws both; None spreads the rows evenly.
-
-    Raises:
-        InputError: Nothing of ours is there, or it is damaged.
+    The seed draws both; without one the rows are spread evenly. Raises InputError for what is damaged or not ours.
     """
     opened = open_path(path)
     rows = opened.take(spread(opened.rows, shown, seed)).to_pylist()
@@ -54,10 +50,11 @@ def _show_statistics(found: Statistics) -> None:
         table(("share", "rows", "of", "%"), rows, right=("rows", "of", "%"))
     if found.measures:
         wide = not sys.stdout.isatty() or shutil.get_terminal_size().columns >= WIDE
-        cells = [
-            [name, figure(each.mean), *map(figure, each.quantiles.values())] + [_bars(each.counts)] * wide
-            for name, each in found.measures.items()
-        ]
+        cells = []
+        for name, each in found.measures.items():
+            # Any count above 0 shows.
+            bars = "".join(BARS[-(-(len(BARS) - 1) * count // max(each.counts))] for count in each.counts)
+            cells.append([name, figure(each.mean), *map(figure, each.quantiles.values())] + [bars] * wide)
         table(["measure", "mean", *QUANTILES, *["histogram"] * wide], cells, right=["mean", *QUANTILES])
     for name, counts in found.values.items():
         table((f"column {name}", "rows"), counts.items())
@@ -66,23 +63,16 @@ def _show_statistics(found: Statistics) -> None:
     show(sampling(found))
 
 
-def _bars(counts: tuple[int, ...]) -> str:
-    """A histogram as one line: any count above none shows."""
-    most = max(counts)
-    return "".join(BARS[-(-(len(BARS) - 1) * count // most)] for count in counts)
-
-
 def _show_row(kind: str, row: Mapping[str, Any]) -> None:
-    """A heading and the texts; on a terminal wrapped below their own beginnings, and changes coloured if it can."""
+    """A heading and the texts; on a terminal lines are wrapped and, if it can, coloured."""
     title = harmless(heading(kind, row))
     texts = [(harmless(label), parts) for label, parts in lines(kind, row)]
     if not sys.stdout.isatty():
         width = max(5, *(len(label) for label, _ in texts))
         show("\n".join(["", title, *(f"  {label:<{width}}  {harmless(wdiff(parts))}" for label, parts in texts)]))
         return
-    console = Console(file=sys.stdout, highlight=False)
+    console, grid = Console(file=sys.stdout, highlight=False), Table.grid(padding=(0, 2, 0, 0))
     colored = console.color_system is not None and not console.no_color
-    grid = Table.grid(padding=(0, 2, 0, 0))
     for label, parts in texts:
         styled = Text.assemble(*((harmless(piece.text), STYLES[piece.change]) for piece in parts))
         grid.add_row("", label, styled if colored else Text(harmless(wdiff(parts))))

@@ -9,26 +9,25 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pydantic import ValidationError
 
 from augment.errors import InputError
 from pipelines.files import beside
 from pipelines.folder import open_dataset
-from pipelines.pairs import PairFile, pair_files
-from pipelines.plan import Kind, Plan, read_plan
+from pipelines.pairs import PairFile, made_plan, pair_files
+from pipelines.plan import Kind, read_plan
 from pipelines.recipe import read_made
 from pipelines.shards import read_table
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A dataset: its kind, facts about it, what was counted when it was made, and its files.
+    """A dataset.
 
     Attributes:
         kind: What the rows are.
         path: Where it is.
         facts: Name, plan and hashes, as JSON.
-        counts: Rows by status, reason and so on.
+        counts: Rows by status, reason and so on, counted when it was made.
         files: IPC streams, in order, with their hashes and rows.
     """
 
@@ -36,7 +35,7 @@ class Opened:
     path: Path
     facts: Mapping[str, Any]
     counts: Mapping[str, Any]
-    files: tuple[PairFile, ...]
+    files: Sequence[PairFile]
 
     @property
     def rows(self) -> int:
@@ -48,14 +47,10 @@ class Opened:
         return (read_table(file.path, file.sha256) for file in self.files)
 
     def take(self, places: Sequence[int], reason: str | None = None) -> pa.Table:
-        """The rows at these places, in ascending order, of all rows or of those with a reason.
-
-        Raises:
-            InputError: The files have columns of one name that hold different things.
-        """
+        """The rows at these places, in ascending order, of all rows or of those with a reason."""
         wanted, first, taken = np.asarray(places, dtype=np.int64), 0, []
         for table in self.tables():
-            taken.append(table.slice(0, 0))
+            taken.append(table.schema.empty_table())
             for batch in table.to_batches():
                 rows = np.arange(len(batch))
                 if reason is not None:
@@ -71,7 +66,7 @@ class Opened:
 
 
 def spread(total: int, most: int, seed: int | None = None) -> list[int]:
-    """Places of at most so many of `total` rows, in order: spread evenly, or drawn at random by a seed."""
+    """At most `most` of `total` places, in order: spread evenly, or drawn at random by a seed."""
     number = min(most, total)
     if seed is not None and number < total:
         return sorted(Random(seed).sample(range(total), number))
@@ -81,22 +76,21 @@ def spread(total: int, most: int, seed: int | None = None) -> list[int]:
 def open_path(path: Path) -> Opened:
     """Open sentences, a view dataset, pairs (a file, or a folder of them) or rejects.
 
-    Raises:
-        InputError: Nothing of ours is there, or it is unfinished or damaged.
+    Raises InputError if nothing of ours is there, or it is unfinished or damaged.
     """
+    files: Sequence[PairFile]
     if not path.is_file() and (read_plan(path) is not None or not any(path.glob("*.arrow"))):
         dataset = open_dataset(path)
         plan, counts = dataset.plan, dataset.counts
-        files = tuple(PairFile(path / each.file, each.sha256, each.rows) for each in dataset.receipts)
+        files = [PairFile(path / each.file, each.sha256, each.rows) for each in dataset.receipts]
         more: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
     else:
-        files, made = tuple(pair_files(path)), read_made(beside(path, "recipe.json"))
-        try:
-            plan = Plan.model_validate(made.get("plan"))
-        except ValidationError:  # there is none, or one of another version
+        files, made = pair_files(path), read_made(beside(path, "recipe.json"))
+        known = made_plan(made)
+        if known is None:
             rows = sum(file.rows for file in files)
             return Opened("pairs", path, {"rows": rows}, {"pairs": rows}, files)
-        counts, more = made["counts"], {"sha256": made["sha256"]}
+        plan, counts, more = known, made["counts"], {"sha256": made["sha256"]}
     facts = {
         "name": plan.name,
         "rows": sum(file.rows for file in files),

@@ -1,4 +1,4 @@
-"""A dataset as one HTML page that needs nothing beside itself: provenance, statistics, rows with their changes."""
+"""A dataset as one HTML page that needs no other file: provenance, statistics, rows with their changes."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -12,7 +12,6 @@ from pipelines.console import harmless
 from pipelines.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
 from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
-from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 from pipelines.look.opened import Opened, open_path, spread
 from pipelines.look.rows import figure, flat, heading, lines, percent, sampling
 from pipelines.look.statistics import IDENTICAL, QUANTILES, Statistics, statistics
@@ -32,24 +31,19 @@ DEFINITIONS = (
 
 
 def report_path(path: Path) -> Path:
-    """Where the report of a dataset goes: `data/pairs.arrow` -> `data/pairs.report.html`, beside a folder too.
+    """Where the report of a dataset goes: beside it, as in `data/pairs.report.html`, or into a folder of pairs.
 
-    That of a folder of pairs lies in it: beside it may lie the one of a file with the same name.
+    Beside a folder of pairs the report of a file with the same name may lie.
     """
     is_pairs = path.is_dir() and (plan := read_plan(path)) is not None and plan.kind == "pairs"
     return path / REPORT_FILE if is_pairs else beside(path, REPORT_FILE)
 
 
-def write_report(
-    path: Path, out: Path, rows: int = REPORT_ROWS, sampled: int = SAMPLE_ROWS, seed: int = 0, *, overwrite: bool
-) -> bool:
-    """Write the report of sentences, a view dataset, pairs or rejects; False if this very report is there already.
+def write_report(path: Path, out: Path, rows: int, sampled: int, seed: int, *, overwrite: bool) -> bool:
+    """Write the report of sentences, a view dataset, pairs or rejects; False if this very report exists already.
 
-    On the page are `rows`, spread evenly, and statistics of `sampled` that are drawn by the seed (0: of all). A file
-    that is no report of ours is never replaced.
-
-    Raises:
-        InputError: Nothing of ours at `path`, or something is in the way at `out`.
+    The page shows `rows`, spread evenly, and statistics of `sampled` rows drawn by the seed (0: of all). A file that
+    is no report of ours is never replaced: InputError.
     """
     check_free(out, overwrite=True)
     html = report_html(open_path(path), rows, sampled, seed)
@@ -63,11 +57,7 @@ def write_report(
 
 
 def check_free(out: Path, *, overwrite: bool) -> None:
-    """Make sure that nothing is in the way of a report.
-
-    Raises:
-        InputError: Something is that is no report of ours, or that `overwrite` does not cover.
-    """
+    """Raise InputError if a file is at `out` that is no report of ours, or that `overwrite` does not cover."""
     if out.exists():
         ours = is_written_by(out, MARK, b"<!-- checksum ")
         if not (ours and overwrite):
@@ -83,7 +73,7 @@ def report_html(opened: Opened, rows: int, sampled: int, seed: int) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        # Control characters in data are shown, not obeyed; what the template itself made is left alone.
+        # Control characters in data are shown, not obeyed; markup of the template itself is left alone.
         finalize=lambda value: harmless(value) if type(value) is str else value,
     )
     environment.filters |= {"figure": figure, "percent": percent}
@@ -97,7 +87,7 @@ def report_html(opened: Opened, rows: int, sampled: int, seed: int) -> str:
         kind=KINDS[opened.kind],
         title=(opened.path if opened.path.name else opened.path.resolve()).name,
         tiles=dict(_tiles(found)),
-        # Each beside the greatest; nothing where it is no more than the number of rows.
+        # With the share of the greatest; left out if there is only the number of rows.
         counts=[(name, number, number / most) for name, number in numbers] if most and len(numbers) > 1 else [],
         quantiles=list(QUANTILES),
         groups=dict(_groups(opened, rows)),
@@ -110,7 +100,7 @@ def report_html(opened: Opened, rows: int, sampled: int, seed: int) -> str:
 
 
 def _tiles(found: Statistics) -> Iterator[tuple[str, str]]:
-    """The few numbers that a reader wants first."""
+    """The most important numbers."""
     yield "rows", f"{found.rows:,}"
     for name, label in (("view equals the sentence", "views equal their sentence"), (IDENTICAL, "identical pairs")):
         if name in found.shares:
@@ -124,7 +114,7 @@ def _tiles(found: Statistics) -> Iterator[tuple[str, str]]:
 
 
 def _groups(opened: Opened, rows: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """Rows spread evenly, and of a view some of those with each reason; by their title."""
+    """Titles and rows: some spread evenly and, of a view, some with each reason."""
     groups = {"Rows, spread evenly": opened.take(spread(opened.rows, rows))}
     reasons = opened.counts["reasons"] if opened.kind == "view" and rows else {}
     for reason, total in list(reasons.items())[:MOST_REASONS]:
@@ -141,13 +131,3 @@ def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             value = [f"{key}={each}" for key, each in value.items()]
         written = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
         yield name.replace("_", "-"), written
-
-
-def report_pairs(pairs: Path, target: Path) -> None:
-    """Write the report of pairs that were just made, in the place of an older one; the caller holds the lock of both.
-
-    Raises:
-        InputError: A file that is no report of ours is in the way.
-    """
-    check_free(target, overwrite=True)
-    write_whole(target, report_html(open_path(pairs), REPORT_ROWS, SAMPLE_ROWS, 0))

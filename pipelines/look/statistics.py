@@ -1,4 +1,4 @@
-"""What a dataset is like: shares, distributions, how alike its texts are; over a sample of its rows."""
+"""Statistics over a sample of a dataset's rows: shares, distributions, how alike its texts are."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ IDENTICAL = "the two views are identical"
 
 @dataclass(frozen=True, slots=True)
 class Distribution:
-    """Numbers summed up: how many, their mean and quantiles, and counts in bins of equal width between two `ends`.
+    """Summary of `n` numbers: mean, quantiles, and counts in bins of equal width between two `ends`.
 
-    What lies beyond the ends is counted in the outermost bins.
+    Numbers beyond the ends are counted in the outermost bins.
     """
 
     n: int
@@ -39,17 +39,17 @@ class Distribution:
 
 @dataclass(slots=True)
 class Statistics:
-    """What was found out about a sample of the rows.
+    """What was found in a sample of the rows.
 
     Attributes:
-        rows: How many there are.
-        sampled: How many were looked at.
-        seed: What they were drawn by.
-        shares: How many of how many, by what they are: `view equals the sentence`.
-        measures: Distributions. chrF is 0 to 100, a length ratio is in characters.
-        values: How often a text occurs in further columns of text, the most frequent first.
-        self_bleu: Of pairs, the BLEU of `view_a` against `view_b`, and sacrebleu's signature of it.
-        chrf_signature: What sacrebleu calls this chrF, where there is any.
+        rows: Rows of the dataset.
+        sampled: Rows of the sample.
+        seed: What drew the sample.
+        shares: Count and total by name: `view equals the sentence`.
+        measures: Distributions by name. chrF is 0 to 100, a length ratio is in characters.
+        values: For each further column of text, the counts of its values, the most frequent first.
+        self_bleu: For pairs, the BLEU of `view_a` against `view_b`, and sacrebleu's signature of it.
+        chrf_signature: What sacrebleu calls this chrF, if there is any.
     """
 
     rows: int
@@ -62,42 +62,37 @@ class Statistics:
     chrf_signature: str | None = None
 
     def share(self, name: str, flags: pa.ChunkedArray) -> None:
-        """Count the rows that are so, among those of which it is known."""
+        """Count the true flags among those that are not null."""
         of = len(flags) - flags.null_count
         if of:
             self.shares[name] = (pc.sum(flags).as_py() or 0, of)
 
     def measure(self, name: str, values: ArrayLike, low: float | None = None, high: float | None = None) -> None:
-        """Sum up numbers, if there are any; see `distribution`."""
+        """Add the distribution of the values, if there are any."""
         found = distribution(values, low, high)
         if found is not None:
             self.measures[name] = found
 
     def compare(self, name: str, table: pa.Table, hypothesis: str, reference: str) -> None:
-        """Measure the chrF of the rows that have both."""
+        """Add the chrF of the rows that have both texts."""
         whole = _whole(table, hypothesis, reference)
         self.measure(name, chrf(whole[hypothesis].to_pylist(), whole[reference].to_pylist()), 0, 100)
+        self.chrf_signature = chrf_signature() if name in self.measures else self.chrf_signature
 
 
 def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
-    """Look at so many rows (0: all) that are drawn at random.
-
-    Raises:
-        InputError: A file of it cannot be read.
-    """
+    """Statistics of a random sample of rows (0: all); raises InputError if a file cannot be read."""
     table = opened.take(spread(opened.rows, sample or opened.rows, seed))
     found = Statistics(opened.rows, table.num_rows, seed)
     {"sentences": _sentences, "view": _view, "pairs": _pairs}[opened.kind](table, found)
-    if any(name.startswith("chrF") for name in found.measures):
-        found.chrf_signature = chrf_signature()
     return found
 
 
 def distribution(values: ArrayLike, low: float | None = None, high: float | None = None) -> Distribution | None:
-    """Numbers summed up; those that are not finite are left out, and None stands for none at all.
+    """The distribution of the finite values; None if there are none.
 
-    The bins lie between `low` and `high`, otherwise between the 1% and the 99% quantiles; whole numbers have bins of
-    one or more of them.
+    The bins lie between `low` and `high`, or else between the 1% and the 99% quantiles; for whole numbers each bin
+    holds the same number of them.
     """
     numbers = np.asarray(values, dtype=np.float64)
     numbers = numbers[np.isfinite(numbers)]
@@ -109,7 +104,7 @@ def distribution(values: ArrayLike, low: float | None = None, high: float | None
         width = -(-(np.ceil(last) - np.floor(first) + 1) // BINS)
         edges = np.arange(np.floor(first) - 0.5, np.ceil(last) + 0.5 + width, width)
         ends = (float(edges[0] + 0.5), float(edges[-1] - 0.5))
-    else:  # numbers that are all the same make one bar in the middle
+    else:  # equal numbers make one bar in the middle
         edges = np.linspace(*(ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[0] + 0.5)), BINS + 1)
     counts, _ = np.histogram(np.clip(numbers, edges[0], edges[-1]), edges)
     quantiles = dict(zip(QUANTILES, np.quantile(numbers, list(QUANTILES.values())).tolist(), strict=True))
@@ -121,11 +116,12 @@ def _sentences(table: pa.Table, found: Statistics) -> None:
     found.measure("characters", pc.utf8_length(table["text"]))
     if "pair" in table.schema.names:
         found.share("have a pair", table["pair"].is_valid())
-    _further(table, ["label"], found)
+    if "label" in table.schema.names:
+        _column(table, "label", found)
 
 
 def _view(table: pa.Table, found: Statistics) -> None:
-    """All but the first share is of the rows that have a view."""
+    """All but the first share are of the rows that have a view."""
     found.share("have a view", table["view"].is_valid())
     rows = table.filter(table["view"].is_valid())
     text, view = rows["text"], rows["view"]
@@ -136,21 +132,17 @@ def _view(table: pa.Table, found: Statistics) -> None:
     found.share("pivot equals the sentence", pc.equal(rows["pivot"], text))
     for name in ("target fraction", "achieved fraction"):
         found.measure(name, rows[name.replace(" ", "_")].drop_null(), 0, 1)
-    for name in ("edits", "alternatives"):
-        counts = pc.list_value_length(rows[name]).fill_null(0)
-        found.measure(name, counts if pc.any(pc.greater(counts, 0)).as_py() else [])
+    edits = pc.list_value_length(rows["edits"]).fill_null(0)
+    found.measure("edits", edits if pc.any(pc.greater(edits, 0)).as_py() else [])
     found.measure("length, view / text", _ratios(view, text))
     found.compare("chrF, view ~ text", rows, "view", "text")
 
 
 def _pairs(table: pa.Table, found: Statistics) -> None:
-    """Rejects may lack a side: they count in nothing that it takes."""
-    for name, one, two in (
-        (IDENTICAL, "view_a", "view_b"),
-        ("view_a equals the sentence", "view_a", "text"),
-        ("view_b equals the sentence", "view_b", "text"),
-    ):
-        found.share(name, pc.equal(table[one], table[two]))
+    """Rejects may lack a side, and then count in nothing that needs it."""
+    found.share(IDENTICAL, pc.equal(table["view_a"], table["view_b"]))
+    for side in ("view_a", "view_b"):
+        found.share(f"{side} equals the sentence", pc.equal(table[side], table["text"]))
     if NEGATIVE in table.schema.names:
         found.share("have a negative", table[NEGATIVE].is_valid())
         found.compare("chrF, negative ~ a", table, NEGATIVE, "view_a")
@@ -161,18 +153,18 @@ def _pairs(table: pa.Table, found: Statistics) -> None:
     whole = _whole(table, "view_a", "view_b")
     if len(whole):
         found.self_bleu = self_bleu(whole["view_a"].to_pylist(), whole["view_b"].to_pylist())
-    _further(table, [name for name in table.schema.names if name not in (*PAIR_COLUMNS, NEGATIVE)], found)
+    for name in table.schema.names:
+        if name not in (*PAIR_COLUMNS, NEGATIVE):
+            _column(table, name, found)
 
 
-def _further(table: pa.Table, names: list[str], found: Statistics) -> None:
-    """How often each text occurs in further columns; numbers are measured."""
-    for name in (name for name in names if name in table.schema.names):
-        column = table[name].drop_null()
-        if pa.types.is_floating(column.type):
-            found.measure(f"column {name}", column)
-        elif pa.types.is_string(column.type):
-            counts = Counter(sorted(column.to_pylist()))
-            found.values[name] = dict(counts.most_common(MOST_VALUES))
+def _column(table: pa.Table, name: str, found: Statistics) -> None:
+    """Count the texts of a column, or measure its numbers."""
+    column = table[name].drop_null()
+    if pa.types.is_floating(column.type):
+        found.measure(f"column {name}", column)
+    elif pa.types.is_string(column.type):
+        found.values[name] = dict(Counter(sorted(column.to_pylist())).most_common(MOST_VALUES))
 
 
 def _whole(table: pa.Table, one: str, two: str) -> pa.Table:
@@ -180,7 +172,7 @@ def _whole(table: pa.Table, one: str, two: str) -> pa.Table:
 
 
 def _ratios(hypothesis: pa.ChunkedArray, reference: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Characters of each hypothesis for one of its reference; not a number where there are none."""
+    """Characters of each hypothesis divided by those of its reference; NaN or infinite if that has none."""
     ours, theirs = (np.asarray(pc.utf8_length(each).cast("float64")) for each in (hypothesis, reference))
     with np.errstate(divide="ignore", invalid="ignore"):
         ratios: NDArray[np.float64] = ours / theirs

@@ -1,1 +1,1 @@
-"""Pairs from views, NLI corpora and other pairs: candidates, filters applied, what is written."""
+"""Pairs from views and NLI corpora, and negatives mined for pairs: candidates, filters, output."""

@@ -4,42 +4,33 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
 from augment.errors import InputError
-from augment.view import Runtime
-from augment.weights import find_encoder
+from augment.weights import Weights, find_encoder
 from pipelines.console import note, progress
 from pipelines.files import sha256_of
 from pipelines.filters.semantic import sentence_encoder
-from pipelines.pairing.source import TASK_ROWS, Candidates, PairSource, whole_reasons
-from pipelines.pairing.write import PairsJob, check_job, write_pairs
+from pipelines.pairing.candidates import TASK_ROWS, Candidates, PairSource
+from pipelines.pairing.write import PairsJob, write_pairs
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, PairFile, pair_files
 from pipelines.plan import Input
 from pipelines.shards import read_table
 
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
 BLOCK_SCORES = 1 << 25
-"""Similarities that are in memory at a time, 128 MiB of them."""
+"""Similarities in memory at a time, 128 MiB of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mining:
-    """What decides the negatives.
+    """What decides the negatives of the first `limit` pairs.
 
-    Attributes:
-        encoder: "starter", or the folder or Hub name of an encoder.
-        skip: How many of the closest texts are passed over.
-        within: Rank of the last text that may be drawn; one of the ranks skip + 1 to within is drawn by the seed.
-        margin: By how much the cosine to `view_a` must be below that of `view_b`.
-        seed: What is drawn by.
-        limit: Pairs that count, from the first; None for all.
+    One of the closest texts, of the ranks skip + 1 to within, is drawn by the seed; its cosine to `view_a` must be
+    `margin` below that of `view_b`.
     """
 
     encoder: str = "starter"
@@ -51,45 +42,27 @@ class Mining:
 
 
 def mine_negatives(
-    path: Path, wanted: Mining, out: Path, runtime: Runtime, batch_size: int = 64, *, overwrite: bool = False
+    path: Path, wanted: Mining, out: Path, device: str, batch_size: int, *, overwrite: bool = False
 ) -> tuple[Mapping[str, Any], bool]:
     """Write the pairs again with a column `negative`; what was counted, and whether they were made now.
 
-    A negative that is there already stays.
-
-    Raises:
-        InputError: No pairs or no encoder there, or something else at `out`.
+    An existing negative stays. Raises InputError for no pairs, no encoder, or something else at `out`.
     """
-    job = _job(path, wanted, out, runtime, batch_size, overwrite=overwrite)
+    source = _source(path, wanted, device, batch_size)
     if wanted.encoder == "starter":
         note("the bundled starter encoder (small, for trying out); --encoder takes a real one")
-    return write_pairs(job)
-
-
-def _job(path: Path, wanted: Mining, out: Path, runtime: Runtime, batch_size: int, *, overwrite: bool) -> PairsJob:
     options = {"pairs": str(path), **asdict(wanted)}
-    source = mined(path, wanted, runtime.device, batch_size)
-    return PairsJob(source, (), out, options=options, overwrite=overwrite, command="mine-negatives")
+    return write_pairs(PairsJob(source, (), out, options=options, overwrite=overwrite, command="mine-negatives"))
 
 
-def preview_mining(path: Path, wanted: Mining, out: Path, *, overwrite: bool = False) -> dict[str, Any]:
-    """What `mine_negatives` would do; nothing is written.
-
-    Raises:
-        InputError: As for `mine_negatives`.
-    """
-    job = _job(path, wanted, out, Runtime(), 1, overwrite=overwrite)
-    check_job(job)
-    rows = sum(each.rows or 0 for each in job.source.inputs)
-    return {"out": str(out), "pairs": min(rows, wanted.limit or rows), "revision": job.source.params["revision"]}
+def preview_mining(path: Path, wanted: Mining, out: Path) -> dict[str, Any]:
+    """What `mine_negatives` would do; nothing is written, and nothing at `out` is compared."""
+    source = _source(path, wanted, "cpu", 1)
+    rows = sum(each.rows or 0 for each in source.inputs)
+    return {"out": str(out), "pairs": min(rows, wanted.limit or rows), "revision": source.params["revision"]}
 
 
-def mined(path: Path, wanted: Mining, device: str, batch_size: int) -> PairSource:
-    """Pairs as they are, but for their negatives.
-
-    Raises:
-        InputError: There are no pairs or no encoder, or files have columns of one name that hold different things.
-    """
+def _source(path: Path, wanted: Mining, device: str, batch_size: int) -> PairSource:
     files, weights = pair_files(path), find_encoder(wanted.encoder)
     try:
         schema = pa.unify_schemas([read_table(file.path, file.sha256).schema for file in files])
@@ -102,7 +75,7 @@ def mined(path: Path, wanted: Mining, device: str, batch_size: int) -> PairSourc
         policy="mined",
         unit="read",
         inputs=inputs,
-        tasks=_candidates(files, more, wanted, weights.path, device, batch_size),
+        tasks=_candidates(files, more, wanted, weights, device, batch_size),
         params={**asdict(wanted), "revision": weights.revision, "seed": None, "limit": None},
         made_by={NEGATIVE: how},
         columns={**more, NEGATIVE: pa.string()},
@@ -112,32 +85,37 @@ def mined(path: Path, wanted: Mining, device: str, batch_size: int) -> PairSourc
 
 
 def _candidates(
-    files: Sequence[PairFile], more: dict[str, pa.DataType], wanted: Mining, weights: Path, device: str, batch_size: int
+    files: Sequence[PairFile],
+    more: Mapping[str, pa.DataType],
+    wanted: Mining,
+    weights: Weights,
+    device: str,
+    batch_size: int,
 ) -> Iterator[Candidates]:
-    """All pairs; their negatives are found first."""
+    """All pairs, once their negatives are found."""
     tables = [read_table(file.path, file.sha256) for file in files]
     table = pa.concat_tables(tables, promote_options="permissive").slice(0, wanted.limit)
-    found = pa.nulls(len(table), pa.string())
+    none = negatives = pa.nulls(len(table), pa.string())
     if NEGATIVE in table.schema.names:
-        found = table[NEGATIVE].combine_chunks().cast(pa.string())
-    reasons = whole_reasons(table).combine_chunks()
-    wanting = pc.and_(found.is_null(), reasons.is_null())
+        negatives = table[NEGATIVE].combine_chunks().cast(pa.string())
+    whole = pc.and_(table["view_a"].is_valid(), table["view_b"].is_valid()).combine_chunks()
+    wanting = pc.and_(negatives.is_null(), whole)
     if wanting.true_count:
-        model = sentence_encoder(weights, device)
-        sentences, anchors = _rows(table.filter(reasons.is_null())), _rows(table.filter(wanting))
-        found = pc.replace_with_mask(
-            found, wanting, pa.array(_mine(sentences, anchors, wanted, model, batch_size), pa.string())
-        )
+        sentences, anchors = _rows(table.filter(whole)), _rows(table.filter(wanting))
+        model = sentence_encoder(weights.path, device)
+        found = _mine(sentences, anchors, wanted, model, batch_size)
+        negatives = pc.replace_with_mask(negatives, wanting, pa.array(found, pa.string()))
+    reasons = pc.if_else(whole, pa.scalar(None, pa.string()), "a view is missing")
     schema = pa.schema([*((name, pa.string()) for name in PAIR_COLUMNS), *more.items()])
     for start in range(0, len(table), TASK_ROWS):
         part = table.slice(start, TASK_ROWS)
         pairs = pa.concat_batches(part.select(schema.names).cast(schema).to_batches())
-        none = pa.nulls(len(part), pa.string())
-        yield Candidates(pairs, reasons.slice(start, TASK_ROWS), none).with_negatives(found.slice(start, TASK_ROWS))
+        rows = slice(start, start + TASK_ROWS)
+        yield Candidates(pairs, reasons[rows], none[rows]).add_negatives(negatives[rows])
 
 
 class _Row(NamedTuple):
-    """A pair by its id, its sentence (`view_a` where there is none) and its sides."""
+    """A pair: its id, its sentence (`view_a` if there is none) and its sides."""
 
     id: str
     sentence: str
@@ -151,7 +129,11 @@ def _rows(table: pa.Table) -> list[_Row]:
 
 
 def _mine(
-    sentences: Sequence[_Row], rows: Sequence[_Row], wanted: Mining, model: "SentenceTransformer", batch_size: int
+    sentences: Sequence[_Row],
+    rows: Sequence[_Row],
+    wanted: Mining,
+    model: Any,  # noqa: ANN401 - a SentenceTransformer
+    batch_size: int,
 ) -> list[str | None]:
     """A negative for each of `rows`, out of the texts of `view_b` in `sentences`."""
     import torch
@@ -162,7 +144,7 @@ def _mine(
     vectors = model.encode(
         list(numbers), batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False, convert_to_tensor=True
     )
-    own: defaultdict[str, set[int]] = defaultdict(set)  # what no pair of the sentence may have as its negative
+    own: defaultdict[str, set[int]] = defaultdict(set)  # texts of the same sentence are never negatives
     for row in sentences:
         own[row.sentence].update(places[text] for text in row[1:] if text in places)
     size = max(1, BLOCK_SCORES // len(texts))

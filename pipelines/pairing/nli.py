@@ -1,10 +1,10 @@
-"""NLI corpora as pairs: the premise, a hypothesis that it entails and, if wanted, one that contradicts it."""
+"""NLI corpora as pairs: a premise, a hypothesis that it entails and, on request, one that contradicts it."""
 
 import csv
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,7 +16,7 @@ import xxhash
 
 from augment.errors import InputError
 from pipelines.ingest import normalise
-from pipelines.pairing.source import Candidates, PairSource
+from pipelines.pairing.candidates import Candidates, PairSource
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
 from pipelines.plan import Input
 from pipelines.reading.lines import read_lines
@@ -37,7 +37,7 @@ EXAMPLE = "give e.g. snli_1.0_train.jsonl, multinli_1.0_train.txt or hf:snli"
 
 
 class NliRow(NamedTuple):
-    """Normalised texts, and a label in lower case, None where annotators did not agree on one."""
+    """Normalised texts, and a label in lower case, None if annotators did not agree on one."""
 
     premise: str
     hypothesis: str
@@ -46,18 +46,14 @@ class NliRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NliSource:
-    """An NLI source that was looked at: which columns it has, and the names of its labels where it numbers them."""
+    """An NLI source with its columns, and the names of its labels if they are numbers."""
 
     source: Source
     columns: Columns
     label_names: Sequence[str] | None = None
 
     def batches(self) -> Iterator[list[NliRow]]:
-        """Its rows, many at a time.
-
-        Raises:
-            InputError: A row that cannot be read, or labels that are numbers without names.
-        """
+        """Its rows in batches; raises InputError for a row that cannot be read or a number without a label's name."""
         for rows in read_rows(self.source, self.columns):
             yield [
                 NliRow(normalise(text), normalise(pair or ""), self._label(label))
@@ -75,24 +71,19 @@ class NliSource:
         return self.label_names[int(text)].lower()
 
 
-@contextmanager
-def nli_sources(names: Sequence[str]) -> Iterator[list[NliSource]]:
-    """Look at NLI sources: JSONL, TSV (`.txt` counts as that) or CSV, compressed or not, or `hf:NAME`.
+def nli_sources(names: Sequence[str], spool: Path) -> list[NliSource]:
+    """Find the columns of NLI sources: JSONL, TSV (also named `.txt`) or CSV, compressed or not, or `hf:NAME`.
 
     The premise is the column `sentence1`, `premise` or `ori_sentence`, the hypothesis `sentence2`, `hypothesis` or
-    `new_sentence`, the label `gold_label` or `label`: SNLI's, MultiNLI's and GLUE's own files, and others.
-
-    Raises:
-        InputError: No source, one that cannot be read, or one without these columns.
+    `new_sentence`, the label `gold_label` or `label`. Stdin and pipes are first copied into the folder `spool`. Raises
+    InputError for no source, one that cannot be read, or one without these columns.
     """
     if not names:
         raise InputError(f"--pairs entailment pairs an NLI corpus, and no SOURCE is given: {EXAMPLE}")
-    with TemporaryDirectory() as spool:
-        yield [_look(name, Path(spool)) for name in names]
+    return [_look(check_source(name, spool)) for name in names]
 
 
-def _look(name: str, spool: Path) -> NliSource:
-    source = check_source(name, spool)
+def _look(source: Source) -> NliSource:
     label_names: Sequence[str] | None = None
     if source.format == "text":
         source = replace(source, format="tsv")
@@ -105,34 +96,32 @@ def _look(name: str, spool: Path) -> NliSource:
         names = _header(source)
     else:
         raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")
-    found = {what: [each for each in known if each in names] for what, known in COLUMNS.items()}
-    for what, here in found.items():
-        if not here:
-            known, there = " or ".join(COLUMNS[what]), listed(names) or "no columns"
-            raise InputError(f"{source.name} has no {what} column ({known}), only {there}: {EXAMPLE}")
-    premise, hypothesis, label = (here[0] for here in found.values())
+    found = []
+    for what, known in COLUMNS.items():
+        column = next((each for each in known if each in names), None)
+        if column is None:
+            said = f"has no {what} column ({' or '.join(known)}), only {listed(names) or 'no columns'}"
+            raise InputError(f"{source.name} {said}: {EXAMPLE}")
+        found.append(column)
+    premise, hypothesis, label = found
     return NliSource(source, Columns(premise, label, hypothesis), label_names)
 
 
 def _header(source: Source) -> list[str]:
-    """The names of a file's columns, as its first line has them.
-
-    Raises:
-        InputError: It is no JSON object, in a JSONL file.
-    """
+    """The names of a file's columns, from its first line; raises InputError if that should be a JSON object."""
     line = next((line for lines in read_lines(source.path, source.name) for line in lines if line.strip()), "")
     if source.format == "jsonl":
         with suppress(ValueError, RecursionError):
             first = json.loads(line or "{}")
             if isinstance(first, dict):
                 return list(first)
-        raise InputError(f"{source.name}: its first line is no JSON object: {EXAMPLE}")
+        raise InputError(f"{source.name}: its first line is not a JSON object: {EXAMPLE}")
     cells = next(csv.reader([line])) if source.format == "csv" else line.split("\t")
     return [cell.strip() for cell in cells]
 
 
 def entailment(sources: Sequence[NliSource], limit: int | None = None, *, negatives: bool = False) -> PairSource:
-    """The entailed pairs of NLI sources (of their first `limit` rows), each once; all have the same label."""
+    """The entailed pairs of NLI sources (of their first `limit` rows), each once."""
     return PairSource(
         policy="entailment",
         unit="rows",
@@ -146,9 +135,9 @@ def entailment(sources: Sequence[NliSource], limit: int | None = None, *, negati
 
 
 def _candidates(sources: Sequence[NliSource], limit: int | None, *, negatives: bool) -> Iterator[Candidates]:
-    """A candidate a row: those that are not entailed or were there already come with that reason.
+    """A candidate per row; rows that are not entailed or are duplicates have that reason.
 
-    Contradictions are handed out in turn: the second hypothesis that a premise entails gets the second one.
+    The second hypothesis that a premise entails gets the second contradiction of it, and so on in turn.
     """
     contradictions, turns = contradictions_of(sources, limit) if negatives else {}, Counter[str]()
     with TemporaryDirectory() as spool:
@@ -160,13 +149,12 @@ def _candidates(sources: Sequence[NliSource], limit: int | None, *, negatives: b
                 premise, hypothesis, _ = rows[place]
                 others = [each for each in contradictions.get(premise, ()) if each != hypothesis]
                 column[place] = others[turns[premise] % len(others)] if others else None
-                if premise in contradictions:
-                    turns[premise] += 1
-            yield found.with_negatives(pa.array(column, pa.string())) if negatives else found
+                turns[premise] += 1
+            yield found.add_negatives(pa.array(column, pa.string())) if negatives else found
 
 
 def _batches(sources: Sequence[NliSource], limit: int | None) -> Iterator[tuple[str | None, list[NliRow]]]:
-    """The name of the source where there are several, and rows of it."""
+    """Batches of rows, with the name of their source if there are several."""
     left = limit
     for source in sources:
         for rows in source.batches():
@@ -177,7 +165,7 @@ def _batches(sources: Sequence[NliSource], limit: int | None) -> Iterator[tuple[
 
 
 def contradictions_of(sources: Sequence[NliSource], limit: int | None = None) -> dict[str, dict[str, None]]:
-    """What contradicts each premise that entails something, in order and each once; all of it is in memory."""
+    """The distinct contradictions of each premise that entails something, in order; all are in memory."""
     entailing = {
         xxhash.xxh64_intdigest(row.premise.encode())
         for _, rows in _batches(sources, limit)
@@ -193,7 +181,7 @@ def contradictions_of(sources: Sequence[NliSource], limit: int | None = None) ->
 
 
 def _entailed(rows: Sequence[NliRow], part: str | None, seen: Seen) -> Candidates:
-    """Candidates of some rows; of pairs that are the same only the first that was `seen` has no reason."""
+    """Candidates of some rows; a pair that was `seen` is an exact duplicate."""
     numbers = [xxhash.xxh64_intdigest(f"{row.premise}\t{row.hypothesis}".encode()) for row in rows]
     reasons = [_reason(*row) for row in rows]
     entailed = [place for place, reason in enumerate(reasons) if reason is None]

@@ -21,14 +21,14 @@ FRONT_MATTER = re.compile(r"\A---\n(.*?\n)??---\n", re.DOTALL)
 
 
 def paragraphs(lines: Iterable[str]) -> Iterator[str]:
-    """Join the lines of plain text up to each blank line: a sentence may go on in the next line."""
+    """Join the lines of plain text up to each blank line: a sentence may continue in the next line."""
     for is_text, group in groupby(map(str.strip, lines), bool):
         if is_text:
             yield " ".join(group)
 
 
 def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Iterator[str]:
-    """The headings, paragraphs, list items and table cells of a document, white space collapsed; no code."""
+    """The headings, paragraphs, list items and table cells of a document, white space collapsed, without code."""
     from lxml import etree, html  # type: ignore[import-untyped, unused-ignore]
 
     if format == "markdown":
@@ -39,35 +39,31 @@ def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Itera
         return
     try:
         root = html.document_fromstring(text.encode(), parser=html.HTMLParser(encoding="utf-8", huge_tree=True))
-    except etree.ParserError:  # comments alone
+    except etree.ParserError:  # there are only comments
         return
-    for piece in "".join(_text_of(root)).split("\0"):
+    walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
+    for piece in "".join(_pieces(walk)).split("\0"):
         if words := " ".join(piece.split()):
             yield words
 
 
-def _text_of(element: Any) -> Iterator[str]:  # noqa: ANN401 - lxml has no types
-    """The text of an element, blocks parted by zero bytes, which no HTML text holds."""
-    stack = [(element, False)]
-    while stack:
-        node, leaving = stack.pop()
-        block = "\0" if node.tag in BLOCKS else ""
-        if leaving:
-            yield block + (node.tail or "")
-            continue
-        stack.append((node, True))
-        if isinstance(node.tag, str) and node.tag not in LEFT_OUT:  # a comment's tag is a function
-            yield block + (node.text or "")
-            stack += [(child, False) for child in reversed(node)]
+def _pieces(walk: Any) -> Iterator[str]:  # noqa: ANN401 - lxml has no types
+    """The text of elements, with zero bytes, which no HTML text holds, where blocks begin and end."""
+    for event, node in walk:
+        yield "\0" if node.tag in BLOCKS else ""
+        if event != "start":
+            yield node.tail or ""
+        elif node.tag in LEFT_OUT:
+            walk.skip_subtree()
+        else:
+            yield node.text or ""
 
 
 def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Rows]:
     """Split every text into its sentences by sentencex, each with the label of its text.
 
-    Languages, by their two-letter codes, without rules of their own are split as their relatives are.
-
-    Raises:
-        InputError: A row has a second text, which no splitting could follow.
+    A language (two letters) without rules of its own is split like a related one. Raises InputError for a row with a
+    second text.
     """
     from sentencex import segment  # type: ignore[import-untyped, unused-ignore]
 

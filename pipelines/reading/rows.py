@@ -1,4 +1,4 @@
-"""Rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets, many at a time, and which columns make them."""
+"""Rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets, and which columns make them."""
 
 import csv
 import json
@@ -14,7 +14,7 @@ from pipelines.shards import check_stream_end
 
 TEXT_COLUMNS = ("text", "sentence")
 ID = "id"
-"""A column that is not taken for the text, even where it is the only one."""
+"""A column that is not taken for the text, even if it is the only one."""
 BATCH_ROWS = 10_000
 DIALECTS: Mapping[str, Mapping[str, Any]] = {
     "csv": {"strict": True},
@@ -22,11 +22,11 @@ DIALECTS: Mapping[str, Mapping[str, Any]] = {
 }
 """RFC 4180 with commas; with tabs a quotation mark is an ordinary character, as in most corpora."""
 HALF = re.compile("[\ud800-\udfff]")
-"""JSON can escape it; no UTF-8 can hold it."""
+"""Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
 
 
 class Row(NamedTuple):
-    """One row of a source as it stands there; None where the source has no such value."""
+    """One row as the source has it; None for a missing value."""
 
     text: str
     label: str | None = None
@@ -57,18 +57,14 @@ def collect(rows: Iterator[Row]) -> Iterator[Rows]:
 
 
 def as_text(value: object) -> str | None:
-    """A value as a string: lists and objects as JSON, in which dates and the like are strings."""
+    """A value as a string; lists and objects become JSON, with dates and the like as strings."""
     if value is None or isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, list | dict) else str(value)
 
 
 def text_column(where: str, columns: Columns, names: Sequence[str]) -> str:
-    """The name of the text column among `names`; `where` is what an error calls the source.
-
-    Raises:
-        InputError: The wanted column is not there, or none is wanted and no name says which it is.
-    """
+    """The name of the text column among `names`; raises InputError, naming `where`, if there is none."""
     if columns.text is not None:
         if columns.text not in names:
             raise InputError(f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column")
@@ -82,7 +78,7 @@ def text_column(where: str, columns: Columns, names: Sequence[str]) -> str:
 
 
 def listed(cells: Sequence[str]) -> str:
-    """The first few names or cells, quoted and cut, for an error's one line."""
+    """The first few names or cells, quoted and cut, for an error message."""
     shown = [cell if len(cell) <= 24 else cell[:23] + "…" for cell in cells[:8]]
     return ", ".join(map(repr, shown)) + (", …" if len(cells) > 8 else "")
 
@@ -102,22 +98,20 @@ def read_cells(form: str, lines: Iterator[str], name: str, columns: Columns) -> 
                     continue
             last = max(place for place in places if place is not None)
             if last >= len(cells):
-                raise InputError(
-                    f"{name}: line {reader.line_num} has {len(cells)} cells, column {last + 1} is wanted: fix the line"
-                )
+                said = f"has {len(cells)} cells, but column {last + 1} is needed: fix the line"
+                raise InputError(f"{name}: line {reader.line_num} {said}")
             text, label, pair = (None if place is None else cells[place] for place in places)
             yield Row(text or "", label, pair)
     except csv.Error as error:
-        raise InputError(
-            f"{name}: line {reader.line_num} is not valid CSV ({error}): fix the line, or give --format"
-        ) from None
+        said = f"line {reader.line_num} is not valid CSV ({error}): fix the line, or give --format"
+        raise InputError(f"{name}: {said}") from None
 
 
 def _find_columns(name: str, columns: Columns, first: Sequence[str]) -> tuple[list[int | None], bool]:
     """The places of text, label and pair, and whether the first row is a header.
 
-    It is one when a cell is the wanted column's name or, with none given or a number, `text`, `sentence`, or the
-    name of the label or pair column (upper or lower case). Otherwise every row is data.
+    It is one if a cell is the wanted column's name or, with none given or a number, `text`, `sentence`, or the name of
+    the label or pair column (upper or lower case). Otherwise every row is data.
     """
     cells = [cell.strip() for cell in first]
     lowered = [cell.lower() for cell in cells]
@@ -141,46 +135,41 @@ def _find_columns(name: str, columns: Columns, first: Sequence[str]) -> tuple[li
 
 
 def read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Row]:
-    """One JSON object a line, or one string a line; null and a blank line count as empty.
+    """One JSON object or string per line; a blank line and a null text count as empty.
 
     The first object says which column holds the text; every other one must have it too.
     """
     for number, line in enumerate(lines, start=1):
         where = f"{name}: line {number}"
-        if not line.strip():
-            yield Row("")
-            continue
         try:
-            value = json.loads(line)
+            value = json.loads(line) if line.strip() else ""
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{where} is no JSON ({error}): one object a line") from None
-        if isinstance(value, dict) and columns.text is None:
-            columns = replace(columns, text=text_column(where, columns, list(value)))
-        row = _json_row(where, columns, value)
+            raise InputError(f"{where} is not JSON ({error}): one object a line") from None
+        if isinstance(value, str):
+            row = Row(value)
+        elif isinstance(value, dict):
+            text = text_column(where, columns, list(value))
+            columns = columns if columns.text else replace(columns, text=text)
+            row = _json_row(where, columns, value)
+        else:
+            raise InputError(f"{where} is a {type(value).__name__}: one object or string a line")
         if any(cell and HALF.search(cell) for cell in row):
-            raise InputError(f"{where} holds half a surrogate pair, which is no character: fix the line")
+            raise InputError(f"{where} holds half a surrogate pair, not a character: fix the line")
         yield row
 
 
-def _json_row(where: str, columns: Columns, value: object) -> Row:
-    if isinstance(value, str):
-        return Row(value)
-    if not isinstance(value, dict):
-        raise InputError(f"{where} is a {type(value).__name__}: one object or string a line")
-    texts: list[str | None] = []
-    for column in (text_column(where, columns, list(value)), columns.pair):
-        text = value.get(column)
-        if text is not None and not isinstance(text, str):
-            raise InputError(f"{where}: {column!r} is {repr(text)[:60]}, not a string: give --column")
-        texts.append(text)
-    return Row(texts[0] or "", as_text(value.get(columns.label)), texts[1])
+def _json_row(where: str, columns: Columns, value: Mapping[str, Any]) -> Row:
+    text, pair = value.get(columns.text or ""), value.get(columns.pair)
+    for column, cell in ((columns.text, text), (columns.pair, pair)):
+        if cell is not None and not isinstance(cell, str):
+            raise InputError(f"{where}: {column!r} is {repr(cell)[:60]}, not a string: give --column")
+    return Row(text or "", as_text(value.get(columns.label)), pair)
 
 
 def read_columns(form: str, path: Path, name: str, columns: Columns) -> Iterator[Rows]:
     """Stream the rows of a Parquet or Arrow file (a stream or an IPC file, such as Feather); errors call it `name`.
 
-    Raises:
-        pyarrow.ArrowInvalid: It is none, a wanted column is damaged, or its strings are no UTF-8.
+    Raises pyarrow.ArrowInvalid if it is damaged, or its strings are not UTF-8.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -202,7 +191,7 @@ def read_columns(form: str, path: Path, name: str, columns: Columns) -> Iterator
 def rows_of(batches: Any, schema: Any, name: str, columns: Columns) -> Iterator[Rows]:  # noqa: ANN401 - pyarrow
     """The rows of Arrow batches; null texts are empty, labels become strings.
 
-    `batches` gives them when it is told their size and the columns that are wanted.
+    `batches` is called with the size of a batch and the wanted columns.
     """
     import pyarrow as pa
 

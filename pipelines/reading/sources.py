@@ -1,6 +1,6 @@
 """Where sentences come from: text, CSV/TSV, JSONL, Parquet, Arrow, Hub datasets and stdin, many rows at a time.
 
-Formats go by the name's ending (`.txt` or anything unknown is text; `.gz` or `.zst` may follow) unless one is given.
+The format follows from the name's ending (`.txt` or anything unknown is text; `.gz` or `.zst` may follow) unless given.
 """
 
 import csv
@@ -12,37 +12,31 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 from augment.errors import InputError
 from pipelines.files import is_remote, locate
 from pipelines.reading.documents import document_paragraphs, paragraphs, split_sentences
-from pipelines.reading.lines import CHUNK_BYTES, MAX_LINE_BYTES, read_lines
+from pipelines.reading.lines import CHUNK_BYTES, MAX_LINE, read_lines
 from pipelines.reading.rows import Columns, Row, Rows, collect, read_cells, read_columns, read_jsonl, rows_of
 
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
+    **{f".{form}": form for form in get_args(Format)},
     ".md": "markdown",
-    ".markdown": "markdown",
-    ".html": "html",
     ".htm": "html",
-    ".csv": "csv",
-    ".tsv": "tsv",
-    ".jsonl": "jsonl",
     ".ndjson": "jsonl",
-    ".parquet": "parquet",
-    ".arrow": "arrow",
     ".feather": "arrow",
 }
 HUB = "hf:"
 STDIN = "-"
 SAMPLE = "sample:sentences"
-SAMPLE_FOLDER = Path(__file__).parents[1] / "sample"
+SAMPLE_FILE = Path(__file__).parents[1] / "sample" / "sentences.txt"
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A source that exists: its name as given, where its bytes lie, its format, and the sha256 of its content."""
+    """A source that exists: its name as given, the file it is read from, its format, and the sha256 of its content."""
 
     name: str
     path: Path
@@ -51,18 +45,15 @@ class Source:
 
 
 def check_source(name: str, spool: Path, format: Format | None = None) -> Source:
-    """Look at a file, "-" for stdin, `hf:NAME` or the bundled `sample:sentences`, and hash it.
+    """Find and hash a file, "-" for stdin, `hf:NAME` (hashed by its fingerprint) or the bundled `sample:sentences`.
 
-    A Hub dataset is hashed by its own fingerprint.
-    What can be read only once (stdin, pipes) is first copied into the folder `spool`.
-
-    Raises:
-        InputError: It is missing, empty, a folder, or unreadable.
+    What can be read only once (stdin, pipes) is first copied into the folder `spool`. Raises InputError if it is
+    missing, empty, a folder, or unreadable.
     """
     if name.startswith(HUB):
         fingerprint = str(load_hub(name)._fingerprint)
         return Source(name, Path(), "hub", hashlib.sha256(fingerprint.encode()).hexdigest())
-    path = SAMPLE_FOLDER / "sentences.txt" if name == SAMPLE else locate(name)
+    path = SAMPLE_FILE if name == SAMPLE else locate(name)
     shown = "stdin" if name == STDIN else name
     try:
         if name != STDIN and path.is_dir():
@@ -77,20 +68,18 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"cannot read {shown[:200]} ({error.strerror}): check the path and its permissions") from None
-    return Source(shown, path, format or format_of(name), digest)
+    return Source(shown, path, format or _format(name), digest)
 
 
 def _copy(name: str, spool: Path) -> Path:
-    ending = "".join(suffix for suffix in Path(name).suffixes[-1:] if suffix in {".gz", ".zst"})
-    copy = spool / f"{len(list(spool.iterdir()))}{ending}"
+    copy = spool / f"{len(list(spool.iterdir()))}{Path(name).suffix}"
     source: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer) if name == STDIN else locate(name).open("rb")
     with copy.open("wb") as target, source as stream:
         shutil.copyfileobj(stream, target, CHUNK_BYTES)
     return copy
 
 
-def format_of(name: str) -> Format:
-    """The format that a file's name says; anything unknown is text."""
+def _format(name: str) -> Format:
     path = Path(name)
     ending = Path(path.stem).suffix if path.suffix in {".gz", ".zst"} else path.suffix
     return ENDINGS.get(ending.lower(), "text")
@@ -99,16 +88,13 @@ def format_of(name: str) -> Format:
 def read_rows(source: Source, columns: Columns, language: str | None = None) -> Iterator[Rows]:
     """Stream a source's rows, empty ones included.
 
-    A paragraph of Markdown or HTML is a row. With a `language`, every row is split into its sentences, and text is read
-    by paragraphs, too.
-
-    Raises:
-        InputError: The content is not what the format says, or a column is missing.
+    A paragraph of Markdown or HTML is a row. With a `language`, text is read by paragraphs too, and every row is split
+    into its sentences. Raises InputError if the content is not what the format says, or a column is missing.
     """
     import pyarrow as pa
 
     # A quote that is never closed makes one cell of all lines after it.
-    csv.field_size_limit(MAX_LINE_BYTES)
+    csv.field_size_limit(MAX_LINE)
     read = 0
     try:
         found = _read(source, columns, running=language is not None)
@@ -130,31 +116,29 @@ def _read(source: Source, columns: Columns, *, running: bool) -> Iterator[Rows]:
         return rows_of(lambda batch_size, columns: table.iter(batch_size=batch_size), schema, name, columns)
     if form in ("parquet", "arrow"):
         return read_columns(form, source.path, name, columns)
-    lines = read_lines(source.path, name)
-    if form in ("markdown", "html"):
-        document = "\n".join(chain.from_iterable(lines))
-        return collect(map(Row, document_paragraphs(document, form)))
-    if form == "text" and running:
-        return collect(map(Row, paragraphs(chain.from_iterable(lines))))
+    batches = read_lines(source.path, name)
+    if form == "text" and not running:
+        return (Rows(texts, nothing, nothing) for texts in batches for nothing in [[None] * len(texts)])
+    lines = chain.from_iterable(batches)
     if form == "text":
-        return (Rows(texts, nothing, nothing) for texts in lines for nothing in [[None] * len(texts)])
-    each = chain.from_iterable(lines)
-    return collect(read_jsonl(each, name, columns) if form == "jsonl" else read_cells(form, each, name, columns))
+        return collect(map(Row, paragraphs(lines)))
+    if form in ("markdown", "html"):
+        return collect(map(Row, document_paragraphs("\n".join(lines), form)))
+    return collect(read_jsonl(lines, name, columns) if form == "jsonl" else read_cells(form, lines, name, columns))
 
 
 def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
-    """The dataset that `hf:NAME[:CONFIG][:SPLIT]` names; one extra part is a split if there is one of that name."""
+    """The dataset that `hf:NAME[:CONFIG][:SPLIT]` names; one extra part is a split unless a config has its name."""
     from datasets import get_dataset_config_names, load_dataset
     from datasets.exceptions import DatasetNotFoundError
 
-    parts = name.removeprefix(HUB).split(":")
-    if not parts[0] or len(parts) > 3:
+    path, *more = name.removeprefix(HUB).split(":")
+    if not path or len(more) > 2:
         raise InputError(f"{name!r}: write hf:NAME, hf:NAME:CONFIG, hf:NAME:SPLIT or hf:NAME:CONFIG:SPLIT")
-    path, config, split = (parts + [None] * 3)[:3] if len(parts) != 2 else (parts[0], None, parts[1])
     try:
-        if len(parts) == 2 and parts[1] in get_dataset_config_names(path):
-            config, split = parts[1], None
-        return load_dataset(path, config, split=split or "train")
+        has_config = len(more) == 2 or (more and more[0] in get_dataset_config_names(path))
+        config = more.pop(0) if has_config else None
+        return load_dataset(path, config, split=next(iter(more), "train"))
     except (DatasetNotFoundError, ConnectionError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"cannot load {name!r} ({reason}): check name, config and split, and the network") from None

@@ -1,4 +1,4 @@
-"""Spans of a source, as JSON in a cell, to offsets in the normalised text."""
+"""Labelled spans in a cell of a source, as JSON, to offsets in the normalised text."""
 
 import json
 import unicodedata
@@ -12,7 +12,7 @@ KEYS = ("start", "end", "label")
 
 
 def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[LabelledSpan] | None:
-    """The spans that a cell lists as `[start, end, label]` or as objects with these keys; None where it is blank.
+    """The spans that a cell lists as `[start, end, label]` or as objects with these keys; None if it is blank.
 
     Args:
         where: What an error calls the row.
@@ -20,9 +20,7 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
         raw: The text as the source has it.
         text: The same, normalised: NFC, without outer white space.
 
-    Raises:
-        InputError: It is something else, a span is empty, not within the text or a part of a character, or its label is
-            neither a string nor a whole number.
+    Raises InputError for anything else, and for a span that is empty, outside the text or cuts a character.
     """
     if not cell or not cell.strip():
         return None
@@ -37,7 +35,7 @@ def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[Labell
             spans.append(LabelledSpan(first, last, label))
     except (ValueError, TypeError, KeyError, RecursionError):
         raise InputError(
-            f"{where}: {cell[:60]!r} are no spans of {text[:40]!r}: "
+            f"{where}: {cell[:60]!r} does not list spans of {text[:40]!r}: "
             "write [[start, end, label], ...], in characters from 0"
         ) from None
     return spans

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from foreigners import add_package, start_beside
+from foreigners import add_package, start_beside, start_with_foreigners
 
 from pipelines.cli import build_app
 from pipelines.console import call
@@ -89,6 +89,20 @@ def slow_view(tmp_path: Path) -> Path:
 def start(folder: Path, slow_view: Path) -> Callable[..., "subprocess.Popen[str]"]:
     """`augment` as a process of its own, which knows the view `slow`."""
     return partial(start_beside, slow_view, folder)
+
+
+@pytest.fixture
+def twins(folder: Path, tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
+    """`augment` as a process that knows a view and a filter of another package."""
+    return partial(start_with_foreigners, folder, tmp_path / "site")
+
+
+@pytest.fixture
+def made(augment: Callable[..., Outcome], lines: Path) -> Callable[..., Outcome]:
+    """`augment` where there are sentences, a view of them, and pairs of both."""
+    augment("span-mask", lines, "--shard-size", 16)
+    augment("build-pairs", "--pairs", "original", "--view", "span-mask")
+    return augment
 
 
 @pytest.fixture

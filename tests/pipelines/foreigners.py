@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 COMMAND = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.cli import main; main()"
 )
-SPEAK = '''"""Say the words backwards, as translations to other languages do, in several versions."""
+SPEAK = '''"""Say the words backwards, as translations to other languages do."""
 
 from typing import ClassVar
 
@@ -29,7 +29,6 @@ class PARAMS(BaseModel):
     ends_in: ClassVar[str] = "to"
     to: str
     source: str = "xx"
-    best: int = 1
 
 
 class Speak:
@@ -42,9 +41,7 @@ class Speak:
     def view(self, text):
         if "fail" in text:
             return Viewed(None, "failed", "asked-to")
-        several = min(self.spec.params["best"], len(text.split()))
-        versions = [f"{text[::-1]} {self.spec.params['to']}{n}" for n in range(several)]
-        return Viewed(versions[0], alternatives=tuple(versions[1:]))
+        return Viewed(f"{text[::-1]} {self.spec.params['to']}")
 
 
 def build(params, runtime):
@@ -54,28 +51,21 @@ PICKY = '''"""Drop pairs with a number in the forties, slowly, and score the res
 
 import time
 
-from pydantic import BaseModel
-
-from pipelines.filter import FilterSpec, Verdicts
+from pipelines.filter import Filter, Verdicts
 
 
-class PARAMS(BaseModel):
+class Picky(Filter):
     nap: float = 0.0
     column: str = "luck"
 
-
-class Picky:
-    def __init__(self, params):
-        self.spec = FilterSpec("picky", params.model_dump(), score=params.column)
+    @property
+    def score(self):
+        return self.column
 
     def __call__(self, pairs):
-        time.sleep(self.spec.params["nap"])
+        time.sleep(self.nap)
         texts = pairs.strings("text")
         return Verdicts(["in the forties" if text[0] == "4" else None for text in texts], [len(t) / 4 for t in texts])
-
-
-def build(params, runtime):
-    return Picky(params)
 '''
 
 
@@ -128,6 +118,12 @@ def done(process: "subprocess.Popen[str]", code: int = 0) -> str:
     out, err = process.communicate(timeout=120)
     assert process.returncode == code, err
     return err if code else out
+
+
+def write_stream(path: str | Path, table: pa.Table, chunk: int | None = None) -> None:
+    """Write a table as an IPC stream, as somebody else might."""
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table, max_chunksize=chunk)
 
 
 def rows_of(path: str) -> list[dict[str, Any]]:

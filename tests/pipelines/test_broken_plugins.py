@@ -85,19 +85,11 @@ def test_a_view_that_fails_is_one_line_that_names_it(augment: Augment, module: s
 
 
 FILTER = '''"""A filter."""
-from pydantic import BaseModel
-from pipelines.filter import FilterSpec, Verdicts
+from pipelines.filter import Filter, Verdicts
 
-class PARAMS(BaseModel):
-    pass
-
-class Odd:
-    spec = FilterSpec("odd")
+class Odd(Filter):
     def __call__(self, pairs):
         return {made}
-
-def build(params, runtime):
-    return Odd()
 '''
 
 
@@ -113,3 +105,9 @@ def test_a_filter_that_fails_is_one_line_that_names_it(augment: Augment, made: s
     arguments = ("build-pairs", "--pairs", "self", "--filter", "odd", "lines.txt")
     code, _, err = augment(FILTER.format(made=made), *arguments, group="filters")
     assert (code, f"error: filter 'odd' {said}" in err, "Traceback" in err) == (1, True, False)
+
+
+def test_a_filter_of_another_form_is_one_line(augment: Augment) -> None:
+    code, _, err = augment(view(), "build-pairs", "--pairs", "self", "--filter", "odd", "lines.txt", group="filters")
+    expected = "error: filter 'odd' is not a subclass of pipelines.filter.Filter: fix the plugin\n"
+    assert (code, err.endswith(expected)) == (1, True)

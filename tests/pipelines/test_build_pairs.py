@@ -9,18 +9,13 @@ from typing import Any
 import datasets
 import pyarrow as pa
 import pytest
+from foreigners import done, rows_of
 
 from pipelines.console import InputError
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
 
 Augment = Callable[..., Any]
 Start = Callable[..., "subprocess.Popen[str]"]
-
-
-def finish(process: "subprocess.Popen[str]") -> str:
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, err
-    return out
 
 
 def test_original_pairs_a_sentence_with_its_view(augment: Augment, lines: Path) -> None:
@@ -36,13 +31,13 @@ def test_original_pairs_a_sentence_with_its_view(augment: Augment, lines: Path) 
 
 
 def test_dropped_rows_are_counted_by_reason(start: Start, lines: Path, folder: Path) -> None:
-    finish(start("slow", lines, "--nap", 0))
-    counts = json.loads(finish(start("build-pairs", "--pairs", "original", "--view", "slow", "--json")))
+    done(start("slow", lines, "--nap", 0))
+    counts = json.loads(done(start("build-pairs", "--pairs", "original", "--view", "slow", "--json")))
     assert (counts["sentences"], counts["pairs"]) == (60, 58)
     assert counts["dropped"] == {"slow failed: asked-to": 2}
     assert counts["kept"] == {"slow left it unchanged": 10, "the two views are identical": 10}
     strict = ["build-pairs", "--pairs", "original", "--view", "slow", "--filter", "identical:exact=true", "--json"]
-    counts = json.loads(finish(start(*strict, "--out", "strict.arrow")))
+    counts = json.loads(done(start(*strict, "--out", "strict.arrow")))
     assert counts["pairs"] == 48
     assert counts["dropped"] == {"identical pair": 10, "slow failed: asked-to": 2}
     card = (folder / "strict.card.md").read_text()
@@ -75,8 +70,8 @@ def test_a_missing_view_is_made_and_an_unfinished_one_finished(augment: Augment,
 
 
 def test_a_missing_view_is_made_like_its_twin(start: Start, lines: Path, folder: Path) -> None:
-    finish(start("slow", lines, "--pivot", "aa", "--nap", 0, "--seed", 3, "--limit", 20))
-    finish(start("build-pairs", "--view", "slow-aa", "--view", "slow-bb"))
+    done(start("slow", lines, "--pivot", "aa", "--nap", 0, "--seed", 3, "--limit", 20))
+    done(start("build-pairs", "--view", "slow-aa", "--view", "slow-bb"))
     plans = [json.loads((folder / f"data/views/slow-{pivot}/plan.json").read_text()) for pivot in ("aa", "bb")]
     assert [plan["params"].pop("pivot") for plan in plans] == ["aa", "bb"]
     assert plans[0].pop("signature") != plans[1].pop("signature")
@@ -136,6 +131,39 @@ def test_no_pair_left_fails_and_writes_nothing(augment: Augment, lines: Path) ->
     assert [path.name for path in Path("data").iterdir()] == ["sentences"]
 
 
+def test_multilingual_pairs_a_sentence_with_each_translation(twins: Start, lines: Path) -> None:
+    done(twins("ingest", lines))
+    counts = json.loads(
+        done(twins("build-pairs", "--pairs", "multilingual", "--view", "speak-de", "--view", "speak-fr", "--json"))
+    )
+    assert (counts["sentences"], counts["pairs"]) == (60, 116)
+    assert counts["parts"] == {"original x speak-de": 58, "original x speak-fr": 58}
+    assert counts["dropped"] == {"speak-de failed: asked-to": 2, "speak-fr failed: asked-to": 2}
+    first, second = rows_of("data/pairs.arrow")[:2]
+    assert first["id"] == second["id"]
+    assert (first["view_a"], first["view_b"], first["view_b_name"]) == ("0", "0 de", "speak-de")
+    assert (second["view_a"], second["view_b"], second["view_b_name"]) == ("0", "0 fr", "speak-fr")
+
+
+def test_multilingual_takes_translations_only(augment: Augment, lines: Path) -> None:
+    augment("ingest", lines)
+    for views, expected in {
+        (): "takes 1 --view, not 0 (or several)",
+        ("span-mask",): "--view span-mask is not a translation",
+        ("translate-de", "translate-de"): "--view translate-de is given twice",
+    }.items():
+        refused = augment("build-pairs", "--pairs", "multilingual", *(f"--view={view}" for view in views))
+        assert refused.code == 2
+        assert expected in refused.err
+
+
+def test_the_language_of_several_hops_is_the_last_one(twins: Start, lines: Path) -> None:
+    pytest.importorskip("py3langid")
+    done(twins("ingest", lines))
+    hops = ["build-pairs", "--pairs", "multilingual", "--view", "speak-de+fr", "--json"]
+    assert json.loads(done(twins(*hops, "--filter", "language:a=en,certain=1")))["pairs"] == 58
+
+
 def write_table(path: Path, columns: dict[str, list[str]], *, stream: bool) -> None:
     table = pa.table(columns)
     with (pa.ipc.new_stream if stream else pa.ipc.new_file)(path, table.schema) as writer:
@@ -152,8 +180,8 @@ def test_reading_what_holds_no_pairs_is_an_input_error(tmp_path: Path) -> None:
     for name, expected in {
         "missing.arrow": "no pairs at",
         "folder": "no pairs at",
-        "text.arrow": "is no Arrow IPC stream",
-        "file.arrow": "is an Arrow IPC file, not a stream",
+        "text.arrow": "is not an Arrow IPC stream",
+        "file.arrow": "is not an Arrow IPC stream",
         "columns.arrow": "has no column 'view_a'",
         "empty.arrow": "holds no pairs",
     }.items():

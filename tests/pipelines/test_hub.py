@@ -71,7 +71,7 @@ def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
         f"error: {url} holds files: choose another name, or --overwrite it\n",
     )
     refused = push(other, "--limit", "5", "--overwrite")
-    assert (refused.returncode, f"{url} is there and {seen}: {hint}" in refused.stderr) == (2, True)
+    assert (refused.returncode, f"{url} exists and is {seen}: {hint}" in refused.stderr) == (2, True)
     repository = hub.repositories["dataset/somebody/twins"]
     assert repository.files == before
     assert push(first, "--limit", "5", "--overwrite").stdout == f"{url}: {seen}\n"
@@ -82,7 +82,7 @@ def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
     ("name", "status", "offline", "expected"),
     [
         ("hf:no/such/name", 0, "0", "write hf:OWNER/NAME"),
-        ("hf:twins", 403, "0", "there is no token that may write there (status 403)"),
+        ("hf:twins", 403, "0", "no token that may write there (status 403)"),
         ("hf:twins", 0, "1", "HF_HUB_OFFLINE is set"),
     ],
 )
@@ -97,11 +97,11 @@ def test_what_the_hub_refuses_is_one_line(
 
 
 def test_options_that_do_not_go_together_and_a_dry_run(pairs: Augment) -> None:
-    assert "--to xml is no format" in pairs("export", "data/pairs.arrow", "--to", "xml").err
+    assert "--to xml is not a format" in pairs("export", "data/pairs.arrow", "--to", "xml").err
     for options, expected in (
         (["hf:a", "--out", "b"], "--out b is a file"),
-        (["csv", "--public"], "--public is for a dataset on the Hub, and --to csv writes a file"),
-        (["parquet", "--license", "unknown"], "--license unknown is for a dataset on the Hub"),
+        (["csv", "--public"], "--public and --license are for a dataset on the Hub, not --to csv"),
+        (["parquet", "--license", "mit"], "not --to parquet: leave them out"),
     ):
         refused = pairs("export", "data/pairs.arrow", "--to", *options)
         assert (refused.code, expected in refused.err) == (2, True)

@@ -1,7 +1,6 @@
 """Looking into datasets and taking them elsewhere."""
 
 import csv
-import hashlib
 import json
 import os
 import pty
@@ -18,19 +17,13 @@ import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from foreigners import write_stream
 
-from pipelines import export, files
+from pipelines import export
 from pipelines.console import harmless
 from pipelines.pairs import PAIR_COLUMNS
 
 Augment = Callable[..., Any]
-
-
-@pytest.fixture
-def made(augment: Augment, lines: Path) -> Augment:
-    augment("span-mask", lines, "--shard-size", 16)
-    augment("build-pairs", "--pairs", "original", "--view", "span-mask")
-    return augment
 
 
 @pytest.mark.parametrize(
@@ -62,10 +55,8 @@ def write_pairs(rows: list[tuple[str, str | None]], **columns: list[Any]) -> Pat
     names = (["original"] * len(rows), ["other"] * len(rows))
     values = ([f"{number:016x}" for number in range(len(rows))], texts, texts, [view for _, view in rows], *names)
     strings = [pa.array(each, pa.string()) for each in values]
-    table = pa.table({**dict(zip(PAIR_COLUMNS, strings, strict=True)), **columns})
     path = Path("other.arrow")
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+    write_stream(path, pa.table({**dict(zip(PAIR_COLUMNS, strings, strict=True)), **columns}))
     return path
 
 
@@ -108,9 +99,7 @@ def test_pairs_that_cannot_be_read_are_one_line(augment: Augment, harm: str) -> 
     if harm == "cut":
         path.write_bytes(path.read_bytes()[:-5_000])
     elif harm == "numbers":
-        table = pa.table({**{name: ["x"] for name in PAIR_COLUMNS}, "view_b": [3]})
-        with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table)
+        write_stream(path, pa.table({**{name: ["x"] for name in PAIR_COLUMNS}, "view_b": [3]}))
     else:
         path.write_bytes(b"")
     for command in ("inspect", "report"):
@@ -235,18 +224,3 @@ def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: p
     assert min(sizes[:-1]) > 5
     assert sum(sizes) == 60
     assert pq.read_table("data/sentences.parquet").to_pylist() == datasets.load_from_disk("data/sentences").to_list()
-
-
-@pytest.mark.parametrize("command", ["inspect", "report"])
-@pytest.mark.parametrize("path", ["data/pairs.arrow", "data/views/span-mask"])
-def test_a_look_hashes_every_file_once(made: Augment, monkeypatch: pytest.MonkeyPatch, command: str, path: str) -> None:
-    hashed: list[str] = []
-    digest = hashlib.file_digest
-    monkeypatch.setattr(files, "SETTLED_SECONDS", 0)
-    files._sha256.cache_clear()
-    monkeypatch.setattr(
-        hashlib, "file_digest", lambda stream, name: hashed.append(str(stream.name)) or digest(stream, name)
-    )
-    more = ["--out", "look.html"] if command == "report" else []
-    assert made(command, path, *more, "--sample", 3).code == 0
-    assert len(set(hashed)) == len(hashed) > 0

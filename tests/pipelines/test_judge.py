@@ -2,19 +2,18 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pydantic import Field
 
 from augment.view import Runtime
-from pipelines.filter import FilterSpec, PairColumns, Verdicts
-from pipelines.pairing import sides
-from pipelines.pairing.judge import judged_batches
-from pipelines.pairing.source import Candidates, PairSource
+from pipelines.filter import Filter, PairColumns, Verdicts
+from pipelines.pairing import views
+from pipelines.pairing.candidates import Candidates, PairSource, judged_batches
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.workers import run_workers
 
@@ -29,47 +28,46 @@ def candidates() -> Iterator[Candidates]:
         yield Candidates(rows, reasons, none)
 
 
-@dataclass
-class Picky:
+class Picky(Filter):
     """A filter that drops a text, or without one what it was shown before; it gives scores, too."""
 
-    name: str
-    text: str | None = None
-    shown: list[str] = field(default_factory=list)
+    column: str
+    drops: str | None = None
+    shown: list[str] = Field(default_factory=list)
 
     @property
-    def by_row(self) -> bool:
-        return self.text is not None
+    def by_row(self) -> bool:  # type: ignore[override]
+        return self.drops is not None
 
     @property
-    def spec(self) -> FilterSpec:
-        return FilterSpec(self.name, score=self.name)
+    def score(self) -> str:  # type: ignore[override]
+        return self.column
 
     def __call__(self, pairs: PairColumns) -> Verdicts:
         reasons = []
         for text in pairs.strings("text"):
-            reasons.append(self.name if text == self.text or (self.text is None and text in self.shown) else None)
+            reasons.append(self.column if text == self.drops or (not self.by_row and text in self.shown) else None)
             self.shown.append(text)
         return Verdicts(reasons, [float(len(text)) for text in pairs.strings("text")])
 
 
 def test_what_a_filter_drops_the_next_does_not_see() -> None:
-    once = Picky("again")
-    filters = [Picky("first", "b"), once, Picky("last", "late")]
+    once = Picky(column="again")
+    filters = [Picky(column="first", drops="b"), once, Picky(column="last", drops="late")]
     batches = list(judged_batches(PairSource("self", "rows", [], candidates()), filters, Runtime("cpu"), workers=1))
     assert [reason for batch in batches for reason in batch.reasons.to_pylist()] == [
         *(None, "first", "again", "no view"),
         *("first", "last", None, "again"),
     ]
     assert once.shown == ["a", "a", "late", "c", "c"]
-    scores = pa.Table.from_batches([batch.pairs() for batch in batches]).select(["first", "last"]).to_pydict()
+    scores = pa.Table.from_batches([batch.pairs for batch in batches]).select(["first", "last"]).to_pydict()
     assert scores == {"first": [1, 1, 1, None, 1, 4, 1, 1], "last": [1, None, None, None, None, 4, 1, None]}
 
 
 def test_any_number_of_workers_makes_the_same_bytes(
     augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sides, "TASK_ROWS", 16)
+    monkeypatch.setattr(views, "TASK_ROWS", 16)
     augment("span-mask", lines)
     filters = ["--filter", "length-ratio:unit=character,max=2", "--filter", "near-duplicates:n=2,threshold=0.5"]
     run = ["build-pairs", "--pairs", "original", "--view", "span-mask", *filters, "--filter", "chrf:max=95"]

@@ -102,6 +102,8 @@ def test_spans_that_are_none_are_one_line(augment: Callable[..., Any], folder: P
     (folder / "first.jsonl").write_text(json.dumps({"text": "Bo.", "label": []}) + "\n")
     done = augment("ingest", "first.jsonl", "ner.jsonl", "--labels", "spans")
     assert (done.code, done.err.count("\n")) == (2, 1)
-    assert done.err.startswith(f"error: ner.jsonl: row 3: {label!r} are no spans of 'Café Müller': write [[start, end,")
+    assert done.err.startswith(
+        f"error: ner.jsonl: row 3: {label!r} does not list spans of 'Café Müller': write [[start, end,"
+    )
     assert augment("ingest", "first.jsonl", "ner.jsonl", "--labels", "spans", "--limit", 2).code == 0
     assert datasets.load_from_disk("data/sentences")[1]["spans"] == [{"start": 0, "end": 4, "label": "7"}]

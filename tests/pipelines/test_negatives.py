@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from foreigners import rows_of
+from foreigners import rows_of, write_stream
 
 from augment.weights import STARTER_ENCODER
 from pipelines.filters.semantic import sentence_encoder
@@ -49,19 +49,18 @@ def test_entailment_takes_contradictions_of_the_premise_in_turn(augment: Augment
     again = augment("build-pairs", "--config", "data/pairs.recipe.json", "--out", "again.arrow")
     assert again.code == 0
     assert Path("again.arrow").read_bytes() == Path("data/pairs.arrow").read_bytes()
-    assert "--negatives belongs to --pairs entailment" in augment("build-pairs", "--negatives").err
+    assert "--negatives needs --pairs entailment, not bsl" in augment("build-pairs", "--negatives").err
 
 
 def test_only_contradictions_of_premises_that_entail_something_are_held(folder: Path) -> None:
     alone = [("A dog barks.", f"A dog is silent {number}.", "contradiction") for number in range(9)]
     write_nli(folder / "nli.jsonl", [*alone, *NLI, ("A cat sits.", "A cat stands.", "contradiction")])
-    with nli_sources(["nli.jsonl"]) as sources:
-        held = contradictions_of(sources)
-        assert {premise: [*each] for premise, each in held.items()} == {
-            "A man plays.": ["Nobody plays.", "A man sleeps."],
-            "A cat sits.": ["A cat stands."],
-        }
-        assert contradictions_of(sources, limit=9) == {}
+    sources = nli_sources(["nli.jsonl"], folder)
+    assert {premise: [*each] for premise, each in contradictions_of(sources).items()} == {
+        "A man plays.": ["Nobody plays.", "A man sleeps."],
+        "A cat sits.": ["A cat stands."],
+    }
+    assert contradictions_of(sources, limit=9) == {}
 
 
 def test_a_look_and_an_export_know_negatives(augment: Augment, folder: Path) -> None:
@@ -75,10 +74,6 @@ def test_a_look_and_an_export_know_negatives(augment: Augment, folder: Path) -> 
     augment("export", "data/pairs.arrow", "--to", "jsonl")
     exported = [json.loads(line)["negative"] for line in Path("data/pairs.jsonl").read_text().splitlines()]
     assert exported == ["Nobody plays.", "A man sleeps.", "Nobody plays.", None]
-    augment("build-pairs", "nli.jsonl", "--pairs", "entailment", "--out", "plain.arrow")
-    mix = ["build-pairs", "--pairs", "mixture", "--mix", "plain.arrow", "--mix", "data/pairs.arrow"]
-    assert augment(*mix, "--out", "mixed.arrow").code == 0
-    assert sum(row["negative"] is not None for row in rows_of("mixed.arrow")) == 3
 
 
 SENTENCES = [
@@ -150,9 +145,7 @@ def test_pairs_without_their_sentence_are_told_apart_by_view_a(augment: Augment,
         for number, each in enumerate([*pairwise(SENTENCES), (SENTENCES[0], "A man sings.")])
     ]
     columns = {name: pa.array(column, pa.string()) for name, column in zip(names, zip(*rows, strict=True), strict=True)}
-    table = pa.table(columns)
-    with pa.OSFile("others.arrow", "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+    write_stream("others.arrow", pa.table(columns))
     done = augment("mine-negatives", "others.arrow", "--margin", -2, "--within", 1)
     assert done.code == 0, done.err
     made = rows_of("others.negatives.arrow")
@@ -174,8 +167,7 @@ def test_a_dry_run_and_mistakes_write_nothing(pairs: Augment) -> None:
         refused = pairs("mine-negatives", *arguments)
         assert (refused.code, expected in refused.err.splitlines()[-1]) == (2, True), refused.err
     Path("n.arrow").write_text("mine")
-    for more in ([], ["--dry-run"]):
-        refused = pairs("mine-negatives", "data/pairs.arrow", "--out", "n.arrow", *more)
-        assert (refused.code, "n.arrow has no recipe of ours beside it" in refused.err) == (2, True)
+    refused = pairs("mine-negatives", "data/pairs.arrow", "--out", "n.arrow")
+    assert (refused.code, "n.arrow has no recipe of ours beside it" in refused.err) == (2, True)
     Path("n.arrow").unlink()
     assert sorted(Path().rglob("*")) == before

@@ -1,7 +1,6 @@
 """NLI readers: the corpora's own formats, and what they give as pairs."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -66,15 +65,15 @@ def hub_dataset() -> datasets.Dataset:
 @pytest.mark.parametrize(("name", "write"), [("a.jsonl", jsonl), ("a.txt", txt), ("a.csv", comma_separated)])
 def test_formats_read_alike(folder: Path, name: str, write: Callable[[Path], None]) -> None:
     write(folder / name)
-    with nli_sources([name]) as (source,):
-        assert rows_of(source) == ROWS
+    (source,) = nli_sources([name], folder)
+    assert rows_of(source) == ROWS
 
 
 def test_a_hub_dataset_names_its_labels(folder: Path) -> None:
     (folder / "snli").mkdir()
     hub_dataset().to_parquet(str(folder / "snli" / "train.parquet"))
-    with nli_sources(["hf:./snli"]) as (source,):
-        assert rows_of(source) == ROWS
+    (source,) = nli_sources(["hf:./snli"], folder)
+    assert rows_of(source) == ROWS
 
 
 def test_entailed_pairs_and_why_the_others_are_none(augment: Augment, folder: Path) -> None:
@@ -119,23 +118,13 @@ def test_limit_counts_rows_of_the_corpus(augment: Augment, folder: Path) -> None
     assert (counts["rows"], counts["pairs"]) == (2, 1)
 
 
-BAD: list[tuple[str, bytes | None, int, str]] = [
-    ("missing.jsonl", None, 2, "no file 'missing.jsonl'"),
-    ("empty.tsv", b"", 2, "empty.tsv is empty (0 bytes)"),
+BAD: list[tuple[str, bytes, int, str]] = [
     ("none.tsv", b"gold_label\tsentence1\tsentence2\nneutral\ta\tb\n", 1, "no pair is left of 1 rows (gold label neut"),
     ("columns.tsv", b"text\tlabel\na\tb\n", 2, "columns.tsv has no premise column (sentence1 or premise or ori_sent"),
     ("half.csv", b"premise,label\na,entailment\n", 2, "half.csv has no hypothesis column"),
     ("label.csv", b"premise,hypothesis\na,b\n", 2, "label.csv has no label column (gold_label or label), only 'pre"),
-    ("short.tsv", b"label\tpremise\thypothesis\nentailment\ta\n", 2, "short.tsv: line 2 has 2 cells"),
-    (
-        "latin.txt",
-        b"label\tpremise\thypothesis\nentailment\tB\xe4ume\tx\n",
-        2,
-        "invalid UTF-8 in line 2, byte 37 (0xe4)",
-    ),
-    ("bad.jsonl", b"{broken\n", 2, "bad.jsonl: its first line is no JSON object"),
-    ("list.jsonl", b"[1]\n", 2, "list.jsonl: its first line is no JSON object"),
-    ("surrogate.jsonl", b'{"premise": "\\ud800", "hypothesis": "b", "label": "entailment"}\n', 2, "half a surrogate"),
+    ("bad.jsonl", b"{broken\n", 2, "bad.jsonl: its first line is not a JSON object"),
+    ("list.jsonl", b"[1]\n", 2, "list.jsonl: its first line is not a JSON object"),
     ("numbers.csv", b"premise,hypothesis,label\na,b,0\n", 2, "numbers.csv: the label '0' is a number without a name"),
     ("some.parquet", b"PAR1", 2, "some.parquet is a parquet file: give e.g. snli_1.0_train.jsonl"),
 ]
@@ -143,31 +132,11 @@ BAD: list[tuple[str, bytes | None, int, str]] = [
 
 @pytest.mark.parametrize(("name", "content", "code", "expected"), BAD, ids=[name for name, *_ in BAD])
 def test_a_bad_corpus_is_one_line_and_nothing_is_written(
-    augment: Augment, folder: Path, name: str, content: bytes | None, code: int, expected: str
+    augment: Augment, folder: Path, name: str, content: bytes, code: int, expected: str
 ) -> None:
-    if content is not None:
-        (folder / name).write_bytes(content)
+    (folder / name).write_bytes(content)
     before = sorted(folder.rglob("*"))
     done = augment("build-pairs", name, "--pairs", "entailment")
     assert (done.code, done.err.count("\n")) == (code, 1)
     assert expected in done.err
     assert sorted(folder.rglob("*")) == before
-
-
-def test_real_corpora(augment: Augment) -> None:
-    root = Path(__file__).parents[2]
-    data = Path(os.environ.get("TWINVIEWS_TEST_DATA", root.parent / "shared" / "data")) / "nli"
-    breaking = data / "breaking_nli" / "dataset.jsonl.gz"
-    revised = data / "counterfactual-snli" / "revised_premise" / "dev.tsv"
-    if not (breaking.is_file() and revised.is_file()):
-        pytest.skip("no NLI corpora here")
-    counts = json.loads(augment("build-pairs", breaking, "--pairs", "entailment", "--json").out)
-    # Labels counted in the file itself, with zcat and grep.
-    assert counts["rows"] == 8193
-    assert counts["pairs"] + counts["dropped"].get("exact duplicate", 0) == 982
-    assert counts["dropped"]["gold label contradiction"] == 7164
-    assert counts["dropped"]["gold label neutral"] == 47
-    counts = json.loads(
-        augment("build-pairs", revised, "--pairs", "entailment", "--out", "revised.arrow", "--json").out
-    )
-    assert (counts["rows"], counts["pairs"] + counts["dropped"].get("exact duplicate", 0)) == (400, 126)

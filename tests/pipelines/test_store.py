@@ -185,20 +185,16 @@ def test_export_replaces_no_recipe_of_somebody_else(made: Augment) -> None:
     assert not Path("s.csv").exists()
 
 
-@pytest.mark.parametrize("command", ["inspect", "report", "export", "mix", "train"])
+@pytest.mark.parametrize("command", ["inspect", "report", "export", "train"])
 def test_pairs_that_are_no_text_are_one_line(made: Augment, command: str) -> None:
     path = Path("alone.arrow")
     stream(path, 30)
     path.write_bytes(path.read_bytes().replace(b"sentence 7", b"sentenc\xff 7"))
-    commands = {
-        "export": ["export", path, "--to", "jsonl", "--out", "x.jsonl"],
-        "mix": ["build-pairs", "--pairs", "mixture", "--mix", path, "--out", "m.arrow"],
-    }
     if command == "train":
         with pytest.raises(InputError, match=r"alone\.arrow .*Invalid UTF8"):
             read_pairs(path)
     else:
-        is_refused(made(*commands.get(command, [command, path])), "alone.arrow", "Invalid UTF8")
+        is_refused(made(command, path), "alone.arrow", "Invalid UTF8")
 
 
 def test_an_unfinished_folder_of_pairs_is_refused(made: Augment) -> None:
@@ -208,7 +204,6 @@ def test_an_unfinished_folder_of_pairs_is_refused(made: Augment) -> None:
         read_pairs("data/pairs")
     for command in (["inspect", "data/pairs"], ["export", "data/pairs"], ["report", "data/pairs"]):
         is_refused(made(*command), "data/pairs is not finished", "run the command")
-    is_refused(made("build-pairs", "--pairs", "mixture", "--mix", "data/pairs", "--out", "m.arrow"), "data/pairs")
 
 
 @pytest.mark.parametrize("place", [9, 300, -300, -1])

@@ -12,7 +12,7 @@ from pipelines.files import beside
 from pipelines.verify import verify
 
 Augment = Callable[..., Any]
-VIEW, PAIRS, FOLDER = Path("data/views/span-mask"), Path("data/pairs.arrow"), Path("data/pairs")
+VIEW, PAIRS, FOLDER = Path("data/views/span-mask"), Path("data/pairs.arrow"), Path("data/folder.arrow")
 EXPORT, REJECTS = Path("data/pairs.jsonl"), Path("data/rejects.arrow")
 OUTPUTS = (Path("data/sentences"), VIEW, PAIRS, FOLDER, EXPORT, REJECTS)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from augment.edits import apply_edits
 from augment.view import Edit
-from pipelines.look.worddiff import LONGEST, Piece, pieces, wdiff
+from pipelines.look.rows import LONGEST, Piece, pieces, wdiff
 
 
 def joined(parts: list[Piece], side: str) -> str:

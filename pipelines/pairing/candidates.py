@@ -1,0 +1,200 @@
+"""Candidates for pairs in columns, where they come from, and how filters judge and count them."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, islice
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from augment.errors import TwinviewsError
+from augment.plugins import blamed
+from augment.view import Runtime
+from pipelines.filter import ENTRY_POINT_GROUP, About, Filter, PairColumns, Verdicts, make_filter
+from pipelines.pairs import NEGATIVE
+from pipelines.plan import Input
+from pipelines.shards import BATCH_ROWS
+from pipelines.workers import run_workers
+
+TASK_ROWS = 16_000
+"""Rows that are read and judged together; a multiple of the rows in a batch of pairs."""
+
+
+@dataclass
+class Candidates:
+    """Rows that may become pairs, in columns of one length.
+
+    Attributes:
+        pairs: A record batch with the columns of pairs, then the scores of filters. A row with a missing view (null)
+            has a reason.
+        reasons: Arrow strings: why a row is dropped, null if it is not.
+        parts: Arrow strings: the part of the input that a pair is counted under, null if there are no parts.
+        notes: Arrow strings, any number of columns: remarks on pairs that are kept.
+        prepared: What the first filter that remembers pairs prepared from those that it will see.
+    """
+
+    pairs: pa.RecordBatch
+    reasons: pa.Array
+    parts: pa.Array
+    notes: Sequence[pa.Array] = ()
+    prepared: Any = None
+
+    def add_negatives(self, negatives: pa.Array) -> "Candidates":
+        """Add a column of negatives, and a note for each pair without one."""
+        self.pairs = self.pairs.append_column(NEGATIVE, negatives)
+        self.notes = (*self.notes, pc.if_else(negatives.is_null(), "it has no negative", None))
+        return self
+
+    def left(self, about: Callable[[str], About]) -> PairColumns:
+        """The pairs that no filter has dropped so far."""
+        return PairColumns(self.pairs.filter(self.reasons.is_null()), about)
+
+    def apply(self, filter: Filter, verdicts: Verdicts) -> None:
+        """Record the verdicts on the pairs that were left; raises TwinviewsError if their number is wrong."""
+        left, rows = self.reasons.is_null(), len(self.reasons)
+        scores = pa.nulls(left.true_count) if verdicts.scores is None else verdicts.scores
+        columns = pa.array(verdicts.reasons, pa.string()), pa.array(scores, pa.float64())
+        for column in columns:
+            if len(column) != left.true_count:
+                said = f"gave {len(column)} verdicts for {left.true_count} pairs: fix the filter"
+                raise TwinviewsError(f"filter {filter.name!r} {said}")
+        self.reasons = pc.replace_with_mask(self.reasons, left, columns[0])
+        if filter.score is not None:
+            scored = pc.replace_with_mask(pa.nulls(rows, pa.float64()), left, columns[1])
+            self.pairs = self.pairs.append_column(filter.score, scored)
+
+
+def _made(task: Any) -> Candidates:  # noqa: ANN401 - a task that is its candidates
+    return cast(Candidates, task)
+
+
+@dataclass(frozen=True)
+class PairSource:
+    """Where candidates come from: views of sentences, an NLI corpus, or pairs.
+
+    Attributes:
+        policy: Name of the policy.
+        unit: What is read: sentences, rows, ...
+        inputs: What the candidates are made from.
+        tasks: What `candidates` takes, each for TASK_ROWS rows of the input.
+        candidates: Makes the candidates of a task, in any process; by default tasks are candidates already.
+        about: Maps the name of a side to what is known about it.
+        params: What decides the candidates besides inputs, seed and limit.
+        made_by: For the card: how each side or source was made.
+        columns: Columns beyond those of all pairs, with their Arrow types.
+        ways: Candidates per row of the input.
+    """
+
+    policy: str
+    unit: str
+    inputs: Sequence[Input]
+    tasks: Iterator[Any]
+    candidates: Callable[[Any], Candidates] = _made
+    about: Callable[[str], About] = About
+    params: Mapping[str, Any] = field(default_factory=dict)
+    made_by: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, pa.DataType] = field(default_factory=dict)
+    seed: int | None = None
+    limit: int | None = None
+    ways: int = 1
+
+
+def judged_batches(
+    source: PairSource, filters: Sequence[Filter], runtime: Runtime, workers: int
+) -> Iterator[Candidates]:
+    """Judge all candidates, batch by batch in order; a filter does not see what an earlier one dropped.
+
+    Workers run the filters up to the first one that remembers, and prepare what that one needs; their number does not
+    change the result. Raises TwinviewsError if a filter breaks its contract or a worker dies.
+    """
+    first = next((n for n, each in enumerate(filters) if not each.by_row), len(filters))
+    ahead = filters[: first + 1]
+    waiting = iter(source.tasks)
+    begun = list(islice(waiting, workers))
+    workers, tasks = len(begun), chain(begun, waiting)  # no process without a task
+    judged: Iterable[list[Candidates]]
+    if workers > 1:
+        written = [each.text() for each in ahead]
+        judged = run_workers(partial(_worker, source.candidates, source.about, written, runtime), tasks, workers)
+    else:
+        judged = map(partial(_judge_ahead, source.candidates, source.about, ahead), tasks)
+    for batch in chain.from_iterable(judged):
+        for each in filters[first:]:
+            _judge(batch, each, source.about)
+        yield batch
+
+
+def _worker(candidates: Any, about: Any, filters: Sequence[str], runtime: Runtime, number: int) -> Any:  # noqa: ANN401
+    """What a worker does with tasks."""
+    return partial(map, partial(_judge_ahead, candidates, about, [make_filter(each, runtime) for each in filters]))
+
+
+def _judge_ahead(
+    candidates: Callable[[Any], Candidates],
+    about: Callable[[str], About],
+    filters: Sequence[Filter],
+    task: Any,  # noqa: ANN401 - whatever the source's tasks are
+) -> list[Candidates]:
+    """The candidates of a task in batches, judged by filters that judge each pair by itself."""
+    whole = candidates(task)
+    batches = [_batch(whole, start) for start in range(0, whole.pairs.num_rows, BATCH_ROWS)]
+    for batch in batches:
+        for each in filters:
+            if each.by_row:
+                _judge(batch, each, about)
+            elif hasattr(each, "prepare") and len(pairs := batch.left(about)):
+                with blamed(ENTRY_POINT_GROUP, each.name):
+                    batch.prepared = each.prepare(pairs)
+    return batches
+
+
+def _judge(batch: Candidates, filter: Filter, about: Callable[[str], About]) -> None:
+    with blamed(ENTRY_POINT_GROUP, filter.name):
+        if batch.prepared is not None:
+            verdicts, batch.prepared = filter.settle(batch.prepared), None  # type: ignore[attr-defined]
+        else:
+            pairs = batch.left(about)
+            verdicts = filter(pairs) if len(pairs) else Verdicts([])
+        batch.apply(filter, verdicts)
+
+
+def _batch(whole: Candidates, start: int) -> Candidates:
+    """A batch of candidates as a copy: a slice sent to another process takes along everything it was cut from."""
+
+    def cut(column: pa.Array) -> pa.Array:
+        return pa.concat_arrays([column.slice(start, BATCH_ROWS)])
+
+    pairs = pa.concat_batches([whole.pairs.slice(start, BATCH_ROWS)])
+    return Candidates(pairs, cut(whole.reasons), cut(whole.parts), [cut(each) for each in whole.notes])
+
+
+class PairCounts:
+    """Counts of candidates, pairs (by part of the input, too), dropped rows by reason and kept rows by note."""
+
+    def __init__(self) -> None:
+        self.seen = self.pairs = 0
+        self.groups: dict[str, Counter[str]] = {"parts": Counter(), "dropped": Counter(), "kept": Counter()}
+
+    def add(self, judged: Candidates) -> None:
+        """Count a batch."""
+        kept, pairs = judged.reasons.is_null(), judged.pairs
+        self.seen += len(kept)
+        self.pairs += kept.true_count
+        identical = pc.if_else(pc.equal(pairs["view_a"], pairs["view_b"]), "the two views are identical", None)
+        notes = [each.filter(kept) for each in (*judged.notes, identical)]
+        columns = {"parts": [judged.parts.filter(kept)], "dropped": [judged.reasons], "kept": notes}
+        for group, arrays in columns.items():
+            for counted in (each for array in arrays for each in array.drop_null().value_counts().to_pylist()):
+                self.groups[group][counted["values"]] += counted["counts"]
+
+    def as_dict(self, source: PairSource) -> dict[str, Any]:
+        """The counts as JSON; raises TwinviewsError if no pair is left."""
+        read = self.seen // source.ways
+        if not self.pairs:
+            reasons = ", ".join(f"{reason}: {rows}" for reason, rows in self.groups["dropped"].most_common(3))
+            raise TwinviewsError(f"no pair is left of {read} {source.unit} ({reasons}): see the reasons")
+        groups = {name: dict(sorted(group.items())) for name, group in self.groups.items() if group or name != "parts"}
+        return {source.unit: read, "pairs": self.pairs, **groups}
