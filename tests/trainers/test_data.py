@@ -158,7 +158,7 @@ def cut(path: Path, share: float) -> None:
     [
         (lambda path: cut(path, 0.1), "is not an Arrow IPC stream"),
         (lambda path: cut(path, 1 - 1e-9), "or is damaged"),
-        (lambda path: stream(path, **{name: [1, 2] for name in NAMES}), "holds int64, text is wanted"),
+        (lambda path: stream(path, **{name: [1, 2] for name in NAMES}), "holds int64, not text"),
         (lambda path: stream(path, id=["0"], text=["a"], view_a=["b"]), "has no column 'view_b'"),
         (lambda path: pairs_file(path, 0), "holds no pairs"),
         (lambda path: pairs_file(path, 2, missing=(0, 1)), "has no row with two views"),

@@ -44,7 +44,7 @@ def test_pooling_is_what_its_name_says(tiny_bert: Path, sentences: list[str], po
 
 OWN = {
     "isbert": ["WordWeights", "CNN", "Dense", "Pooling"], "distil": ["Pooling", "Dense"],
-    "supervised-simcse": ["Pooling", "Dense"],
+    "supervised-simcse": ["Pooling", "Dense"], "bsl": ["Pooling", "Dense"],
 }  # fmt: skip
 """The modules after the transformer of a saved encoder, where they are not the pooling alone."""
 
