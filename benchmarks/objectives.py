@@ -88,6 +88,7 @@ ROWS = (
         for batch in BATCHES
     ),
     Row("contrastive, preset simcse", ("contrastive", "--text", "data/sentences", "--preset", "simcse")),
+    Row("contrastive, preset tuned", ("contrastive", "--text", "data/sentences", *TUNED), seeds=True),
     Row("SCT back-translation, preset tuned", ("sct", "--views", BACK)),
     Row("SCT the sentence twice, preset tuned", ("sct", "--views", TWICE)),
     Row("DiffCSE, preset paper", ("diffcse", "--text", "data/sentences")),
