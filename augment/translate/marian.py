@@ -1,6 +1,4 @@
-"""MarianMT: sorted, packed by token budget, long sentences in pieces, bad translations tried again in another way."""
-
-from __future__ import annotations
+"""MarianMT: sorted, packed by token budget, long sentences in pieces, bad translations tried once more."""
 
 import re
 import time
@@ -25,13 +23,13 @@ if TYPE_CHECKING:
     from augment.translate.pytorch import TransformersEngine
 
 LEAST_TOKENS = 512
-"""A batch has so many tokens before the texts of a call are dealt out to more threads."""
+"""The fewest tokens of a batch when the texts of a call are dealt out to several threads."""
 REPEATS = 4
-"""The same three tokens so many times make a repetition, unless the source repeats itself as well."""
+"""How often the same three tokens make a repetition, unless the source repeats itself as well."""
 COPY_LEAST_WORDS = 3
-"""A translation like its source was not translated; shorter texts may be names, the same everywhere."""
+"""Shorter texts may be names, which are the same in every language."""
 COPY_SIMILARITY = 0.9
-"""Share of letters and digits in common, in order, from which on a text is a copy: a retry may misspell one."""
+"""The share of letters and digits in common, in order, that makes a text a copy: a retry may misspell one."""
 SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]{0,3}(?=\s+[^\sa-z])|[。！？]")
 CLAUSE_END = re.compile(r"[,;:.!?–—](?=\s)|[，；：、]")
 WORD_END = re.compile(r"\S(?=\s)")
@@ -46,18 +44,16 @@ class Translation(NamedTuple):
         text: Its translation; None where there is none.
         reason: Why it cannot be used: "too-long" for the model, "no-end" (cut at the length limit), "repetition" (the
             same three tokens again and again), "copied" (the source itself), "empty"; None if it is good.
-        others: Further good translations, the best first; none equal to `text` or another.
         retried: The first try was bad, and `text` is the second.
     """
 
     text: str | None
     reason: str | None = None
-    others: tuple[str, ...] = ()
     retried: bool = False
 
 
 class _Piece(NamedTuple):
-    """A text to translate as a whole, its token ids, and what its draws depend on."""
+    """A text to translate as a whole, its token ids, and the seed of its draws."""
 
     text: str
     ids: tuple[int, ...]
@@ -74,9 +70,9 @@ class MarianTranslator:
         decoding: How texts are searched or drawn.
         engine, precision: Or "auto"; see `resolve_engine`.
         splits: Whether sentences that do not fit the model are translated in pieces; else they fail as "too-long".
-        retries: Whether a sentence whose translation is rejected is translated once more, decoded in another way.
-        device, batch_tokens: See `augment.view.Runtime`; a batch's tokens are its source tokens times beams or samples.
-        revision: Which weights these are, where that is known: a converted model is kept under it.
+        retries: Whether a sentence whose translation is bad is translated once more, decoded in another way.
+        device, batch_tokens: See `augment.view.Runtime`; a batch's tokens are its source tokens times beams.
+        revision: The revision of the weights, if known: a converted model is kept under it.
     """
 
     path: Path
@@ -97,9 +93,9 @@ class MarianTranslator:
         return Vocabulary(self.path)
 
     @cached_property
-    def _engine(self) -> CTranslate2Engine | TransformersEngine:
+    def _engine(self) -> "CTranslate2Engine | TransformersEngine":
         """The loaded model; raises InputError where engine, precision, device and decoding do not go together."""
-        engine, precision = resolve_engine(self.engine, self.precision, self.device, self.decoding)
+        engine, precision = resolve_engine(self.engine, self.precision, self.device, sampled=self.decoding.sampled)
         if engine == "ctranslate2":
             from augment.translate.ctranslate import CTranslate2Engine
 
@@ -125,10 +121,8 @@ class MarianTranslator:
         found = self._translate(unique, self.decoding)
         bad = [piece for piece in unique if found[piece].reason not in (None, "too-long")]
         if bad and self.retries:
-            for piece, again in self._translate(bad, self.decoding.retry(), attempt=1).items():
-                if again.reason is None:
-                    others = again.others[: self.decoding.hypotheses - 1]
-                    found[piece] = again._replace(others=others, retried=True)
+            again = self._translate(bad, self.decoding.retry(), attempt=1)
+            found |= {piece: one._replace(retried=True) for piece, one in again.items() if one.reason is None}
         joined = {row: _joined([found[piece] for piece in parts]) for row, parts in pieces.items()}
         return [joined[row] for row in rows]
 
@@ -145,32 +139,32 @@ class MarianTranslator:
         return [_Piece(*piece) for piece in zip(parts, encoded, seeds, strict=True)]
 
     def _translate(self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int = 0) -> dict[_Piece, Translation]:
-        """Each piece's translation; another attempt draws anew."""
+        """Each piece's first good translation, or its first; another attempt makes other draws."""
         done = {piece: Translation(None, "too-long") for piece in pieces}
         for batch, outputs in self._batches(pieces, decoding, attempt):
             with timed("detokenise"):
                 texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
                 for piece, found in zip(batch, outputs, strict=True):
-                    done[piece] = _best([self._judged(piece, output, next(texts)) for output in found])
+                    judged = [self._judged(piece, output, next(texts)) for output in found]
+                    done[piece] = next((one for one in judged if one.reason is None), judged[0])
         return done
 
     def _batches(
         self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int
     ) -> Iterator[tuple[list[_Piece], Outputs]]:
-        """Those pieces that fit in batches, each with its hypotheses; several batches are on their way at a time."""
+        """The pieces that fit, in batches with their hypotheses; the engine works on several batches at a time."""
         fitting = [piece for piece in pieces if len(piece.ids) <= self.vocabulary.limit]
         widths = [padded(len(piece.ids), self.vocabulary.limit) for piece in fitting]
         engine = self._engine
         share = max(LEAST_TOKENS, sum(widths) // engine.ahead)
-        budget = max(1, min((self.batch_tokens or engine.batch_tokens) // decoding.rows_per_source, share))
-        samples = range(decoding.hypotheses if decoding.sampled else 0)
+        budget = max(1, min((self.batch_tokens or engine.batch_tokens) // decoding.num_beams, share))
         waiting: deque[tuple[list[_Piece], Callable[[], Outputs]]] = deque()
         batches = pack(widths, budget)
         started = time.perf_counter()
         while (rows := next(batches, None)) is not None or waiting:
             if rows is not None:
                 batch = [fitting[row] for row in rows]
-                seeds = [row_seed(piece.seed, str(sample), str(attempt)) for piece in batch for sample in samples]
+                seeds = [row_seed(piece.seed, "0", str(attempt)) for piece in batch]
                 started = started if waiting else time.perf_counter()
                 waiting.append((batch, engine.search([piece.ids for piece in batch], decoding, seeds)))
             if rows is None or len(waiting) >= engine.ahead:
@@ -204,27 +198,16 @@ def copies(text: str, source: str) -> bool:
         return False
     first, second = ("".join(filter(str.isalnum, one.casefold())) for one in (text, source))
     match = SequenceMatcher(None, first, second, autojunk=False)
-    # The three are dearer in turn, and each is at most the one before.
+    # Each ratio costs more than the one before it and is at most as large.
     return all(share() >= COPY_SIMILARITY for share in (match.real_quick_ratio, match.quick_ratio, match.ratio))
-
-
-def _best(hypotheses: Sequence[Translation]) -> Translation:
-    """The first good one and the other good ones; the first where none is good."""
-    good = list(dict.fromkeys(found.text for found in hypotheses if found.reason is None and found.text))
-    return Translation(good[0], others=tuple(good[1:])) if good else hypotheses[0]
 
 
 def _joined(pieces: Sequence[Translation]) -> Translation:
     """The translation of a text from those of its pieces, with a space between them; bad if one of them is."""
-    if not pieces:
-        return Translation("", "empty")
     bad = [piece for piece in pieces if piece.reason is not None]
-    if bad or len(pieces) == 1:
-        return bad[0] if bad else pieces[0]
-    ranked = [(piece.text or "", *piece.others) for piece in pieces]
-    ranks = range(max(map(len, ranked)))
-    best, *others = (" ".join(texts[rank if rank < len(texts) else 0] for texts in ranked) for rank in ranks)
-    return Translation(best, others=tuple(others), retried=any(piece.retried for piece in pieces))
+    if bad or not pieces:
+        return bad[0] if bad else Translation("", "empty")
+    return Translation(" ".join(piece.text or "" for piece in pieces), retried=any(piece.retried for piece in pieces))
 
 
 def split(text: str, count: Callable[[str], int], limit: int) -> list[str]:

@@ -1,7 +1,5 @@
 """Write some words of the sentence twice (ESimCSE: Wu et al. 2022, word repetition)."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 
@@ -13,10 +11,7 @@ from augment.view import Edit, Viewed, seeded
 
 
 class Repeat(WordView):
-    """The view: of N words, `k ~ U{0, ..., max(2, int(rate N))}` different ones are written twice.
-
-    A row that draws k = 0 is "unchanged" with the reason "none-drawn".
-    """
+    """The view: of N words, `k ~ U{0, ..., max(2, int(rate N))}` different ones are written twice."""
 
     name = "repeat"
 

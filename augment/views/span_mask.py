@@ -1,24 +1,20 @@
 """Replace one random span of the sentence by the mask token (Mirror-BERT, section 2.2: five characters)."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
 import regex
-from pydantic import Field, PrivateAttr
+from pydantic import Field
 
 from augment.edits import words
 from augment.errors import InputError
 from augment.keep import Span, WordView, touches
-from augment.masked import FillModel
-from augment.view import Edit, Runtime, Viewed, ViewSpec, seeded
-from augment.weights import find_encoder
+from augment.view import Edit, Runtime, Viewed, seeded
 from augment.words import rounded
 
 MASK = "[MASK]"
-"""How a mask is stored, whatever the encoder; trainers turn it into their tokenizer's own mask token."""
+"""How a mask is stored, whatever the encoder; trainers replace it by their tokenizer's own mask token."""
 LENGTH = 5
 """Mirror-BERT's length, in characters."""
 COMPAT_LEAST_CHARACTERS = 30
@@ -26,11 +22,11 @@ COMPAT_LEAST_CHARACTERS = 30
 
 
 class SpanMask(WordView):
-    """The view. A text without a span to spare is "unchanged", with the reason "too-short".
+    """The view. A text no longer than the span is "unchanged", with the reason "too-short".
 
-    Characters are what a reader takes for one: letters with their accents, an emoji of several code points. `compat`
-    counts code points, as the published code did. A rate is rounded up or down by the row's own draw, so that the mean
-    over sentences meets it.
+    A character is a grapheme cluster: a letter with its accents, an emoji of several code points. `compat` counts code
+    points, as the published code did. A rate is rounded up or down by the row's own draw, so that the mean over
+    sentences equals it.
     """
 
     name = "span-mask"
@@ -38,17 +34,13 @@ class SpanMask(WordView):
 
     length: int | None = Field(default=None, ge=1, description=f"units to mask; {LENGTH} without --rate")
     rate: float | None = Field(default=None, gt=0, le=1, description="share of the units to mask; one always stays")
-    unit: Literal["character", "word", "token"] = Field(default="character", description="what length and rate count")
+    unit: Literal["character", "word"] = Field(default="character", description="what length and rate count")
     compat: bool = Field(
         default=False, description="as Mirror-BERT's published code: 30 characters or more, spaces around the mask"
     )
-    encoder: str = Field(default="starter", description="whose tokens are counted (unit token): starter, folder, name")
-    revision: str | None = Field(default=None, description="hold the encoder's tokenizer to this revision")
 
-    _encoder: FillModel = PrivateAttr()
-
-    def build(self, runtime: Runtime) -> SpanMask:
-        """The view, with a tokenizer for unit "token"; raises InputError where it is missing or options contradict."""
+    def build(self, runtime: Runtime) -> Self:
+        """The view with its terms; raises InputError where options contradict each other."""
         if self.length is not None and self.rate is not None:
             raise InputError(f"span-mask: length={self.length} and rate={self.rate}: give one of them")
         if self.compat and (self.rate is not None or self.unit != "character" or self.keep or self.keep_pattern):
@@ -57,16 +49,7 @@ class SpanMask(WordView):
         view = super().build(runtime)
         if self.rate is None:
             view.length = self.length or LENGTH
-        if self.unit == "token":
-            weights = find_encoder(self.encoder, self.revision)
-            view.revision, view._encoder = weights.revision, FillModel(weights.path)
         return view
-
-    @property
-    def spec(self) -> ViewSpec:
-        """All parameters; the encoder is one of them where its tokens are counted."""
-        unused = set() if self.unit == "token" else {"encoder", "revision"}
-        return ViewSpec(self.name, self.model_dump(exclude=unused))
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
@@ -78,14 +61,13 @@ class SpanMask(WordView):
         length = self.length or max(1, min(rounded((self.rate or 0) * len(units), draw), len(units) - 1))
         if len(units) <= length:
             return Viewed(text, "unchanged", "too-short")
-        spans: Sequence[int] = range(len(units) - length + 1)
-        if kept := self.kept(text):
-            spans = [first for first in spans if not touches(kept, units[first][0], units[first + length - 1][1])]
-            if not spans:
-                return Viewed(text, "unchanged", "all-kept")
-        first = draw.choice(spans)
+        kept = self.kept(text)
+        spans = [(first[0], last[1]) for first, last in zip(units, units[length - 1 :], strict=False)]
+        free = [span for span in spans if not touches(kept, *span)] if kept else spans
+        if not free:
+            return Viewed(text, "unchanged", "all-kept")
         share = length / len(units)
-        return _masked(text, units[first][0], units[first + length - 1][1], MASK, self.rate or share, share)
+        return _masked(text, *draw.choice(free), MASK, self.rate or share, share)
 
     def _published(self, text: str, draw: random.Random) -> Viewed:
         length = self.length or LENGTH
@@ -97,28 +79,12 @@ class SpanMask(WordView):
         return _masked(text, start, start + length, f" {MASK} ", share, share)
 
     def _units(self, text: str) -> Sequence[Span]:
-        if self.unit == "character":
-            return _characters(text)
+        """Words, or grapheme clusters as in Unicode's annex 29."""
         if self.unit == "word":
             return [(word.start, word.end) for word in words(text)]
-        offsets = self._encoder.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-        # Tokens are joined that share a character: byte-level tokenizers cut emoji and rare letters in pieces.
-        starts = range(len(text)) if text.isascii() else {start for start, _ in _characters(text)}
-        joined: list[Span] = []
-        for start, end in offsets:
-            last = joined[-1][1] if joined else 0
-            if end > start and (start < last or (start == last and start not in starts)):
-                joined[-1] = (joined[-1][0], max(end, last))
-            elif end > start:
-                joined.append((start, end))
-        return joined
-
-
-def _characters(text: str) -> Sequence[Span]:
-    """Grapheme clusters, as Unicode's annex 29 has them."""
-    if text.isascii() and "\r" not in text:
-        return [(place, place + 1) for place in range(len(text))]
-    return [match.span() for match in regex.finditer(r"\X", text)]
+        if text.isascii() and "\r" not in text:
+            return [(place, place + 1) for place in range(len(text))]
+        return [match.span() for match in regex.finditer(r"\X", text)]
 
 
 def _masked(text: str, start: int, end: int, mask: str, target: float, achieved: float) -> Viewed:

@@ -14,8 +14,7 @@ from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
 from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import copies, repeats, split
-from augment.translate.pytorch import Decoder, cut, search
-from augment.translate.sampling import _mix, draw, uniform
+from augment.translate.pytorch import Decoder, _mix, cut, draw, search, uniform
 
 END, PAD, NEVER = 0, 59, [7, 59]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -19,8 +18,6 @@ from refusals import refused
 from augment import wordnet
 from augment.edits import tokens
 from augment.english import inflect, is_plural_entry, load_data, tagger, wants_an
-from augment.errors import InputError
-from pipelines.commands.wordnet import provide_wordnet
 
 IRREGULAR_VERBS = Path(__file__).parent / "data" / "irregular_verbs.tsv"
 """Verb, past and participle, with the variants that dictionaries accept."""
@@ -171,7 +168,7 @@ def lay_out(folder: Path) -> Path:
 
 
 def test_its_absence_is_one_line_that_says_how_to_get_it(empty_machine: Path) -> None:
-    with refused("augment wordnet --provide"):
+    with refused("python -m nltk.downloader wordnet"):
         wordnet.find()
 
 
@@ -197,9 +194,8 @@ def test_a_zip_of_the_nltk_downloader_is_read_as_its_folder(empty_machine: Path)
     assert wordnet.find() == archive
     assert wordnet.exceptions(archive, "noun") == {"mice": ["mouse", "noun.exc"]}
     assert wordnet.revision(archive) == wordnet.revision(source)
-    with zipfile.ZipFile(archive, "w") as bundle:
-        bundle.write(source / "data.noun", "wordnet/data.noun")
-    with pytest.raises(InputError, match=r"not a whole WordNet \(no cntlist.rev\)"):
+    archive.write_bytes(archive.read_bytes()[:-9])
+    with refused("WordNet was not found"):
         wordnet.find()
 
 
@@ -220,17 +216,7 @@ def test_the_environment_comes_first(empty_machine: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "mine"))
     assert wordnet.find() == folder.resolve()
     monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "nowhere"))
-    with pytest.raises(InputError, match="nowhere: no WordNet there"):
-        wordnet.find()
-    with pytest.raises(InputError, match="nowhere: no WordNet there"):
-        provide_wordnet()
-
-
-def test_a_broken_zip_is_one_line(empty_machine: Path) -> None:
-    archive = empty_machine / "nltk_data" / "corpora" / "wordnet.zip"
-    archive.parent.mkdir(parents=True)
-    archive.write_bytes(b"not a zip")
-    with pytest.raises(InputError, match=re.escape(str(archive))):
+    with refused("nowhere: no WordNet there"):
         wordnet.find()
 
 

@@ -212,7 +212,7 @@ def test_a_folder_without_a_tokenizer_is_one_line(encoder_folder: Path, tmp_path
     folder = shutil.copytree(encoder_folder, tmp_path / "bare", ignore=shutil.ignore_patterns("*token*", "vocab*"))
     (folder / "config.json").write_text("{}", encoding="utf-8")
     with refused(f"--encoder {folder}: no tokenizer could be read there"):
-        make_view(ViewSpec("span-mask", {"unit": "token", "encoder": str(folder)}))(["A man runs"], [0])
+        make_view(ViewSpec("mlm-fill", {"encoder": str(folder)}))(["A man runs"], [0])
 
 
 def slot(text: str, word: str, *candidates: str, weights: Sequence[float] = ()) -> Target:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import nltk.data
-import numpy as np
 import pytest
-import torch
-from realtext import DATA, built, real_sentences
+from realtext import DATA
 from refusals import refused
 
 from augment import wordnet
@@ -89,33 +86,6 @@ def test_rows_are_what_nlpaug_gives_in_fresh_processes_whatever_the_order_of_set
         made = [viewed.text for viewed in nlpaug_view(name)(TEXTS, SEEDS)]
         assert [made, made] == expected, name
         assert made != TEXTS, name
-
-
-def test_the_compat_synonyms_are_nlpaugs_for_the_same_seed() -> None:
-    if not nltk_folders():
-        pytest.skip("WordNet or NLTK's tagger is not installed")
-    texts = [*TEXTS, *(text for text in real_sentences(300) if text.strip())]
-    seeds, shares = [2**40 * row + 7 for row in range(len(texts))], (0.3, 0.7)
-    expected = directly([("SynonymAug", {"aug_src": "wordnet", "aug_p": share}) for share in shares], texts, seeds)
-    for share, ours in zip(shares, expected, strict=True):
-        made = built("synonym", compat=True, fraction=share)(texts, seeds)
-        assert [viewed.text for viewed in made] == ours
-
-
-def test_spaces_that_nlpaug_moves_without_replacing_a_word_are_named() -> None:
-    (viewed,) = built("synonym", compat=True)(["Xyzzy—xyzzy"], [0])
-    assert (viewed.text, viewed.status, viewed.reason) == ("Xyzzy — xyzzy", "ok", "spacing-only")
-
-
-def test_random_state_and_warnings_of_the_process_are_left_alone(recwarn: pytest.WarningsRecorder) -> None:
-    random.seed(5)
-    np.random.seed(5)  # noqa: NPY002 - nlpaug's generator
-    torch.manual_seed(5)
-    expected = random.Random(5).random(), np.random.RandomState(5).random(), torch.rand(1).item()
-    torch.manual_seed(5)
-    nlpaug_view("KeyboardAug")(TEXTS, SEEDS)
-    assert (random.random(), np.random.random(), torch.rand(1).item()) == expected  # noqa: NPY002
-    assert not recwarn.list
 
 
 def test_the_signature_has_the_augmenter_its_arguments_and_the_version_of_nlpaug() -> None:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import regex
-from fillmodels import KINDS
 from hypothesis import given
 from hypothesis import strategies as st
 from realtext import real_sentences
@@ -126,15 +124,6 @@ def test_the_signature_has_the_length_or_the_rate_that_counts() -> None:
     assert make_view(by_rate).spec == by_rate
     plain = make_view(ViewSpec("span-mask")).spec
     assert make_view(plain).spec == plain
-
-
-@pytest.mark.parametrize("kind", ["byte-level", "sentencepiece"])
-def test_tokens_never_cut_a_character(kind: str, tmp_path: Path) -> None:
-    view = make_view(ViewSpec("span-mask", {"unit": "token", "length": 2, "encoder": str(KINDS[kind](tmp_path))}))
-    text = "The old dog “runs” 👩‍👩‍👧 e\u0301t\u0301 家 👍🏽!"
-    for viewed in view([text] * 60, range(60)):
-        (edit,) = viewed.edits
-        assert characters(text[: edit.start]) + characters(edit.old) + characters(text[edit.end :]) == characters(text)
 
 
 DOGS = "Two dogs don't sleep; run!"
