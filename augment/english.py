@@ -26,8 +26,6 @@ _OWN = {(lemma, tag): form for lemma, tag, form in map(str.split, word_list("for
 _AN = ("usher.*", "ouija.*", "oui")
 _A = ("unanim.*", "uk", "ubermensch.*")
 """Regular expressions of words that inflect gives the wrong article."""
-_STEP = 1000
-"""NLTK rounds its tagger's weights to thousandths; in whole thousandths their sums are exact in any order."""
 
 
 @lru_cache(maxsize=1)
@@ -39,7 +37,7 @@ def tagger() -> "PerceptronTagger":
     import numpy as np
     from nltk.tag.perceptron import AveragedPerceptron, PerceptronTagger
 
-    weights = load_data("weights")
+    weights = load_data("weights")  # in thousandths, whose sums are exact in any order
     # In a tie NLTK takes the last label of the alphabet, argmax the first of the list.
     labels = sorted(load_data("classes"), reverse=True)
     place = {label: number for number, label in enumerate(labels)}
@@ -48,7 +46,7 @@ def tagger() -> "PerceptronTagger":
     def vector(feature: str) -> "NDArray[np.int32]":
         scores = np.zeros(len(labels), dtype=np.int32)
         for label, weight in weights.get(feature, {}).items():
-            scores[place[label]] = round(weight * _STEP)
+            scores[place[label]] = round(weight * 1000)
         return scores
 
     class Perceptron(AveragedPerceptron):  # type: ignore[misc]

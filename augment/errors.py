@@ -19,7 +19,7 @@ class InputError(TwinviewsError):
 
 
 class MissingExtraError(InputError):
-    """An optional dependency is missing: `MissingExtraError("--filter language", "lid")` names its user and the extra."""
+    """An optional dependency is missing: `MissingExtraError("--filter language", "lid")` needs the extra "lid"."""
 
     def __str__(self) -> str:
         return "{} needs an extra that is not installed: pip install 'twinviews[{}]'".format(*self.args)

@@ -2,7 +2,6 @@
 
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,15 +16,9 @@ if TYPE_CHECKING:
 CPU_BATCH_TOKENS = 4_096
 CUDA_BATCH_TOKENS = 65_536
 MOST_TOKENS = 512
-CONTINUED = "##"
 BYTES = "Ġ"
 SPACES = (BYTES, "▁")
 """The marks of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and SentencePiece."""
-LEAST_MARKED = 0.05
-"""A mark that a smaller share of the tokens carries is a character of the vocabulary, not the tokenizer's mark."""
-LEAST_WORDS = 200
-LEAST_SHARE = 0.03
-"""A script with fewer words than this, or than this share of a small vocabulary, is foreign to the model."""
 UNSPACED = frozenset(["CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR"])
 """Scripts without spaces between words."""
 
@@ -152,8 +145,20 @@ class FillModel:
         mask = (torch.arange(width, device=device)[None] < lengths[:, None]).long()
         numbers = torch.tensor([number for number, row in enumerate(rows) for _ in row.places], device=device)
         places = torch.tensor([place for row in rows for place in row.places], device=device)
-        with torch.inference_mode(), quiet_transformers(), _only_at(self.model, numbers, places):
-            logits: torch.Tensor = self.model(input_ids=ids, attention_mask=mask).logits
+
+        def cut(_module: object, _inputs: object, output: Any) -> Any:  # noqa: ANN401 - a model's output
+            hidden = getattr(output, "last_hidden_state", None)
+            if hidden is not None and hidden.dim() == 3:
+                output.last_hidden_state = hidden[numbers, places][None]
+            return output
+
+        # A head treats each place by itself, so it gets only the hidden states of these: (1, places, width).
+        hook = self.model.base_model.register_forward_hook(cut)
+        try:
+            with torch.inference_mode(), quiet_transformers():
+                logits: torch.Tensor = self.model(input_ids=ids, attention_mask=mask).logits
+        finally:
+            hook.remove()
         found = logits[0] if logits.shape[:2] != ids.shape else logits[numbers, places]
         return found.float()
 
@@ -174,26 +179,6 @@ class FillModel:
                         kept.setdefault(words[index], value)
                 likeliest[place] = [*kept.items()][:top]
         return likeliest
-
-
-@contextmanager
-def _only_at(model: "PreTrainedModel", rows: "torch.Tensor", places: "torch.Tensor") -> Iterator[None]:
-    """Let a model compute its head only at these places, by cutting the hidden states to (1, places, width).
-
-    A head treats each place by itself. A model without a `last_hidden_state` computes all.
-    """
-
-    def cut(_module: object, _inputs: object, output: Any) -> Any:  # noqa: ANN401 - a model's output
-        hidden = getattr(output, "last_hidden_state", None)
-        if hidden is not None and hidden.dim() == 3:
-            output.last_hidden_state = hidden[rows, places][None]
-        return output
-
-    hook = model.base_model.register_forward_hook(cut)
-    try:
-        yield
-    finally:
-        hook.remove()
 
 
 def folded(word: str) -> str:
@@ -248,8 +233,8 @@ class WholeWords:
         return [*found], [*found.values()]
 
     def serves(self, slot: Slot) -> bool:
-        """Whether the vocabulary has enough words for such a place; an English model has a few Greek ones."""
-        return len(self.fitting(slot)[0]) >= min(LEAST_WORDS, LEAST_SHARE * len(self._tables[0]))
+        """Whether the vocabulary has 200 words, or 3% of a small one, for such a place: an English one has no Greek."""
+        return len(self.fitting(slot)[0]) >= min(200, 0.03 * len(self._tables[0]))
 
     def slot(self, word: str, first: str) -> Slot:
         """The kind of place that a word of a text leaves, given its first token."""
@@ -272,9 +257,9 @@ def _word_mark(tokenizer: "PreTrainedTokenizerFast") -> str:
     vocabulary = tokenizer.get_vocab()
     counts = {mark: sum(token.startswith(mark) for token in vocabulary) for mark in SPACES}
     mark = max(SPACES, key=counts.__getitem__)
-    if counts[mark] > LEAST_MARKED * len(vocabulary):
+    if counts[mark] > 0.05 * len(vocabulary):  # else it is a character of the vocabulary
         return mark
-    if any(token.startswith(CONTINUED) for token in vocabulary):
+    if any(token.startswith("##") for token in vocabulary):
         return ""
     known = "## as BERT, Ġ as RoBERTa, ▁ as XLM-R"
     raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary marks words in no way known here ({known})")

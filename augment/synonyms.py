@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from augment import wordnet
 from augment.edits import Token, matching_case
@@ -36,16 +36,9 @@ _CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
 LONGEST_PHRASE = 3
 
 
-class Tier(NamedTuple):
-    """The synonyms of a tier, by the sense's least share of the word's uses, and their own uses in it and its share."""
-
-    share: float
-    uses: int
-    back: float
-
-
-TIERS = (Tier(0.3, 5, 0.2), Tier(0.3, 1, 0.2), Tier(0.5, 0, 0.1), Tier(0.2, 1, 0.0), Tier(0.1, 0, 0.0))
-"""Dominant senses and attested synonyms first; the last has all but those of rare senses (dog: frankfurter)."""
+TIERS = ((0.3, 5, 0.2), (0.3, 1, 0.2), (0.5, 0, 0.1), (0.2, 1, 0.0), (0.1, 0, 0.0))
+"""For each tier the least share that a sense has of the word's uses, and a synonym's least uses in it and share of its
+own: dominant senses and attested synonyms first; the last has all but those of rare senses (dog: frankfurter)."""
 
 
 class English:
@@ -161,7 +154,7 @@ class English:
         certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
         tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
         for synset, own, share in self._senses(lemma, part, word):
-            if share < TIERS[-1].share or is_unwanted(synset):
+            if share < TIERS[-1][0] or is_unwanted(synset):
                 continue
             for other in synset.lemmas():
                 form = self._form(other, tag, certain=certain) if _fits(other, own) else None
@@ -169,9 +162,10 @@ class English:
                     continue
                 senses = self._senses(str(other.name()), part)
                 back = next((its_share for one, _, its_share in senses if one == synset), 0.0)
-                for weights, tier in zip(tiers, TIERS, strict=True):
-                    if share >= tier.share and self._count(other) >= tier.uses and back >= tier.back:
-                        weights[form] += share**2 * (self._count(other) + 0.5) ** 1.5
+                count = self._count(other)
+                for weights, (least_share, least_count, least_back) in zip(tiers, TIERS, strict=True):
+                    if share >= least_share and count >= least_count and back >= least_back:
+                        weights[form] += share**2 * (count + 0.5) ** 1.5
         return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
 
     def _form(self, other: "Lemma", tag: str, *, certain: bool) -> str | None:

@@ -1,9 +1,8 @@
 """The central types: what makes a view, what became of a sentence, one seed a row, and views found by file name."""
 
 import json
-import random
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import ModuleType
@@ -98,7 +97,7 @@ class Runtime:
 class View(BaseModel):
     """A view of sentences; its fields are its options on the command line.
 
-    A view may also have `tokenise(texts)`, which a pipeline calls ahead of the view itself, in another thread.
+    A view may also have `tokenise(texts)`, which a pipeline calls earlier, in another thread.
 
     Attributes:
         name: Its name on the command line and in signatures.
@@ -133,14 +132,6 @@ class View(BaseModel):
 def row_seed(run_seed: int, row_id: str, signature: str) -> int:
     """The seed of one row of one view in [0, 2^63): xxh64 of run seed, row id and view signature."""
     return xxhash.xxh64_intdigest(f"{run_seed}\x1f{row_id}\x1f{signature}".encode()) & (2**63 - 1)
-
-
-def seeded(seeds: Iterable[int]) -> Iterator[random.Random]:
-    """One generator, reseeded by each seed: a new one is seeded twice, which takes as long as making many a view."""
-    draw = random.Random()
-    for seed in seeds:
-        draw.seed(seed)
-        yield draw
 
 
 def view_names() -> list[str]:

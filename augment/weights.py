@@ -23,10 +23,6 @@ TEXTS = ("*.json", "*.txt", "*.spm", "*.model")
 """A model's other files; never code."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
 """A model's name: "bert-base-uncased", "owner/model". Anything else is a path, and the Hub is not asked for it."""
-HUB_SECONDS = 10.0
-"""How long the Hub may take to name a model's commit."""
-LOCK_SECONDS = 600.0
-"""How long another process may take to fill a folder of the cache."""
 
 
 class Weights(NamedTuple):
@@ -71,9 +67,38 @@ def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
 
     Raises InputError for no such model, no network and nothing in the cache, no weights, or a path to nothing.
     """
+    from huggingface_hub import HfApi, snapshot_download
+
     if not HUB_NAME.fullmatch(name):
         raise InputError(f"{flag} {name}: no such folder, and not a model's name on the Hub (like bert-base-uncased)")
-    path = _snapshot(name, flag, revision)
+    files = [*TEXTS, SAFETENSORS]
+
+    def from_cache() -> Path:
+        path = Path(snapshot_download(name, revision=revision, allow_patterns=files, local_files_only=True))
+        if not any(path.glob(SAFETENSORS)) and not (path / PICKLE).is_file():
+            raise FileNotFoundError(path)
+        return path
+
+    def from_hub() -> Path:
+        try:  # one request, as the client's downloads retry
+            about = HfApi().model_info(name, revision=revision, timeout=10)
+        except Exception:
+            with suppress(Exception):
+                return from_cache()
+            raise
+        if not any(fnmatch(file.rfilename, SAFETENSORS) for file in about.siblings or ()):
+            files.append(PICKLE)
+        return Path(snapshot_download(name, revision=about.sha, allow_patterns=files))
+
+    path = None
+    if re.fullmatch("[0-9a-f]{40}", revision or ""):  # a commit in the cache needs no Hub
+        with suppress(OSError):
+            path = from_cache()
+    try:
+        path = path or from_hub()
+    except Exception as error:  # not found, no network, not a name: the client's errors have no common root
+        said = " ".join(str(error).split())[:160].rstrip(".")
+        raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None
     return Weights(_readable(path, path.name, flag), path.name)
 
 
@@ -94,7 +119,7 @@ def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
     draft = place.with_name(f".{place.name}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{draft}.lock", timeout=LOCK_SECONDS):
+        with FileLock(f"{draft}.lock", timeout=600):
             if not any(place.glob(weights)):
                 for left in (place, draft):  # without weights, or of a process that was killed
                     shutil.rmtree(left, ignore_errors=True)
@@ -166,33 +191,3 @@ def _convert(folder: Path, draft: Path, flag: str) -> None:
         copied = draft / text.relative_to(folder)
         copied.parent.mkdir(exist_ok=True)
         shutil.copyfile(text, copied)
-
-
-def _snapshot(name: str, flag: str, revision: str | None) -> Path:
-    """The folder of a model in the cache, fetched if the Hub answers; a cached commit needs no Hub."""
-    from huggingface_hub import HfApi, snapshot_download
-
-    files = [*TEXTS, SAFETENSORS]
-
-    def from_cache() -> Path:
-        path = Path(snapshot_download(name, revision=revision, allow_patterns=files, local_files_only=True))
-        if not any(path.glob(SAFETENSORS)) and not (path / PICKLE).is_file():
-            raise FileNotFoundError(path)
-        return path
-
-    try:
-        with suppress(OSError):
-            if re.fullmatch("[0-9a-f]{40}", revision or ""):
-                return from_cache()
-        try:  # one request, as the client's downloads retry
-            about = HfApi().model_info(name, revision=revision, timeout=HUB_SECONDS)
-        except Exception:
-            with suppress(Exception):
-                return from_cache()
-            raise
-        if not any(fnmatch(file.rfilename, SAFETENSORS) for file in about.siblings or ()):
-            files.append(PICKLE)
-        return Path(snapshot_download(name, revision=about.sha, allow_patterns=files))
-    except Exception as error:  # not found, no network, not a name: the client's errors have no root of their own
-        said = " ".join(str(error).split())[:160].rstrip(".")
-        raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None

@@ -75,11 +75,14 @@ def parse_decoding(decode: str, temperature: float | None = None) -> Decoding:
 def resolve_engine(engine: str, precision: str, device: str, *, sampled: bool) -> tuple[str, str]:
     """The engine and the precision to use: as given, or the fastest for "auto".
 
-    That is CTranslate2 for greedy and beam search on a CPU, in int8 by default, and transformers for everything else.
-    Both change texts, so they belong to a view's signature. Raises InputError where they do not go together, or not
-    with the device.
+    That is CTranslate2 for greedy and beam search on a CPU, in int8 by default, and transformers for everything else:
+    in bf16 on CUDA (fp16 where it lacks that) and on a CPU with bf16 arithmetic (AMX, AVX512-BF16), where it is twice
+    as fast, else in fp32. In fp64, rounding differences between batches, threads and machines are too small to change a
+    text. Both change texts, so they belong to a view's signature. Raises InputError where they do not go together, or
+    not with the device.
     """
-    if engine != "transformers" and not sampled and device_kind(device) == "cpu":
+    kind = device_kind(device)
+    if engine != "transformers" and not sampled and kind == "cpu":
         import ctranslate2
 
         there = ctranslate2.get_supported_compute_types("cpu")
@@ -89,24 +92,14 @@ def resolve_engine(engine: str, precision: str, device: str, *, sampled: bool) -
     if engine == "ctranslate2":
         given = f"precision {precision!r} on {device!r}{' with sampling' * sampled}"
         raise InputError(f"translator 'ctranslate2': greedy and beams in int8 or fp32 on a CPU, not {given}; use auto")
-    return "transformers", resolve_precision(precision, device)
-
-
-def resolve_precision(precision: str, device: str) -> str:
-    """The precision of transformers: as given, or the fastest on the device for "auto".
-
-    CUDA runs bf16, or fp16 where it lacks that. A CPU with bf16 arithmetic (AMX, AVX512-BF16) runs bf16, twice as
-    fast; any other runs fp32. In fp64, rounding differences between batches, threads and machines are too small to
-    change a text. Raises InputError where the device has no such arithmetic.
-    """
-    kind = device_kind(device)
     if precision == "int8" or (precision, kind) in (("fp16", "cpu"), ("fp64", "mps")):
         raise InputError(f"precision {precision!r}: transformers has none on this device ({kind}); use auto or fp32")
     if precision != "auto":
-        return precision
+        return "transformers", precision
     import torch
 
     if kind == "cuda":
-        return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
+        return "transformers", "bf16" if torch.cuda.is_bf16_supported() else "fp16"
     capabilities: dict[str, object] = getattr(torch.cpu, "get_capabilities", dict)()
-    return "bf16" if capabilities.get("amx_bf16") or capabilities.get("avx512_bf16") else "fp32"
+    has_bf16 = capabilities.get("amx_bf16") or capabilities.get("avx512_bf16")
+    return "transformers", "bf16" if has_bf16 else "fp32"

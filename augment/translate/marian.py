@@ -24,12 +24,6 @@ if TYPE_CHECKING:
 
 LEAST_TOKENS = 512
 """The fewest tokens of a batch when the texts of a call are dealt out to several threads."""
-REPEATS = 4
-"""How often the same three tokens make a repetition, unless the source repeats itself as well."""
-COPY_LEAST_WORDS = 3
-"""Shorter texts may be names, which are the same in every language."""
-COPY_SIMILARITY = 0.9
-"""The share of letters and digits in common, in order, that makes a text a copy: a retry may misspell one."""
 SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]{0,3}(?=\s+[^\sa-z])|[。！？]")
 CLAUSE_END = re.compile(r"[,;:.!?–—](?=\s)|[，；：、]")
 WORD_END = re.compile(r"\S(?=\s)")
@@ -186,20 +180,20 @@ class MarianTranslator:
 
 
 def repeats(output: Sequence[int], source: Sequence[int]) -> bool:
-    """Whether the same three tokens come again and again, and not in the source as well."""
+    """Whether the same three tokens occur at least four times, and twice as often as any three in the source."""
     runs = (Counter(zip(tokens, tokens[1:], tokens[2:], strict=False)) for tokens in (output, source))
     most, there = (max(counts.values(), default=0) for counts in runs)
-    return most >= max(REPEATS, 2 * there)
+    return most >= max(4, 2 * there)
 
 
 def copies(text: str, source: str) -> bool:
-    """Whether a text of some words is its source or nearly so, ignoring case and punctuation."""
-    if len(source.split()) < COPY_LEAST_WORDS:
+    """Whether a text has at least 90% of its source's letters and digits, in order: a retry may misspell a copy."""
+    if len(source.split()) < 3:  # a name may be the same in every language
         return False
     first, second = ("".join(filter(str.isalnum, one.casefold())) for one in (text, source))
     match = SequenceMatcher(None, first, second, autojunk=False)
     # Each ratio costs more than the one before it and is at most as large.
-    return all(share() >= COPY_SIMILARITY for share in (match.real_quick_ratio, match.quick_ratio, match.ratio))
+    return all(share() >= 0.9 for share in (match.real_quick_ratio, match.quick_ratio, match.ratio))
 
 
 def _joined(pieces: Sequence[Translation]) -> Translation:

@@ -40,21 +40,14 @@ class TranslationView(View):
     def languages(self) -> list[str]:
         """The languages of the sentences, of each hop, and of the view, in order."""
 
-    def ways(self) -> tuple[str, ...]:
-        """How each translation is decoded: the last one, and before it all others."""
-        return (self.decode,)
-
     def decodings(self) -> list[Decoding]:
-        """The parsed `ways`; where only one of them samples, the temperature applies to that one alone."""
-        samples = [parse_decoding(way).sampled for way in self.ways()]
-        applies = [sampled or not any(samples) for sampled in samples]
-        ways = zip(self.ways(), applies, strict=True)
-        return [parse_decoding(way, self.temperature if is_for_it else None) for way, is_for_it in ways]
+        """How to decode all translations but the last one, and the last one; a single decoding is for all."""
+        return [parse_decoding(self.decode, self.temperature)]
 
     @property
     def draws(self) -> bool:  # type: ignore[override]
         """Whether seeds change the text."""
-        return any(parse_decoding(way).sampled for way in self.ways())
+        return any(decoding.sampled for decoding in self.decodings())
 
     @property
     def spec(self) -> ViewSpec:

@@ -2,6 +2,7 @@
 
 from pydantic import Field
 
+from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.stages import HOP, TranslationView
 
 
@@ -18,6 +19,9 @@ class Backtranslate(TranslationView):
         """From the source through every pivot and back."""
         return [self.source, *self.pivot.split(HOP), self.source]
 
-    def ways(self) -> tuple[str, ...]:
-        """How to decode there and back."""
-        return self.decode, self.return_decode or self.decode
+    def decodings(self) -> list[Decoding]:
+        """How to decode there and back; where only one of both samples, the temperature is for that one."""
+        ways = (self.decode, self.return_decode or self.decode)
+        samples = [parse_decoding(way).sampled for way in ways]
+        applies = [sampled or not any(samples) for sampled in samples]
+        return [parse_decoding(way, self.temperature if own else None) for way, own in zip(ways, applies, strict=True)]

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
-from pydantic import BaseModel, Field, JsonValue, PrivateAttr, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, PrivateAttr
 
 from augment import wordnet
 from augment.device import quiet_transformers, resolve_device
@@ -20,8 +20,7 @@ from augment.keep import WordView, touches
 from augment.view import Runtime, Viewed
 from augment.words import special_tokens
 
-MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence", "nlpaug.flow")
-FLOWS = ("Sequential", "Sometimes")
+MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence")
 WORDNET_USERS = ("SynonymAug", "AntonymAug")
 NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 """NLTK's message about missing data."""
@@ -43,7 +42,7 @@ class Nlpaug(WordView):
     augmenter: str = Field(default="SynonymAug", description="class name of an augmenter for text, such as KeyboardAug")
     arguments: dict[str, JsonValue] = Field(
         default_factory=dict,
-        description="its own arguments as YAML, such as '{aug_p: 0.3}'; of a flow '{flow: [{augmenter: SplitAug}]}'",
+        description="its own arguments as YAML, such as '{aug_p: 0.3}'",
     )
     longest: int = Field(default=10_000, ge=1, description="characters at most: some augmenters never end on more")
     revision: str | None = Field(default=None, description="hold nlpaug to this version")
@@ -86,20 +85,12 @@ class Nlpaug(WordView):
         return Viewed(apply_edits(text, edits), edits=edits) if edits else Viewed(text, "unchanged")
 
 
-class _Part(BaseModel, extra="forbid"):
-    augmenter: str
-    arguments: dict[str, Any] = {}
-
-
-_FLOW = TypeAdapter(Annotated[list[_Part], Field(min_length=1)])
-
-
 def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
     classes: dict[str, type[Any]] = {
         name: kind
         for module in MODULES
         for name, kind in vars(import_module(module)).items()
-        if inspect.isclass(kind) and (name.endswith("Aug") or name in FLOWS)
+        if inspect.isclass(kind) and name.endswith("Aug")
     }
     if name not in classes:
         raise InputError(f"nlpaug: unknown augmenter for text {name!r}: choose one of {', '.join(sorted(classes))}")
@@ -108,13 +99,6 @@ def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa
         raise InputError(f"nlpaug: device={given['device']!r} among the arguments of {name}: use --device")
     if "device" in inspect.signature(kind).parameters:
         given["device"] = str(resolve_device(device))
-    if name in FLOWS:
-        try:
-            parts = _FLOW.validate_python(given.get("flow"))
-        except ValidationError:
-            how = "{flow: [{augmenter: SplitAug, arguments: {...}}, ...]}"
-            raise InputError(f"nlpaug: {name} needs a list of augmenters: {how}") from None
-        given["flow"] = [_built(part.augmenter, part.arguments, device) for part in parts]
     if name in WORDNET_USERS and given.get("aug_src", "wordnet") == "wordnet":
         kind = _on_our_wordnet(kind)
     with _explained(name, "cannot be built"):

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from augment.edits import apply_edits, words
 from augment.keep import WordView, touches
-from augment.view import Edit, Viewed, seeded
+from augment.view import Edit, Viewed
 
 
 class Repeat(WordView):
@@ -19,7 +19,7 @@ class Repeat(WordView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
-        return [self._view(text, draw) for text, draw in zip(texts, seeded(seeds), strict=True)]
+        return [self._view(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, draw: random.Random) -> Viewed:
         kept = self.kept(text)

@@ -10,23 +10,20 @@ from pydantic import Field
 from augment.edits import words
 from augment.errors import InputError
 from augment.keep import Span, WordView, touches
-from augment.view import Edit, Runtime, Viewed, seeded
+from augment.view import Edit, Runtime, Viewed, ViewSpec
 from augment.words import rounded
 
 MASK = "[MASK]"
 """How a mask is stored, whatever the encoder; trainers replace it by their tokenizer's own mask token."""
 LENGTH = 5
 """Mirror-BERT's length, in characters."""
-COMPAT_LEAST_CHARACTERS = 30
-"""Mirror-BERT's published code masks no shorter strings."""
 
 
 class SpanMask(WordView):
     """The view. A text no longer than the span is "unchanged", with the reason "too-short".
 
-    A character is a grapheme cluster: a letter with its accents, an emoji of several code points. `compat` counts code
-    points, as the published code did. A rate is rounded up or down by the row's own draw, so that the mean over
-    sentences equals it.
+    A character is a grapheme cluster: a letter with its accents, an emoji of several code points. A rate is rounded up
+    or down by the row's own draw, so that the mean over sentences equals it.
     """
 
     name = "span-mask"
@@ -35,26 +32,24 @@ class SpanMask(WordView):
     length: int | None = Field(default=None, ge=1, description=f"units to mask; {LENGTH} without --rate")
     rate: float | None = Field(default=None, gt=0, le=1, description="share of the units to mask; one always stays")
     unit: Literal["character", "word"] = Field(default="character", description="what length and rate count")
-    compat: bool = Field(
-        default=False, description="as Mirror-BERT's published code: 30 characters or more, spaces around the mask"
-    )
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its terms; raises InputError where options contradict each other."""
         if self.length is not None and self.rate is not None:
             raise InputError(f"span-mask: length={self.length} and rate={self.rate}: give one of them")
-        if self.compat and (self.rate is not None or self.unit != "character" or self.keep or self.keep_pattern):
-            given = f"rate={self.rate}, unit={self.unit}, keep={self.keep or self.keep_pattern}"
-            raise InputError(f"span-mask: compat with {given}: the published code masks a length in characters only")
         view = super().build(runtime)
         if self.rate is None:
             view.length = self.length or LENGTH
         return view
 
+    @property
+    def spec(self) -> ViewSpec:
+        """All parameters, in a signature that still says that this is not the published code's mask."""
+        return ViewSpec(self.name, self.model_dump(), {"compat": False})
+
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
-        one = self._published if self.compat else self._view
-        return [one(text, draw) for text, draw in zip(texts, seeded(seeds), strict=True)]
+        return [self._view(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, draw: random.Random) -> Viewed:
         units = self._units(text)
@@ -66,17 +61,10 @@ class SpanMask(WordView):
         free = [span for span in spans if not touches(kept, *span)] if kept else spans
         if not free:
             return Viewed(text, "unchanged", "all-kept")
+        start, end = draw.choice(free)
         share = length / len(units)
-        return _masked(text, *draw.choice(free), MASK, self.rate or share, share)
-
-    def _published(self, text: str, draw: random.Random) -> Viewed:
-        length = self.length or LENGTH
-        if len(text) < max(COMPAT_LEAST_CHARACTERS, length + 1):
-            return Viewed(text, "unchanged", "too-short")
-        drawn = draw.randrange(len(text) - length)
-        start = text.index(text[drawn : drawn + length])
-        share = length / len(text)
-        return _masked(text, start, start + length, f" {MASK} ", share, share)
+        edit = Edit(start, end, text[start:end], MASK)
+        return Viewed(text[:start] + MASK + text[end:], "ok", None, None, (edit,), self.rate or share, share)
 
     def _units(self, text: str) -> Sequence[Span]:
         """Words, or grapheme clusters as in Unicode's annex 29."""
@@ -85,8 +73,3 @@ class SpanMask(WordView):
         if text.isascii() and "\r" not in text:
             return [(place, place + 1) for place in range(len(text))]
         return [match.span() for match in regex.finditer(r"\X", text)]
-
-
-def _masked(text: str, start: int, end: int, mask: str, target: float, achieved: float) -> Viewed:
-    edit = Edit(start, end, text[start:end], mask)
-    return Viewed(text[:start] + mask + text[end:], "ok", None, None, (edit,), target, achieved)

@@ -14,7 +14,7 @@ from augment.keep import WordView, touches
 from augment.masked import FillModel
 from augment.ranking import Ranking, Target
 from augment.synonyms import TIERS, English, Tiers, Weighted, english
-from augment.view import Edit, Runtime, Viewed, ViewSpec, seeded
+from augment.view import Edit, Runtime, Viewed, ViewSpec
 from augment.weights import find_encoder
 from augment.words import rounded
 
@@ -69,7 +69,7 @@ class Synonym(WordView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed; the masked words of all rows share the model's batches."""
-        rows = [self._draw(text, draw) for text, draw in zip(texts, seeded(seeds), strict=True)]
+        rows = [self._draw(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
         if self._ranking is not None:
             rows = _preferred(texts, rows, self._ranking)
         return [self._replace(text, row) for text, row in zip(texts, rows, strict=True)]

@@ -1,7 +1,5 @@
 """The search against transformers' own, draws against their distribution, and splitting."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

@@ -1,7 +1,5 @@
 """CTranslate2 against transformers, which is the reference, and what the bundled models do."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -17,7 +15,7 @@ from learnt import DOGS, GERMAN, GUITAR
 from refusals import refused
 from sacrebleu import corpus_chrf
 from safetensors.torch import load_file, save_file
-from transformers import MarianMTModel, MarianTokenizer, pipeline
+from transformers import MarianMTModel, MarianTokenizer
 
 from augment.device import padded, usable_cores
 from augment.translate.decoding import Decoding, parse_decoding, resolve_engine
@@ -25,14 +23,12 @@ from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import resolve_models
 from augment.translate.vocabulary import Vocabulary
 from augment.view import ViewSpec, make_view
-from augment.weights import STARTER_ENCODER
 
 SENTENCES = [
     "A man is riding a bicycle down the street.",
     "Two children are playing with a dog in the garden.",
     "Where did you buy this book?",
     "The weather is very nice today.",
-    "I think that we should go home before it gets dark.",
     "She bought three apples, two oranges and a bottle of milk at the market.",
     "A group of people are standing in front of a large building, waiting for the bus to arrive.",
     "No!",
@@ -256,35 +252,11 @@ def test_threads_are_those_that_the_process_may_use(monkeypatch: pytest.MonkeyPa
     assert 1 <= usable_cores() <= (os.cpu_count() or 1)
 
 
-EVERYDAY = [
-    "A man is riding a bicycle down the street.",
-    "I have to go to the doctor tomorrow.",
-    "Two children are playing with a dog in the garden.",
-    "Where did you buy this book?",
-    "She does not want to talk about it.",
-    "The weather is very nice today.",
-    "My brother works in a big city.",
-    "A young woman in a red shirt is reading a newspaper.",
-]
-
-
 @pytest.mark.parametrize("pivot", ["de", "fr"])
 def test_round_trips_keep_the_words(pivot: str) -> None:
     view = make_view(ViewSpec("backtranslate", {"pivot": pivot, "precision": "fp32"}))
-    viewed = view(EVERYDAY, list(range(len(EVERYDAY))))
-    back = [row.text or "" for row in viewed]
-    kept = corpus_chrf(back, [EVERYDAY]).score
-    mixed = corpus_chrf(back, [[*EVERYDAY[1:], EVERYDAY[0]]]).score
+    back = [row.text or "" for row in view(SENTENCES, list(range(len(SENTENCES))))]
+    kept = corpus_chrf(back, [SENTENCES]).score
+    mixed = corpus_chrf(back, [[*SENTENCES[1:], SENTENCES[0]]]).score
     assert kept >= 50
     assert kept > mixed + 25
-
-
-def test_masks_are_filled_with_words_that_fit() -> None:
-    fill = pipeline("fill-mask", model=str(STARTER_ENCODER), top_k=20)
-    expected = {
-        "A man is riding a [MASK] down the street.": "bike bicycle motorcycle skateboard horse scooter",
-        "She drank a cup of [MASK] before work.": "coffee tea milk water",
-        "Two dogs are [MASK] in the snow.": "playing running walking fighting",
-    }
-    for sentence, words in expected.items():
-        assert set(words.split()) & {found["token_str"] for found in fill(sentence)}

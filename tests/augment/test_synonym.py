@@ -1,7 +1,5 @@
 """The view `synonym`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from statistics import mean
 
@@ -115,17 +113,11 @@ older JJR elderer, feet NNS fts, years NNS yrs, sisters NNS ses, slit NN cunt
 """
 
 
-def test_an_inflected_word_is_traced_to_its_commonest_lemma(words: English) -> None:
+def test_words_are_traced_to_their_lemmas_and_inflected_and_odd_ones_are_never_synonyms(words: English) -> None:
     for word, tag, lemma in map(str.split, LEMMAS.split(",")):
         assert words.lemma(word, tag) == lemma
-
-
-def test_synonyms_are_inflected_as_english_has_it(words: English) -> None:
     for word, tag, synonym in map(str.split, SYNONYMS.split(",")):
         assert synonym in dict(words.synonyms(word, tag)[-1])
-
-
-def test_odd_and_unwanted_words_are_never_synonyms(words: English) -> None:
     for word, tag, never in map(str.split, NEVER.split(",")):
         assert never not in {form for tier in words.synonyms(word, tag) for form, _ in tier}
 
@@ -143,15 +135,11 @@ def test_rarer_senses_are_opened_only_when_dominant_ones_do_not_suffice(words: E
     assert {old for old, _ in replaced(viewed)} == {"big", "car", "man"}
 
 
-def test_a_row_says_why_it_is_unchanged() -> None:
+def test_at_least_so_many_words_are_changed_where_there_are_so_many() -> None:
     few = built("synonym", fraction=0.05)
-    reasons = {viewed.reason for viewed in few(["The big car."] * 50, range(50))}
-    assert reasons == {None, "none-drawn"}
+    assert {viewed.reason for viewed in few(["The big car."] * 50, range(50))} == {None, "none-drawn"}
     (nothing,) = few(["Of course it is."], [0])
     assert (nothing.status, nothing.reason, nothing.achieved_fraction) == ("unchanged", "no-eligible-word", None)
-
-
-def test_at_least_so_many_words_are_changed_where_there_are_so_many() -> None:
     many = built("synonym", fraction=0.01, at_least=2)
     for viewed in many(["The big car and the little boat.", "Of course."] * 20, range(40)):
         assert len(replaced(viewed)) == (0 if viewed.text == "Of course." else 2)

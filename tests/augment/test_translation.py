@@ -1,7 +1,5 @@
 """MarianMT and the views made with it: batches, models, hops, draws, long texts, second tries."""
 
-from __future__ import annotations
-
 import json
 import random
 import shutil
@@ -19,12 +17,7 @@ from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import resolve_models
 from augment.view import View, ViewSpec, make_view, row_seed
 
-SENTENCES = [
-    "A man is riding a bicycle down the street.",
-    "Two children are playing with a dog in the garden.",
-    "Where did you buy this book?",
-    "The weather is very nice today.",
-]
+SENTENCES = ["A man is riding a bicycle down the street.", "Where did you buy this book?", "The weather is nice today."]
 
 
 def view(name: str, models: Path | str, batch_tokens: int | None = None, **params: Any) -> View:  # noqa: ANN401
@@ -57,7 +50,7 @@ def test_draws_depend_on_the_seed_in_every_leg() -> None:
 
 @pytest.mark.parametrize("decode", ["beam:4", "top-k:20"])
 def test_strict_texts_depend_on_neither_batch_nor_threads(decode: str) -> None:
-    texts, seeds = SENTENCES[:3], [0, 1, 2]
+    texts, seeds = SENTENCES, [0, 1, 2]
     threads = torch.get_num_threads()
     made = []
     try:
@@ -91,11 +84,6 @@ def test_a_second_try_is_marked_and_never_the_source() -> None:
         else:
             assert (second.status, first.reason is not None) == ("failed", True)
     assert rescued
-
-
-def test_what_stays_bad_fails_with_its_first_reason(translation_models: Path) -> None:
-    (row,) = view("translate", translation_models, to="de")([COPIED], [0])
-    assert (row.text, row.status, row.reason) == (None, "failed", "copied")
 
 
 def test_long_texts_are_translated_sentence_by_sentence(translation_models: Path) -> None:
@@ -167,6 +155,8 @@ def test_a_code_in_the_text_is_text(translation_models: Path) -> None:
 
 def test_back_translation_tells_what_became_of_every_sentence(translation_models: Path) -> None:
     views = back(translation_models, retry=False)([GUITAR, DOGS, COPIED, LOOPING, EMPTY], range(5))
+    (copied,) = view("translate", translation_models, to="de")([COPIED], [0])
+    assert (copied.text, copied.status, copied.reason) == (None, "failed", "copied")
     assert [(viewed.status, viewed.reason, viewed.text, viewed.pivot) for viewed in views] == [
         ("ok", None, PARAPHRASE, GERMAN[GUITAR]),
         ("unchanged", None, DOGS, GERMAN[DOGS]),

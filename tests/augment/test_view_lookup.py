@@ -1,7 +1,5 @@
 """Views by name with their options, devices and batches, and views made elsewhere."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -11,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
-from transformers.utils import logging
 
-from augment.device import pack, quiet_transformers, resolve_device
+from augment.device import pack, resolve_device
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_seed, view_class, view_names, view_options
 from pipelines.ingest import row_id
@@ -43,10 +40,6 @@ def test_a_views_own_options_come_before_those_that_it_shares() -> None:
 )
 def test_signature(spec: ViewSpec, expected: str) -> None:
     assert spec.signature() == expected
-
-
-def test_equal_parameters_have_equal_signatures_in_any_order() -> None:
-    assert ViewSpec("x", {"a": 1, "b": 2}).signature() == ViewSpec("x", {"b": 2, "a": 1}).signature()
 
 
 def test_row_seeds_are_fixed_for_good() -> None:
@@ -110,13 +103,6 @@ def test_a_device_that_is_not_there_is_one_line(name: str) -> None:
         resolve_device(name)
 
 
-def test_transformers_speaks_again_afterwards() -> None:
-    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    with quiet_transformers():
-        assert not logging.is_progress_bar_enabled()
-    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
-
-
 def made(tmp_path: Path, *rows: object, content: bytes | None = None, **params: str) -> View:
     path = tmp_path / "views.jsonl"
     path.write_bytes(content if content is not None else "\n".join(map(json.dumps, rows)).encode())
@@ -146,21 +132,19 @@ def test_each_sentence_gets_its_own_views(tmp_path: Path) -> None:
     assert not view.draws
 
 
-def test_a_byte_order_mark_and_an_id_that_is_not_needed_are_passed_over(tmp_path: Path) -> None:
-    view = made(tmp_path, content=b'\xef\xbb\xbf{"id": 7, "text": "A dog runs.", "view": "It runs."}')
-    assert view(["A dog runs."], [0]) == [Viewed("It runs.")]
-
-
 def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> None:
     signature = made(tmp_path, {"text": "a", "view": "b"}).spec.signature()
     assert signature.startswith("view:import-views|by:gpt-oss|rev:")
     assert signature != made(tmp_path, {"text": "a", "view": "c"}).spec.signature()
+    with refused("has revision"):
+        made(tmp_path, {"text": "a", "view": "b"}, revision="0" * 12)
+    marked = b'\xef\xbb\xbf{"id": 7, "text": "A dog runs.", "view": "It runs."}'
+    assert made(tmp_path, content=marked)(["A dog runs."], [0]) == [Viewed("It runs.")]
 
 
 @pytest.mark.parametrize(
     ("content", "line"),
     [
-        (b"", "is empty"),
         (b'{"text": "a"}', "line 1 is not"),
         (b'\n{"view": "a"}', "line 2 is not"),
         (b'{"text": "a", "view": 3}', "line 1 is not"),
@@ -174,8 +158,3 @@ def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> Non
 def test_a_broken_file_is_one_line(tmp_path: Path, content: bytes, line: str) -> None:
     with refused(f"views.jsonl {line}"):
         made(tmp_path, content=content)
-
-
-def test_another_revision_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has revision"):
-        made(tmp_path, {"text": "a", "view": "b"}, revision="0" * 12)

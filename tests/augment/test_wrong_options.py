@@ -1,7 +1,5 @@
 """What a user may get wrong in a view's options: each is one line that says what to do."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +17,9 @@ SAMPLE = {"decode": "sample"}
     [
         ("nonsense", {}, "unknown view 'nonsense': choose one of"),
         ("span-mask", {"length": 0}, "span-mask: length=0: input should be greater than or equal to 1"),
-        ("span-mask", {"lenght": 3}, "(it takes: length, rate, unit, compat, keep, keep_pattern"),
+        ("span-mask", {"lenght": 3}, "(it takes: length, rate, unit, keep, keep_pattern"),
         ("span-mask", {"length": 3, "rate": 0.2}, "length=3 and rate=0.2: give one of them"),
         ("span-mask", {"rate": 0.0}, "rate=0.0"),
-        ("span-mask", {"compat": True, "rate": 0.2}, "compat with rate=0.2"),
-        ("span-mask", {"compat": True, "unit": "word"}, "unit=word, keep=None: the published code masks a length"),
-        ("span-mask", {"compat": True, "keep": "terms.txt"}, "keep=terms.txt: the published code"),
         ("span-mask", {"keep_pattern": "["}, "keep_pattern='[' is not a regular expression"),
         ("synonym", {"fraction": "much"}, "synonym: fraction='much'"),
         ("synonym", {"encoder": "somewhere"}, "is for choose=mlm"),
@@ -42,13 +37,7 @@ def test_a_wrong_option_is_one_line(name: str, params: dict[str, Any], expected:
 @pytest.mark.parametrize(
     ("augmenter", "arguments", "expected"),
     [
-        ("Sequential", {}, "list of augmenters"),
-        ("Sequential", {"flow": ["x"]}, "list of augmenters"),
-        ("Sequential", {"flow": []}, "list of augmenters"),
-        ("Sequential", {"flow": [{"augmenter": "SplitAug", "argument": {}}]}, "list of augmenters"),
-        ("Sequential", {"flow": [{"augmenter": "SplitAug", "arguments": [1]}]}, "list of augmenters"),
         ("ContextualWordEmbsAug", {"device": "cuda"}, "device='cuda' among the arguments of ContextualWordEmbsAug"),
-        ("Sequential", {"flow": [{"augmenter": "NoAug"}]}, "unknown augmenter for text 'NoAug'"),
         ("SynonymAug", {"lang": "fra"}, "SynonymAug fails on a plain sentence: WordNetError"),
         ("SplitAug", {"aug_pp": 0.3}, "SplitAug cannot be built: TypeError"),
         ("SplitAug", {"aug_p": "much"}, "SplitAug fails on a plain sentence: TypeError"),
