@@ -105,6 +105,7 @@ class View(BaseModel):
         ends_in: The option with the language of its texts; of several hops, the last.
         keeps_masks: Whether `[MASK]` in its texts is wanted.
         draws: Whether seeds change its texts.
+        constants: What its signature says beside its parameters; see `ViewSpec`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -114,6 +115,7 @@ class View(BaseModel):
     ends_in: ClassVar[str] = "source"
     keeps_masks: ClassVar[bool] = False
     draws: ClassVar[bool] = True
+    constants: ClassVar[Mapping[str, JSON]] = {}
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its weights and parameters; raises InputError where one is missing or wrong."""
@@ -122,7 +124,7 @@ class View(BaseModel):
     @property
     def spec(self) -> ViewSpec:
         """All parameters that decide a text; a built view's include the revisions of its weights."""
-        return ViewSpec(self.name, self.model_dump())
+        return ViewSpec(self.name, self.model_dump(), self.constants)
 
     @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:

@@ -35,13 +35,13 @@ class Translation(NamedTuple):
     """What became of one sentence.
 
     Attributes:
-        text: Its translation; None where there is none.
-        reason: Why it cannot be used: "too-long" for the model, "no-end" (cut at the length limit), "repetition" (the
-            same three tokens again and again), "copied" (the source itself), "empty"; None if it is good.
+        text: Its translation.
+        reason: Why it cannot be used: "no-end" (cut at the length limit), "repetition" (the same three tokens again and
+            again), "copied" (the source itself), "empty"; None if it is good.
         retried: The first try was bad, and `text` is the second.
     """
 
-    text: str | None
+    text: str
     reason: str | None = None
     retried: bool = False
 
@@ -63,7 +63,6 @@ class MarianTranslator:
         prefix: Code before every source sentence, such as ">>de<<", for models with several targets.
         decoding: How texts are searched or drawn.
         engine, precision: Or "auto"; see `resolve_engine`.
-        splits: Whether sentences that do not fit the model are translated in pieces; else they fail as "too-long".
         retries: Whether a sentence whose translation is bad is translated once more, decoded in another way.
         device, batch_tokens: See `augment.view.Runtime`; a batch's tokens are its source tokens times beams.
         revision: The revision of the weights, if known: a converted model is kept under it.
@@ -74,7 +73,6 @@ class MarianTranslator:
     decoding: Decoding = Decoding()  # noqa: RUF009 - it is frozen
     engine: str = "auto"
     precision: str = "auto"
-    splits: bool = True
     retries: bool = True
     device: str = "auto"
     batch_tokens: int | None = None
@@ -113,7 +111,7 @@ class MarianTranslator:
             self._tokenised.pop(text, None)
         unique = list(dict.fromkeys(piece for parts in pieces.values() for piece in parts))
         found = self._translate(unique, self.decoding)
-        bad = [piece for piece in unique if found[piece].reason not in (None, "too-long")]
+        bad = [piece for piece in unique if found[piece].reason is not None]
         if bad and self.retries:
             again = self._translate(bad, self.decoding.retry(), attempt=1)
             found |= {piece: one._replace(retried=True) for piece, one in again.items() if one.reason is None}
@@ -125,7 +123,7 @@ class MarianTranslator:
         if not text.strip():
             return []
         limit = self.vocabulary.limit
-        if len(ids) <= limit or not self.splits:
+        if len(ids) <= limit:
             return [_Piece(text, ids, seed)]
         parts = split(text, lambda part: len(self.vocabulary.encode([part], self.prefix)[0]), limit // 2)
         seeds = [row_seed(seed, str(place), "") if self.decoding.sampled else 0 for place in range(len(parts))]
@@ -134,7 +132,7 @@ class MarianTranslator:
 
     def _translate(self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int = 0) -> dict[_Piece, Translation]:
         """Each piece's first good translation, or its first; another attempt makes other draws."""
-        done = {piece: Translation(None, "too-long") for piece in pieces}
+        done = {}
         for batch, outputs in self._batches(pieces, decoding, attempt):
             with timed("detokenise"):
                 texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
@@ -146,9 +144,8 @@ class MarianTranslator:
     def _batches(
         self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int
     ) -> Iterator[tuple[list[_Piece], Outputs]]:
-        """The pieces that fit, in batches with their hypotheses; the engine works on several batches at a time."""
-        fitting = [piece for piece in pieces if len(piece.ids) <= self.vocabulary.limit]
-        widths = [padded(len(piece.ids), self.vocabulary.limit) for piece in fitting]
+        """The pieces in batches, with their hypotheses; the engine works on several batches at a time."""
+        widths = [padded(len(piece.ids), self.vocabulary.limit) for piece in pieces]
         engine = self._engine
         share = max(LEAST_TOKENS, sum(widths) // engine.ahead)
         budget = max(1, min((self.batch_tokens or engine.batch_tokens) // decoding.num_beams, share))
@@ -157,7 +154,7 @@ class MarianTranslator:
         started = time.perf_counter()
         while (rows := next(batches, None)) is not None or waiting:
             if rows is not None:
-                batch = [fitting[row] for row in rows]
+                batch = [pieces[row] for row in rows]
                 seeds = [row_seed(piece.seed, "0", str(attempt)) for piece in batch]
                 started = started if waiting else time.perf_counter()
                 waiting.append((batch, engine.search([piece.ids for piece in batch], decoding, seeds)))
@@ -201,7 +198,7 @@ def _joined(pieces: Sequence[Translation]) -> Translation:
     bad = [piece for piece in pieces if piece.reason is not None]
     if bad or not pieces:
         return bad[0] if bad else Translation("", "empty")
-    return Translation(" ".join(piece.text or "" for piece in pieces), retried=any(piece.retried for piece in pieces))
+    return Translation(" ".join(piece.text for piece in pieces), retried=any(piece.retried for piece in pieces))
 
 
 def split(text: str, count: Callable[[str], int], limit: int) -> list[str]:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 from pydantic import Field, PrivateAttr
 
@@ -11,7 +11,7 @@ from augment.errors import InputError
 from augment.translate.decoding import Decoding, parse_decoding, resolve_engine
 from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import resolve_models
-from augment.view import Runtime, Status, View, Viewed, ViewSpec, row_seed
+from augment.view import Runtime, Status, View, Viewed, row_seed
 
 HOP = "+"
 """Joins the languages of a translation in several hops, and the revisions of their models."""
@@ -20,11 +20,12 @@ HOP = "+"
 class TranslationView(View):
     """A view made by translators, one after another."""
 
+    constants: ClassVar = {"hypotheses": 1, "long": "split"}
+
     source: str = Field(default="en", description="language of the sentences")
     models: str = Field(default="starter", description="starter, opus-mt, or a folder of MarianMT models")
     decode: str = Field(default="greedy", description="greedy, beam:N, or by the seed: sample, top-k:K, top-p:P")
     temperature: float | None = Field(default=None, gt=0, allow_inf_nan=False, description="of sampling (default: 1)")
-    long: Literal["split", "fail"] = Field(default="split", description="translate long sentences in pieces, or fail")
     retry: bool = Field(default=True, description="try loops, copies and cut translations once more in another way")
     translator: Literal["auto", "ctranslate2", "transformers"] = Field(
         default="auto", description="auto: ctranslate2 for greedy and beam search on a CPU, else transformers"
@@ -49,11 +50,6 @@ class TranslationView(View):
         """Whether seeds change the text."""
         return any(decoding.sampled for decoding in self.decodings())
 
-    @property
-    def spec(self) -> ViewSpec:
-        """All parameters, and the single hypothesis that every signature has named so far."""
-        return ViewSpec(self.name, self.model_dump(), {"hypotheses": 1})
-
     def build(self, runtime: Runtime) -> Self:
         """The view with its models, on one engine; raises InputError where one is missing or an option is wrong."""
         hops = list(pairwise(self.languages()))
@@ -74,7 +70,6 @@ class TranslationView(View):
                 decodings[-1 if hop is hops[-1] else 0],
                 engine=engine,
                 precision=precision,
-                splits=self.long == "split",
                 retries=self.retry,
                 device=runtime.device,
                 batch_tokens=runtime.batch_tokens,

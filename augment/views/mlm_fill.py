@@ -3,7 +3,7 @@
 import math
 import random
 from collections.abc import Sequence
-from typing import Literal, NamedTuple, Self
+from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
 
@@ -37,15 +37,14 @@ class MlmFill(WordView):
 
     Eligible is a word that `augment.words.replaceable` allows, that is no negation and no article, that the model sees
     whole (not cut off, not in one token with a neighbour), and in whose script the vocabulary has words.
-    `fraction` and `achieved_fraction` are of all words, numbers and names too, as in the paper, or of the eligible ones
-    with `of="eligible"`. The number of words is rounded up or down by the row's own draw, so that the mean over
-    sentences equals the fraction.
+    `fraction` and `achieved_fraction` are of all words, numbers and names too, as in the paper. The number of words is
+    rounded up or down by the row's own draw, so that the mean over sentences equals the fraction.
     """
 
     name = "mlm-fill"
+    constants: ClassVar = {"of": "words"}
 
     fraction: float = Field(default=0.2, gt=0, le=1, description="share of the words to mask")
-    of: Literal["words", "eligible"] = Field(default="words", description="count all words, or no names and digits")
     at_least: int = Field(default=0, ge=0, description="least number of words to mask, if as many are eligible")
     top_k: int = Field(default=10, ge=1, le=1000, description="sample from this many likeliest words")
     temperature: float = Field(default=1.0, gt=0, description="below 1 prefers the likelier of them")
@@ -80,7 +79,7 @@ class MlmFill(WordView):
             slot = self._model.words.slot(word, self._model.tokenizer.convert_ids_to_tokens(ids[span[0]]))
             if self._model.words.serves(slot):
                 eligible[index] = (*span, slot)
-        counted = len(eligible) if self.of == "eligible" else sum(token.kind != "other" for token in found)
+        counted = sum(token.kind != "other" for token in found)
         picked = _apart(sorted(eligible), max(self.at_least, rounded(self.fraction * counted, draw)), draw)
         masked, places, copied = [], [], 0
         for first, last, _ in map(eligible.__getitem__, picked):

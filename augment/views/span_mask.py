@@ -2,7 +2,7 @@
 
 import random
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import regex
 from pydantic import Field
@@ -10,7 +10,7 @@ from pydantic import Field
 from augment.edits import words
 from augment.errors import InputError
 from augment.keep import Span, WordView, touches
-from augment.view import Edit, Runtime, Viewed, ViewSpec
+from augment.view import Edit, Runtime, Viewed
 from augment.words import rounded
 
 MASK = "[MASK]"
@@ -28,6 +28,7 @@ class SpanMask(WordView):
 
     name = "span-mask"
     keeps_masks = True
+    constants: ClassVar = {"compat": False}
 
     length: int | None = Field(default=None, ge=1, description=f"units to mask; {LENGTH} without --rate")
     rate: float | None = Field(default=None, gt=0, le=1, description="share of the units to mask; one always stays")
@@ -41,11 +42,6 @@ class SpanMask(WordView):
         if self.rate is None:
             view.length = self.length or LENGTH
         return view
-
-    @property
-    def spec(self) -> ViewSpec:
-        """All parameters, in a signature that still says that this is not the published code's mask."""
-        return ViewSpec(self.name, self.model_dump(), {"compat": False})
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""

@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Literal, NamedTuple, Self
+from typing import ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
 
@@ -31,6 +31,7 @@ class Synonym(WordView):
     """The view; its `revision` joins those of WordNet, of LemmInflect, and of the encoder if it chooses."""
 
     name = "synonym"
+    constants: ClassVar = {"compat": False, "language": "en", "tagger": "perceptron"}
 
     fraction: float = Field(default=0.3, gt=0, le=1, description="share of the eligible words to replace, on average")
     at_least: int = Field(default=0, ge=0, description="least number of words to replace, if as many are eligible")
@@ -65,7 +66,7 @@ class Synonym(WordView):
     def spec(self) -> ViewSpec:
         """All parameters; the encoder is one of them if it chooses."""
         params = self.model_dump(exclude=set() if self.choose == "mlm" else {"encoder"})
-        return ViewSpec(self.name, params, {"compat": False, "language": "en", "tagger": "perceptron"})
+        return ViewSpec(self.name, params, self.constants)
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed; the masked words of all rows share the model's batches."""

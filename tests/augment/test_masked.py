@@ -79,15 +79,8 @@ def test_the_share_of_all_words_is_met_over_sentences_and_over_words(filler: Cal
         assert (viewed.text == text) == (viewed.status == "unchanged")
 
 
-def test_the_share_may_be_of_the_eligible_words_and_have_a_least_number(encoder_folder: Path) -> None:
+def test_a_least_number_of_words_and_a_temperature(encoder_folder: Path) -> None:
     params = {"encoder": str(encoder_folder), "fraction": 0.5}
-    text = "Two dogs run through Washington for 3 days on 4 May 1999 in New York City"  # 13 of 15 words are ineligible
-    of_all, of_eligible = (make_view(ViewSpec("mlm-fill", {**params, "of": of})) for of in ("words", "eligible"))
-    for seed in range(20):
-        (a,), (b,) = of_all([text], [seed]), of_eligible([text], [seed])
-        assert a.achieved_fraction == len(a.edits) / len(words(text))
-        assert b.achieved_fraction == pytest.approx(0.5, abs=0.1)
-        assert len(a.edits) > len(b.edits)
     few = make_view(ViewSpec("mlm-fill", {**params, "fraction": 0.01, "at_least": 2}))
     assert {len(viewed.edits) for viewed in few([TEXTS[0]] * 20, range(20))} <= {2, 3}
     likeliest = ({"temperature": 1e-6}, {"top_k": 1}, {})

@@ -90,8 +90,6 @@ def test_long_texts_are_translated_sentence_by_sentence(translation_models: Path
     (row,) = back(translation_models)([" ".join([GUITAR, DOGS] * 10)], [0])
     assert row.pivot == " ".join([GERMAN[GUITAR], GERMAN[DOGS]] * 10)
     assert row.text == " ".join([PARAPHRASE, DOGS] * 10)
-    (failed,) = back(translation_models, long="fail")([" ".join([GUITAR, DOGS] * 10)], [0])
-    assert (failed.text, failed.status, failed.reason) == (None, "failed", "pivot-too-long")
 
 
 def test_a_line_of_100_000_characters_is_no_crash() -> None:
@@ -136,14 +134,14 @@ def test_a_translation_does_not_depend_on_its_batch(
 
 
 @pytest.mark.parametrize("engine", ["ctranslate2", "transformers"])
-def test_sources_over_the_position_limit_fail_with_a_reason(translation_models: Path, engine: str) -> None:
-    translator = MarianTranslator(translation_models / "xx-en", engine=engine, precision="fp32", splits=False)
+def test_sources_as_long_as_the_model_and_longer_are_translated(translation_models: Path, engine: str) -> None:
+    translator = MarianTranslator(translation_models / "xx-en", engine=engine, precision="fp32")
     texts = ["Hun" + "d" * count for count in range(1, 500)]
     lengths = [len(ids) for ids in translator.vocabulary.encode(texts)]
-    fitting = texts[lengths.index(MARIAN_POSITIONS)]
-    at, *others = translator.translate([fitting, fitting + "d" * 9, "  "])
-    assert at.reason != "too-long"
-    assert others == [Translation(None, "too-long"), Translation("", "empty")]
+    at, longer, empty = translator.translate([*[texts[lengths.index(size)] for size in (MARIAN_POSITIONS, 200)], "  "])
+    assert at.text
+    assert longer.text
+    assert empty == Translation("", "empty")
 
 
 def test_a_code_in_the_text_is_text(translation_models: Path) -> None:

@@ -66,7 +66,6 @@ def test_a_wrong_argument_of_nlpaug_is_one_line(augmenter: str, arguments: dict[
         ({"pivot": "de+de"}, "language 'de': source and target are the same"),
         ({"models": "/nowhere"}, "--models /nowhere: no such folder"),
         ({"revision": "abc"}, "revision 'abc': en -> de -> en takes 2 models; join their revisions by +"),
-        ({"long": "cut"}, "long='cut'"),
     ],
 )
 def test_a_wrong_option_of_translation_is_one_line(
