@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
 
+from augment import plugins
 from augment.device import pack, resolve_device
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_seed, view_class, view_names, view_options
@@ -69,6 +71,17 @@ def test_a_view_says_what_follows_from_its_options(
     assert (getattr(view, view.ends_in, None), view.draws) == (ends_in, draws)
     assert not view.keeps_masks
     assert view_class("span-mask").keeps_masks  # type: ignore[attr-defined]
+
+
+def test_a_wrong_option_of_another_packages_view_is_the_users_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = "from pydantic import BaseModel, Field\nclass PARAMS(BaseModel):\n    cut: int = Field(default=1, ge=0)\n"
+    (tmp_path / "odd_view.py").write_text(f"{model}def build(params, runtime): ...\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(plugins, "_points", lambda group: {"odd": EntryPoint("odd", "odd_view", group)})
+    with refused("odd: cut=-1: input should be greater than or equal to 0"):
+        check_params("odd", {"cut": -1})
 
 
 def test_errors_carry_their_exit_codes() -> None:
