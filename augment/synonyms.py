@@ -118,16 +118,13 @@ class English:
         if part is None:
             return None
         if tag in INFLECTED:
-            fitting = self._lemmas_of[part].get(word) or sorted(self._lemmas_with_form(word, part, tag))
-            if fitting:
+            # "swinging" is a form of swing, and of swinge.
+            names = {str(entry.name()) for synset in self._reader.synsets(word, part) for entry in synset.lemmas()}
+            with_form = sorted(name for name in names if name.islower() and inflect(name, tag) == word)
+            if fitting := self._lemmas_of[part].get(word) or with_form:
                 return max(fitting, key=lambda name: self._uses(name, part))
         found = self._reader.morphy(word, part)
         return str(found) if found else None
-
-    def _lemmas_with_form(self, word: str, part: str, tag: str) -> set[str]:
-        """Entries whose form for a tag is this word: "swinging" is of swing, and of swinge."""
-        names = {str(entry.name()) for synset in self._reader.synsets(word, part) for entry in synset.lemmas()}
-        return {name for name in names if name.islower() and inflect(name, tag) == word}
 
     def _uses(self, lemma: str, part: str) -> int:
         entries = (entry for synset in self._reader.synsets(lemma, part) for entry in synset.lemmas())

@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from augment.device import pack, padded
 from augment.translate.decoding import Decoding, resolve_engine
@@ -25,8 +25,6 @@ LEAST_TOKENS = 512
 SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]{0,3}(?=\s+[^\sa-z])|[。！？]")
 CLAUSE_END = re.compile(r"[,;:.!?–—](?=\s)|[，；：、]")
 WORD_END = re.compile(r"\S(?=\s)")
-Outputs: TypeAlias = list[list[list[int]]]
-"""Token ids of each hypothesis of each source."""
 
 
 class Translation(NamedTuple):
@@ -140,13 +138,13 @@ class MarianTranslator:
 
     def _batches(
         self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int
-    ) -> Iterator[tuple[list[_Piece], Outputs]]:
-        """The pieces in batches, with their hypotheses; the engine works on several batches at a time."""
+    ) -> Iterator[tuple[list[_Piece], list[list[list[int]]]]]:
+        """The pieces in batches, with the token ids of their hypotheses; the engine works on several at a time."""
         widths = [padded(len(piece.ids), self.vocabulary.limit) for piece in pieces]
         engine = self._engine
         share = max(LEAST_TOKENS, sum(widths) // engine.ahead)
         budget = max(1, min((self.batch_tokens or engine.batch_tokens) // decoding.num_beams, share))
-        waiting: deque[tuple[list[_Piece], Callable[[], Outputs]]] = deque()
+        waiting: deque[tuple[list[_Piece], Callable[[], list[list[list[int]]]]]] = deque()
         batches = pack(widths, budget)
         while (rows := next(batches, None)) is not None or waiting:
             if rows is not None:

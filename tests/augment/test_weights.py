@@ -17,9 +17,8 @@ import torch
 from learnt import ENGLISH
 from refusals import refused
 from safetensors.numpy import save
-from transformers import BertForMaskedLM, MarianMTModel
+from transformers import MarianMTModel
 
-from augment.masked import FillModel, Masked
 from augment.translate.marian import MarianTranslator
 from augment.translate.models import resolve_models
 from augment.weights import cached, find_encoder
@@ -174,17 +173,6 @@ def test_a_pickle_translates_as_the_safetensors_it_was_made_of(
     with refused(f"{opus} is no MarianMT model: it lacks source.spm"):
         resolve_models(str(opus.parent), "de", "en")
     assert not user_cache.exists(), "the pickle is not converted"
-
-
-def test_an_encoder_from_a_pickle_fills_masks_as_the_safetensors(
-    encoder_folder: Path, user_cache: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "bert"
-    shutil.copytree(encoder_folder, folder, ignore=shutil.ignore_patterns("*.safetensors"))
-    torch.save(BertForMaskedLM.from_pretrained(encoder_folder).state_dict(), folder / "pytorch_model.bin")
-    rows = [Masked([3, 5, 6, 4], [1])]
-    logits = [FillModel(path).logits(rows) for path in (find_encoder(str(folder)).path, encoder_folder)]
-    assert torch.equal(*logits)
 
 
 def test_a_pickle_and_the_configuration_of_modules_count_for_the_revision(tmp_path: Path, user_cache: Path) -> None:
