@@ -65,7 +65,7 @@ class FillModel:
         tokenizer = self._read("tokenizer", AutoTokenizer)
         if not tokenizer.is_fast or len(tokenizer) <= len(tokenizer.all_special_tokens):
             raise InputError(f"--encoder {self.path}: needs a fast tokenizer (tokenizer.json) with its vocabulary")
-        return tokenizer  # type: ignore[no-any-return]
+        return tokenizer
 
     @cached_property
     def model(self) -> "PreTrainedModel":
@@ -79,7 +79,7 @@ class FillModel:
         model, info = self._read("masked language model", AutoModelForMaskedLM, **settings)
         if info["missing_keys"]:
             raise InputError(f"--encoder {self.path}: without a masked-language head (no {min(info['missing_keys'])})")
-        return model.to(resolve_device(self._device)).eval()  # type: ignore[no-any-return]
+        return model.to(resolve_device(self._device)).eval()
 
     def _read(self, what: str, kind: Any, **settings: Any) -> Any:  # noqa: ANN401 - one of transformers' classes
         try:
