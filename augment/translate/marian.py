@@ -1,6 +1,7 @@
 """MarianMT: sorted, packed by token budget, long sentences in pieces, bad translations tried once more."""
 
 import re
+import time
 import unicodedata
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from augment.device import pack, padded
+from augment.seconds import SECONDS, timed
 from augment.translate.decoding import Decoding, resolve_engine
 from augment.translate.vocabulary import Vocabulary
 from augment.view import row_seed
@@ -128,12 +130,13 @@ class MarianTranslator:
 
     def _translate(self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int = 0) -> dict[_Piece, Translation]:
         """Each piece's first good translation, or its first; another attempt makes other draws."""
-        done: dict[_Piece, Translation] = {}
+        done = {}
         for batch, outputs in self._batches(pieces, decoding, attempt):
-            texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
-            for piece, found in zip(batch, outputs, strict=True):
-                judged = [self._judged(piece, output, next(texts)) for output in found]
-                done[piece] = next((one for one in judged if one.reason is None), judged[0])
+            with timed("detokenise"):
+                texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
+                for piece, found in zip(batch, outputs, strict=True):
+                    judged = [self._judged(piece, output, next(texts)) for output in found]
+                    done[piece] = next((one for one in judged if one.reason is None), judged[0])
         return done
 
     def _batches(
@@ -146,14 +149,19 @@ class MarianTranslator:
         budget = max(1, min((self.batch_tokens or engine.batch_tokens) // decoding.num_beams, share))
         waiting: deque[tuple[list[_Piece], Callable[[], list[list[list[int]]]]]] = deque()
         batches = pack(widths, budget)
+        started = time.perf_counter()
         while (rows := next(batches, None)) is not None or waiting:
             if rows is not None:
                 batch = [pieces[row] for row in rows]
                 seeds = [row_seed(piece.seed, "0", str(attempt)) for piece in batch]
+                started = started if waiting else time.perf_counter()
                 waiting.append((batch, engine.search([piece.ids for piece in batch], decoding, seeds)))
             if rows is None or len(waiting) >= engine.ahead:
                 batch, wait = waiting.popleft()
-                yield batch, wait()
+                found = wait()
+                if not waiting:
+                    SECONDS["model"] += time.perf_counter() - started
+                yield batch, found
 
     def _judged(self, piece: _Piece, output: Sequence[int], text: str) -> Translation:
         ended = output[-1:] == [self.vocabulary.end]
