@@ -2,50 +2,73 @@
 
 import random
 from collections.abc import Sequence
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 import regex
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from augment.edits import words
 from augment.errors import InputError
 from augment.keep import Span, WordView, touches
-from augment.view import Edit, Runtime, Viewed
+from augment.masked import FillModel
+from augment.view import Edit, Runtime, Viewed, ViewSpec
+from augment.weights import find_encoder
 from augment.words import rounded
 
 MASK = "[MASK]"
 """How a mask is stored, whatever the encoder; trainers replace it by their tokenizer's own mask token."""
 LENGTH = 5
 """Mirror-BERT's length, in characters."""
+COMPAT_LEAST_CHARACTERS = 30
+"""Mirror-BERT's published code leaves shorter strings as they are."""
 
 
 class SpanMask(WordView):
     """The view. A text no longer than the span is "unchanged", with the reason "too-short".
 
-    A character is a grapheme cluster: a letter with its accents, an emoji of several code points. A rate is rounded up
-    or down by the row's own draw, so that the mean over sentences equals it.
+    A character is a grapheme cluster: a letter with its accents, an emoji of several code points; with `compat` it is a
+    code point. A rate is rounded up or down by the row's own draw, so that the mean over sentences equals it.
     """
 
     name = "span-mask"
     keeps_masks = True
-    constants: ClassVar = {"compat": False}
 
     length: int | None = Field(default=None, ge=1, description=f"units to mask; {LENGTH} without --rate")
     rate: float | None = Field(default=None, gt=0, le=1, description="share of the units to mask; one always stays")
-    unit: Literal["character", "word"] = Field(default="character", description="what length and rate count")
+    unit: Literal["character", "word", "token"] = Field(default="character", description="what length and rate count")
+    compat: bool = Field(
+        default=False, description="as Mirror-BERT's published code: 30 characters or more, spaces around the mask"
+    )
+    encoder: str = Field(default="starter", description="whose tokens unit token counts: starter, a folder, a name")
+    revision: str | None = Field(default=None, description="hold the encoder's tokenizer to this revision")
+
+    _encoder: FillModel = PrivateAttr()
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its terms; raises InputError where options contradict each other."""
+        """The view with its terms and tokenizer; raises InputError if that is missing or options contradict."""
         if self.length is not None and self.rate is not None:
             raise InputError(f"span-mask: length={self.length} and rate={self.rate}: give one of them")
+        if self.compat and (self.rate is not None or self.unit != "character" or self.keep or self.keep_pattern):
+            given = f"rate={self.rate}, unit={self.unit}, keep={self.keep or self.keep_pattern}"
+            raise InputError(f"span-mask: compat with {given}: the published code masks a length in characters only")
         view = super().build(runtime)
         if self.rate is None:
             view.length = self.length or LENGTH
+        if self.unit == "token":
+            weights = find_encoder(self.encoder, self.revision)
+            view.revision, view._encoder = weights.revision, FillModel(weights.path)
         return view
+
+    @property
+    def spec(self) -> ViewSpec:
+        """All parameters; the encoder is one of them if its tokens are counted."""
+        unused = set() if self.unit == "token" else {"encoder", "revision"}
+        return ViewSpec(self.name, self.model_dump(exclude=unused))
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
-        return [self._view(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        one = self._published if self.compat else self._view
+        return [one(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, draw: random.Random) -> Viewed:
         units = self._units(text)
@@ -59,13 +82,43 @@ class SpanMask(WordView):
             return Viewed(text, "unchanged", "all-kept")
         start, end = draw.choice(free)
         share = length / len(units)
-        edit = Edit(start, end, text[start:end], MASK)
-        return Viewed(text[:start] + MASK + text[end:], "ok", None, None, (edit,), self.rate or share, share)
+        return _masked(text, start, end, MASK, self.rate or share, share)
+
+    def _published(self, text: str, draw: random.Random) -> Viewed:
+        """Mirror-BERT's published function, which masks the first occurrence of the drawn characters."""
+        length = self.length or LENGTH
+        if len(text) < max(COMPAT_LEAST_CHARACTERS, length + 1):
+            return Viewed(text, "unchanged", "too-short")
+        drawn = draw.randrange(len(text) - length)
+        start = text.index(text[drawn : drawn + length])
+        share = length / len(text)
+        return _masked(text, start, start + length, f" {MASK} ", share, share)
 
     def _units(self, text: str) -> Sequence[Span]:
-        """Words, or grapheme clusters as in Unicode's annex 29."""
+        if self.unit == "character":
+            return _characters(text)
         if self.unit == "word":
             return [(word.start, word.end) for word in words(text)]
-        if text.isascii() and "\r" not in text:
-            return [(place, place + 1) for place in range(len(text))]
-        return [match.span() for match in regex.finditer(r"\X", text)]
+        offsets = self._encoder.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
+        # Byte-level tokenizers cut emoji and rare letters into pieces; these are joined again.
+        starts = range(len(text)) if text.isascii() else {start for start, _ in _characters(text)}
+        joined: list[Span] = []
+        for start, end in offsets:
+            last = joined[-1][1] if joined else 0
+            if end > start and (start < last or (start == last and start not in starts)):
+                joined[-1] = (joined[-1][0], max(end, last))
+            elif end > start:
+                joined.append((start, end))
+        return joined
+
+
+def _characters(text: str) -> Sequence[Span]:
+    """Grapheme clusters, as in Unicode's annex 29."""
+    if text.isascii() and "\r" not in text:
+        return [(place, place + 1) for place in range(len(text))]
+    return [match.span() for match in regex.finditer(r"\X", text)]
+
+
+def _masked(text: str, start: int, end: int, mask: str, target: float, achieved: float) -> Viewed:
+    edit = Edit(start, end, text[start:end], mask)
+    return Viewed(text[:start] + mask + text[end:], "ok", None, None, (edit,), target, achieved)

@@ -1,15 +1,34 @@
 """The views `span-mask` and `repeat`."""
 
+import random
 from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 import regex
+from fillmodels import KINDS
 from hypothesis import given
 from hypothesis import strategies as st
+from realtext import real_sentences
 
 from augment.edits import apply_edits, words
 from augment.view import Viewed, ViewSpec, make_view
 from augment.views.repeat import Repeat
+
+
+def published(text: str, length: int, randint: Callable[[int], int]) -> str:
+    """Mirror-BERT's span mask as in its repository, written again from a description.
+
+    There is one draw a string, `randint(n)` uniform over 0 ... n - 1 with n = characters - length, so the last
+    character is never masked. The string is split at the first occurrence of the drawn substring, and the two halves
+    and a literal "[MASK]" are joined by spaces. Strings of fewer than 30 characters stay as they are, without a draw.
+    """
+    if len(text) < 30 or len(text) <= length:
+        return text
+    place = randint(len(text) - length)
+    before, after = text.split(text[place : place + length], maxsplit=1)
+    return " ".join([before, "[MASK]", after])
 
 
 def characters(text: str) -> list[str]:
@@ -27,6 +46,30 @@ def test_the_recorded_edit_gives_the_view(text: str, seed: int, length: int, uni
         (edit,) = viewed.edits
         assert edit.new == "[MASK]"
         assert len(characters(edit.old)) == length if unit == "character" else len(words(edit.old)) == length
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "expected"),
+    [
+        ("0123456789abcdefghijklmnopqrs", 3, "0123456789abcdefghijklmnopqrs"),  # 29 characters
+        ("0123456789abcdefghijklmnopqrst", 3, "012 [MASK] 89abcdefghijklmnopqrst"),
+        ("0123456789abcdefghijklmnopqrst", 24, "0123456789abcdefghijklmn [MASK] t"),
+        ("ab ab ab ab ab ab ab ab ab ab ab", 9, " [MASK]  ab ab ab ab ab ab ab ab ab"),
+    ],
+)
+def test_the_published_function_by_hand(text: str, place: int, expected: str) -> None:
+    assert published(text, 5, lambda n: min(place, n - 1)) == expected
+
+
+REPEATING = ["ab" * 20, "a" * 40, "naïve 👩‍👩‍👧 " * 5, " ".join("café" for _ in range(9)), "x" * 29, "", "𝔸𝔹 " * 15]
+
+
+@pytest.mark.parametrize("length", [2, 5])
+def test_compat_equals_the_published_function(length: int) -> None:
+    texts = [*REPEATING * 20, *real_sentences(3000)]
+    made = make_view(ViewSpec("span-mask", {"length": length, "compat": True}))(texts, range(len(texts)))
+    expected = [published(text, length, random.Random(seed).randrange) for seed, text in enumerate(texts)]
+    assert [viewed.text for viewed in made] == expected
 
 
 def test_every_position_is_drawn() -> None:
@@ -72,6 +115,15 @@ def test_the_signature_has_the_length_or_the_rate_that_counts() -> None:
     assert make_view(by_rate).spec == by_rate
     plain = make_view(ViewSpec("span-mask")).spec
     assert make_view(plain).spec == plain
+
+
+@pytest.mark.parametrize("kind", ["byte-level", "sentencepiece"])
+def test_tokens_never_cut_a_character(kind: str, tmp_path: Path) -> None:
+    view = make_view(ViewSpec("span-mask", {"unit": "token", "length": 2, "encoder": str(KINDS[kind](tmp_path))}))
+    text = "The old dog “runs” 👩‍👩‍👧 e\u0301t\u0301 家 👍🏽!"
+    for viewed in view([text] * 60, range(60)):
+        (edit,) = viewed.edits
+        assert characters(text[: edit.start]) + characters(edit.old) + characters(text[edit.end :]) == characters(text)
 
 
 DOGS = "Two dogs don't sleep; run!"
