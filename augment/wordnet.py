@@ -14,6 +14,7 @@ from augment.weights import cache_folder
 from augment.words import word_list
 
 if TYPE_CHECKING:
+    from nltk.corpus.reader.api import CorpusReader
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
 ENVIRONMENT = "TWINVIEWS_WORDNET"
@@ -55,9 +56,9 @@ def cached_wordnet() -> Path:
     return cache_folder() / BELOW
 
 
-@lru_cache(maxsize=1)
-def reader() -> "WordNetCorpusReader":
-    """NLTK's reader of the WordNet that `find` gives; opened once in a process (2 s).
+@lru_cache(maxsize=2)
+def reader(multilingual: "CorpusReader | None" = None) -> "WordNetCorpusReader":
+    """NLTK's reader of the WordNet that `find` gives, alone or with OMW's tables; opened once in a process (2 s).
 
     Files are read into memory, from a folder, an archive or through links; NLTK itself refuses links.
     """
@@ -75,14 +76,14 @@ def reader() -> "WordNetCorpusReader":
             return File(lexnames() if file == "lexnames" else _read(place, file))
 
         def map_wn(self, version: str = "wordnet") -> None:
-            """No map from WordNet 3.0 to itself."""
+            """No map from WordNet 3.0 to itself; OMW has its offsets."""
 
     if str(place.parent) not in nltk.data.path:
         # NLTK wants the root of a reader below its data folders.
         nltk.data.path.append(str(place.parent))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return Reader(str(place), None)
+        return Reader(str(place), multilingual)
 
 
 @lru_cache(maxsize=4)

@@ -5,6 +5,7 @@ import random
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any, Self
@@ -17,6 +18,7 @@ from augment.edits import apply_edits, find_edits
 from augment.english import tagger
 from augment.errors import InputError
 from augment.keep import WordView, touches
+from augment.omw import open_tables
 from augment.view import Runtime, Viewed
 from augment.words import special_tokens
 
@@ -141,7 +143,7 @@ def _on_our_wordnet(kind: type) -> type:
 
     class Dictionary(WordNet):  # type: ignore[misc]
         def read(self) -> object:
-            return wordnet.reader()
+            return wordnet.reader() if self.lang == "eng" else open_tables()
 
         @classmethod
         def pos_tag(cls, tokens: Sequence[str]) -> list[tuple[str, str]]:
@@ -151,3 +153,26 @@ def _on_our_wordnet(kind: type) -> type:
         return Dictionary(lang=lang, is_synonym=kind.__name__ == "SynonymAug")
 
     return type(kind.__name__, (kind,), {"get_model": classmethod(get_model)})
+
+
+@lru_cache(maxsize=8)
+def _synonym_augmenter(fraction: float) -> Any:  # noqa: ANN401 - an nlpaug augmenter
+    from nlpaug.augmenter.word import SynonymAug
+
+    augmenter = _on_our_wordnet(SynonymAug)(aug_src="wordnet", aug_p=fraction)
+    augmenter.include_detail = True
+    return augmenter
+
+
+def published_synonyms(text: str, draw: random.Random, fraction: float) -> Viewed:
+    """The view of a text by `SynonymAug(aug_src="wordnet", aug_p=fraction)`, drawing from `draw` alone."""
+    if not text.strip():
+        return Viewed(text, "unchanged", "no-eligible-word", None, (), fraction, None)
+    augmenter = _synonym_augmenter(fraction)
+    augmenter.sample = draw.sample
+    made, changes = augmenter.augment(text)[0]
+    share = len(changes) / len(augmenter.tokenizer(text.strip()))
+    if made == text:
+        return Viewed(text, "unchanged", "nothing-replaced", None, (), fraction, share)
+    reason = None if changes else "spacing-only"
+    return Viewed(made, "ok", reason, None, find_edits(text, made), fraction, share)

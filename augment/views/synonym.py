@@ -3,7 +3,7 @@
 import random
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import ClassVar, Literal, NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
 
@@ -12,9 +12,11 @@ from augment.edits import Token, apply_edits, matching_case, tokens
 from augment.errors import InputError
 from augment.keep import WordView, touches
 from augment.masked import FillModel
+from augment.omw import Multilingual
 from augment.ranking import Ranking, Target
 from augment.synonyms import TIERS, English, Tiers, Weighted, english
 from augment.view import Edit, Runtime, Viewed, ViewSpec
+from augment.views.nlpaug import published_synonyms
 from augment.weights import find_encoder
 from augment.words import rounded
 
@@ -28,10 +30,9 @@ class _Row(NamedTuple):
 
 
 class Synonym(WordView):
-    """The view; its `revision` joins those of WordNet, of LemmInflect, and of the encoder if it chooses."""
+    """The view; its `revision` joins those of WordNet, of the language's data, and of the encoder if it chooses."""
 
     name = "synonym"
-    constants: ClassVar = {"compat": False, "language": "en", "tagger": "perceptron"}
 
     fraction: float = Field(default=0.3, gt=0, le=1, description="share of the eligible words to replace, on average")
     at_least: int = Field(default=0, ge=0, description="least number of words to replace, if as many are eligible")
@@ -39,21 +40,29 @@ class Synonym(WordView):
         default="sense", description="draw synonyms by sense counts, or take a masked language model's favourite"
     )
     encoder: str = Field(default="starter", description="model for choose mlm: starter, a folder, or a name on the Hub")
+    language: str = Field(default="en", description="others (fr, ...) by NLTK's Open Multilingual WordNet, uninflected")
+    compat: bool = Field(default=False, description="do what nlpaug's SynonymAug does, function words included")
     revision: str | None = Field(default=None, description="hold WordNet, and what is used beside it, to this revision")
 
-    _english: English = PrivateAttr()
+    _language: English | Multilingual = PrivateAttr()
     _ranking: Ranking | None = PrivateAttr(default=None)
 
     def build(self, runtime: Runtime) -> Self:
         """The view with its word lists and models; raises InputError where one is missing or options contradict."""
-        if self.choose != "mlm" and self.encoder != "starter":
-            raise InputError(f"synonym: encoder={self.encoder} is for choose=mlm; give that too, or leave it out")
+        self._check()
         view = super().build(runtime)
-        view._english = english()
-        revisions = [wordnet.revision(wordnet.find()), f"lemminflect-{version('lemminflect')}"]
+        revisions = [wordnet.revision(wordnet.find())]
+        if self.compat:
+            revisions.append(f"nlpaug-{version('nlpaug')}")
+        elif self.language == "en":
+            view._language = english()
+            revisions.append(f"lemminflect-{version('lemminflect')}")
+        else:
+            view._language = Multilingual(self.language)
+            revisions.append(view._language.revision)
         if self.choose == "mlm":
             given = (self.revision or "").split("+")
-            weights = find_encoder(self.encoder, given[-1] if len(given) == 3 else None)
+            weights = find_encoder(self.encoder, given[-1] if len(given) == len(revisions) + 1 else None)
             revisions.append(weights.revision)
             view._ranking = Ranking(FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens))
         view.revision = "+".join(revisions)
@@ -66,11 +75,14 @@ class Synonym(WordView):
     def spec(self) -> ViewSpec:
         """All parameters; the encoder is one of them if it chooses."""
         params = self.model_dump(exclude=set() if self.choose == "mlm" else {"encoder"})
-        return ViewSpec(self.name, params, self.constants)
+        return ViewSpec(self.name, params, {"tagger": "perceptron" if self.language == "en" else "auto"})
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed; the masked words of all rows share the model's batches."""
-        rows = [self._draw(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        drawn = [(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        if self.compat:
+            return [published_synonyms(text, draw, self.fraction) for text, draw in drawn]
+        rows = [self._draw(text, draw) for text, draw in drawn]
         if self._ranking is not None:
             rows = _preferred(texts, rows, self._ranking)
         return [self._replace(text, row) for text, row in zip(texts, rows, strict=True)]
@@ -78,7 +90,7 @@ class Synonym(WordView):
     def _draw(self, text: str, draw: random.Random) -> _Row:
         """Draw the words and their synonyms: `fraction` of the eligible ones on average, and at least `at_least`."""
         found = tokens(text)
-        choices = self._english.choices(found)
+        choices = self._language.choices(found)
         if kept := self.kept(text):
             choices = {place: tiers for place, tiers in choices.items() if not touches(kept, *found[place][:2])}
         if not choices:
@@ -100,11 +112,21 @@ class Synonym(WordView):
         for place, form, _ in row.replaced:
             word = row.found[place]
             new = matching_case(word.text, form)
-            article = self._english.agreement(row.found, place, new)
+            article = self._language.agreement(row.found, place, new) if isinstance(self._language, English) else None
             if article and not touches(self.kept(text), article.start, article.end):
                 edits.append(article)
             edits.append(Edit(word.start, word.end, word.text, new))
         return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
+
+    def _check(self) -> None:
+        """Refuse options that would have no effect."""
+        for name in ("at_least", "choose", "language", "keep", "keep_pattern") if self.compat else ():
+            if getattr(self, name) != type(self).model_fields[name].default:
+                raise InputError(f"synonym: compat with {name}={getattr(self, name)}: nlpaug has no such option")
+        if self.choose != "mlm" and self.encoder != "starter":
+            raise InputError(f"synonym: encoder={self.encoder} is for choose=mlm; give that too, or leave it out")
+        if self.language != "en" and self.choose == "mlm" and self.encoder == "starter":
+            raise InputError(f"synonym: the starter encoder knows English only; name one for {self.language}")
 
 
 def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> dict[int, Weighted]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import nltk.data
 import pytest
-from realtext import DATA
+from realtext import DATA, built, real_sentences
 from refusals import refused
 
 from augment import wordnet
@@ -84,6 +84,22 @@ def test_rows_are_what_nlpaug_gives_in_fresh_processes_whatever_the_order_of_set
         made = [viewed.text for viewed in nlpaug_view(name)(TEXTS, SEEDS)]
         assert [made, made] == expected, name
         assert made != TEXTS, name
+
+
+def test_the_compat_synonyms_are_nlpaugs_for_the_same_seed() -> None:
+    if not nltk_folders():
+        pytest.skip("WordNet or NLTK's tagger is not installed")
+    texts = [*TEXTS, *(text for text in real_sentences(300) if text.strip())]
+    seeds, shares = [2**40 * row + 7 for row in range(len(texts))], (0.3, 0.7)
+    expected = directly([("SynonymAug", {"aug_src": "wordnet", "aug_p": share}) for share in shares], texts, seeds)
+    for share, ours in zip(shares, expected, strict=True):
+        made = built("synonym", compat=True, fraction=share)(texts, seeds)
+        assert [viewed.text for viewed in made] == ours
+
+
+def test_spaces_that_nlpaug_moves_without_replacing_a_word_are_named() -> None:
+    (viewed,) = built("synonym", compat=True)(["Xyzzy—xyzzy"], [0])
+    assert (viewed.text, viewed.status, viewed.reason) == ("Xyzzy — xyzzy", "ok", "spacing-only")
 
 
 def test_the_signature_has_the_augmenter_its_arguments_and_the_version_of_nlpaug() -> None:

@@ -1,15 +1,19 @@
-"""The view `synonym`."""
+"""The view `synonym`, in English and in other languages."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from statistics import mean
 
+import nltk.data
 import pytest
 from realtext import built, real_sentences
+from refusals import refused
 from wordfreq import zipf_frequency
 
+from augment import omw, wordnet
 from augment.edits import apply_edits
 from augment.synonyms import English, english
-from augment.view import View, Viewed
+from augment.view import View, Viewed, ViewSpec, make_view
 from augment.words import FUNCTION_WORDS
 
 SENTENCES = [
@@ -135,3 +139,62 @@ def test_at_least_so_many_words_are_changed_where_there_are_so_many() -> None:
     many = built("synonym", fraction=0.01, at_least=2)
     for viewed in many(["The big car and the little boat.", "Of course."] * 20, range(40)):
         assert len(replaced(viewed)) == (0 if viewed.text == "Of course." else 2)
+
+
+FRENCH = {
+    "car.n.01": ["voiture", "auto", "véhicule automobile"],
+    "buy.v.01": ["acheter", "acquérir"],
+    "large.a.01": ["grand", "gros", "Grand"],
+    "frankfurter.n.01": ["saucisse", "voiture"],
+    "house.n.01": ["maison"],
+}
+
+
+@pytest.fixture
+def stop_words(real_wordnet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A list of French stop words and a small French table of the Open Multilingual WordNet, installed for NLTK."""
+    lines = ["# OMW French test"]
+    for name, words in FRENCH.items():
+        synset = wordnet.reader().synset(name)
+        key = f"{synset.offset():08d}-{synset.pos().replace('s', 'a')}"
+        lines += [f"{key}\tlemma\t{word}" for word in words]
+    folder, path = tmp_path / "corpora" / omw.OMW / "fra", tmp_path / "corpora" / "stopwords" / "french"
+    folder.mkdir(parents=True)
+    (folder / "wn-data-fra.tab").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    path.parent.mkdir()
+    path.write_text("une\n", encoding="utf-8")
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path), *nltk.data.path])
+    omw.open_tables.cache_clear()
+    yield path
+    omw.open_tables.cache_clear()
+
+
+@pytest.mark.parametrize("language", ["fr", "fra"])
+def test_dictionary_forms_become_single_words_of_their_senses(stop_words: Path, language: str) -> None:
+    view = make_view(ViewSpec("synonym", {"language": language, "fraction": 1.0}))
+    text = "Acheter  une voiture, le gros véhicule; des voitures et la maison de Paris."
+    seen = set()
+    for viewed in view([text] * 40, range(40)):
+        assert apply_edits(text, viewed.edits) == viewed.text
+        assert viewed.achieved_fraction == 1.0
+        seen |= {(edit.old, edit.new) for edit in viewed.edits}
+    assert seen == {("Acheter", "Acquérir"), ("voiture", "auto"), ("gros", "grand")}
+
+
+def test_stop_words_are_left_alone_and_part_of_the_revision(stop_words: Path) -> None:
+    spec = make_view(ViewSpec("synonym", {"language": "fr", "fraction": 1.0})).spec
+    assert str(spec.params["revision"]).startswith(wordnet.revision(wordnet.find()) + "+")
+    assert make_view(spec).spec == spec
+    stop_words.write_text("une\ngrand\n", encoding="utf-8")
+    with refused("has revision"):
+        make_view(spec)
+    (viewed,) = make_view(ViewSpec("synonym", {"language": "fr", "fraction": 1.0}))(["une grand voiture"], [1])
+    assert viewed.text == "une grand auto"
+
+
+def test_a_language_that_is_not_there_is_one_line(stop_words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with refused("language 'de': this Open Multilingual WordNet does not have it; it has: fr"):
+        make_view(ViewSpec("synonym", {"language": "de"}))
+    monkeypatch.setattr(nltk.data, "path", nltk.data.path[1:])
+    with refused("python -m nltk.downloader omw-1.4"):
+        make_view(ViewSpec("synonym", {"language": "fr"}))

@@ -1,0 +1,109 @@
+"""Synonyms in other languages than English, by NLTK's Open Multilingual WordNet (Bond and Foster 2013)."""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from augment import wordnet
+from augment.edits import Token
+from augment.errors import InputError
+from augment.synonyms import TIERS, Tiers, is_unwanted
+from augment.words import replaceable
+
+if TYPE_CHECKING:
+    from nltk.corpus.reader.api import CorpusReader
+    from nltk.corpus.reader.wordnet import Synset, WordNetCorpusReader
+
+OMW = "omw-1.4"
+_LANGUAGES = """
+ar arb arabic, bg bul, ca cat catalan, da dan danish, el ell greek, es spa spanish, eu eus basque, fi fin finnish,
+fr fra french, gl glg, he heb hebrew, hr hrv, id ind indonesian, is isl, it ita italian, ja jpn, lt lit, ms zsm,
+nb nob norwegian, nl nld dutch, nn nno norwegian, pl pol, pt por portuguese, ro ron romanian, sk slk, sl slv slovene,
+sq als, sv swe swedish, th tha, zh cmn chinese
+"""
+LANGUAGES = [entry.split() for entry in _LANGUAGES.split(",")]
+"""The languages of OMW 1.4: the code of two letters, OMW's own of three, and NLTK's name for its stop words, if any."""
+
+
+class Multilingual:
+    """The synonyms of words in a language of OMW ("fr" or "fra"), for words in their dictionary form only.
+
+    Nothing is inflected, so few words of a highly inflected language are eligible. Raises InputError if OMW is not
+    installed or lacks the language.
+    """
+
+    def __init__(self, language: str) -> None:
+        self._code = {short: code for short, code, *_ in LANGUAGES}.get(language, language)
+        corpus = _corpus(language)
+        files = {file.rpartition("-")[2].removesuffix(".tab"): file for file in reversed(corpus.fileids())}
+        if self._code not in files:
+            known = ", ".join(sorted(short for short, code, *_ in LANGUAGES if code in files)) or "none"
+            raise InputError(f"language {language!r}: this Open Multilingual WordNet does not have it; it has: {known}")
+        self._stop_words = _stop_words(self._code)
+        with corpus.open(files[self._code]) as table:
+            content = table.read()
+        self.revision = hashlib.sha256("\n".join([content, *sorted(self._stop_words)]).encode()).hexdigest()[:12]
+        """Twelve hex digits that identify the language's table and stop words."""
+        self._reader = open_tables()
+        self._counts = wordnet.sense_counts(wordnet.find())
+        self._synonyms = lru_cache(maxsize=50_000)(self._synonyms_of)
+
+    def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
+        """The eligible words by their place among the tokens, each with its synonyms."""
+        tiers = {index: self._synonyms(found[index].text.lower()) for index in replaceable(found)}
+        return {index: synonyms for index, synonyms in tiers.items() if synonyms}
+
+    def _synonyms_of(self, word: str) -> Tiers:
+        """Words that share a sense with `word` as its likeliest part of speech; () where it has none.
+
+        OMW has no counts, so those of a sense's English words are its weight.
+        """
+        senses: dict[str, list[tuple[Synset, float]]] = defaultdict(list)
+        for synset in () if word in self._stop_words else self._reader.synsets(word, lang=self._code):
+            uses = 0.5 + sum(self._counts.get(lemma.key(), 0) for lemma in synset.lemmas())
+            senses[synset.pos().replace("s", "a")].append((synset, uses))
+        likeliest = max(senses.values(), key=lambda entries: sum(uses for _, uses in entries), default=[])
+        total = sum(uses for _, uses in likeliest)
+        tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
+        for synset, uses in likeliest:
+            for name in () if is_unwanted(synset) else synset.lemma_names(lang=self._code):
+                if len(name) > 1 and name != word and name.isalpha() and name == name.lower():
+                    for weights, (least_share, _, _) in zip(tiers, TIERS, strict=True):
+                        if uses / total >= least_share:
+                            weights[name] += (uses / total) ** 2
+        return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
+
+
+@lru_cache(maxsize=1)
+def open_tables() -> "WordNetCorpusReader":
+    """NLTK's reader of WordNet with the tables of all languages; opened once in a process."""
+    return wordnet.reader(_corpus("other than en"))
+
+
+def _corpus(language: str) -> "CorpusReader":
+    """OMW's tables; raises InputError where they are not installed."""
+    from nltk.corpus.reader import CorpusReader
+    from nltk.corpus.util import LazyCorpusLoader
+
+    loader = LazyCorpusLoader(OMW, CorpusReader, r".*/wn-data-.*\.tab")
+    try:
+        loader.fileids()
+    except LookupError:
+        how = f"run `python -m nltk.downloader {OMW}`"
+        raise InputError(f"language {language!r}: NLTK's Open Multilingual WordNet was not found; {how}") from None
+    return loader
+
+
+def _stop_words(code: str) -> frozenset[str]:
+    """NLTK's stop words of a language; none where the list is not installed."""
+    from nltk.corpus.reader import WordListCorpusReader
+    from nltk.corpus.util import LazyCorpusLoader
+
+    lists = LazyCorpusLoader("stopwords", WordListCorpusReader, r"[a-z]+")
+    name = next((names[0] for _, known, *names in LANGUAGES if known == code and names), None)
+    try:
+        return frozenset(lists.words(name)) if name in lists.fileids() else frozenset()
+    except LookupError:
+        return frozenset()
