@@ -61,6 +61,8 @@ class ImportViews(View):
             elif line.strip():
                 shape = '{"text": "...", "view": "..."} (or id for text)'
                 raise InputError(f"import-views: {self.file} line {number} is not {shape}: {line[:60]!r}")
+        if not view._views:
+            raise InputError(f'import-views: {self.file} is empty: write {{"text": "...", "view": "..."}} on each line')
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
