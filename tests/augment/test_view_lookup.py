@@ -55,7 +55,7 @@ def test_row_seeds_are_fixed_for_good() -> None:
     ("name", "params", "named_by", "ends_in", "draws"),
     [
         ("identity", {}, None, None, True),
-        ("synonym", {}, None, None, True),
+        ("synonym", {"language": "fr"}, None, None, True),
         ("nlpaug", {"augmenter": "KeyboardAug"}, "KeyboardAug", None, True),
         ("translate", {"to": "de+fr"}, "de+fr", "de+fr", False),
         ("translate", {"to": "de", "decode": "beam:4"}, "de", "de", False),
@@ -158,6 +158,7 @@ def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("content", "line"),
     [
+        (b"", "is empty"),
         (b'{"text": "a"}', "line 1 is not"),
         (b'\n{"view": "a"}', "line 2 is not"),
         (b'{"text": "a", "view": 3}', "line 1 is not"),
