@@ -79,7 +79,7 @@ class Synonym(WordView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed; the masked words of all rows share the model's batches."""
-        drawn = [(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
+        drawn = ((text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True))
         if self.compat:
             return [published_synonyms(text, draw, self.fraction) for text, draw in drawn]
         rows = [self._draw(text, draw) for text, draw in drawn]
