@@ -1,6 +1,4 @@
-"""Where a model runs and how its rows are packed: neither may decide a view's text."""
-
-from __future__ import annotations
+"""Where a model runs and how its rows are packed; neither may change a view's text."""
 
 import logging
 import os
@@ -20,8 +18,8 @@ if TYPE_CHECKING:
 LENGTH_STEP = 16
 
 
-def resolve_device(name: str) -> torch.device:
-    """The device of that name, CUDA for "auto" where there is one; raises InputError where this machine has none."""
+def resolve_device(name: str) -> "torch.device":
+    """The device of that name, for "auto" CUDA where available; raises InputError if this machine lacks the device."""
     import torch
 
     if name == "auto":
@@ -36,14 +34,14 @@ def resolve_device(name: str) -> torch.device:
 
 def device_kind(name: str) -> str:
     """The type ("cpu", "cuda", "mps") of the device that `name` stands for; raises InputError like `resolve_device`."""
-    # Torch takes seconds to import: too long for work that CTranslate2 does without it.
+    # Importing torch takes seconds, and CTranslate2 does not need it.
     if name == "cpu" or (name == "auto" and version("torch").endswith("+cpu")):
         return "cpu"
     return resolve_device(name).type
 
 
 def usable_cores() -> int:
-    """Threads that this process may compute with: OMP_NUM_THREADS where it is set, else the cores that it may use."""
+    """The number of threads to compute with: OMP_NUM_THREADS where set, else the cores that this process may use."""
     threads = os.environ.get("OMP_NUM_THREADS", "")
     if threads.isdecimal() and int(threads):
         return int(threads)
@@ -52,16 +50,15 @@ def usable_cores() -> int:
 
 
 def padded(length: int, limit: int) -> int:
-    """The tokens that a row is padded to; only equally padded rows share a batch.
+    """The tokens that a row is padded to, by its own length; only equally padded rows share a batch.
 
-    Its own length decides it, so that the other rows of its batch cannot change its numbers: kernels that add up in
-    another order for another width do so for the row wherever it is.
+    The width changes the order in which kernels sum, and so the rounding. The other rows of a batch must not.
     """
     return min(-(-length // LENGTH_STEP) * LENGTH_STEP, limit)
 
 
 def pack(widths: Sequence[int], budget: int) -> Iterator[list[int]]:
-    """Row numbers in batches, the widest first: rows of one padded width, at most `budget` tokens or a single row."""
+    """Row numbers in batches of one padded width, the widest first; at most `budget` tokens, or a single row."""
     ordered = sorted(range(len(widths)), key=lambda row: (-widths[row], row))
     for width, rows in groupby(ordered, key=widths.__getitem__):
         equal = list(rows)
@@ -71,7 +68,7 @@ def pack(widths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence transformers' advice and loading bars, which are not meant for the people who run a view."""
+    """Silence transformers' advice and loading bars, which are of no use to people who run a view."""
     from transformers.utils import logging as transformers_logging
 
     verbosity = transformers_logging.get_verbosity()

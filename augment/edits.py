@@ -1,7 +1,5 @@
 """Words with their offsets, and edits of the original string: what is not edited stays byte-identical."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -11,9 +9,9 @@ import regex
 from augment.view import Edit
 
 _LETTER = r"(?:[\p{L}\p{N}]\p{M}*)"
-"""A letter keeps its accents, vowel signs and points."""
+"""A letter with its accents, vowel signs and points."""
 _VISIBLE = r"[^\s\x1c-\x1f][\p{M}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef]*"
-"""An emoji keeps its skin tone, the letters of regional flags and rare variation selectors."""
+"""An emoji with its skin tone, the letters of regional flags and rare variation selectors."""
 _JOINER = r"['’‘.&@/_\-\u2010\u2011\u00ad\u00b7\u05f3\u05f4\u200c\u200d\u2060]"
 """What joins letters to one word: apostrophes, dots, hyphens; the Catalan dot, Hebrew and Persian joiners."""
 _TOKEN = regex.compile(
@@ -59,10 +57,9 @@ def words(text: str) -> list[Token]:
 
 
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
-    """Replace `text[start:end]` by `new` for every edit, in any order; without edits, the text itself.
+    """Replace `text[start:end]` by `new` for every edit, in any order; offsets are in characters of `text`.
 
-    Offsets are in characters of `text`. Raises ValueError where an edit lies outside the text, its `old` is not what
-    stands there, or two edits overlap.
+    Raises ValueError where `old` is not the text there, or two edits overlap.
     """
     view, following = text, len(text)
     for edit in sorted(edits, reverse=True):
@@ -81,7 +78,7 @@ def find_edits(text: str, view: str) -> tuple[Edit, ...]:
     for piece in before:
         starts.append(starts[-1] + len(piece))
     edits = []
-    # Punctuation is "junk": a comma alone is no place where two texts meet.
+    # Punctuation is "junk": two texts do not match at a comma alone.
     matcher = SequenceMatcher(lambda piece: not any(map(str.isalnum, piece)), before, after, autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
         if kind == "equal":
@@ -126,7 +123,7 @@ def carry_spans(spans: Sequence[LabelledSpan], edits: Iterable[Edit]) -> tuple[l
 
 
 def _spaced_tokens(text: str) -> list[str]:
-    """Tokens, each with the white space before it, so that a space alone never counts as what both texts share."""
+    """Tokens, each with the white space before it, so that two texts never have only a space in common."""
     pieces, end = [], 0
     for token in tokens(text):
         pieces.append(text[end : token.end])

@@ -1,7 +1,5 @@
 """English: parts of speech by NLTK's tagger, forms by LemmInflect, and "a" or "an" by inflect."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Mapping, Sequence
@@ -22,36 +20,33 @@ INFLECTED = frozenset(["NNS", "VBZ", "VBG", "VBD", "VBN", "JJR", "JJS", "RBR", "
 """Penn tags of forms that differ from the lemma."""
 
 _LIKE = {entry.replace("-", ""): entry.partition("-") for entry in word_list("compounds")}
-"""Compounds that LemmInflect lacks; they inflect like the verb after the hyphen."""
+"""Compounds that LemmInflect lacks; they inflect like the verb after the hyphen of the list."""
 _OWN = {(lemma, tag): form for lemma, tag, form in map(str.split, word_list("forms"))}
-"""Forms in which LemmInflect errs; "-" where there is none."""
+"""Forms that LemmInflect gets wrong; "-" where there is none."""
 _AN = ("usher.*", "ouija.*", "oui")
 _A = ("unanim.*", "uk", "ubermensch.*")
-"""Words, as regular expressions, that inflect gives the wrong article."""
-_CACHED_FEATURES = 100_000
-_STEP = 1000
-"""NLTK rounds its tagger's weights to thousandths; in whole thousandths their sums are exact in any order."""
+"""Regular expressions of words that inflect gives the wrong article."""
 
 
 @lru_cache(maxsize=1)
-def tagger() -> PerceptronTagger:
-    """NLTK's averaged perceptron (Honnibal 2013); loaded once in a process.
+def tagger() -> "PerceptronTagger":
+    """NLTK's averaged perceptron (Honnibal 2013), with its tags; loaded once in a process.
 
-    Its tags are NLTK's; they come several times as fast, as the weights of a feature are added as one vector.
+    It is several times as fast as NLTK's own, because the weights of a feature are added as one vector.
     """
     import numpy as np
     from nltk.tag.perceptron import AveragedPerceptron, PerceptronTagger
 
-    weights = load_data("weights")
-    # NLTK gives a tie to the label that comes last in the alphabet; argmax takes the first.
+    weights = load_data("weights")  # in thousandths, whose sums are exact in any order
+    # In a tie NLTK takes the last label of the alphabet, argmax the first of the list.
     labels = sorted(load_data("classes"), reverse=True)
     place = {label: number for number, label in enumerate(labels)}
 
-    @lru_cache(maxsize=_CACHED_FEATURES)
-    def vector(feature: str) -> NDArray[np.int32]:
+    @lru_cache(maxsize=100_000)
+    def vector(feature: str) -> "NDArray[np.int32]":
         scores = np.zeros(len(labels), dtype=np.int32)
         for label, weight in weights.get(feature, {}).items():
-            scores[place[label]] = round(weight * _STEP)
+            scores[place[label]] = round(weight * 1000)
         return scores
 
     class Perceptron(AveragedPerceptron):  # type: ignore[misc]
@@ -103,8 +98,8 @@ def is_plural_entry(lemma: str) -> bool:
 
 @lru_cache(maxsize=50_000)
 def wants_an(word: str) -> bool:
-    """Whether "an" stands before `word`, by its sound: an hour, a university; capitals do not count."""
-    # inflect takes capitals for an acronym that is spelt out.
+    """Whether "an" stands before `word`, by its sound: an hour, a university; capitals do not matter."""
+    # inflect spells out words in capitals, like acronyms.
     return bool(_engine().a(word.lower()).startswith("an "))
 
 
@@ -118,31 +113,31 @@ def _forms(lemma: str, part: str) -> Mapping[str, Sequence[str]]:
     import lemminflect
 
     forms: Mapping[str, Sequence[str]] = lemminflect.getAllInflections(lemma, part)
-    # "can" and "will" are modals in its dictionary, of "blog" and "dare" it has one form; WordNet's are regular verbs.
+    # Its dictionary has "can" and "will" as modals, "blog" and "dare" with one form; WordNet's are regular verbs.
     if part == "VERB" and "VBG" not in forms:
         forms = lemminflect.getAllInflectionsOOV(lemma, part)
     return forms
 
 
 def _unknown_plural(lemma: str) -> str | None:
-    """The plural of a noun that LemmInflect's dictionary lacks; None where it has the noun without a plural."""
+    """The plural of a noun that is not in LemmInflect's dictionary; None for one that is there without a plural."""
     import lemminflect
 
     if _forms(lemma, "NOUN"):
         return None
     lemmas = lemminflect.getAllLemmas(lemma)
     if any(lemma not in lemmas.get(part, (lemma,)) for part in ("NOUN", "VERB")):
-        # A form of another word: "woods" and "men" are plurals as they stand, "drinking" has none.
+        # It is a form of another word: "woods" and "men" are plurals, "drinking" has none.
         return lemma if "NOUN" in lemmas or lemma.endswith("s") else None
     if lemma.endswith(("o", "s")) and not lemma.endswith("is"):
-        # inflect makes "condoes" and "senss", but its rules are better for the rest: "coachmen", "angelfish".
+        # inflect makes "condoes" and "senss"; for other words its rules are better: "coachmen", "angelfish".
         return str(lemminflect.getAllInflectionsOOV(lemma, "NOUN")["NNS"][0])
     return str(_engine().plural_noun(lemma))
 
 
 @cache
-def _engine() -> engine:
-    """The engine of inflect with the corrections above; importing it takes a second or two."""
+def _engine() -> "engine":
+    """The engine of inflect with `_AN` and `_A`; importing it takes a second or two."""
     import inflect
 
     made = inflect.engine()

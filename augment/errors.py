@@ -19,10 +19,7 @@ class InputError(TwinviewsError):
 
 
 class MissingExtraError(InputError):
-    """An optional dependency is missing.
-
-    Its arguments are what needs it, as the user knows it ("--backend ctranslate2"), and the extra that brings it.
-    """
+    """An optional dependency is missing: `MissingExtraError("--filter language", "lid")` needs the extra "lid"."""
 
     def __str__(self) -> str:
         return "{} needs an extra that is not installed: pip install 'twinviews[{}]'".format(*self.args)

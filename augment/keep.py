@@ -1,6 +1,4 @@
-"""Terms and patterns that no word view may change: names, product codes, the vocabulary of a field."""
-
-from __future__ import annotations
+"""Terms and patterns that no word view may change: names, product codes, specialist vocabulary."""
 
 import hashlib
 from collections.abc import Sequence
@@ -34,7 +32,7 @@ class WordView(View):
     _pattern: regex.Pattern[str] | None = PrivateAttr(default=None)
 
     def build(self, runtime: Runtime) -> Self:
-        """A copy that knows its terms, with their revision; raises InputError where these or the pattern are wrong."""
+        """A copy with its terms and their revision; raises InputError where these or the pattern are wrong."""
         terms = _read_terms(self.keep) if self.keep is not None else []
         revision = hashlib.sha256("\n".join(map(" ".join, terms)).encode()).hexdigest()[:12] if terms else None
         if self.keep_revision not in (None, revision):
@@ -48,12 +46,12 @@ class WordView(View):
         return view
 
     def kept(self, text: str) -> list[Span]:
-        """Start and end of what must stay in `text`; they may overlap."""
-        # Pydantic takes longer to find a private attribute than most views to make a row.
+        """Start and end of the spans of `text` that must not change; they may overlap."""
+        # Pydantic's lookup of a private attribute takes longer than most views of a row.
         if not (self.keep or self.keep_pattern):
             return []
         found = [match.span() for match in self._pattern.finditer(text, overlapped=True)] if self._pattern else []
-        terms, matches = self._terms, [*_PIECE.finditer(text)] if self._terms else []
+        terms, matches = self._terms, [*_PIECE.finditer(text)]
         pieces = [match.group().casefold() for match in matches]
         for first, piece in enumerate(pieces):
             for term in terms.get(piece, ()):
@@ -63,7 +61,7 @@ class WordView(View):
 
 
 def touches(spans: Sequence[Span], start: int, end: int) -> bool:
-    """Whether a change of `text[start:end]`, or an insertion where these are equal, is within one of the spans."""
+    """Whether a change of `text[start:end]`, or an insertion where these are equal, affects one of the spans."""
     return any(start < stop and end > first for first, stop in spans)
 
 

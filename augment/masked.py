@@ -1,43 +1,33 @@
 """A masked language model that proposes whole words for masked words, many rows in one forward pass."""
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from augment.device import pack, padded, quiet_transformers, resolve_device
 from augment.errors import InputError
 
 if TYPE_CHECKING:
     import torch
-    from torch.nn import Module
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 CPU_BATCH_TOKENS = 4_096
 CUDA_BATCH_TOKENS = 65_536
 MOST_TOKENS = 512
-CONTINUED = "##"
 BYTES = "Ġ"
 SPACES = (BYTES, "▁")
-"""How tokens begin that stand after a space: of byte-level tokenizers, which spell all in bytes, and SentencePiece."""
-LEAST_MARKED = 0.05
-"""A mark that fewer tokens carry is a character of the vocabulary, not the tokenizer's way to mark words."""
-LEAST_WORDS = 200
-LEAST_SHARE = 0.03
-"""A script with fewer words than this, or than this share of a small vocabulary, is foreign to the model."""
+"""The marks of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and SentencePiece."""
 UNSPACED = frozenset(["CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR"])
 """Scripts without spaces between words."""
 
 Proposals = list[tuple[str, float]]
-"""What may stand in one masked place: words in lower case with their logits, the likeliest first."""
+"""Words for one masked place, in lower case with their logits, the likeliest first."""
 
 
 class Slot(NamedTuple):
-    """The kind of word that a place takes: its script, no capitals, and no space before it (after a bracket)."""
+    """The kind of word that a place takes: its script, only lower case, and no space before it (after a bracket)."""
 
     script: str | None
     lower: bool
@@ -47,7 +37,7 @@ class Slot(NamedTuple):
 class Masked(NamedTuple):
     """A row for the model: token ids with single mask tokens, and the places of those in order.
 
-    For proposals also the kind of word that each place takes, and the word that stood there.
+    For proposals also the kind of word that each place takes, and the original word.
     """
 
     ids: list[int]
@@ -68,65 +58,50 @@ class FillModel:
         self._batch_tokens = batch_tokens
 
     @cached_property
-    def tokenizer(self) -> PreTrainedTokenizerFast:
+    def tokenizer(self) -> "PreTrainedTokenizerFast":
         """The tokenizer; raises InputError if it has no offsets or no vocabulary."""
         from transformers import AutoTokenizer
 
-        with self._reading("tokenizer"):
-            tokenizer = AutoTokenizer.from_pretrained(self.path)
+        tokenizer = self._read("tokenizer", AutoTokenizer)
         if not tokenizer.is_fast or len(tokenizer) <= len(tokenizer.all_special_tokens):
             raise InputError(f"--encoder {self.path}: needs a fast tokenizer (tokenizer.json) with its vocabulary")
         return tokenizer
 
     @cached_property
-    def model(self) -> PreTrainedModel:
+    def model(self) -> "PreTrainedModel":
         """The model in float32, on its device; raises InputError if there is none or it lacks its head."""
         import torch
         from transformers import AutoModelForMaskedLM
 
         if self.tokenizer.mask_token_id is None:
             raise InputError(f"--encoder {self.path}: no mask token; give a masked language model")
-        with self._reading("masked language model"):
-            model, info = AutoModelForMaskedLM.from_pretrained(
-                self.path, dtype=torch.float32, use_safetensors=True, output_loading_info=True
-            )
+        settings = {"dtype": torch.float32, "use_safetensors": True, "output_loading_info": True}
+        model, info = self._read("masked language model", AutoModelForMaskedLM, **settings)
         if info["missing_keys"]:
             raise InputError(f"--encoder {self.path}: without a masked-language head (no {min(info['missing_keys'])})")
         return model.to(resolve_device(self._device)).eval()
 
-    @contextmanager
-    def _reading(self, what: str) -> Iterator[None]:
-        with quiet_transformers():
-            try:
-                yield
-            except (OSError, ValueError, KeyError) as error:
-                said = " ".join(str(error).split())[:120]
-                raise InputError(f"--encoder {self.path}: no {what} could be read there ({said})") from None
+    def _read(self, what: str, kind: Any, **settings: Any) -> Any:  # noqa: ANN401 - one of transformers' classes
+        try:
+            with quiet_transformers():
+                return kind.from_pretrained(self.path, **settings)
+        except (OSError, ValueError, KeyError) as error:
+            said = " ".join(str(error).split())[:120]
+            raise InputError(f"--encoder {self.path}: no {what} could be read there ({said})") from None
 
     @cached_property
-    def words(self) -> WholeWords:
-        """The whole words of the vocabulary; raises InputError where there are none or no way to tell them."""
+    def words(self) -> "WholeWords":
+        """The whole words of the vocabulary; raises InputError where it has none, or marks them in an unknown way."""
         return WholeWords(self.tokenizer)
 
     @cached_property
     def limit(self) -> int:
-        """The longest row in tokens that tokenizer and model take."""
+        """The most tokens of a row that tokenizer and model take."""
         positions: int = self.model.config.max_position_embeddings
         pad = self.model.config.pad_token_id or 0
-        # RoBERTa and its kin count positions from the padding's id on, which is then among the first, special ones.
+        # RoBERTa counts positions from the id of the padding token, which is then one of the first, special ones.
         unused = pad + 1 if 0 < pad < 10 else 0
         return min(positions - unused, int(self.tokenizer.model_max_length), MOST_TOKENS)
-
-    def batches(self, rows: Sequence[Masked]) -> Iterator[tuple[list[int], torch.Tensor]]:
-        """Rows that have places, by their numbers, of one width, and the logits there: (places, vocabulary)."""
-        wanted = [number for number, row in enumerate(rows) if row.places]
-        if not wanted:
-            return
-        default = CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS
-        widths = [padded(len(rows[number].ids), self.limit) for number in wanted]
-        for batch in pack(widths, self._batch_tokens or default):
-            numbers = [wanted[place] for place in batch]
-            yield numbers, self.logits([rows[number] for number in numbers])
 
     def encoded(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
         """Token ids with special tokens, cut at the model's limit, and each token's characters in `text`."""
@@ -136,7 +111,7 @@ class FillModel:
     def propose(self, rows: Sequence[Masked], top: int) -> list[list[Proposals]]:
         """For every row and masked place the `top` likeliest words, fewer if the vocabulary has no more.
 
-        The original word and its variants in case or accents are left out. Rows without places cost nothing.
+        The original word and its variants in case or accents are left out.
         """
         proposals: list[list[Proposals]] = [[] for _ in rows]
         for batch, scores in self.batches(rows):
@@ -147,8 +122,19 @@ class FillModel:
                 proposals[number] = [next(found) for _ in rows[number].places]
         return proposals
 
-    def logits(self, rows: Sequence[Masked]) -> torch.Tensor:
-        """Logits of the vocabulary at the masked places of rows of one width, in order: (places, vocabulary)."""
+    def batches(self, rows: Sequence[Masked]) -> Iterator[tuple[list[int], "torch.Tensor"]]:
+        """Batches of rows that have places: their numbers, and the logits at all their places in order."""
+        with_places = [number for number, row in enumerate(rows) if row.places]
+        if not with_places:
+            return
+        default = CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS
+        widths = [padded(len(rows[number].ids), self.limit) for number in with_places]
+        for batch in pack(widths, self._batch_tokens or default):
+            numbers = [with_places[place] for place in batch]
+            yield numbers, self.logits([rows[number] for number in numbers])
+
+    def logits(self, rows: Sequence[Masked]) -> "torch.Tensor":
+        """Logits at the masked places of rows of one width, in order: (places, vocabulary)."""
         import torch
 
         device = self.model.device
@@ -159,49 +145,40 @@ class FillModel:
         mask = (torch.arange(width, device=device)[None] < lengths[:, None]).long()
         numbers = torch.tensor([number for number, row in enumerate(rows) for _ in row.places], device=device)
         places = torch.tensor([place for row in rows for place in row.places], device=device)
-        with torch.inference_mode(), quiet_transformers(), _only_at(self.model, numbers, places):
-            logits: torch.Tensor = self.model(input_ids=ids, attention_mask=mask).logits
+
+        def cut(_module: object, _inputs: object, output: Any) -> Any:  # noqa: ANN401 - a model's output
+            hidden = getattr(output, "last_hidden_state", None)
+            if hidden is not None and hidden.dim() == 3:
+                output.last_hidden_state = hidden[numbers, places][None]
+            return output
+
+        # A head treats each place by itself, so it gets only the hidden states of these: (1, places, width).
+        hook = self.model.base_model.register_forward_hook(cut)
+        try:
+            with torch.inference_mode(), quiet_transformers():
+                logits: torch.Tensor = self.model(input_ids=ids, attention_mask=mask).logits
+        finally:
+            hook.remove()
         found = logits[0] if logits.shape[:2] != ids.shape else logits[numbers, places]
         return found.float()
 
     def _likeliest(
-        self, scores: torch.Tensor, slots: Sequence[Slot], banned: Sequence[str], top: int
+        self, scores: "torch.Tensor", slots: Sequence[Slot], originals: Sequence[str], top: int
     ) -> list[Proposals]:
-        """The likeliest words of each place: (places, vocabulary) in, one Proposals a place out."""
+        """The likeliest words of each place, given logits (places, vocabulary) and folded original words."""
         likeliest: list[Proposals] = [[] for _ in slots]
         for slot in dict.fromkeys(slots):
             ids, words = self.words.fitting(slot)
             places = [place for place, other in enumerate(slots) if other == slot]
-            # More than asked for, as the original word's variants and second spellings of a word are dropped.
+            # More than `top`, as variants of the original word and second spellings of a word are dropped.
             best = scores[places][:, ids].topk(min(2 * top + 8, len(ids)), dim=1)
             for place, values, indices in zip(places, best.values.tolist(), best.indices.tolist(), strict=True):
                 kept: dict[str, float] = {}
                 for index, value in zip(indices, values, strict=True):
-                    if folded(words[index]) != banned[place]:
+                    if folded(words[index]) != originals[place]:
                         kept.setdefault(words[index], value)
                 likeliest[place] = [*kept.items()][:top]
         return likeliest
-
-
-@contextmanager
-def _only_at(model: PreTrainedModel, rows: torch.Tensor, places: torch.Tensor) -> Iterator[None]:
-    """Let a model compute its head at these places only, to which what the layers below give is cut down.
-
-    A head works on each place by itself: (1, places, width) is as good to it as (rows, length, width). A model without
-    such layers computes all.
-    """
-
-    def cut(_module: Module, _inputs: object, output: object) -> object:
-        hidden = getattr(output, "last_hidden_state", None)
-        if hidden is not None and hidden.dim() == 3:
-            output.last_hidden_state = hidden[rows, places][None]  # type: ignore[attr-defined]
-        return output
-
-    hook = model.base_model.register_forward_hook(cut)
-    try:
-        yield
-    finally:
-        hook.remove()
 
 
 def folded(word: str) -> str:
@@ -222,14 +199,14 @@ def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tupl
 
 
 class WholeWords:
-    """What may fill a single place so that a whole word stands there, by the kind of place.
+    """The tokens that are whole words, by the kind of place that they may fill.
 
-    Left out: pieces of words, special tokens, whatever holds digits or punctuation, single letters, words that mix
-    scripts, and capitalised words that have no lower-case entry, which are names. Raises InputError for a vocabulary
-    that marks words in none of the three ways or has none.
+    Left out: pieces of words, special tokens, tokens with digits or punctuation, single letters, words that mix
+    scripts, and capitalised words without a lower-case entry, which are names. Raises InputError for a vocabulary that
+    has no words or marks them in an unknown way.
     """
 
-    def __init__(self, tokenizer: PreTrainedTokenizerFast) -> None:
+    def __init__(self, tokenizer: "PreTrainedTokenizerFast") -> None:
         special, decoder = set(tokenizer.all_special_tokens), tokenizer.backend_tokenizer.decoder
         self._mark = _word_mark(tokenizer)
         tables: tuple[dict[int, str], dict[int, str]] = {}, {}
@@ -247,7 +224,7 @@ class WholeWords:
         self.fitting = lru_cache(maxsize=None)(self._fitting)
 
     def _fitting(self, slot: Slot) -> tuple[list[int], list[str]]:
-        """Ids of tokens that may stand in a place of this kind, and the words that they spell in lower case."""
+        """Ids of the tokens that fit in such a place, and their words in lower case."""
         found = {
             number: word.lower()
             for number, word in sorted(self._tables[slot.bare].items())
@@ -256,11 +233,11 @@ class WholeWords:
         return [*found], [*found.values()]
 
     def serves(self, slot: Slot) -> bool:
-        """Whether the vocabulary has enough words for such a place: the few Greek words of an English model are not."""
-        return len(self.fitting(slot)[0]) >= min(LEAST_WORDS, LEAST_SHARE * len(self._tables[0]))
+        """Whether the vocabulary has 200 words, or 3% of a small one, for such a place: an English one has no Greek."""
+        return len(self.fitting(slot)[0]) >= min(200, 0.03 * len(self._tables[0]))
 
     def slot(self, word: str, first: str) -> Slot:
-        """The kind of place that a word of a text leaves, given the first of the tokens that it is cut into."""
+        """The kind of place that a word of a text leaves, given its first token."""
         return Slot(script_of(word), word == word.lower(), not first.startswith(self._mark))
 
 
@@ -275,14 +252,14 @@ def _script(letter: str) -> str:
     return unicodedata.name(letter, "").partition(" ")[0]
 
 
-def _word_mark(tokenizer: PreTrainedTokenizerFast) -> str:
-    """What a token that begins a word begins with; "" for WordPiece, which marks the pieces that do not."""
+def _word_mark(tokenizer: "PreTrainedTokenizerFast") -> str:
+    """The first character of a token that begins a word; "" for WordPiece, which marks the other tokens."""
     vocabulary = tokenizer.get_vocab()
     counts = {mark: sum(token.startswith(mark) for token in vocabulary) for mark in SPACES}
     mark = max(SPACES, key=counts.__getitem__)
-    if counts[mark] > LEAST_MARKED * len(vocabulary):
+    if counts[mark] > 0.05 * len(vocabulary):  # else it is a character of the vocabulary
         return mark
-    if any(token.startswith(CONTINUED) for token in vocabulary):
+    if any(token.startswith("##") for token in vocabulary):
         return ""
     known = "## as BERT, Ġ as RoBERTa, ▁ as XLM-R"
     raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary marks words in no way known here ({known})")

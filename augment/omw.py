@@ -1,7 +1,5 @@
 """Synonyms in other languages than English, by NLTK's Open Multilingual WordNet (Bond and Foster 2013)."""
 
-from __future__ import annotations
-
 import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
@@ -26,14 +24,14 @@ nb nob norwegian, nl nld dutch, nn nno norwegian, pl pol, pt por portuguese, ro 
 sq als, sv swe swedish, th tha, zh cmn chinese
 """
 LANGUAGES = [entry.split() for entry in _LANGUAGES.split(",")]
-"""The two-letter codes of the languages of OMW 1.4, its own of three letters, and the name of NLTK's stop words."""
+"""The languages of OMW 1.4: the code of two letters, OMW's own of three, and NLTK's name for its stop words, if any."""
 
 
 class Multilingual:
-    """A language of OMW ("fr" or "fra"): words in their dictionary form, and synonyms as they stand there.
+    """The synonyms of words in a language of OMW ("fr" or "fra"), for words in their dictionary form only.
 
-    Nothing is inflected: for languages that inflect much, few words are eligible. Raises InputError where OMW is not
-    installed or does not have the language.
+    Nothing is inflected, so few words of a highly inflected language are eligible. Raises InputError if OMW is not
+    installed or lacks the language.
     """
 
     def __init__(self, language: str) -> None:
@@ -47,10 +45,9 @@ class Multilingual:
         with corpus.open(files[self._code]) as table:
             content = table.read()
         self.revision = hashlib.sha256("\n".join([content, *sorted(self._stop_words)]).encode()).hexdigest()[:12]
-        """Twelve hex digits of the language's table and stop-word list."""
+        """Twelve hex digits that identify the language's table and stop words."""
         self._reader = open_tables()
         self._counts = wordnet.sense_counts(wordnet.find())
-        # Methods are cached per object, so that the cache dies with its WordNet.
         self._synonyms = lru_cache(maxsize=50_000)(self._synonyms_of)
 
     def choices(self, found: Sequence[Token]) -> dict[int, Tiers]:
@@ -61,7 +58,7 @@ class Multilingual:
     def _synonyms_of(self, word: str) -> Tiers:
         """Words that share a sense with `word` as its likeliest part of speech; () where it has none.
 
-        OMW counts no senses: a sense weighs what its English words are counted.
+        OMW has no counts, so those of a sense's English words are its weight.
         """
         senses: dict[str, list[tuple[Synset, float]]] = defaultdict(list)
         for synset in () if word in self._stop_words else self._reader.synsets(word, lang=self._code):
@@ -71,22 +68,21 @@ class Multilingual:
         total = sum(uses for _, uses in likeliest)
         tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
         for synset, uses in likeliest:
-            names = () if is_unwanted(synset) else synset.lemma_names(lang=self._code)
-            for name in names:
+            for name in () if is_unwanted(synset) else synset.lemma_names(lang=self._code):
                 if len(name) > 1 and name != word and name.isalpha() and name == name.lower():
-                    for weights, tier in zip(tiers, TIERS, strict=True):
-                        if uses / total >= tier.share:
+                    for weights, (least_share, _, _) in zip(tiers, TIERS, strict=True):
+                        if uses / total >= least_share:
                             weights[name] += (uses / total) ** 2
         return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
 
 
 @lru_cache(maxsize=1)
-def open_tables() -> WordNetCorpusReader:
+def open_tables() -> "WordNetCorpusReader":
     """NLTK's reader of WordNet with the tables of all languages; opened once in a process."""
     return wordnet.reader(_corpus("other than en"))
 
 
-def _corpus(language: str) -> CorpusReader:
+def _corpus(language: str) -> "CorpusReader":
     """OMW's tables; raises InputError where they are not installed."""
     from nltk.corpus.reader import CorpusReader
     from nltk.corpus.util import LazyCorpusLoader

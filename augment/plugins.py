@@ -1,6 +1,4 @@
-"""Plugins by name: ours are the modules of a package, those of other packages come by entry points."""
-
-from __future__ import annotations
+"""Plugins by name: ours are the modules of a package, those of other packages are entry points."""
 
 import logging
 import pkgutil
@@ -26,7 +24,7 @@ def plugin_names(package: str, group: str) -> list[str]:
 
 
 def plugin_module(package: str, group: str, name: str) -> ModuleType:
-    """The module of that name, an entry point before our own; raises InputError, with the names, if there is none."""
+    """The module of that name, an entry point before our own; raises InputError, with all names, if there is none."""
     point, files = _points(group).get(name), _files(package)
     module = _loaded(point) if point else None
     if module is None and name not in files:
@@ -34,7 +32,7 @@ def plugin_module(package: str, group: str, name: str) -> ModuleType:
     return module or import_module(f"{package}.{files[name]}")
 
 
-def plugin_model(module: ModuleType) -> type[BaseModel] | None:
+def plugin_model(module: ModuleType) -> "type[BaseModel] | None":
     """The pydantic model with a plugin's options: one that has `build`, or `PARAMS` in a module that has `build`."""
     for value in vars(module).values():
         if hasattr(value, "model_fields") and hasattr(value, "build") and value.__module__ == module.__name__:
@@ -45,7 +43,7 @@ def plugin_model(module: ModuleType) -> type[BaseModel] | None:
 
 @contextmanager
 def blamed(group: str, name: str) -> Iterator[None]:
-    """Raise TwinviewsError that names it for any exception of another package's plugin; those of ours pass through."""
+    """Turn any exception of another package's plugin into a TwinviewsError that names it."""
     try:
         yield
     except TwinviewsError:
@@ -65,7 +63,7 @@ def _files(package: str) -> dict[str, str]:
 
 @cache
 def _points(group: str) -> dict[str, EntryPoint]:
-    """A group's entry points by name, looked for once: that reads the metadata of every package."""
+    """A group's entry points by name, cached: finding them reads the metadata of every package."""
     return {point.name: point for point in entry_points(group=group)}
 
 

@@ -3,8 +3,6 @@
 Lexical substitution as in Melamud et al. 2015 and Zhou et al. 2019, with one forward pass a word and piece count.
 """
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,32 +11,34 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from augment.edits import matching_case
 from augment.masked import FillModel, Masked, token_span
+from augment.synonyms import Weighted
 
 if TYPE_CHECKING:
     import torch
 
-    from augment.synonyms import Weighted
-
 FIT = 0.5
 SIMILARITY = 20.0
-"""How much the log-probability of a candidate's pieces and the cosine of its vector count beside the log of its sense
-weight. Chosen on captions and STS-B training sentences, by two encoders' similarity of sentence and view."""
+"""The weights of the log-probability of a candidate's pieces and of the cosine of its vector, beside the log of its
+sense weight. Chosen on captions and STS-B training sentences, by two encoders' similarity of sentence and view."""
 
 Scores = dict[str, float]
 """The score of each candidate of a word; empty where the model does not see the word whole."""
 
 
 class Target(NamedTuple):
-    """A word of a text that is to be replaced: its characters, and what may stand there, each with its sense weight."""
+    """A word to replace: its characters in the text, and its candidates, each with its sense weight."""
 
     start: int
     end: int
     candidates: Weighted
 
 
-Question = tuple[Masked, dict[str, tuple[Sequence[int], float]], Scores]
-"""A row with masks for one word; its candidates of as many pieces, with these and what no sentence changes of their
-scores; and where scores go."""
+class _Question(NamedTuple):
+    """A row with masks for one word; its candidates of as many pieces, with these and the score but for the fit."""
+
+    masked: Masked
+    candidates: dict[str, tuple[Sequence[int], float]]
+    scores: Scores
 
 
 class Ranking:
@@ -49,7 +49,7 @@ class Ranking:
         self._pieces = lru_cache(maxsize=100_000)(self._pieces_of)
 
     def best(self, texts: Sequence[str], targets: Sequence[Sequence[Target]]) -> list[list[str | None]]:
-        """The candidate that scores best for every word of every text; None where the model does not see the word."""
+        """The best candidate for every word of every text; None where the model does not see the word whole."""
         # Rounded, as the last digits may differ between batches.
         return [
             [max(scores, key=lambda form: (round(scores[form], 3), form), default=None) for scores in row]
@@ -57,20 +57,20 @@ class Ranking:
         ]
 
     def scores(self, texts: Sequence[str], targets: Sequence[Sequence[Target]]) -> list[list[Scores]]:
-        """The score of each candidate for every word of every text; empty where the model does not see the word whole.
+        """The score of each candidate for every word of every text.
 
         It is log w + f / 2 + 20 c: w the sense weight, f the log-probability of the candidate's pieces in as many
         masks, in the text as it is otherwise, and c the cosine of its and the word's input embeddings.
         """
-        questions: list[Question] = []
+        questions: list[_Question] = []
         found: list[list[Scores]] = [[{} for _ in row] for row in targets]
         for text, row, row_scores in zip(texts, targets, found, strict=True):
             encoded = self._fill.encoded(text) if row else ([], [])
             for target, scores in zip(row, row_scores, strict=True):
                 questions += self._questions(text, *encoded, target, scores)
-        for batch, logits in self._fill.batches([masked for masked, _, _ in questions]):
+        for batch, logits in self._fill.batches([question.masked for question in questions]):
             rows = [questions[number] for number in batch]
-            sizes = [len(masked.places) for masked, _, _ in rows]
+            sizes = [len(question.masked.places) for question in rows]
             parts = logits.log_softmax(-1).cpu().split(sizes)  # type: ignore[no-untyped-call]
             for (_, candidates, scores), part in zip(rows, parts, strict=True):
                 for form, (pieces, known) in candidates.items():
@@ -79,13 +79,15 @@ class Ranking:
 
     def _questions(
         self, text: str, ids: list[int], offsets: Sequence[tuple[int, int]], target: Target, scores: Scores
-    ) -> list[Question]:
+    ) -> list[_Question]:
         """A question for each number of pieces that candidates have; none where the word is not seen whole."""
         span = token_span(offsets, target.start, target.end)
         if span is None:
             return []
         first, last = span
-        word, lead = text[target.start : target.end], _lead(text, target.start)
+        word, lead = text[target.start : target.end], ""
+        if target.start > 0:  # tokenizers tell words after a space from others
+            lead = "a " if text[target.start - 1].isspace() else "("
         by_size: dict[int, dict[str, tuple[Sequence[int], float]]] = defaultdict(dict)
         pieces = [self._pieces(matching_case(word, form), lead) for form, _ in target.candidates]
         similarities = self._similarities(ids[first : last + 1], pieces)
@@ -95,7 +97,7 @@ class Ranking:
         for size, candidates in by_size.items():
             masked = [*ids[:first], *[self._fill.tokenizer.mask_token_id] * size, *ids[last + 1 :]]
             if size and len(masked) <= self._fill.limit:
-                questions.append((Masked(masked, list(range(first, first + size))), candidates, scores))
+                questions.append(_Question(Masked(masked, list(range(first, first + size))), candidates, scores))
         return questions
 
     def _similarities(self, word: Sequence[int], forms: Sequence[Sequence[int]]) -> list[float]:
@@ -106,7 +108,7 @@ class Ranking:
         return torch.cosine_similarity(vectors[:1], vectors[1:]).tolist()
 
     @cached_property
-    def _embeddings(self) -> torch.Tensor:
+    def _embeddings(self) -> "torch.Tensor":
         return self._fill.model.get_input_embeddings().weight.detach().float().cpu()  # type: ignore[no-any-return]
 
     def _pieces_of(self, form: str, lead: str) -> tuple[int, ...]:
@@ -114,10 +116,3 @@ class Ranking:
         batch = self._fill.tokenizer(lead + form, add_special_tokens=False, return_offsets_mapping=True)
         pairs = zip(batch["input_ids"], batch["offset_mapping"], strict=True)
         return tuple(number for number, (_, end) in pairs if end > len(lead))
-
-
-def _lead(text: str, start: int) -> str:
-    """What stands for all that precedes a place in a text: tokenizers tell words after a space from others."""
-    if start == 0:
-        return ""
-    return "a " if text[start - 1].isspace() else "("

@@ -1,7 +1,5 @@
 """Seconds by stage of making views in this process, for `--profile`."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -10,7 +8,7 @@ from typing import Literal, TypeAlias
 
 Stage: TypeAlias = Literal["read", "tokenise", "model", "detokenise", "write"]
 SECONDS: defaultdict[Stage, float] = defaultdict(float)
-"""Only ever added to; each stage by one thread at a time."""
+"""Each stage is added to by one thread at a time."""
 
 
 @contextmanager

@@ -1,6 +1,4 @@
-"""Which words of an English sentence may become synonyms, and which: single words of WordNet, in the word's form."""
-
-from __future__ import annotations
+"""Which words of an English sentence have synonyms, and which: single words of WordNet, in the word's form."""
 
 import re
 from collections import defaultdict
@@ -8,7 +6,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from augment import wordnet
 from augment.edits import Token, matching_case
@@ -22,12 +20,12 @@ if TYPE_CHECKING:
 Weighted = tuple[tuple[str, float], ...]
 """Words with weights above 0, in alphabetical order."""
 Tiers = tuple[Weighted, ...]
-"""The synonyms of one word: those of its dominant senses, then also those of rarer ones, at last all."""
+"""The synonyms of one word: those of its dominant senses, then also those of rarer ones, finally all."""
 
 PARTS = {"N": "n", "V": "v", "J": "a", "R": "r"}
 """The first letter of a Penn tag, and WordNet's part of speech."""
 UNWANTED = frozenset(["ethnic_slur", "disparagement", "obscenity", "archaism", "dialect"])
-"""WordNet's own usage labels of words that should not be written into a corpus."""
+"""WordNet's usage labels of words that should not be written into a corpus."""
 _UNWANTED_GLOSS = re.compile(
     r"\b(?:archaic|derogatory|disparaging|obscene|offensive|pejorative|vulgar)\b(?:[^;]*\bterms?\b| slang)"
     r"|\bterms? of contempt\b|\barchaic use\b"
@@ -38,30 +36,22 @@ _CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
 LONGEST_PHRASE = 3
 
 
-class Tier(NamedTuple):
-    """Which synonyms a tier takes, by their sense's least share of the word's uses, their own uses in it, its share."""
-
-    share: float
-    uses: int
-    back: float
-
-
-TIERS = (Tier(0.3, 5, 0.2), Tier(0.3, 1, 0.2), Tier(0.5, 0, 0.1), Tier(0.2, 1, 0.0), Tier(0.1, 0, 0.0))
-"""Dominant senses and attested synonyms first, at last all but those of rare senses: a dog is seldom a frankfurter."""
+TIERS = ((0.3, 5, 0.2), (0.3, 1, 0.2), (0.5, 0, 0.1), (0.2, 1, 0.0), (0.1, 0, 0.0))
+"""For each tier the least share that a sense has of the word's uses, and a synonym's least uses in it and share of its
+own: dominant senses and attested synonyms first; the last has all but those of rare senses (dog: frankfurter)."""
 
 
 class English:
-    """English by one WordNet, from whose `folder` the exception lists are read, and by NLTK's tagger."""
+    """The synonyms of English words by one WordNet, from whose `folder` the exception lists are read."""
 
-    def __init__(self, reader: WordNetCorpusReader, folder: Path) -> None:
+    def __init__(self, reader: "WordNetCorpusReader", folder: Path) -> None:
         self._reader = reader
         names = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
         self._lemmas_of = {part: wordnet.exceptions(folder, name) for part, name in names.items()}
-        # NLTK's Lemma.count searches the file anew each time.
+        # NLTK's Lemma.count searches the file in every call.
         self._counts = wordnet.sense_counts(folder)
         self._entries = frozenset(reader.all_lemma_names())
         self._openers = frozenset(entry.partition("_")[0] for entry in self._entries if "_" in entry)
-        # Methods are cached per object, so that the cache dies with its WordNet.
         self.synonyms = lru_cache(maxsize=50_000)(self._synonyms)
         self.lemma = lru_cache(maxsize=50_000)(self._lemma)
 
@@ -69,7 +59,7 @@ class English:
         """The eligible words by their place among the tokens, each with its synonyms.
 
         Eligible are content words with a synonym in any sense: no digits, single letters, acronyms, names, function
-        words, and no parts of what WordNet knows as one phrase ("ice cream").
+        words, and no parts of what WordNet has as one phrase ("ice cream").
         """
         tags = _tags(found)
         fixed = self._in_set_phrases(found, tags)
@@ -80,26 +70,25 @@ class English:
                 continue
             if found[index].text != word and self._may_be_name(found[index : index + 2]):
                 continue
-            beside = {token.text.lower() for token in found[max(index - 1, 0) : index + 2]}
+            neighbours = {token.text.lower() for token in found[max(index - 1, 0) : index + 2]}
             tiers = self.synonyms(word, tag)
-            tiers = tuple(tuple(one for one in tier if one[0] not in beside) for tier in tiers)
+            tiers = tuple(tuple(one for one in tier if one[0] not in neighbours) for tier in tiers)
             if tiers and tiers[-1]:
                 choices[index] = tiers
         return choices
 
-    def agreement(self, found: Sequence[Token], index: int, new: str) -> list[Edit]:
-        """The edit that turns "a" before a changed word into "an" or back, where the new word's sound asks for it."""
+    def agreement(self, found: Sequence[Token], index: int, new: str) -> Edit | None:
+        """The edit of an "a" or "an" before a changed word, if the new word's sound needs the other one."""
         before = index - 1
         if before > 0 and found[before].text in "\"'“‘":
             before -= 1
         if before < 0 or found[before].text.lower() not in ("a", "an"):
-            return []
-        article = found[before]
-        right = "an" if wants_an(new) else "a"
-        if article.text.lower() == right:
-            return []
-        right = right.upper() if new.isupper() else matching_case(article.text, right)
-        return [Edit(article.start, article.end, article.text, right)]
+            return None
+        article, needed = found[before], "an" if wants_an(new) else "a"
+        if article.text.lower() == needed:
+            return None
+        needed = needed.upper() if new.isupper() else matching_case(article.text, needed)
+        return Edit(article.start, article.end, article.text, needed)
 
     def _may_be_name(self, found: Sequence[Token]) -> bool:
         """Whether a capitalised word that begins a sentence may be a name: Bush says, Brown University."""
@@ -108,7 +97,7 @@ class English:
         return is_followed or any(lemma.name() == word for lemma in self._reader.lemmas(word))
 
     def _in_set_phrases(self, found: Sequence[Token], tags: Sequence[str]) -> set[int]:
-        """Places of words that WordNet knows only together: "ice cream", "of course", "picked up"."""
+        """Places of words that are entries of WordNet only together: "ice cream", "of course", "picked up"."""
         words = [token.text.lower() if token.kind == "word" else "" for token in found]
         lemmas = [self.lemma(word, tag) or word if word else word for word, tag in zip(words, tags, strict=True)]
         fixed: set[int] = set()
@@ -129,29 +118,26 @@ class English:
         if part is None:
             return None
         if tag in INFLECTED:
-            fitting = self._lemmas_of[part].get(word) or sorted(self._lemmas_with_form(word, part, tag))
-            if fitting:
+            # "swinging" is a form of swing, and of swinge.
+            names = {str(entry.name()) for synset in self._reader.synsets(word, part) for entry in synset.lemmas()}
+            with_form = sorted(name for name in names if name.islower() and inflect(name, tag) == word)
+            if fitting := self._lemmas_of[part].get(word) or with_form:
                 return max(fitting, key=lambda name: self._uses(name, part))
         found = self._reader.morphy(word, part)
         return str(found) if found else None
-
-    def _lemmas_with_form(self, word: str, part: str, tag: str) -> set[str]:
-        """Entries whose form for a tag is this word: "swinging" is of swing, and of swinge."""
-        names = {str(entry.name()) for synset in self._reader.synsets(word, part) for entry in synset.lemmas()}
-        return {name for name in names if name.islower() and inflect(name, tag) == word}
 
     def _uses(self, lemma: str, part: str) -> int:
         entries = (entry for synset in self._reader.synsets(lemma, part) for entry in synset.lemmas())
         return sum(self._count(entry) for entry in entries if entry.name().lower() == lemma)
 
-    def _count(self, entry: Lemma) -> int:
+    def _count(self, entry: "Lemma") -> int:
         return self._counts.get(entry.key(), 0)
 
     def _synonyms(self, word: str, tag: str) -> Tiers:
         """Words, inflected for `tag`, that share a sense with the lower-case `word`; () where it has none.
 
         A synonym weighs the square of the sense's share among the word's uses, times its own uses in that sense to
-        the power of 1.5: of the exponents tried, those whose words kept the meaning of sentences best.
+        the power of 1.5: of the exponents tried, these kept the meaning of sentences best.
         """
         from wordfreq import get_frequency_dict
 
@@ -165,23 +151,24 @@ class English:
         certain = tag not in ("VBD", "VBN") or len(_pasts(lemma)) > 1
         tiers: list[dict[str, float]] = [defaultdict(float) for _ in TIERS]
         for synset, own, share in self._senses(lemma, part, word):
-            if share < TIERS[-1].share or is_unwanted(synset):
+            if share < TIERS[-1][0] or is_unwanted(synset):
                 continue
             for other in synset.lemmas():
                 form = self._form(other, tag, certain=certain) if _fits(other, own) else None
                 if form is None or form in (word, lemma) or form in FUNCTION_WORDS or form not in written:
                     continue
-                there = self._senses(str(other.name()), part)
-                back = next((share_of_it for one, _, share_of_it in there if one == synset), 0.0)
-                for weights, tier in zip(tiers, TIERS, strict=True):
-                    if share >= tier.share and self._count(other) >= tier.uses and back >= tier.back:
-                        weights[form] += share**2 * (self._count(other) + 0.5) ** 1.5
+                senses = self._senses(str(other.name()), part)
+                back = next((its_share for one, _, its_share in senses if one == synset), 0.0)
+                count = self._count(other)
+                for weights, (least_share, least_count, least_back) in zip(tiers, TIERS, strict=True):
+                    if share >= least_share and count >= least_count and back >= least_back:
+                        weights[form] += share**2 * (count + 0.5) ** 1.5
         return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
 
-    def _form(self, other: Lemma, tag: str, *, certain: bool) -> str | None:
+    def _form(self, other: "Lemma", tag: str, *, certain: bool) -> str | None:
         """The form of an entry for a tag; entries that are plurals as they stand ("woods") are plurals only.
 
-        Where the tag is not `certain`, a form that may be past or participle, no verb will do that tells them apart.
+        Where a past form may be a participle (not `certain`), only verbs with one form for both have one.
         """
         name = str(other.name())
         if tag[:1] == "N" and name.endswith(("ing", "ness")) and not self._count(other):
@@ -191,10 +178,10 @@ class English:
             return name if tag == "NNS" or singular not in self._entries else None
         return inflect(name, tag) if certain or len(_pasts(name)) == 1 else None
 
-    def _senses(self, lemma: str, part: str, word: str = "") -> list[tuple[Synset, Lemma, float]]:
+    def _senses(self, lemma: str, part: str, word: str = "") -> "list[tuple[Synset, Lemma, float]]":
         """The senses of a lemma, itself in each, and the share of its uses; unseen senses count a little.
 
-        Those of `word` count among them: "arms" are the plural of arm, and weapons.
+        Those of `word` count too: "arms" are the plural of arm, and weapons.
         """
         synsets = {synset: None for name in (lemma, word) if name for synset in self._reader.synsets(name, part)}
         entries = [(synset, own) for synset in synsets for own in synset.lemmas() if own.name() in (lemma, word)]
@@ -208,7 +195,7 @@ def english() -> English:
     return English(wordnet.reader(), wordnet.find())
 
 
-def is_unwanted(entry: Synset | Lemma) -> bool:
+def is_unwanted(entry: "Synset | Lemma") -> bool:
     """Whether WordNet labels a sense or word as a slur, an obscenity, or out of use."""
     domains = [domain.synset() if hasattr(domain, "synset") else domain for domain in entry.usage_domains()]
     if any(domain.name().split(".")[0] in UNWANTED for domain in domains):
@@ -224,7 +211,7 @@ def _tags(found: Sequence[Token]) -> list[str]:
     return [tags[start] for start, _ in zip(starts, parts, strict=False)]
 
 
-def _fits(other: Lemma, own: Lemma) -> bool:
+def _fits(other: "Lemma", own: "Lemma") -> bool:
     """Whether an entry is a single plain word, unobjectionable, that can stand before a noun or not as `own` can."""
     name = str(other.name())
     is_plain = len(name) > 1 and name.isalpha() and name.islower() and _VOWEL.search(name) is not None
@@ -237,7 +224,7 @@ def _pasts(verb: str) -> set[str | None]:
 
 
 def _corrected(tag: str, word: str, lemma: str) -> str:
-    """The tag of a word, or the one of the same part of speech that its shape asks for, given its lemma."""
+    """The tag of a word, or the one of the same part of speech that its form needs, given its lemma."""
     if word == lemma:
         return "VB" if tag in ("VBZ", "VBG") else tag
     if tag[0] == "N":

@@ -1,15 +1,12 @@
 """The central types: what makes a view, what became of a sentence, one seed a row, and views found by file name."""
 
-from __future__ import annotations
-
 import json
-import random
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from types import ModuleType
-from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias, cast
+from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, cast
 
 import xxhash
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -39,17 +36,21 @@ class Edit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ViewSpec:
-    """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size."""
+    """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size.
+
+    `constants` stand in the signature like parameters: they once were, and every row's seed depends on the signature.
+    """
 
     name: str
     params: Mapping[str, JSON] = field(default_factory=dict)
+    constants: Mapping[str, JSON] = field(default_factory=dict)
 
     def signature(self) -> str:
         """One line for papers and plans: `view:backtranslate|decode:beam:4|pivot:de|rev:9f3ab2c41d07|v:0.1.0`.
 
         Parameters stand in alphabetical order, without those that are None; a "|" in one is written as %7C.
         """
-        params = {key: value for key, value in self.params.items() if value is not None}
+        params = {key: value for key, value in {**self.params, **self.constants}.items() if value is not None}
         revision = params.pop("revision", None)
         unused = {*(WEIGHTS_PARAMS if revision is not None else ()), *(["keep"] if "keep_revision" in params else ())}
         parts = [("view", self.name), *sorted(part for part in params.items() if part[0] not in unused)]
@@ -67,13 +68,12 @@ class Viewed(NamedTuple):
     Attributes:
         text: The view; None only with status "failed" or "rejected".
         status: "ok", "unchanged" (the view equals the sentence), "failed" or "rejected" (then `reason` says why).
-        reason: A short word that can be counted, such as "too-long"; None when all went well at once.
-        pivot: The intermediate translation of views that have one.
-        edits: Applied to the sentence they give `text`; empty for views that rewrite the whole.
-        target_fraction, achieved_fraction: The share of units in [0, 1] that was to be changed, and that was; which
-            units count, the view says; None where there is none to count.
-        alternatives: Further views of the sentence, none equal to `text` or another: the rest of an n-best list or of
-            several samples, the best first.
+        reason: A short word that can be counted, such as "too-long"; None for a good first try.
+        pivot: The intermediate translation, if any.
+        edits: The edits of the sentence that give `text`; empty for views that rewrite the whole sentence.
+        target_fraction, achieved_fraction: The shares of the view's units, in [0, 1], to change and changed; None
+            where there are no units.
+        alternatives: Further views of the sentence, all different.
     """
 
     text: str | None
@@ -88,25 +88,24 @@ class Viewed(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """Device ("auto", "cpu", "cuda", "cuda:N") and tokens a batch (None: the view's choice), which decide no text."""
+    """Device ("auto", "cpu", "cuda", "cuda:N") and tokens a batch (None: the view's choice); neither changes a text."""
 
     device: str = "auto"
     batch_tokens: int | None = None
 
 
 class View(BaseModel):
-    """A view of sentences; its fields are its options, from which the command line has its own.
+    """A view of sentences; its fields are its options on the command line.
 
-    A view may also have `through`, the view that it is made out of, if that is worth keeping (back-translation and its
-    pivot), and `complete(texts, seeds, between)`, which goes on from what `through` made of the sentences; and
-    `tokenise(texts, between=None)`, which a pipeline calls ahead of the view itself, in another thread.
+    A view may also have `tokenise(texts)`, which a pipeline calls earlier, in another thread.
 
     Attributes:
-        name: What the command line and signatures call it.
-        named_by: The option that its default folder is named by: `--pivot de` and `--pivot fr` lie side by side.
-        ends_in: The option with the language that its texts end in, of several hops the last.
+        name: Its name on the command line and in signatures.
+        named_by: The option that names its default folder, so that `--pivot de` and `--pivot fr` have one each.
+        ends_in: The option with the language of its texts; of several hops, the last.
         keeps_masks: Whether `[MASK]` in its texts is wanted.
         draws: Whether seeds change its texts.
+        constants: What its signature says beside its parameters; see `ViewSpec`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -116,32 +115,25 @@ class View(BaseModel):
     ends_in: ClassVar[str] = "source"
     keeps_masks: ClassVar[bool] = False
     draws: ClassVar[bool] = True
+    constants: ClassVar[Mapping[str, JSON]] = {}
 
-    def build(self, runtime: Runtime) -> View:
-        """The view with weights found and parameters filled in; raises InputError where one is missing or wrong."""
+    def build(self, runtime: Runtime) -> Self:
+        """The view with its weights and parameters; raises InputError where one is missing or wrong."""
         return self
 
     @property
     def spec(self) -> ViewSpec:
-        """All parameters that decide a text; of a built view with defaults and revisions filled in."""
-        return ViewSpec(self.name, self.model_dump())
+        """All parameters that decide a text; a built view's include the revisions of its weights."""
+        return ViewSpec(self.name, self.model_dump(), self.constants)
 
     @abstractmethod
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
-        """View every text; the same text and seed give the same view whatever else is in the batch."""
+        """View every text; a view depends on its text and seed, not on the rest of the batch."""
 
 
 def row_seed(run_seed: int, row_id: str, signature: str) -> int:
     """The seed of one row of one view in [0, 2^63): xxh64 of run seed, row id and view signature."""
     return xxhash.xxh64_intdigest(f"{run_seed}\x1f{row_id}\x1f{signature}".encode()) & (2**63 - 1)
-
-
-def seeded(seeds: Iterable[int]) -> Iterator[random.Random]:
-    """One generator, seeded anew by each seed: a new one would be seeded twice, which takes as long as many a view."""
-    draw = random.Random()
-    for seed in seeds:
-        draw.seed(seed)
-        yield draw
 
 
 def view_names() -> list[str]:
@@ -173,30 +165,28 @@ def view_options(name: str) -> dict[str, FieldInfo]:
 
 def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
     """`params` as the view's own pydantic model, defaults filled in; raises InputError that names what is wrong."""
-    try:
-        with blamed(ENTRY_POINT_GROUP, name):
+    with blamed(ENTRY_POINT_GROUP, name):
+        try:
             return view_class(name)(**params)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "parameters"
-        hint = f" (it takes: {', '.join(view_options(name))})" if first["type"] == "extra_forbidden" else ""
-        raise InputError(f"{name}: {where}={first['input']!r}: {first['msg'].lower()}{hint}") from None
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(map(str, first["loc"])) or "parameters"
+            hint = f" (it takes: {', '.join(view_options(name))})" if first["type"] == "extra_forbidden" else ""
+            raise InputError(f"{name}: {where}={first['input']!r}: {first['msg'].lower()}{hint}") from None
 
 
 def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None = None) -> View:
-    """Build the view that `spec` names; cheap, as weights are loaded on first use. For its options see `Runtime`.
+    """Build the view that `spec` names, on the device and with the batches of a `Runtime`; loads no weights yet.
 
-    Missing parameters take their defaults, and the built view's own `spec` has them all, with the revision of the
-    weights it will use; one that is given is held to. Raises InputError where a view, parameter, model, word list or
-    extra is missing or wrong, TwinviewsError where another package's view cannot be built.
+    The `spec` of the built view has all parameters, and the revision of its weights; a given revision has to match.
+    Raises InputError where a view, parameter, model, word list or extra is missing or wrong, TwinviewsError where
+    another package's view cannot be built.
     """
     options = check_params(spec.name, spec.params)
-    runtime = Runtime(device, batch_tokens)
     with blamed(ENTRY_POINT_GROUP, spec.name):
         build = options.build if isinstance(options, View) else partial(view_module(spec.name).build, options)
-        view: View = build(runtime)
+        view: View = build(Runtime(device, batch_tokens))
     if not callable(view) or not isinstance(getattr(view, "spec", None), ViewSpec):
-        raise TwinviewsError(
-            f"view {spec.name!r}: build gave {type(view).__name__}, which is not a view: fix the plugin"
-        )
+        kind = type(view).__name__
+        raise TwinviewsError(f"view {spec.name!r}: build gave {kind}, which is not a view: fix the plugin")
     return view

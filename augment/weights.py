@@ -1,12 +1,9 @@
-"""Where a model's weights lie: bundled, in a folder, or on the Hub; and a revision that says which they are."""
-
-from __future__ import annotations
+"""Where a model's weights are: bundled, in a folder, or on the Hub; and their revision."""
 
 import hashlib
 import os
 import re
 import shutil
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from fnmatch import fnmatch
@@ -23,15 +20,9 @@ PICKLE = "pytorch_model.bin"
 """The only pickle that is ever read: OPUS-MT's models have nothing else."""
 SAFETENSORS = "model*.safetensors"
 TEXTS = ("*.json", "*.txt", "*.spm", "*.model")
-"""What a model has beside its weights; never code."""
+"""A model's other files; never code."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
-"""A model's name: "bert-base-uncased", "owner/model". Anything else is a path and never asked of the Hub."""
-HUB_SECONDS = 10.0
-"""How long the Hub may take to say which commit a model is at."""
-LOCK_SECONDS = 600.0
-"""How long another process may take to fill a folder of the cache."""
-DRAFT_SECONDS = 3600.0
-"""After this long without a new file, a draft of another folder counts as left behind."""
+"""A model's name: "bert-base-uncased", "owner/model". Anything else is a path, and the Hub is not asked for it."""
 
 
 class Weights(NamedTuple):
@@ -50,7 +41,7 @@ def find_encoder(name: str, revision: str | None = None) -> Weights:
 
 
 def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weights:
-    """A folder as it is, or its cached copy for a pickle; raises InputError for no, damaged or other weights."""
+    """A folder, or its cached copy if it holds a pickle; raises InputError for missing, damaged or other weights."""
     weights = sorted(folder.glob(SAFETENSORS)) or [folder / PICKLE]
     if not (folder / "config.json").is_file() or not weights[0].is_file():
         raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
@@ -66,19 +57,48 @@ def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weigh
 
 @cache
 def _hash(path: Path, size: int, changed: int) -> bytes:
-    """The hash of a file's content, taken anew where its size or its time of change is another."""
+    """The hash of a file's content, computed again only if its size or modification time changed."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
 
 
 def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
-    """A model of the Hub, from the local cache or the network, at `revision` (a commit) or as it is now.
+    """A model of the Hub, from the local cache or the network, at `revision` (a commit) or the latest.
 
     Raises InputError for no such model, no network and nothing in the cache, no weights, or a path to nothing.
     """
+    from huggingface_hub import HfApi, snapshot_download
+
     if not HUB_NAME.fullmatch(name):
         raise InputError(f"{flag} {name}: no such folder, and not a model's name on the Hub (like bert-base-uncased)")
-    path = _snapshot(name, flag, revision)
+    files = [*TEXTS, SAFETENSORS]
+
+    def from_cache() -> Path:
+        path = Path(snapshot_download(name, revision=revision, allow_patterns=files, local_files_only=True))
+        if not any(path.glob(SAFETENSORS)) and not (path / PICKLE).is_file():
+            raise FileNotFoundError(path)
+        return path
+
+    def from_hub() -> Path:
+        try:  # one request, as the client's downloads retry
+            about = HfApi().model_info(name, revision=revision, timeout=10)
+        except Exception:
+            with suppress(Exception):
+                return from_cache()
+            raise
+        if not any(fnmatch(file.rfilename, SAFETENSORS) for file in about.siblings or ()):
+            files.append(PICKLE)
+        return Path(snapshot_download(name, revision=about.sha, allow_patterns=files))
+
+    path = None
+    if re.fullmatch("[0-9a-f]{40}", revision or ""):  # a commit in the cache needs no Hub
+        with suppress(OSError):
+            path = from_cache()
+    try:
+        path = path or from_hub()
+    except Exception as error:  # not found, no network, not a name: the client's errors have no common root
+        said = " ".join(str(error).split())[:160].rstrip(".")
+        raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None
     return Weights(_readable(path, path.name, flag), path.name)
 
 
@@ -88,9 +108,9 @@ def cache_folder() -> Path:
 
 
 def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
-    """A folder of the cache with `weights` (a pattern) in it, filled by `fill` as a whole and by one process.
+    """A folder of the cache that holds `weights` (a pattern); if it does not, one process fills a draft of it.
 
-    Raises InputError where it cannot be.
+    Raises InputError where it cannot be stored.
     """
     from filelock import FileLock
 
@@ -99,35 +119,26 @@ def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
     draft = place.with_name(f".{place.name}")
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(f"{draft}.lock", timeout=LOCK_SECONDS):
+        with FileLock(f"{draft}.lock", timeout=600):
             if not any(place.glob(weights)):
-                _clear(place, draft)
-                draft.mkdir()
+                for left in (place, draft):  # without weights, or of a process that was killed
+                    shutil.rmtree(left, ignore_errors=True)
                 try:
+                    draft.mkdir()
                     fill(draft)
                     for path in filter(Path.is_file, draft.rglob("*")):
                         with path.open("rb") as file:
                             os.fsync(file.fileno())
                     draft.replace(place)
-                except BaseException:
+                finally:
                     shutil.rmtree(draft, ignore_errors=True)
-                    raise
     except OSError as error:
         raise InputError(f"{place}: cannot be stored there ({error.strerror or error}); set XDG_CACHE_HOME") from None
     return place
 
 
-def _clear(place: Path, draft: Path) -> None:
-    """Remove what is there without weights, and the drafts of processes that were killed."""
-    old = time.time() - DRAFT_SECONDS
-    for left in (place, *place.parent.glob(".*")):
-        with suppress(OSError):  # another process may remove it too
-            if left.is_dir() and (left in (place, draft) or left.stat().st_mtime < old):
-                shutil.rmtree(left)
-
-
 def _texts(folder: Path) -> list[Path]:
-    """The files beside the weights that decide what a model gives, the configuration of its modules included."""
+    """The files beside the weights that change a model's output, with the configuration of its modules."""
     patterns = (*TEXTS, "*/config.json")  # 1_Pooling/config.json
     return [path for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
 
@@ -141,7 +152,7 @@ def _readable(folder: Path, key: str, flag: str) -> Path:
         folder = cached(cache_folder() / "weights" / key, SAFETENSORS, lambda draft: _convert(source, draft, flag))
     for path in folder.glob(SAFETENSORS):
         try:
-            with safe_open(path, framework="np"):  # reads the header and compares the file's length with it
+            with safe_open(path, framework="np"):  # compares the file's length with its header
                 pass
         except (SafetensorError, OSError) as error:
             raise InputError(f"{flag} {path}: damaged ({error}); get the file again") from None
@@ -149,7 +160,7 @@ def _readable(folder: Path, key: str, flag: str) -> Path:
 
 
 def _convert(folder: Path, draft: Path, flag: str) -> None:
-    """Copy a model with its pickle as safetensors; raises InputError where that is damaged or more than tensors."""
+    """Copy a model, its pickle as safetensors; raises InputError for a damaged pickle or one with more than tensors."""
     import torch
     from safetensors import SafetensorError
     from safetensors.torch import save_file
@@ -166,8 +177,8 @@ def _convert(folder: Path, draft: Path, flag: str) -> None:
         raise InputError(f"{flag} {path}: damaged or more than weights; nothing in it was run ({said})") from None
     if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise InputError(f"{flag} {path}: not tensors by name; give a model saved by transformers")
-    # Of tied tensors the first is kept, which is the one that transformers ties the others to. safetensors refuses
-    # shared memory, so that different views of it are cloned.
+    # Of tied tensors only the first is kept: transformers ties the others to it. Different views of one memory are
+    # cloned, as safetensors refuses to share it.
     tensors: dict[object, tuple[str, torch.Tensor]] = {}
     for name, tensor in state.items():
         tensors.setdefault((tensor.data_ptr() or name, tensor.shape, tensor.stride()), (name, tensor))
@@ -180,33 +191,3 @@ def _convert(folder: Path, draft: Path, flag: str) -> None:
         copied = draft / text.relative_to(folder)
         copied.parent.mkdir(exist_ok=True)
         shutil.copyfile(text, copied)
-
-
-def _snapshot(name: str, flag: str, revision: str | None) -> Path:
-    """The folder of a model in the cache, fetched where the Hub answers; one that is pinned and there needs no Hub."""
-    from huggingface_hub import HfApi, snapshot_download
-
-    files = [*TEXTS, SAFETENSORS]
-
-    def from_cache() -> Path:
-        path = Path(snapshot_download(name, revision=revision, allow_patterns=files, local_files_only=True))
-        if not any(path.glob(SAFETENSORS)) and not (path / PICKLE).is_file():
-            raise FileNotFoundError(f"{path} has no weights")
-        return path
-
-    try:
-        with suppress(OSError):
-            if re.fullmatch("[0-9a-f]{40}", revision or ""):
-                return from_cache()
-        try:  # one request, as the client's downloads retry
-            about = HfApi().model_info(name, revision=revision, timeout=HUB_SECONDS)
-        except Exception:
-            with suppress(Exception):
-                return from_cache()
-            raise
-        if not any(fnmatch(file.rfilename, SAFETENSORS) for file in about.siblings or ()):
-            files.append(PICKLE)
-        return Path(snapshot_download(name, revision=about.sha, allow_patterns=files))
-    except Exception as error:  # not found, no network, not a name: the client's errors have no root of their own
-        said = " ".join(str(error).split())[:160].rstrip(".")
-        raise InputError(f"{flag} {name}: neither a folder nor a model that the Hub gave ({said})") from None

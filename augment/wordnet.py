@@ -1,6 +1,4 @@
-"""WordNet 3.0, wherever it lies: found, read in place, and opened for NLTK's reader."""
-
-from __future__ import annotations
+"""WordNet 3.0: found, read in place, and opened for NLTK's reader."""
 
 import hashlib
 import io
@@ -21,26 +19,30 @@ if TYPE_CHECKING:
 
 ENVIRONMENT = "TWINVIEWS_WORDNET"
 DEBIAN_FOLDER = Path("/usr/share/wordnet")
+BELOW = Path("corpora", "wordnet")
+"""WordNet's place in a folder of NLTK data."""
 PARTS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
 """WordNet's parts of speech by their names in its files, and their numbers."""
 NEEDED = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
 """The files that decide what WordNet says."""
-HOW_TO_GET_IT = f"run `augment wordnet --provide`, or install Debian's wordnet-base, or set {ENVIRONMENT} to its folder"
+HOW_TO_GET_IT = (
+    f"run `python -m nltk.downloader wordnet`, or install Debian's wordnet-base, or set {ENVIRONMENT} to its folder"
+)
 
 
 def find() -> Path:
-    """WordNet's folder or NLTK's archive of it.
+    """WordNet's folder, or NLTK's archive of it.
 
-    It is looked for in TWINVIEWS_WORDNET, the folders of NLTK data, the user's cache, and Debian's /usr/share/wordnet.
-    Raises InputError where it is nowhere, or not where TWINVIEWS_WORDNET says, or an archive is damaged.
+    It is looked for in TWINVIEWS_WORDNET, in the folders of NLTK data, in the user's cache, and in Debian's
+    /usr/share/wordnet. Raises InputError where it is in none of them, or not where TWINVIEWS_WORDNET says.
     """
     import nltk.data
 
-    below, named = Path("corpora", "wordnet"), os.environ.get(ENVIRONMENT)
+    named = os.environ.get(ENVIRONMENT)
     if named:
-        places = [Path(named), Path(named) / below]
+        places = [Path(named), Path(named) / BELOW]
     else:
-        folders = [*(Path(str(folder)) / below for folder in nltk.data.path), cached_wordnet()]
+        folders = [*(Path(str(folder)) / BELOW for folder in nltk.data.path), cached_wordnet()]
         places = [place for folder in folders for place in (folder, folder.with_suffix(".zip"))] + [DEBIAN_FOLDER]
     for place in places:
         if _is_whole(place):
@@ -50,15 +52,15 @@ def find() -> Path:
 
 
 def cached_wordnet() -> Path:
-    """Where WordNet lies in the user's cache, if it was provided; an archive has the same name with `.zip`."""
-    return cache_folder() / "corpora" / "wordnet"
+    """WordNet's place in the user's cache."""
+    return cache_folder() / BELOW
 
 
 @lru_cache(maxsize=2)
-def reader(multilingual: CorpusReader | None = None) -> WordNetCorpusReader:
-    """NLTK's reader of what `find` gives, alone or with the Open Multilingual WordNet's tables; opened once (2 s).
+def reader(multilingual: "CorpusReader | None" = None) -> "WordNetCorpusReader":
+    """NLTK's reader of the WordNet that `find` gives, alone or with OMW's tables; opened once in a process (2 s).
 
-    Files are read into memory, wherever they lie and whether or not they are links, about which NLTK is strict.
+    Files are read into memory, from a folder, an archive or through links; NLTK itself refuses links.
     """
     import nltk.data
     from nltk.corpus.reader.wordnet import WordNetCorpusReader
@@ -74,7 +76,7 @@ def reader(multilingual: CorpusReader | None = None) -> WordNetCorpusReader:
             return File(lexnames() if file == "lexnames" else _read(place, file))
 
         def map_wn(self, version: str = "wordnet") -> None:
-            """No map from WordNet 3.0, in whose offsets OMW counts: this is it."""
+            """No map from WordNet 3.0 to itself; OMW has its offsets."""
 
     if str(place.parent) not in nltk.data.path:
         # NLTK wants the root of a reader below its data folders.
@@ -86,7 +88,7 @@ def reader(multilingual: CorpusReader | None = None) -> WordNetCorpusReader:
 
 @lru_cache(maxsize=4)
 def revision(place: Path) -> str:
-    """Twelve hex digits that say which WordNet this is: sha256 over its data, index, count and exception files."""
+    """Twelve hex digits that identify a WordNet: sha256 over its data, index, count and exception files."""
     digest = hashlib.sha256()
     for name in sorted(NEEDED):
         digest.update(name.encode() + b"\0" + hashlib.sha256(_read(place, name).encode()).digest())
@@ -100,13 +102,13 @@ def exceptions(place: Path, part: str) -> dict[str, list[str]]:
 
 
 def sense_counts(place: Path) -> dict[str, int]:
-    """How often each sense was seen in WordNet's tagged texts, by sense key; senses never seen are not there."""
+    """How often each sense occurs in WordNet's tagged texts, by sense key; without senses that never occur."""
     lines = _read(place, "cntlist.rev").splitlines()
     return {key: int(count) for key, _, count in (line.split() for line in lines)}
 
 
 def lexnames() -> str:
-    """WordNet's table of lexicographer files, which NLTK's reader asks for and Debian's package leaves out."""
+    """WordNet's table of lexicographer files, which NLTK's reader needs and Debian's package lacks."""
     names = enumerate(word_list("lexnames"))
     return "".join(f"{number:02d}\t{name}\t{PARTS[name.partition('.')[0]]}\n" for number, name in names)
 
@@ -116,19 +118,13 @@ def _root(place: Path) -> Path | zipfile.Path:
 
 
 def _is_whole(place: Path) -> bool:
-    """Whether WordNet is there, in a folder or in NLTK's archive; raises InputError if that is damaged."""
+    """Whether WordNet is there, in a folder or in NLTK's archive."""
     try:
-        root = _root(place)
-        missing = [name for name in NEEDED if not (root / name).is_file()]
-    except FileNotFoundError:
+        return all((_root(place) / name).is_file() for name in NEEDED)
+    except (OSError, zipfile.BadZipFile):
         return False
-    except (OSError, zipfile.BadZipFile) as error:
-        raise InputError(f"{place}: not a whole WordNet ({error}); delete it, then {HOW_TO_GET_IT}") from None
-    if missing and place.suffix == ".zip":
-        raise InputError(f"{place}: not a whole WordNet (no {missing[0]}); delete it, then {HOW_TO_GET_IT}")
-    return not missing
 
 
 def _read(place: Path, name: str) -> str:
-    """A file of WordNet, which is ASCII: its offsets in bytes count characters as well."""
+    """A file of WordNet; it is ASCII, so its offsets in bytes are also offsets in characters."""
     return (_root(place) / name).read_text(encoding="utf-8")

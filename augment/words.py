@@ -1,7 +1,5 @@
 """Which words of a text a view may replace (no digits, single letters, acronyms or names), and how many."""
 
-from __future__ import annotations
-
 import math
 import random
 import re
@@ -22,7 +20,7 @@ FUNCTION_WORDS = frozenset(word_list("function_words"))
 
 _NEGATIONS = "no not never none nobody nothing neither nor nowhere without hardly scarcely barely"
 NEGATIONS = frozenset(_NEGATIONS.split())
-"""Words that turn a sentence's meaning around when they come or go."""
+"""Words that reverse a sentence's meaning when they are added or removed."""
 SPECIAL_TOKENS = re.compile(
     r"\[(?:MASK|UNK|PAD|CLS|SEP|BOS|EOS)\]"  # BERT
     r"|</?s>|<(?:mask|unk|pad|bos|eos|extra_id_\d+)>"  # RoBERTa, XLM-R, Marian, T5
@@ -31,7 +29,7 @@ SPECIAL_TOKENS = re.compile(
     r"|[⁇▁]",  # SentencePiece's unknown piece and word mark
     re.IGNORECASE,
 )
-"""Tokens of language models that are no text."""
+"""Tokens of language models that are not text."""
 _GLUE = frozenset("#@/\\=<>|~^&+")
 _GLUE_INSIDE = frozenset("-:.\u2010\u2011'’")
 """Characters that join what touches them on both sides."""
@@ -44,16 +42,16 @@ def special_tokens(text: str) -> Counter[str]:
 
 
 def rounded(number: float, draw: random.Random) -> int:
-    """A whole number next to `number`, drawn so that its mean is `number`: 1.2 is 2 in a fifth of the draws."""
+    """`number` rounded up or down at random so that the mean is `number`: 1.2 becomes 2 in a fifth of the draws."""
     whole = math.floor(number)
     return whole + (draw.random() < number - whole)
 
 
 def replaceable(tokens: Sequence[Token]) -> list[int]:
-    """Positions in `tokens` of plain words that are no digits, single letters, acronyms or proper names.
+    """Positions in `tokens` of plain words, function words included; no single letters, acronyms or proper names.
 
-    A capital inside a sentence marks a name; at the beginning of one it says nothing. Parts of addresses, tags and
-    compounds ("#word", "U.S.-led", "http://...", "3-year") are left out, function words are included.
+    A capital inside a sentence marks a name; at its beginning it tells nothing. Parts of addresses, tags and compounds
+    ("#word", "U.S.-led", "http://...", "3-year") are left out.
     """
     return [
         index
@@ -62,32 +60,26 @@ def replaceable(tokens: Sequence[Token]) -> list[int]:
     ]
 
 
-def starts_sentence(tokens: Sequence[Token], index: int) -> bool:
-    """Whether the token at `index` is the first of a sentence, as far as punctuation tells."""
-    return index == 0 or tokens[index - 1].text in _SENTENCE_ENDS
-
-
 def _is_plain(tokens: Sequence[Token], index: int) -> bool:
     """Whether a token is a word of two letters or more, and neither an acronym nor a name."""
     _, _, word, kind = tokens[index]
     if kind != "word" or len(word) < 2 or not word.isalpha():
         return False
     if word[1:].islower() and not word.islower():
-        return starts_sentence(tokens, index)
+        return index == 0 or tokens[index - 1].text in _SENTENCE_ENDS
     return not any(map(str.isupper, word))
 
 
 def _joined(tokens: Sequence[Token], index: int, step: int) -> bool:
-    """Whether a token is a part of something longer on one side."""
-    touching: list[Token] = []
-    for place in (index, index + step):
+    """Whether a token is part of something longer on the left (step -1) or on the right (step 1)."""
+
+    def touches_next(place: int) -> bool:
         if not 0 <= place + step < len(tokens):
-            break
+            return False
         first, second = sorted((tokens[place], tokens[place + step]))
-        if first.end != second.start:
-            break
-        touching.append(tokens[place + step])
-    if not touching:
+        return first.end == second.start
+
+    if not touches_next(index):
         return False
-    _, _, text, kind = touching[0]
-    return kind != "other" or text in _GLUE or (len(touching) == 2 and text in _GLUE_INSIDE)
+    _, _, text, kind = tokens[index + step]
+    return kind != "other" or text in _GLUE or (text in _GLUE_INSIDE and touches_next(index + step))

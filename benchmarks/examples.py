@@ -22,7 +22,6 @@ SENTENCES = (
 VIEWS = {
     "synonym": ViewSpec("synonym"),
     "synonym, `--choose mlm`": ViewSpec("synonym", {"choose": "mlm"}),
-    "synonym, `--compat`": ViewSpec("synonym", {"compat": True}),
     "mlm-fill": ViewSpec("mlm-fill"),
     "span-mask": ViewSpec("span-mask"),
     "backtranslate de": ViewSpec("backtranslate", {"pivot": "de"}),

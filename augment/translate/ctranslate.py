@@ -1,8 +1,5 @@
 """MarianMT on CTranslate2: greedy and beam search on a CPU, with a converted model from the user's cache."""
 
-from __future__ import annotations
-
-import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -16,11 +13,11 @@ from augment.weights import cache_folder, cached, local_weights
 
 
 class CTranslate2Engine:
-    """A model on as many threads as this process may use.
+    """A model on as many threads as this process may use; raises InputError where CTranslate2 cannot load it.
 
     Attributes:
-        batch_tokens: Source tokens of a batch times beams or samples, where nobody asks for another number.
-        ahead: Batches to ask for before the first answer is waited for.
+        batch_tokens: Source tokens of a batch times beams, by default.
+        ahead: Batches to start before waiting for the first one.
     """
 
     batch_tokens = 8_192
@@ -31,32 +28,25 @@ class CTranslate2Engine:
         self._vocabulary = vocabulary
         self._ids = {token: number for number, token in enumerate(vocabulary.target)}
         self._suppressed = [[vocabulary.target[number]] for number in vocabulary.suppress_tokens]
-        revision = revision or local_weights(path, "--models").revision
-        for again in (True, False):
-            folder = converted(path, vocabulary, revision)
-            try:
-                self._translator = ctranslate2.Translator(
-                    str(folder), compute_type=COMPUTE_TYPES[precision], inter_threads=cores, intra_threads=1
-                )
-                break
-            except RuntimeError as error:  # damaged: it is converted once more
-                shutil.rmtree(folder, ignore_errors=True)
-                if not again:
-                    how = "use --translator transformers"
-                    raise InputError(f"--models {path}: CTranslate2 cannot load it ({error}); {how}") from None
+        folder = converted(path, vocabulary, revision or local_weights(path, "--models").revision)
+        try:
+            self._translator = ctranslate2.Translator(
+                str(folder), compute_type=COMPUTE_TYPES[precision], inter_threads=cores, intra_threads=1
+            )
+        except RuntimeError as error:
+            raise InputError(f"{folder}: CTranslate2 cannot load it ({error}); delete it to convert again") from None
 
     def search(
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
     ) -> Callable[[], list[list[list[int]]]]:
-        """Begin to search; what comes back waits for the hypotheses of every source, the best first.
+        """Start a search; return a function that waits for the hypotheses of every source, the best first.
 
-        Sources are token ids, of lengths that are padded to the same one. Hypotheses are token ids too, with the end
-        token where it was reached.
-        Seeds are for sampling, one for each hypothesis of each source, the first source's first.
+        Sources are token ids of one padded length. Hypotheses are token ids too, with the end token where it was
+        reached. Seeds are for sampling, one a source.
         """
         width = padded(len(sources[0]), self._vocabulary.limit)
-        # CTranslate2 pads to the longest of a batch, and another length adds up in another order: one row fills it up,
-        # of end tokens, which the model soon ends.
+        # CTranslate2 pads to the longest source of a batch, and the width changes the rounding. A row of end tokens,
+        # which the model ends soon, keeps the width the same.
         filler = [self._vocabulary.end] * width
         results = self._translator.translate_batch(
             [[self._vocabulary.source[token] for token in source] for source in (*sources, filler)],
@@ -78,8 +68,8 @@ class CTranslate2Engine:
 def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
     """A model's folder in CTranslate2's format in the user's cache, made there where it is missing.
 
-    Weights are float32 whatever the precision, which CTranslate2 makes of them as it loads. Raises InputError where the
-    cache cannot be written or CTranslate2 does not know this kind of model.
+    Its weights are float32; CTranslate2 quantises them when it loads them. Raises InputError where the cache cannot be
+    written or CTranslate2 does not know this kind of model.
     """
     place = cache_folder() / "ctranslate2" / f"{revision}-{ctranslate2.__version__}"
     return cached(place, "model.bin", lambda draft: _convert(path, vocabulary, draft))
@@ -88,8 +78,8 @@ def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
 def _convert(path: Path, vocabulary: Vocabulary, draft: Path) -> None:
     """Write a model as CTranslate2 describes it.
 
-    CTranslate2's own converter for MarianMT leaves the padding token out, which has to be the last one, and starts
-    from an embedding of zeros in its place. Here it stays: a model trained by transformers has learnt another one.
+    CTranslate2's own converter for MarianMT drops the padding token, which has to be the last one, and starts from an
+    embedding of zeros instead. Here it is kept: a model trained by transformers has learnt another start.
     """
     import torch
     from ctranslate2.converters.transformers import BartLoader
@@ -108,7 +98,7 @@ def _convert(path: Path, vocabulary: Vocabulary, draft: Path) -> None:
         spec.register_target_vocabulary(vocabulary.target)
         spec.validate()
     except (KeyError, ValueError, IndexError, AttributeError) as error:
-        how = "use --translator transformers"
-        raise InputError(f"--models: {path} is nothing that CTranslate2 can convert ({error}); {how}") from None
+        said = f"CTranslate2 cannot convert it ({error})"
+        raise InputError(f"--models {path}: {said}; use --translator transformers") from None
     spec.optimize()
     spec.save(str(draft))

@@ -1,6 +1,4 @@
-"""MarianMT: sorted, packed by token budget, long sentences in pieces, bad translations tried again in another way."""
-
-from __future__ import annotations
+"""MarianMT: sorted, packed by token budget, long sentences in pieces, bad translations tried once more."""
 
 import re
 import time
@@ -12,7 +10,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple
 
 from augment.device import pack, padded
 from augment.seconds import SECONDS, timed
@@ -25,39 +23,29 @@ if TYPE_CHECKING:
     from augment.translate.pytorch import TransformersEngine
 
 LEAST_TOKENS = 512
-"""A batch has so many tokens before the texts of a call are dealt out to more threads."""
-REPEATS = 4
-"""The same three tokens so many times make a repetition, unless the source repeats itself as well."""
-COPY_LEAST_WORDS = 3
-"""A translation like its source was not translated; shorter texts may be names, the same everywhere."""
-COPY_SIMILARITY = 0.9
-"""Share of letters and digits in common, in order, from which on a text is a copy: a retry may misspell one."""
+"""The fewest tokens of a batch when the texts of a call are dealt out to several threads."""
 SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]{0,3}(?=\s+[^\sa-z])|[。！？]")
 CLAUSE_END = re.compile(r"[,;:.!?–—](?=\s)|[，；：、]")
 WORD_END = re.compile(r"\S(?=\s)")
-Outputs: TypeAlias = list[list[list[int]]]
-"""Token ids of each hypothesis of each source."""
 
 
 class Translation(NamedTuple):
     """What became of one sentence.
 
     Attributes:
-        text: Its translation; None where there is none.
-        reason: Why it cannot be used: "too-long" for the model, "no-end" (cut at the length limit), "repetition" (the
-            same three tokens again and again), "copied" (the source itself), "empty"; None if it is good.
-        others: Further good translations, the best first; none equal to `text` or another.
+        text: Its translation.
+        reason: Why it cannot be used: "no-end" (cut at the length limit), "repetition" (the same three tokens again and
+            again), "copied" (the source itself), "empty"; None if it is good.
         retried: The first try was bad, and `text` is the second.
     """
 
-    text: str | None
+    text: str
     reason: str | None = None
-    others: tuple[str, ...] = ()
     retried: bool = False
 
 
 class _Piece(NamedTuple):
-    """A text to translate as a whole, its token ids, and what its draws depend on."""
+    """A text to translate as a whole, its token ids, and the seed of its draws."""
 
     text: str
     ids: tuple[int, ...]
@@ -73,10 +61,9 @@ class MarianTranslator:
         prefix: Code before every source sentence, such as ">>de<<", for models with several targets.
         decoding: How texts are searched or drawn.
         engine, precision: Or "auto"; see `resolve_engine`.
-        splits: Whether sentences that do not fit the model are translated in pieces; else they fail as "too-long".
-        retries: Whether a sentence whose translation is rejected is translated once more, decoded in another way.
-        device, batch_tokens: See `augment.view.Runtime`; a batch's tokens are its source tokens times beams or samples.
-        revision: Which weights these are, where that is known: a converted model is kept under it.
+        retries: Whether a sentence whose translation is bad is translated once more, decoded in another way.
+        device, batch_tokens: See `augment.view.Runtime`; a batch's tokens are its source tokens times beams.
+        revision: The revision of the weights, if known: a converted model is kept under it.
     """
 
     path: Path
@@ -84,7 +71,6 @@ class MarianTranslator:
     decoding: Decoding = Decoding()  # noqa: RUF009 - it is frozen
     engine: str = "auto"
     precision: str = "auto"
-    splits: bool = True
     retries: bool = True
     device: str = "auto"
     batch_tokens: int | None = None
@@ -97,9 +83,9 @@ class MarianTranslator:
         return Vocabulary(self.path)
 
     @cached_property
-    def _engine(self) -> CTranslate2Engine | TransformersEngine:
+    def _engine(self) -> "CTranslate2Engine | TransformersEngine":
         """The loaded model; raises InputError where engine, precision, device and decoding do not go together."""
-        engine, precision = resolve_engine(self.engine, self.precision, self.device, self.decoding)
+        engine, precision = resolve_engine(self.engine, self.precision, self.device, sampled=self.decoding.sampled)
         if engine == "ctranslate2":
             from augment.translate.ctranslate import CTranslate2Engine
 
@@ -123,12 +109,10 @@ class MarianTranslator:
             self._tokenised.pop(text, None)
         unique = list(dict.fromkeys(piece for parts in pieces.values() for piece in parts))
         found = self._translate(unique, self.decoding)
-        bad = [piece for piece in unique if found[piece].reason not in (None, "too-long")]
+        bad = [piece for piece in unique if found[piece].reason is not None]
         if bad and self.retries:
-            for piece, again in self._translate(bad, self.decoding.retry(), attempt=1).items():
-                if again.reason is None:
-                    others = again.others[: self.decoding.hypotheses - 1]
-                    found[piece] = again._replace(others=others, retried=True)
+            again = self._translate(bad, self.decoding.retry(), attempt=1)
+            found |= {piece: one._replace(retried=True) for piece, one in again.items() if one.reason is None}
         joined = {row: _joined([found[piece] for piece in parts]) for row, parts in pieces.items()}
         return [joined[row] for row in rows]
 
@@ -137,7 +121,7 @@ class MarianTranslator:
         if not text.strip():
             return []
         limit = self.vocabulary.limit
-        if len(ids) <= limit or not self.splits:
+        if len(ids) <= limit:
             return [_Piece(text, ids, seed)]
         parts = split(text, lambda part: len(self.vocabulary.encode([part], self.prefix)[0]), limit // 2)
         seeds = [row_seed(seed, str(place), "") if self.decoding.sampled else 0 for place in range(len(parts))]
@@ -145,32 +129,31 @@ class MarianTranslator:
         return [_Piece(*piece) for piece in zip(parts, encoded, seeds, strict=True)]
 
     def _translate(self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int = 0) -> dict[_Piece, Translation]:
-        """Each piece's translation; another attempt draws anew."""
-        done = {piece: Translation(None, "too-long") for piece in pieces}
+        """Each piece's first good translation, or its first; another attempt makes other draws."""
+        done = {}
         for batch, outputs in self._batches(pieces, decoding, attempt):
             with timed("detokenise"):
                 texts = iter(self.vocabulary.decode(output for found in outputs for output in found))
                 for piece, found in zip(batch, outputs, strict=True):
-                    done[piece] = _best([self._judged(piece, output, next(texts)) for output in found])
+                    judged = [self._judged(piece, output, next(texts)) for output in found]
+                    done[piece] = next((one for one in judged if one.reason is None), judged[0])
         return done
 
     def _batches(
         self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int
-    ) -> Iterator[tuple[list[_Piece], Outputs]]:
-        """Those pieces that fit in batches, each with its hypotheses; several batches are on their way at a time."""
-        fitting = [piece for piece in pieces if len(piece.ids) <= self.vocabulary.limit]
-        widths = [padded(len(piece.ids), self.vocabulary.limit) for piece in fitting]
+    ) -> Iterator[tuple[list[_Piece], list[list[list[int]]]]]:
+        """The pieces in batches, with the token ids of their hypotheses; the engine works on several at a time."""
+        widths = [padded(len(piece.ids), self.vocabulary.limit) for piece in pieces]
         engine = self._engine
         share = max(LEAST_TOKENS, sum(widths) // engine.ahead)
-        budget = max(1, min((self.batch_tokens or engine.batch_tokens) // decoding.rows_per_source, share))
-        samples = range(decoding.hypotheses if decoding.sampled else 0)
-        waiting: deque[tuple[list[_Piece], Callable[[], Outputs]]] = deque()
+        budget = max(1, min((self.batch_tokens or engine.batch_tokens) // decoding.num_beams, share))
+        waiting: deque[tuple[list[_Piece], Callable[[], list[list[list[int]]]]]] = deque()
         batches = pack(widths, budget)
         started = time.perf_counter()
         while (rows := next(batches, None)) is not None or waiting:
             if rows is not None:
-                batch = [fitting[row] for row in rows]
-                seeds = [row_seed(piece.seed, str(sample), str(attempt)) for piece in batch for sample in samples]
+                batch = [pieces[row] for row in rows]
+                seeds = [row_seed(piece.seed, "0", str(attempt)) for piece in batch]
                 started = started if waiting else time.perf_counter()
                 waiting.append((batch, engine.search([piece.ids for piece in batch], decoding, seeds)))
             if rows is None or len(waiting) >= engine.ahead:
@@ -192,39 +175,28 @@ class MarianTranslator:
 
 
 def repeats(output: Sequence[int], source: Sequence[int]) -> bool:
-    """Whether the same three tokens come again and again, and not in the source as well."""
+    """Whether the same three tokens occur at least four times, and twice as often as any three in the source."""
     runs = (Counter(zip(tokens, tokens[1:], tokens[2:], strict=False)) for tokens in (output, source))
     most, there = (max(counts.values(), default=0) for counts in runs)
-    return most >= max(REPEATS, 2 * there)
+    return most >= max(4, 2 * there)
 
 
 def copies(text: str, source: str) -> bool:
-    """Whether a text of some words is its source or nearly so, ignoring case and punctuation."""
-    if len(source.split()) < COPY_LEAST_WORDS:
+    """Whether a text has at least 90% of its source's letters and digits, in order: a retry may misspell a copy."""
+    if len(source.split()) < 3:  # a name may be the same in every language
         return False
     first, second = ("".join(filter(str.isalnum, one.casefold())) for one in (text, source))
     match = SequenceMatcher(None, first, second, autojunk=False)
-    # The three are dearer in turn, and each is at most the one before.
-    return all(share() >= COPY_SIMILARITY for share in (match.real_quick_ratio, match.quick_ratio, match.ratio))
-
-
-def _best(hypotheses: Sequence[Translation]) -> Translation:
-    """The first good one and the other good ones; the first where none is good."""
-    good = list(dict.fromkeys(found.text for found in hypotheses if found.reason is None and found.text))
-    return Translation(good[0], others=tuple(good[1:])) if good else hypotheses[0]
+    # Each ratio costs more than the one before it and is at most as large.
+    return all(share() >= 0.9 for share in (match.real_quick_ratio, match.quick_ratio, match.ratio))
 
 
 def _joined(pieces: Sequence[Translation]) -> Translation:
     """The translation of a text from those of its pieces, with a space between them; bad if one of them is."""
-    if not pieces:
-        return Translation("", "empty")
     bad = [piece for piece in pieces if piece.reason is not None]
-    if bad or len(pieces) == 1:
-        return bad[0] if bad else pieces[0]
-    ranked = [(piece.text or "", *piece.others) for piece in pieces]
-    ranks = range(max(map(len, ranked)))
-    best, *others = (" ".join(texts[rank if rank < len(texts) else 0] for texts in ranked) for rank in ranks)
-    return Translation(best, others=tuple(others), retried=any(piece.retried for piece in pieces))
+    if bad or not pieces:
+        return bad[0] if bad else Translation("", "empty")
+    return Translation(" ".join(piece.text for piece in pieces), retried=any(piece.retried for piece in pieces))
 
 
 def split(text: str, count: Callable[[str], int], limit: int) -> list[str]:

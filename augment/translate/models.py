@@ -1,6 +1,4 @@
-"""Which model translates from one language to another: bundled, in a folder, or an OPUS-MT model of the Hub."""
-
-from __future__ import annotations
+"""The model from one language to another: bundled, in a folder, or an OPUS-MT model of the Hub."""
 
 import json
 import re
@@ -11,14 +9,12 @@ from augment.errors import InputError
 from augment.weights import STARTER_TRANSLATION, hub_weights, local_weights
 
 FLAG = "--models"
-JOINT = ("en-xx", "xx-en")
-"""Folders of models for several languages; "xx" itself is none."""
 _LANGUAGE = re.compile(r"[A-Za-z]{2,8}(?:[_-][A-Za-z0-9]{2,8})*")
 _NEEDED = ("config.json", "source.spm", "target.spm", "vocab.json")
 
 
 class TranslationModel(NamedTuple):
-    """A MarianMT folder, the code that goes before every source sentence (">>de<<") if it wants one, its revision."""
+    """A MarianMT folder, the code before every source sentence (">>de<<") if it needs one, and its revision."""
 
     path: Path
     prefix: str | None
@@ -29,18 +25,17 @@ def resolve_models(models: str, source: str, target: str, revision: str | None =
     """Find the model from `source` to `target`, codes such as "en" and "de", at `revision` if one is given.
 
     `models` is "starter" (bundled), "opus-mt" (Helsinki-NLP/opus-mt-SOURCE-TARGET on the Hub), or a folder with folders
-    `SOURCE-TARGET`, `opus-mt-SOURCE-TARGET`, `en-xx` or `xx-en` in it. Raises InputError for no such language or
-    model; the line names those that are there and the flag.
+    `SOURCE-TARGET`, `opus-mt-SOURCE-TARGET`, `en-xx` or `xx-en`. Raises InputError for no such language or model.
     """
     for language in (source, target):
-        if not _LANGUAGE.fullmatch(language):
+        if not _LANGUAGE.fullmatch(language) or language == "xx":
             raise InputError(f"language {language!r}: not a language code; write it as in de, fr or zh")
     if source == target:
         raise InputError(f"language {target!r}: source and target are the same; choose another")
-    folder = None if models == "opus-mt" else _folder(models, source, target)
-    if folder is None:
+    if models == "opus-mt":
         weights = hub_weights(f"Helsinki-NLP/opus-mt-{source}-{target}", f"{FLAG} opus-mt:", revision)
     else:
+        folder = _folder(models, source, target)
         _check(folder)  # before a pickle is converted
         weights = local_weights(folder, FLAG, revision)
     _check(weights.path)
@@ -60,17 +55,15 @@ def _folder(models: str, source: str, target: str) -> Path:
     if not base.is_dir():
         raise InputError(f"{FLAG} {models}: no such folder; give starter, opus-mt or a folder of MarianMT models")
     codes = _codes(base / "en-xx")
-    own = [name for name in (f"{source}-{target}", f"opus-mt-{source}-{target}") if name not in JOINT]
-    if source == "en" and target in codes:
-        own.append("en-xx")
-    if target == "en" and source in (codes or [source]):
-        own.append("xx-en")
-    for name in own:
+    names = [f"{source}-{target}", f"opus-mt-{source}-{target}"]
+    names += ["en-xx"] if source == "en" and target in codes else []
+    names += ["xx-en"] if target == "en" and source in (codes or [source]) else []
+    for name in names:
         if (base / name).is_dir():
             return base / name
-    names = [path.name.removeprefix("opus-mt-") for path in sorted(base.iterdir()) if path.is_dir()]
+    there = [path.name.removeprefix("opus-mt-") for path in sorted(base.iterdir()) if path.is_dir()]
     joint = {"en-xx": [f"en-{code}" for code in codes], "xx-en": [f"{code}-en" for code in codes]}
-    has = ", ".join(direction for name in names for direction in joint.get(name) or [name]) or "nothing"
+    has = ", ".join(direction for name in there for direction in joint.get(name) or [name]) or "nothing"
     raise InputError(f"{FLAG} {models}: no model from {source} to {target} (there are {has}); try {FLAG} opus-mt")
 
 

@@ -1,9 +1,7 @@
-"""MarianMT on transformers: greedy search, sampling by seed and beam search; rows that are done leave the batch.
+"""MarianMT on transformers: greedy search, sampling by seed and beam search.
 
-`generate` of transformers keeps every row until the last one ends, and draws from one generator for the whole batch.
+Finished rows leave the batch, and every row draws by its own seed; the `generate` of transformers does neither.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -16,7 +14,6 @@ from torch import Tensor
 from augment.device import padded, quiet_transformers, resolve_device
 from augment.errors import InputError
 from augment.translate.decoding import Decoding
-from augment.translate.sampling import draw
 from augment.translate.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -26,13 +23,17 @@ CPU_BATCH_TOKENS = 8_192
 CUDA_BATCH_TOKENS = 16_384
 DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 KEPT_SHARE = 0.75
-"""Rows that are done leave the batch once less than this share of it is left: leaving costs a copy of the rest."""
+"""Finished rows leave the batch once fewer than this share are unfinished: leaving costs a copy of the others."""
 IMPOSSIBLE = -1e9
-"""A score that no text has; finite, as transformers' beam search has it."""
+"""A score below any text's; finite, as in transformers' beam search."""
+# SplitMix64 (Steele, Lea and Flood 2014): the increment and the two multipliers, as signed 64-bit numbers.
+_STEP = -7046029254386353131
+_FIRST = -4658895280553007687
+_SECOND = -7723592293110705685
 
 
 class TransformersEngine:
-    """A model on its device; see `CTranslate2Engine` for its parts."""
+    """A model on its device, with the attributes and the method of `CTranslate2Engine`."""
 
     ahead = 1
 
@@ -47,7 +48,7 @@ class TransformersEngine:
     def search(
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
     ) -> Callable[[], list[list[list[int]]]]:
-        """The hypotheses of equally padded sources, made when they are asked for."""
+        """Return a function that searches, and returns the hypotheses of equally padded sources."""
 
         def run() -> list[list[list[int]]]:
             width, pad = padded(len(sources[0]), self._vocabulary.limit), self._vocabulary.pad
@@ -55,15 +56,14 @@ class TransformersEngine:
             lengths = torch.tensor([len(source) for source in sources], device=self._device)
             mask = torch.arange(width, device=self._device)[None] < lengths[:, None]
             autocast = torch.autocast("cpu", dtype=torch.bfloat16) if self._autocasts else nullcontext()
-            suppressed = self._vocabulary.suppress_tokens
             with torch.inference_mode(), autocast:
-                decoder = Decoder(self._model, ids, mask, decoding, suppressed)
+                decoder = Decoder(self._model, ids, mask, decoding, self._vocabulary.suppress_tokens)
                 return search(decoder, self._vocabulary.max_length(width), seeds)
 
         return run
 
 
-def load_model(path: Path) -> MarianMTModel:
+def load_model(path: Path) -> "MarianMTModel":
     """A model in float32; raises InputError where weights are missing or cannot be read."""
     from transformers import MarianMTModel
 
@@ -83,17 +83,12 @@ def load_model(path: Path) -> MarianMTModel:
 class Decoder:
     """The decoder half of a model, one token a step for every row of a batch.
 
-    `sources` are padded token ids, rows by width, each for as many rows as `decoding` asks for; `mask` is True where
-    they have a token. The ids to `suppress` are never written.
+    `sources` are padded token ids (sources by width), each decoded in a row a beam; `mask` is True where they have a
+    token. The ids to `suppress` are never written.
     """
 
     def __init__(
-        self,
-        model: MarianMTModel,
-        sources: Tensor,
-        mask: Tensor,
-        decoding: Decoding,
-        suppress: Sequence[int],
+        self, model: "MarianMTModel", sources: Tensor, mask: Tensor, decoding: Decoding, suppress: Sequence[int]
     ) -> None:
         from transformers import DynamicCache, EncoderDecoderCache, RepetitionPenaltyLogitsProcessor
 
@@ -102,17 +97,16 @@ class Decoder:
         self._model, self._decoder = model, model.model.decoder
         encoded = model.model.encoder(input_ids=sources, attention_mask=mask.long()).last_hidden_state
         self.dtype = torch.promote_types(encoded.dtype, torch.float32)
-        self._encoded = encoded.repeat_interleave(decoding.rows_per_source, dim=0)
-        self._mask = mask.bool().repeat_interleave(decoding.rows_per_source, dim=0)[:, None, None, :]
+        self._encoded = encoded.repeat_interleave(decoding.num_beams, dim=0)
+        self._mask = mask.bool().repeat_interleave(decoding.num_beams, dim=0)[:, None, None, :]
         self._cache = EncoderDecoderCache(DynamicCache(config=model.config), DynamicCache(config=model.config))
         self._suppressed = torch.tensor(suppress, device=self.device)
-        penalty = decoding.repetition_penalty
-        self._penalise = RepetitionPenaltyLogitsProcessor(penalty) if penalty != 1 else None
+        self._penalise = RepetitionPenaltyLogitsProcessor(decoding.repetition_penalty)
 
     def scores(self, texts: Tensor) -> Tensor:
         """The logits of the next token after `texts` (rows by tokens, the start token first); rows by vocabulary.
 
-        All but the last token were given before. The result is float32 or wider.
+        All tokens but the last were given in earlier calls. The result is float32 or wider.
         """
         decoder = self._decoder
         hidden = decoder.embed_tokens(texts[:, -1:]) * decoder.embed_scale
@@ -120,17 +114,17 @@ class Decoder:
         for layer in decoder.layers:
             hidden = layer(hidden, None, self._encoded, encoder_attention_mask=self._mask, past_key_values=self._cache)
         scores = (self._model.lm_head(hidden[:, -1]) + self._model.final_logits_bias).to(self.dtype)
-        if self._penalise is not None:
+        if self.decoding.repetition_penalty != 1:
             scores = self._penalise(texts, scores)
         return scores.index_fill(1, self._suppressed, float("-inf"))  # type: ignore[no-any-return]
 
     def keep(self, rows: Tensor) -> None:
-        """Go on with these rows alone."""
+        """Drop all other rows."""
         self._encoded, self._mask = self._encoded[rows], self._mask[rows]
         self._cache.batch_select_indices(rows)
 
     def reorder(self, rows: Tensor) -> None:
-        """Let every row go on from another row of the same source: what it sees of the source stays as it is."""
+        """Let every row continue another row of the same source."""
         self._cache.self_attention_cache.reorder_cache(rows)
 
 
@@ -139,11 +133,9 @@ def search(decoder: Decoder, max_length: int, seeds: Sequence[int] = ()) -> list
 
     None is longer than `max_length`, the end included. Seeds are those of `CTranslate2Engine.search`.
     """
-    hypotheses = decoder.decoding.hypotheses
     if decoder.decoding.num_beams > 1:
-        return [found[:hypotheses] for found in _beam_search(decoder, max_length)]
-    texts = _walk(decoder, max_length, seeds)
-    return [texts[place : place + hypotheses] for place in range(0, len(texts), hypotheses)]
+        return [found[: decoder.decoding.hypotheses] for found in _beam_search(decoder, max_length)]
+    return [[text] for text in _walk(decoder, max_length, seeds)]
 
 
 def cut(tokens: list[int], end: int) -> list[int]:
@@ -152,8 +144,7 @@ def cut(tokens: list[int], end: int) -> list[int]:
 
 
 def _walk(decoder: Decoder, max_length: int, seeds: Sequence[int]) -> list[list[int]]:
-    device, decoding = decoder.device, decoder.decoding
-    rows = decoder.sources * decoding.hypotheses
+    device, decoding, rows = decoder.device, decoder.decoding, decoder.sources
     texts = torch.full((rows, max_length + 1), decoder.end, device=device)
     texts[:, 0] = decoder.start
     row_seeds = torch.tensor(seeds, device=device)
@@ -173,10 +164,52 @@ def _walk(decoder: Decoder, max_length: int, seeds: Sequence[int]) -> list[list[
     return [cut(row, decoder.end) for row in texts[:, 1:].tolist()]
 
 
-def _beam_search(decoder: Decoder, max_length: int) -> list[list[list[int]]]:
-    """Beam search as CTranslate2 does it, and transformers with early stopping and renormalised scores.
+def draw(logits: Tensor, decoding: Decoding, seeds: Tensor, position: int) -> Tensor:
+    """One token a row from softmax(logits / temperature), cut to the top k or the top p, at a position of the text.
 
-    Scores are divided by the length, end token included; a row is done once enough texts are finished for its patience.
+    By the Gumbel-max trick (Gumbel 1954): the largest of logit plus Gumbel noise is a draw from the softmax, which
+    rounding changes only where two tokens are nearly level. Logits are rows by vocabulary, seeds one a row (int64).
+    """
+    scores = logits.double() / decoding.temperature
+    tokens = torch.arange(scores.shape[-1], device=scores.device)[None]
+    if decoding.top_k is not None:
+        scores, tokens = scores.topk(min(decoding.top_k, scores.shape[-1]))
+    if decoding.top_p is not None:  # minus infinity beyond the fewest tokens that make up this share
+        ordered, order = scores.sort(dim=-1, descending=True, stable=True)
+        probabilities = ordered.softmax(dim=-1)
+        beyond = probabilities.cumsum(dim=-1) - probabilities >= decoding.top_p
+        scores = scores.masked_fill(beyond.gather(1, order.argsort(dim=-1)), float("-inf"))
+    gumbel = -torch.log(-torch.log(uniform(seeds, position, tokens)))
+    best = (scores + gumbel).argmax(dim=-1, keepdim=True)
+    return tokens.expand(len(scores), -1).gather(1, best)[:, 0]
+
+
+def uniform(seeds: Tensor, position: int, tokens: Tensor) -> Tensor:
+    """Numbers in (0, 1), a hash of seed, position and token; the same in any batch and on every device.
+
+    Seeds are one a row (int64); tokens have one row for all seeds, or one for each. The result is float64, seeds by
+    tokens.
+    """
+    streams = _mix(seeds + seeds.new_tensor(position + 1) * _STEP)
+    bits = _shifted(_mix(streams[:, None] + (tokens + 1) * _STEP), 11)
+    return (bits.double() + 0.5) * 2.0**-53
+
+
+def _mix(numbers: Tensor) -> Tensor:
+    numbers = (numbers ^ _shifted(numbers, 30)) * _FIRST
+    numbers = (numbers ^ _shifted(numbers, 27)) * _SECOND
+    return numbers ^ _shifted(numbers, 31)
+
+
+def _shifted(numbers: Tensor, places: int) -> Tensor:
+    """Shift to the right as if unsigned."""
+    return (numbers >> places) & ((1 << (64 - places)) - 1)
+
+
+def _beam_search(decoder: Decoder, max_length: int) -> list[list[list[int]]]:
+    """Beam search as in CTranslate2, and in transformers with early stopping and renormalised scores.
+
+    Scores are divided by the length, end token included; a row is done once its patience has enough finished texts.
     """
     num_beams, device = decoder.decoding.num_beams, decoder.device
     beams = _Beams(decoder, num_beams, max_length)
@@ -203,9 +236,9 @@ def _beam_search(decoder: Decoder, max_length: int) -> list[list[list[int]]]:
 
 
 class _Beams:
-    """The running and the best finished beams of a batch: texts rows by beams by tokens, scores rows by beams.
+    """The running and the best finished beams of a batch: texts are rows by beams by tokens, scores rows by beams.
 
-    `ended` counts the texts of each row that were finished so far.
+    `ended` counts the finished texts of each row.
     """
 
     def __init__(self, decoder: Decoder, num_beams: int, max_length: int) -> None:
@@ -221,9 +254,9 @@ class _Beams:
             setattr(self, name, values[rows])
 
     def grow(self, scores: Tensor, position: int, end: int, *, last: bool) -> Tensor:
-        """Add one token to every beam, given its log probabilities; the row of the batch that each beam came from.
+        """Add one token to every beam, given its log probabilities; return the row of the batch it continues.
 
-        Twice as many candidates as beams are looked at, so that enough are left if all beams end at once.
+        Twice as many candidates as beams are considered, so that enough are left if all beams end at once.
         """
         rows, num_beams = self.scores.shape
         vocabulary = scores.shape[-1]
@@ -240,7 +273,7 @@ class _Beams:
         return (parents.gather(1, chosen) + offsets).flatten()
 
     def _finish(self, texts: Tensor, scores: Tensor) -> None:
-        """Take in those of the best candidates that have ended; the others have an impossible score."""
+        """Add the best candidates that have ended; the others have an impossible score."""
         num_beams = self.scores.shape[1]
         new = (scores[:, :num_beams] > IMPOSSIBLE / 2).sum(dim=1)
         if new.any():
@@ -250,7 +283,7 @@ class _Beams:
             self.finished = _taken(torch.cat([self.finished, texts[:, :num_beams]], dim=1), chosen)
 
     def best(self, row: int, length: int, end: int) -> list[list[int]]:
-        """The finished texts of a row, the best first; where there is none, the best one that runs, `length` tokens."""
+        """The finished texts of a row, the best first; without any, the best running one, of `length` tokens."""
         finished = self.finished[row, self.finished_scores[row] > IMPOSSIBLE / 2]
         if not len(finished):
             return [self.texts[row, 0, 1 : length + 1].tolist()]

@@ -1,7 +1,5 @@
 """What a MarianMT model reads and writes: texts to token ids and back, by its SentencePiece models and vocabulary."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -10,16 +8,16 @@ from typing import Any
 
 from augment.device import LENGTH_STEP
 
-# What MarianTokenizer takes; transformers leaves a default out of the files that it writes, as it does with lengths.
+# MarianTokenizer's defaults, which transformers leaves out of the files that it writes.
 _SPECIAL = {"eos_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
 
 
 class Vocabulary:
-    """The tokens of a model, read from its folder without transformers, whose import takes longer than a small model.
+    """The tokens of a model, read without transformers, whose import takes longer than running a small model.
 
     Attributes:
         limit: The most tokens of a source, the end included.
-        source, target: The tokens that the model reads and writes, in the order of their ids; mostly the same.
+        source, target: The tokens that the model reads and writes, in the order of their ids; usually the same.
         unknown: The token that stands for any other.
         pad, end: Ids of these tokens; the end token's is the same on both sides.
         suppress_tokens: Ids that are never written: padding and language codes.
@@ -44,19 +42,19 @@ class Vocabulary:
         self.limit = int(min(positions, longest))
 
     def encode(self, texts: Sequence[str], prefix: str | None = None) -> list[tuple[int, ...]]:
-        """The token ids of texts, the code before each and the end after it included; any other code is plain text."""
+        """The token ids of texts, with the code before each and the end after it; any other code is plain text."""
         unknown = self._ids[self.unknown]
         before = () if prefix is None else (self._ids.get(prefix, unknown),)
         pieces = self._reader.encode(list(texts), out_type=str, num_threads=1)
         return [(*before, *(self._ids.get(piece, unknown) for piece in row), self.end) for row in pieces]
 
     def decode(self, outputs: Iterable[Sequence[int]]) -> list[str]:
-        """The texts of what a model wrote, end and unknown tokens left out."""
+        """The texts of a model's outputs, without end and unknown tokens."""
         pieces = [[self.target[token] for token in output if token not in self._silent] for output in outputs]
         return [text.replace("▁", " ").strip() for text in self._writer.decode(pieces, num_threads=1)]
 
     def max_length(self, width: int) -> int:
-        """The most tokens of an output, its end included, for sources of this padded length."""
+        """The most tokens of an output, its end included, for sources padded to `width`."""
         return min(2 * width + LENGTH_STEP, self.limit - 1)
 
 

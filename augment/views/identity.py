@@ -1,14 +1,12 @@
 """The sentence itself: dropout or drophead in the encoder then makes the view (Mirror-BERT, section 2.2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from augment.view import View, Viewed
 
 
 class Identity(View):
-    """The view; its status is "ok", as an unchanged text is what it is asked for."""
+    """The view; its status is "ok", as an unchanged text is what it is for."""
 
     name = "identity"
 

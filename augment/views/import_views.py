@@ -1,12 +1,11 @@
 """Take views that were made elsewhere, such as paraphrases by a large language model, from a JSON Lines file."""
 
-from __future__ import annotations
-
 import hashlib
 import unicodedata
 from codecs import BOM_UTF8
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 import xxhash
 from pydantic import BaseModel, Field, PrivateAttr, ValidationError
@@ -23,11 +22,11 @@ class _Line(BaseModel):
 
 
 class ImportViews(View):
-    """The view: `{"text": sentence, "view": its view}` a line, or with the sentence's `id` in place of its text.
+    """The view: lines with `{"text": sentence, "view": its view}`, or with the sentence's `id` instead of its text.
 
-    Several lines of one sentence are its first view and the alternatives. A sentence without a line is "failed" with
-    the reason "missing", a blank view "failed" with "empty", and one with a special token that the sentence does not
-    hold "rejected" with "special-token".
+    Further lines of a sentence are its alternatives. A sentence without a line is "failed" with the reason "missing", a
+    blank view "failed" with "empty", and one with a special token that the sentence lacks "rejected" with
+    "special-token".
     """
 
     name = "import-views"
@@ -40,8 +39,8 @@ class ImportViews(View):
 
     _views: dict[str, dict[str, None]] = PrivateAttr(default_factory=dict)  # by the sentence's id, each once
 
-    def build(self, runtime: Runtime) -> ImportViews:
-        """The view with the file read; raises InputError where that is missing, broken or of another revision."""
+    def build(self, runtime: Runtime) -> Self:
+        """The view with its file read; raises InputError if that is missing, malformed or of another revision."""
         try:
             content = Path(self.file).read_bytes()
         except OSError as error:
@@ -52,19 +51,18 @@ class ImportViews(View):
         view = self.model_copy(update={"revision": revision})
         view._views = {}
         for number, line in enumerate(content.removeprefix(BOM_UTF8).splitlines(), start=1):
-            if not line.strip():
-                continue
             try:
                 row = _Line.model_validate_json(line)
             except ValidationError:
                 row = _Line(view="")
             key = row.id if row.text is None else _id_of(row.text)
-            if not isinstance(key, str):
+            if isinstance(key, str):
+                view._views.setdefault(key, {})[" ".join(row.view.split())] = None
+            elif line.strip():
                 shape = '{"text": "...", "view": "..."} (or id for text)'
                 raise InputError(f"import-views: {self.file} line {number} is not {shape}: {line[:60]!r}")
-            view._views.setdefault(key, {})[" ".join(row.view.split())] = None
         if not view._views:
-            raise InputError(f'import-views: {self.file} is empty: write {{"text": "...", "view": "..."}} a line')
+            raise InputError(f'import-views: {self.file} is empty: write {{"text": "...", "view": "..."}} on each line')
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
@@ -84,5 +82,5 @@ class ImportViews(View):
 
 
 def _id_of(text: str) -> str:
-    """The id that an ingested sentence has: xxh64 of its NFC form without outer white space."""
+    """The id of an ingested sentence: xxh64 of its NFC form without outer white space."""
     return xxhash.xxh64_hexdigest(unicodedata.normalize("NFC", text).strip().encode())

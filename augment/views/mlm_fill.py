@@ -1,11 +1,9 @@
 """Mask a share of the words and let a masked language model fill in others (BSL, section 4.4: 20%)."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
 
@@ -19,13 +17,13 @@ from augment.words import NEGATIONS, replaceable, rounded
 
 ARTICLES = frozenset(["a", "an"])
 KEPT = NEGATIONS | ARTICLES
-"""Words that are neither masked nor filled in: one turns the meaning around, the other must agree with what follows."""
+"""Words that are neither masked nor filled in: negations reverse the meaning, articles agree with the next word."""
 SPARE = 16
-"""Proposals that are asked for beyond the top k, as some do not fit where they go."""
+"""Proposals beyond the top k, because some do not fit."""
 
 
 class _Row(NamedTuple):
-    """A text with masked words: what goes to the model, those words by their place, and how many words count."""
+    """A text's masked row, its tokens, the places of the masked words, and how many words are eligible and count."""
 
     masked: Masked
     found: list[Token]
@@ -37,34 +35,33 @@ class _Row(NamedTuple):
 class MlmFill(WordView):
     """The view.
 
-    Eligible is a word that `augment.words.replaceable` leaves, that is no negation and no article, that the model sees
-    whole (not cut off, not in one token with a neighbour), in whose script the vocabulary has words.
-    `fraction` is of all words, numbers and names too, as in the paper; with `of="eligible"` of the eligible ones;
-    `achieved_fraction` counts the same way. The number of words is rounded up or down by the row's own draw, so that
-    the mean over sentences meets the fraction; a row that draws none is "unchanged" with the reason "none-drawn".
+    Eligible is a word that `augment.words.replaceable` allows, that is no negation and no article, that the model sees
+    whole (not cut off, not in one token with a neighbour), and in whose script the vocabulary has words.
+    `fraction` and `achieved_fraction` are of all words, numbers and names too, as in the paper. The number of words is
+    rounded up or down by the row's own draw, so that the mean over sentences equals the fraction.
     """
 
     name = "mlm-fill"
+    constants: ClassVar = {"of": "words"}
 
     fraction: float = Field(default=0.2, gt=0, le=1, description="share of the words to mask")
-    of: Literal["words", "eligible"] = Field(default="words", description="count all words, or no names and digits")
-    at_least: int = Field(default=0, ge=0, description="mask so many words where there are as many")
-    top_k: int = Field(default=10, ge=1, le=1000, description="sample from so many likeliest words")
+    at_least: int = Field(default=0, ge=0, description="least number of words to mask, if as many are eligible")
+    top_k: int = Field(default=10, ge=1, le=1000, description="sample from this many likeliest words")
     temperature: float = Field(default=1.0, gt=0, description="below 1 prefers the likelier of them")
     encoder: str = Field(default="starter", description="model: starter, a folder, or a name on the Hub")
     revision: str | None = Field(default=None, description="hold the model to this revision")
 
     _model: FillModel = PrivateAttr()
 
-    def build(self, runtime: Runtime) -> MlmFill:
-        """The view with its model and terms; raises InputError where one is missing, or the model has no mask token."""
+    def build(self, runtime: Runtime) -> Self:
+        """The view with its model and terms; raises InputError where one is missing."""
         weights = find_encoder(self.encoder, self.revision)
         view = super().build(runtime).model_copy(update={"revision": weights.revision})
         view._model = FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens)
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
-        """View every text by its own seed; all masked words of all rows are filled by one pass over the batches."""
+        """View every text by its own seed; each row goes through the model once."""
         draws = [random.Random(seed) for seed in seeds]
         rows = [self._mask(text, draw) for text, draw in zip(texts, draws, strict=True)]
         proposals = self._model.propose([row.masked for row in rows], self.top_k + SPARE)
@@ -82,7 +79,7 @@ class MlmFill(WordView):
             slot = self._model.words.slot(word, self._model.tokenizer.convert_ids_to_tokens(ids[span[0]]))
             if self._model.words.serves(slot):
                 eligible[index] = (*span, slot)
-        counted = len(eligible) if self.of == "eligible" else sum(token.kind != "other" for token in found)
+        counted = sum(token.kind != "other" for token in found)
         picked = _apart(sorted(eligible), max(self.at_least, rounded(self.fraction * counted, draw)), draw)
         masked, places, copied = [], [], 0
         for first, last, _ in map(eligible.__getitem__, picked):
@@ -112,9 +109,9 @@ class MlmFill(WordView):
 
 
 def _apart(eligible: Sequence[int], wanted: int, draw: random.Random) -> list[int]:
-    """`wanted` of the places (all where there are fewer), sorted; neighbours only where there is no other way.
+    """`wanted` of the places (all where there are fewer), sorted; neighbours only where nothing else is left.
 
-    A model fills two masks side by side without a look at each other's word.
+    A model fills adjacent masks independently of each other.
     """
     shuffled = draw.sample(eligible, len(eligible))
     picked: set[int] = set()
@@ -126,16 +123,13 @@ def _apart(eligible: Sequence[int], wanted: int, draw: random.Random) -> list[in
 
 
 def _fitting(proposed: Proposals, now: Sequence[str], index: int) -> Proposals:
-    """The proposals that read well where they go.
-
-    Left out: negations, the words to the left and right once more, and what does not agree with an "a" or "an".
-    """
+    """The proposals without negations, repetitions of the next words, and words that disagree with an "a" or "an"."""
     before = now[index - 1].lower() if index else ""
-    beside = {folded(word) for word in (before, *now[index + 1 : index + 2])}
+    neighbours = {folded(word) for word in (before, *now[index + 1 : index + 2])}
     return [
         (word, logit)
         for word, logit in proposed
         if word not in KEPT
-        and folded(word) not in beside
+        and folded(word) not in neighbours
         and (before not in ARTICLES or wants_an(word) == (before == "an"))
     ]

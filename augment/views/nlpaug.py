@@ -1,7 +1,5 @@
 """Any augmenter of nlpaug for text, by its class name and with its own arguments, seeded per row."""
 
-from __future__ import annotations
-
 import inspect
 import random
 import re
@@ -10,9 +8,9 @@ from contextlib import contextmanager
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Any, Self
 
-from pydantic import BaseModel, Field, JsonValue, PrivateAttr, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, PrivateAttr
 
 from augment import wordnet
 from augment.device import quiet_transformers, resolve_device
@@ -24,21 +22,20 @@ from augment.omw import open_tables
 from augment.view import Runtime, Viewed
 from augment.words import special_tokens
 
-MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence", "nlpaug.flow")
-FLOWS = ("Sequential", "Sometimes")
+MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence")
 WORDNET_USERS = ("SynonymAug", "AntonymAug")
 NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")
-"""What NLTK says where data is missing."""
+"""NLTK's message about missing data."""
 TRIAL = "A man is riding a horse down the street."
 
 
 class Nlpaug(WordView):
-    """The view; one text goes to the augmenter at a time, so that no row can change another.
+    """The view; the augmenter gets one text at a time, so that rows do not depend on each other.
 
-    A text of more than `longest` characters is "failed" with "too-long". What an augmenter raises makes a row "failed"
-    with the exception's name as the reason; what is no text, "failed" with "no-text"; a special token that the sentence
-    does not hold, "rejected" with "special-token". Changes within terms to keep are undone. Random state of Python,
-    NumPy and torch is as before each call.
+    A text of more than `longest` characters is "failed" with "too-long". An exception of the augmenter makes a row
+    "failed" with the exception's name as the reason; a result without text, "failed" with "no-text"; a special token
+    that the sentence lacks, "rejected" with "special-token". Changes within terms to keep are undone. The global
+    generators of Python, NumPy and torch are seeded for every row.
     """
 
     name = "nlpaug"
@@ -47,20 +44,20 @@ class Nlpaug(WordView):
     augmenter: str = Field(default="SynonymAug", description="class name of an augmenter for text, such as KeyboardAug")
     arguments: dict[str, JsonValue] = Field(
         default_factory=dict,
-        description="its own arguments as YAML, such as '{aug_p: 0.3}'; of a flow '{flow: [{augmenter: SplitAug}]}'",
+        description="its own arguments as YAML, such as '{aug_p: 0.3}'",
     )
     longest: int = Field(default=10_000, ge=1, description="characters at most: some augmenters never end on more")
     revision: str | None = Field(default=None, description="hold nlpaug to this version")
 
     _augmenter: Any = PrivateAttr()
 
-    def build(self, runtime: Runtime) -> Nlpaug:
+    def build(self, runtime: Runtime) -> Self:
         """The view, its augmenter built and tried on one sentence; raises InputError where one of these fails."""
         installed = version("nlpaug")
         if self.revision not in (None, installed):
             raise InputError(f"nlpaug: version {installed} is installed, not {self.revision}; install that one")
         view = super().build(runtime).model_copy(update={"revision": installed})
-        with quiet_transformers(), _random_state_kept():
+        with quiet_transformers():
             view._augmenter = _built(self.augmenter, self.arguments, runtime.device)
             _seed(0)
             with _explained(self.augmenter, "fails on a plain sentence"):
@@ -69,7 +66,7 @@ class Nlpaug(WordView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
-        with quiet_transformers(), _random_state_kept():
+        with quiet_transformers():
             return [self._view(text, seed) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, seed: int) -> Viewed:
@@ -78,7 +75,7 @@ class Nlpaug(WordView):
         _seed(seed)
         try:
             made = self._augmenter.augment(text)
-        except Exception as error:  # whatever an augmenter may raise is the row's failure, not the run's
+        except Exception as error:  # any exception of an augmenter fails the row, not the run
             return Viewed(None, "failed", type(error).__name__)
         view = made[0] if isinstance(made, list) and made else made
         if not isinstance(view, str) or not view.strip():
@@ -90,20 +87,12 @@ class Nlpaug(WordView):
         return Viewed(apply_edits(text, edits), edits=edits) if edits else Viewed(text, "unchanged")
 
 
-class _Part(BaseModel, extra="forbid"):
-    augmenter: str
-    arguments: dict[str, Any] | None = None
-
-
-_FLOW = TypeAdapter(Annotated[list[_Part], Field(min_length=1)])
-
-
 def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
     classes: dict[str, type[Any]] = {
         name: kind
         for module in MODULES
         for name, kind in vars(import_module(module)).items()
-        if inspect.isclass(kind) and (name.endswith("Aug") or name in FLOWS)
+        if inspect.isclass(kind) and name.endswith("Aug")
     }
     if name not in classes:
         raise InputError(f"nlpaug: unknown augmenter for text {name!r}: choose one of {', '.join(sorted(classes))}")
@@ -112,20 +101,12 @@ def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa
         raise InputError(f"nlpaug: device={given['device']!r} among the arguments of {name}: use --device")
     if "device" in inspect.signature(kind).parameters:
         given["device"] = str(resolve_device(device))
-    if name in FLOWS:
-        try:
-            parts = _FLOW.validate_python(given.get("flow"))
-        except ValidationError:
-            how = "{flow: [{augmenter: SplitAug, arguments: {...}}, ...]}"
-            raise InputError(f"nlpaug: {name} needs a list of augmenters: {how}") from None
-        given["flow"] = [_built(part.augmenter, part.arguments or {}, device) for part in parts]
     if name in WORDNET_USERS and given.get("aug_src", "wordnet") == "wordnet":
-        wordnet.find()  # before nlpaug is built, which would say so in its own words
-        kind = on_our_wordnet(kind)
+        kind = _on_our_wordnet(kind)
     with _explained(name, "cannot be built"):
         augmenter = kind(**given)
     if name == "SpellingAug":
-        # nlpaug keeps them in the order of a set, which differs from process to process.
+        # nlpaug keeps them in the order of a set, which differs between processes.
         for words in augmenter.model.dict.values():
             words.sort()
     return augmenter
@@ -133,14 +114,13 @@ def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa
 
 @contextmanager
 def _explained(name: str, what: str) -> Iterator[None]:
-    """Turn whatever nlpaug and what it builds on raise into one line, as the user gave it these arguments."""
+    """Turn any exception of nlpaug and its libraries into one line: the arguments are the user's."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:
-        missing = NLTK_WANTS.search(str(error)) if isinstance(error, LookupError) else None
-        if missing:
+        if isinstance(error, LookupError) and (missing := NLTK_WANTS.search(str(error))):
             what = f"needs NLTK's {missing[1]}: run `python -m nltk.downloader {missing[1]}`"
         else:
             what += f": {type(error).__name__}: {' '.join(str(error).split())[:200]}"
@@ -153,27 +133,12 @@ def _seed(seed: int) -> None:
     import torch
 
     random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002 - the global generator is the one that nlpaug draws from
+    np.random.seed(seed % 2**32)  # noqa: NPY002 - nlpaug draws from the global generator
     torch.manual_seed(seed)
 
 
-@contextmanager
-def _random_state_kept() -> Iterator[None]:
-    import numpy as np
-    import torch
-
-    python, numpy = random.getstate(), np.random.get_state()  # noqa: NPY002 - as above
-    used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    try:
-        with torch.random.fork_rng(devices=range(torch.cuda.device_count()) if used else ()):
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numpy)  # noqa: NPY002 - as above
-
-
-def on_our_wordnet(kind: type) -> type:
-    """Nlpaug's SynonymAug or AntonymAug on our WordNet and tagger: its own would be looked for on the network."""
+def _on_our_wordnet(kind: type) -> type:
+    """Nlpaug's SynonymAug or AntonymAug on our WordNet and tagger; nlpaug would download its own."""
     from nlpaug.model.word_dict import WordNet
 
     class Dictionary(WordNet):  # type: ignore[misc]
@@ -191,19 +156,19 @@ def on_our_wordnet(kind: type) -> type:
 
 
 @lru_cache(maxsize=8)
-def _augmenter(fraction: float) -> Any:  # noqa: ANN401 - an nlpaug augmenter, which has no types
+def _synonym_augmenter(fraction: float) -> Any:  # noqa: ANN401 - an nlpaug augmenter
     from nlpaug.augmenter.word import SynonymAug
 
-    augmenter = on_our_wordnet(SynonymAug)(aug_src="wordnet", aug_p=fraction)
+    augmenter = _on_our_wordnet(SynonymAug)(aug_src="wordnet", aug_p=fraction)
     augmenter.include_detail = True
     return augmenter
 
 
 def published_synonyms(text: str, draw: random.Random, fraction: float) -> Viewed:
-    """What `SynonymAug(aug_src="wordnet", aug_p=fraction)` makes of a text, drawing from `draw` alone."""
+    """The view of a text by `SynonymAug(aug_src="wordnet", aug_p=fraction)`, drawing from `draw` alone."""
     if not text.strip():
         return Viewed(text, "unchanged", "no-eligible-word", None, (), fraction, None)
-    augmenter = _augmenter(fraction)
+    augmenter = _synonym_augmenter(fraction)
     augmenter.sample = draw.sample
     made, changes = augmenter.augment(text)[0]
     share = len(changes) / len(augmenter.tokenizer(text.strip()))

@@ -1,7 +1,5 @@
 """Write some words of the sentence twice (ESimCSE: Wu et al. 2022, word repetition)."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 
@@ -9,14 +7,11 @@ from pydantic import Field
 
 from augment.edits import apply_edits, words
 from augment.keep import WordView, touches
-from augment.view import Edit, Viewed, seeded
+from augment.view import Edit, Viewed
 
 
 class Repeat(WordView):
-    """The view: of N words, `k ~ U{0, ..., max(2, int(rate N))}` different ones are written twice.
-
-    A row that draws k = 0 is "unchanged" with the reason "none-drawn".
-    """
+    """The view: of N words, `k ~ U{0, ..., max(2, int(rate N))}` different ones are written twice."""
 
     name = "repeat"
 
@@ -24,7 +19,7 @@ class Repeat(WordView):
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
-        return [self._view(text, draw) for text, draw in zip(texts, seeded(seeds), strict=True)]
+        return [self._view(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, draw: random.Random) -> Viewed:
         kept = self.kept(text)

@@ -1,10 +1,8 @@
 """Replace one random span of the sentence by the mask token (Mirror-BERT, section 2.2: five characters)."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
 import regex
 from pydantic import Field, PrivateAttr
@@ -13,24 +11,23 @@ from augment.edits import words
 from augment.errors import InputError
 from augment.keep import Span, WordView, touches
 from augment.masked import FillModel
-from augment.view import Edit, Runtime, Viewed, ViewSpec, seeded
+from augment.view import Edit, Runtime, Viewed, ViewSpec
 from augment.weights import find_encoder
 from augment.words import rounded
 
 MASK = "[MASK]"
-"""How a mask is stored, whatever the encoder; trainers turn it into their tokenizer's own mask token."""
+"""How a mask is stored, whatever the encoder; trainers replace it by their tokenizer's own mask token."""
 LENGTH = 5
 """Mirror-BERT's length, in characters."""
 COMPAT_LEAST_CHARACTERS = 30
-"""Mirror-BERT's published code masks no shorter strings."""
+"""Mirror-BERT's published code leaves shorter strings as they are."""
 
 
 class SpanMask(WordView):
-    """The view. A text without a span to spare is "unchanged", with the reason "too-short".
+    """The view. A text no longer than the span is "unchanged", with the reason "too-short".
 
-    Characters are what a reader takes for one: letters with their accents, an emoji of several code points. `compat`
-    counts code points, as the published code did. A rate is rounded up or down by the row's own draw, so that the mean
-    over sentences meets it.
+    A character is a grapheme cluster: a letter with its accents, an emoji of several code points; with `compat` it is a
+    code point. A rate is rounded up or down by the row's own draw, so that the mean over sentences equals it.
     """
 
     name = "span-mask"
@@ -42,13 +39,13 @@ class SpanMask(WordView):
     compat: bool = Field(
         default=False, description="as Mirror-BERT's published code: 30 characters or more, spaces around the mask"
     )
-    encoder: str = Field(default="starter", description="whose tokens are counted (unit token): starter, folder, name")
+    encoder: str = Field(default="starter", description="whose tokens unit token counts: starter, a folder, a name")
     revision: str | None = Field(default=None, description="hold the encoder's tokenizer to this revision")
 
     _encoder: FillModel = PrivateAttr()
 
-    def build(self, runtime: Runtime) -> SpanMask:
-        """The view, with a tokenizer for unit "token"; raises InputError where it is missing or options contradict."""
+    def build(self, runtime: Runtime) -> Self:
+        """The view with its terms and tokenizer; raises InputError if that is missing or options contradict."""
         if self.length is not None and self.rate is not None:
             raise InputError(f"span-mask: length={self.length} and rate={self.rate}: give one of them")
         if self.compat and (self.rate is not None or self.unit != "character" or self.keep or self.keep_pattern):
@@ -64,30 +61,31 @@ class SpanMask(WordView):
 
     @property
     def spec(self) -> ViewSpec:
-        """All parameters; the encoder is one of them where its tokens are counted."""
+        """All parameters; the encoder is one of them if its tokens are counted."""
         unused = set() if self.unit == "token" else {"encoder", "revision"}
         return ViewSpec(self.name, self.model_dump(exclude=unused))
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
         """View every text by its own seed."""
         one = self._published if self.compat else self._view
-        return [one(text, draw) for text, draw in zip(texts, seeded(seeds), strict=True)]
+        return [one(text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True)]
 
     def _view(self, text: str, draw: random.Random) -> Viewed:
         units = self._units(text)
         length = self.length or max(1, min(rounded((self.rate or 0) * len(units), draw), len(units) - 1))
         if len(units) <= length:
             return Viewed(text, "unchanged", "too-short")
-        spans: Sequence[int] = range(len(units) - length + 1)
-        if kept := self.kept(text):
-            spans = [first for first in spans if not touches(kept, units[first][0], units[first + length - 1][1])]
-            if not spans:
-                return Viewed(text, "unchanged", "all-kept")
-        first = draw.choice(spans)
+        kept = self.kept(text)
+        spans = [(first[0], last[1]) for first, last in zip(units, units[length - 1 :], strict=False)]
+        free = [span for span in spans if not touches(kept, *span)] if kept else spans
+        if not free:
+            return Viewed(text, "unchanged", "all-kept")
+        start, end = draw.choice(free)
         share = length / len(units)
-        return _masked(text, units[first][0], units[first + length - 1][1], MASK, self.rate or share, share)
+        return _masked(text, start, end, MASK, self.rate or share, share)
 
     def _published(self, text: str, draw: random.Random) -> Viewed:
+        """Mirror-BERT's published function, which masks the first occurrence of the drawn characters."""
         length = self.length or LENGTH
         if len(text) < max(COMPAT_LEAST_CHARACTERS, length + 1):
             return Viewed(text, "unchanged", "too-short")
@@ -102,7 +100,7 @@ class SpanMask(WordView):
         if self.unit == "word":
             return [(word.start, word.end) for word in words(text)]
         offsets = self._encoder.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
-        # Tokens are joined that share a character: byte-level tokenizers cut emoji and rare letters in pieces.
+        # Byte-level tokenizers cut emoji and rare letters into pieces; these are joined again.
         starts = range(len(text)) if text.isascii() else {start for start, _ in _characters(text)}
         joined: list[Span] = []
         for start, end in offsets:
@@ -115,7 +113,7 @@ class SpanMask(WordView):
 
 
 def _characters(text: str) -> Sequence[Span]:
-    """Grapheme clusters, as Unicode's annex 29 has them."""
+    """Grapheme clusters, as in Unicode's annex 29."""
     if text.isascii() and "\r" not in text:
         return [(place, place + 1) for place in range(len(text))]
     return [match.span() for match in regex.finditer(r"\X", text)]

@@ -1,11 +1,9 @@
 """Replace a share of the content words by WordNet synonyms (BSL, section 4.4: 30% of the words)."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 from pydantic import Field, PrivateAttr
 
@@ -17,14 +15,14 @@ from augment.masked import FillModel
 from augment.omw import Multilingual
 from augment.ranking import Ranking, Target
 from augment.synonyms import TIERS, English, Tiers, Weighted, english
-from augment.view import Edit, Runtime, Viewed, ViewSpec, seeded
+from augment.view import Edit, Runtime, Viewed, ViewSpec
 from augment.views.nlpaug import published_synonyms
 from augment.weights import find_encoder
 from augment.words import rounded
 
 
 class _Row(NamedTuple):
-    """A text, how many of its words are eligible, and of the drawn ones the place, the new word, and all synonyms."""
+    """A text's tokens, how many are eligible, and for each drawn one its place, its new word and all its synonyms."""
 
     found: list[Token]
     eligible: int
@@ -32,17 +30,16 @@ class _Row(NamedTuple):
 
 
 class Synonym(WordView):
-    """The view; `spec` names the tagger that is used and the revisions of WordNet and of what stands beside it."""
+    """The view; its `revision` joins those of WordNet, of the language's data, and of the encoder if it chooses."""
 
     name = "synonym"
 
     fraction: float = Field(default=0.3, gt=0, le=1, description="share of the eligible words to replace, on average")
-    at_least: int = Field(default=0, ge=0, description="words to replace at least in a sentence that has so many")
+    at_least: int = Field(default=0, ge=0, description="least number of words to replace, if as many are eligible")
     choose: Literal["sense", "mlm"] = Field(
-        default="sense", description="draw synonyms by sense counts, or take what a masked language model likes best"
+        default="sense", description="draw synonyms by sense counts, or take a masked language model's favourite"
     )
     encoder: str = Field(default="starter", description="model for choose mlm: starter, a folder, or a name on the Hub")
-    tagger: Literal["auto", "perceptron"] = Field(default="auto", description="NLTK's perceptron tagger, for English")
     language: str = Field(default="en", description="others (fr, ...) by NLTK's Open Multilingual WordNet, uninflected")
     compat: bool = Field(default=False, description="do what nlpaug's SynonymAug does, function words included")
     revision: str | None = Field(default=None, description="hold WordNet, and what is used beside it, to this revision")
@@ -50,27 +47,24 @@ class Synonym(WordView):
     _language: English | Multilingual = PrivateAttr()
     _ranking: Ranking | None = PrivateAttr(default=None)
 
-    def build(self, runtime: Runtime) -> Synonym:
+    def build(self, runtime: Runtime) -> Self:
         """The view with its word lists and models; raises InputError where one is missing or options contradict."""
         self._check()
-        revisions = [wordnet.revision(wordnet.find())]
         view = super().build(runtime)
+        revisions = [wordnet.revision(wordnet.find())]
         if self.compat:
             revisions.append(f"nlpaug-{version('nlpaug')}")
         elif self.language == "en":
             view._language = english()
             revisions.append(f"lemminflect-{version('lemminflect')}")
         else:
-            view._language = language = Multilingual(self.language)
-            revisions.append(language.revision)
-        if self.language == "en":
-            view.tagger = "perceptron"
+            view._language = Multilingual(self.language)
+            revisions.append(view._language.revision)
         if self.choose == "mlm":
-            held = (self.revision or "").split("+")
-            weights = find_encoder(self.encoder, held[-1] if len(held) == len(revisions) + 1 else None)
+            given = (self.revision or "").split("+")
+            weights = find_encoder(self.encoder, given[-1] if len(given) == len(revisions) + 1 else None)
             revisions.append(weights.revision)
-            model = FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens)
-            view._ranking = Ranking(model)
+            view._ranking = Ranking(FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens))
         view.revision = "+".join(revisions)
         if self.revision not in (None, view.revision):
             what = "WordNet here, and what is used beside it,"
@@ -79,12 +73,13 @@ class Synonym(WordView):
 
     @property
     def spec(self) -> ViewSpec:
-        """All parameters; the encoder is one of them where it chooses."""
-        return ViewSpec(self.name, self.model_dump(exclude=set() if self.choose == "mlm" else {"encoder"}))
+        """All parameters; the encoder is one of them if it chooses."""
+        params = self.model_dump(exclude=set() if self.choose == "mlm" else {"encoder"})
+        return ViewSpec(self.name, params, {"tagger": "perceptron" if self.language == "en" else "auto"})
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
-        """View every text by its own seed; a masked language model sees the words of all rows in shared batches."""
-        drawn = zip(texts, seeded(seeds), strict=True)
+        """View every text by its own seed; the masked words of all rows share the model's batches."""
+        drawn = ((text, random.Random(seed)) for text, seed in zip(texts, seeds, strict=True))
         if self.compat:
             return [published_synonyms(text, draw, self.fraction) for text, draw in drawn]
         rows = [self._draw(text, draw) for text, draw in drawn]
@@ -93,7 +88,7 @@ class Synonym(WordView):
         return [self._replace(text, row) for text, row in zip(texts, rows, strict=True)]
 
     def _draw(self, text: str, draw: random.Random) -> _Row:
-        """Draw the words and their synonyms: `fraction` of the eligible on average, `at_least` so many."""
+        """Draw the words and their synonyms: `fraction` of the eligible ones on average, and at least `at_least`."""
         found = tokens(text)
         choices = self._language.choices(found)
         if kept := self.kept(text):
@@ -117,27 +112,25 @@ class Synonym(WordView):
         for place, form, _ in row.replaced:
             word = row.found[place]
             new = matching_case(word.text, form)
-            beside = self._language.agreement(row.found, place, new) if isinstance(self._language, English) else []
-            kept = self.kept(text) if beside else ()
-            edits += [edit for edit in beside if not touches(kept, edit.start, edit.end)]
+            article = self._language.agreement(row.found, place, new) if isinstance(self._language, English) else None
+            if article and not touches(self.kept(text), article.start, article.end):
+                edits.append(article)
             edits.append(Edit(word.start, word.end, word.text, new))
         return Viewed(apply_edits(text, edits), "ok", None, None, tuple(edits), self.fraction, share)
 
     def _check(self) -> None:
-        """Refuse options that would be ignored."""
+        """Refuse options that would have no effect."""
         for name in ("at_least", "choose", "language", "keep", "keep_pattern") if self.compat else ():
             if getattr(self, name) != type(self).model_fields[name].default:
                 raise InputError(f"synonym: compat with {name}={getattr(self, name)}: nlpaug has no such option")
         if self.choose != "mlm" and self.encoder != "starter":
             raise InputError(f"synonym: encoder={self.encoder} is for choose=mlm; give that too, or leave it out")
-        if self.language != "en" and self.tagger != "auto":
-            raise InputError(f"synonym: tagger={self.tagger} is for language=en, not {self.language}; leave it out")
         if self.language != "en" and self.choose == "mlm" and self.encoder == "starter":
             raise InputError(f"synonym: the starter encoder knows English only; name one for {self.language}")
 
 
 def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> dict[int, Weighted]:
-    """The places of `number` words and the synonyms that each may become.
+    """The places of `number` words, and the synonyms that each may become.
 
     Words with synonyms in their dominant senses come first; rarer senses are opened only when these are too few.
     """
@@ -150,7 +143,7 @@ def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> d
 
 
 def _preferred(texts: Sequence[str], rows: Sequence[_Row], ranking: Ranking) -> list[_Row]:
-    """The rows with the model's words; the drawn ones where it saw no whole word to replace."""
+    """The rows with the model's words; the drawn ones where the model does not see the word whole."""
     targets = [[Target(*row.found[place][:2], synonyms) for place, _, synonyms in row.replaced] for row in rows]
     preferred = []
     for row, best in zip(rows, ranking.best(texts, targets), strict=True):

@@ -187,7 +187,7 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Sentences | None:
     view: Any = run.view
     if hasattr(view, "tokenise"):
         with timed("tokenise"):
-            view.tokenise(texts, between)
+            view.tokenise(texts)
     return Sentences(window, ids, texts, seeds, spans[0] if spans else None, between)
 
 

@@ -1,7 +1,5 @@
 """Small real models in the file layout of the big ones: translators that know a few sentences, a random MLM."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Small random masked language models whose tokenizers are real ones of each kind, trained on a few hundred lines."""
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Real sentences and WordNet for tests, where they are at hand; else the tests are skipped."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import random

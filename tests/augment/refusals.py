@@ -1,7 +1,5 @@
 """What a user's mistake must look like."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """The search against transformers' own, draws against their distribution, and splitting."""
 
-from __future__ import annotations
-
 import random
 from typing import Any
 
@@ -14,8 +12,7 @@ from transformers import GenerationConfig, MarianConfig, MarianMTModel
 
 from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import copies, repeats, split
-from augment.translate.pytorch import Decoder, cut, search
-from augment.translate.sampling import _mix, draw, uniform
+from augment.translate.pytorch import Decoder, _mix, cut, draw, search, uniform
 
 END, PAD, NEVER = 0, 59, [7, 59]
 

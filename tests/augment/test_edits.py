@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from itertools import pairwise
 
 import pytest
@@ -29,11 +27,8 @@ from augment.view import Edit
 )
 def test_words_survive_whole(text: str, expected: list[str]) -> None:
     assert [word.text for word in words(text)] == expected
-
-
-@pytest.mark.parametrize("emoji", ["👩‍👩‍👧", "👍🏽", "1️⃣", "🇩🇪", "❤️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🧑🏾‍🚀"])
-def test_an_emoji_is_one_token_however_many_code_points_it_has(emoji: str) -> None:
-    assert [token.text for token in tokens(f"so {emoji}!")] == ["so", emoji, "!"]
+    emoji = ["👩‍👩‍👧", "👍🏽", "1️⃣", "🇩🇪", "❤️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🧑🏾‍🚀"]
+    assert [token.text for token in tokens(" ".join(emoji))] == emoji
 
 
 PIECES = [

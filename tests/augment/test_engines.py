@@ -1,7 +1,5 @@
 """CTranslate2 against transformers, which is the reference, and what the bundled models do."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil
@@ -13,27 +11,22 @@ from typing import Any
 
 import pytest
 import torch
-from ctranslate2.specs import TransformerSpec
 from learnt import DOGS, GERMAN, GUITAR
 from refusals import refused
-from sacrebleu import corpus_chrf
 from safetensors.torch import load_file, save_file
-from transformers import MarianMTModel, MarianTokenizer, pipeline
+from transformers import MarianMTModel, MarianTokenizer
 
 from augment.device import padded, usable_cores
 from augment.translate.decoding import Decoding, parse_decoding, resolve_engine
 from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import resolve_models
 from augment.translate.vocabulary import Vocabulary
-from augment.view import ViewSpec, make_view
-from augment.weights import STARTER_ENCODER
 
 SENTENCES = [
     "A man is riding a bicycle down the street.",
     "Two children are playing with a dog in the garden.",
     "Where did you buy this book?",
     "The weather is very nice today.",
-    "I think that we should go home before it gets dark.",
     "She bought three apples, two oranges and a bottle of milk at the market.",
     "A group of people are standing in front of a large building, waiting for the bus to arrive.",
     "No!",
@@ -46,9 +39,9 @@ ODD = ["", "  ", "我喜欢狗。", "a\0b", "naïve café ☕ 🙂", ">>fr<< Whe
 
 
 @cache
-def starter(engine: str, decode: str = "greedy", hypotheses: int = 1, precision: str = "fp32") -> MarianTranslator:
+def starter(engine: str, decode: str = "greedy", precision: str = "fp32") -> MarianTranslator:
     model = resolve_models("starter", "en", "de")
-    decoding = parse_decoding(decode, None, hypotheses)
+    decoding = parse_decoding(decode)
     return MarianTranslator(model.path, model.prefix, decoding, retries=False, engine=engine, precision=precision)
 
 
@@ -57,14 +50,12 @@ def comparable(found: Translation) -> Translation:
     return found if found.reason is None else found._replace(text=None)
 
 
-@pytest.mark.parametrize(("decode", "hypotheses"), [("greedy", 1), ("beam:4", 1), ("beam:4", 4), ("beam:3", 2)])
-def test_both_engines_write_the_same_texts(decode: str, hypotheses: int) -> None:
+@pytest.mark.parametrize("decode", ["greedy", "beam:4", "beam:3"])
+def test_both_engines_write_the_same_texts(decode: str) -> None:
     texts = SENTENCES + ODD
-    ours, theirs = (starter(name, decode, hypotheses).translate(texts) for name in ("ctranslate2", "transformers"))
+    ours, theirs = (starter(name, decode).translate(texts) for name in ("ctranslate2", "transformers"))
     assert [*map(comparable, ours)] == [*map(comparable, theirs)]
     assert sum(found.reason is None for found in ours) >= len(SENTENCES)
-    if hypotheses > 1:
-        assert any(len(found.others) == hypotheses - 1 for found in ours)
 
 
 @pytest.mark.parametrize(
@@ -162,7 +153,7 @@ def test_token_ids_and_texts_are_those_of_the_tokenizer() -> None:
 def test_the_engine_is_what_the_search_needs(
     engine: str, precision: str, decode: str, expected: tuple[str, str]
 ) -> None:
-    assert resolve_engine(engine, precision, "cpu", parse_decoding(decode)) == expected
+    assert resolve_engine(engine, precision, "cpu", sampled=parse_decoding(decode).sampled) == expected
 
 
 def kept_in(cache: Path) -> Path:
@@ -185,18 +176,13 @@ def test_a_model_is_converted_once(translation_models: Path, user_cache: Path) -
     assert sorted(translation_models.rglob("*")) == before
 
 
-def test_a_damaged_conversion_is_made_again(translation_models: Path, user_cache: Path) -> None:
+def test_a_damaged_conversion_is_one_line(translation_models: Path, user_cache: Path) -> None:
     translated(translation_models)
     (kept_in(user_cache) / "model.bin").write_bytes(b"cut")
-    assert translated(translation_models) == GERMAN[DOGS]
-
-
-def test_a_conversion_that_stays_damaged_is_one_line(
-    translation_models: Path, user_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(TransformerSpec, "save", lambda _, folder: Path(folder, "model.bin").write_bytes(b"cut"))
-    with refused("CTranslate2 cannot load it"):
+    with refused(f"{kept_in(user_cache)}: CTranslate2 cannot load it"):
         translated(translation_models)
+    shutil.rmtree(kept_in(user_cache))
+    assert translated(translation_models) == GERMAN[DOGS]
 
 
 @pytest.mark.parametrize("engine", ["ctranslate2", "transformers"])
@@ -262,37 +248,3 @@ def test_threads_are_those_that_the_process_may_use(monkeypatch: pytest.MonkeyPa
     assert usable_cores() == 3
     monkeypatch.delenv("OMP_NUM_THREADS")
     assert 1 <= usable_cores() <= (os.cpu_count() or 1)
-
-
-EVERYDAY = [
-    "A man is riding a bicycle down the street.",
-    "I have to go to the doctor tomorrow.",
-    "Two children are playing with a dog in the garden.",
-    "Where did you buy this book?",
-    "She does not want to talk about it.",
-    "The weather is very nice today.",
-    "My brother works in a big city.",
-    "A young woman in a red shirt is reading a newspaper.",
-]
-
-
-@pytest.mark.parametrize("pivot", ["de", "fr"])
-def test_round_trips_keep_the_words(pivot: str) -> None:
-    view = make_view(ViewSpec("backtranslate", {"pivot": pivot, "precision": "fp32"}))
-    viewed = view(EVERYDAY, list(range(len(EVERYDAY))))
-    back = [row.text or "" for row in viewed]
-    kept = corpus_chrf(back, [EVERYDAY]).score
-    mixed = corpus_chrf(back, [[*EVERYDAY[1:], EVERYDAY[0]]]).score
-    assert kept >= 50
-    assert kept > mixed + 25
-
-
-def test_masks_are_filled_with_words_that_fit() -> None:
-    fill = pipeline("fill-mask", model=str(STARTER_ENCODER), top_k=20)
-    expected = {
-        "A man is riding a [MASK] down the street.": "bike bicycle motorcycle skateboard horse scooter",
-        "She drank a cup of [MASK] before work.": "coffee tea milk water",
-        "Two dogs are [MASK] in the snow.": "playing running walking fighting",
-    }
-    for sentence, words in expected.items():
-        assert set(words.split()) & {found["token_str"] for found in fill(sentence)}

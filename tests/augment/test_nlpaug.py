@@ -1,19 +1,14 @@
 """Against nlpaug itself, run in a process of its own with both global generators seeded."""
 
-from __future__ import annotations
-
 import json
 import os
-import random
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import nltk.data
-import numpy as np
 import pytest
-import torch
 from realtext import DATA, built, real_sentences
 from refusals import refused
 
@@ -107,17 +102,6 @@ def test_spaces_that_nlpaug_moves_without_replacing_a_word_are_named() -> None:
     assert (viewed.text, viewed.status, viewed.reason) == ("Xyzzy — xyzzy", "ok", "spacing-only")
 
 
-def test_random_state_and_warnings_of_the_process_are_left_alone(recwarn: pytest.WarningsRecorder) -> None:
-    random.seed(5)
-    np.random.seed(5)  # noqa: NPY002 - nlpaug's generator
-    torch.manual_seed(5)
-    expected = random.Random(5).random(), np.random.RandomState(5).random(), torch.rand(1).item()
-    torch.manual_seed(5)
-    nlpaug_view("KeyboardAug")(TEXTS, SEEDS)
-    assert (random.random(), np.random.random(), torch.rand(1).item()) == expected  # noqa: NPY002
-    assert not recwarn.list
-
-
 def test_the_signature_has_the_augmenter_its_arguments_and_the_version_of_nlpaug() -> None:
     spec = nlpaug_view("SplitAug", aug_p=0.5, stopwords=["man"]).spec
     assert spec.signature() == (
@@ -133,13 +117,6 @@ def test_arguments_reach_the_augmenter() -> None:
     assert len((gone.text or "").split()) < 4
     (kept,) = nlpaug_view("ReservedAug", reserved_tokens=[["cat", "kitten"]])(TEXTS[:1], [1])
     assert (kept.status, kept.text, kept.edits) == ("unchanged", TEXTS[0], ())
-
-
-def test_flows_are_built_from_their_parts() -> None:
-    flow = [{"augmenter": "SplitAug"}, {"augmenter": "KeyboardAug", "arguments": {"aug_word_p": 1.0}}]
-    assert {viewed.status for viewed in nlpaug_view("Sequential", flow=flow)(TEXTS, SEEDS)} == {"ok"}
-    some = nlpaug_view("Sometimes", flow=flow[:1], aug_p=0.5)(TEXTS[:1] * 40, range(40))
-    assert {viewed.status for viewed in some} == {"ok", "unchanged"}
 
 
 def test_missing_nltk_data_is_one_line_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,8 +170,5 @@ def test_a_model_based_augmenter_runs_on_the_device_of_the_run(encoder_folder: P
 
 
 def test_a_text_that_is_too_long_fails_alone() -> None:
-    view = make_view(ViewSpec("nlpaug", {"augmenter": "RandomWordAug"}))
-    made = view(["A big dog runs.", "word " * 200_000, "x" * 10_001, "The end is near."], range(4))
-    assert [(one.status, one.reason) for one in made[1:3]] == [("failed", "too-long")] * 2
-    assert made[0].text
-    assert made[3].text
+    made = nlpaug_view("RandomWordAug")(["A big dog runs.", "word " * 200_000, "x" * 10_001], range(3))
+    assert [(one.text is None, one.reason) for one in made] == [(False, None), *[(True, "too-long")] * 2]

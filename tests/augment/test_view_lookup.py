@@ -1,19 +1,18 @@
 """Views by name with their options, devices and batches, and views made elsewhere."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from refusals import refused
-from transformers.utils import logging
 
-from augment.device import pack, quiet_transformers, resolve_device
+from augment import plugins
+from augment.device import pack, resolve_device
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_seed, view_class, view_names, view_options
 from pipelines.ingest import row_id
@@ -45,10 +44,6 @@ def test_signature(spec: ViewSpec, expected: str) -> None:
     assert spec.signature() == expected
 
 
-def test_equal_parameters_have_equal_signatures_in_any_order() -> None:
-    assert ViewSpec("x", {"a": 1, "b": 2}).signature() == ViewSpec("x", {"b": 2, "a": 1}).signature()
-
-
 def test_row_seeds_are_fixed_for_good() -> None:
     # xxh64 of "1 0x1f row 0x1f view", its top bit cleared; a changed value would change every published data set.
     assert row_seed(1, "row", "view") == 5394043815414186910
@@ -76,6 +71,17 @@ def test_a_view_says_what_follows_from_its_options(
     assert (getattr(view, view.ends_in, None), view.draws) == (ends_in, draws)
     assert not view.keeps_masks
     assert view_class("span-mask").keeps_masks  # type: ignore[attr-defined]
+
+
+def test_a_wrong_option_of_another_packages_view_is_the_users_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = "from pydantic import BaseModel, Field\nclass PARAMS(BaseModel):\n    cut: int = Field(default=1, ge=0)\n"
+    (tmp_path / "odd_view.py").write_text(f"{model}def build(params, runtime): ...\n", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(plugins, "_points", lambda group: {"odd": EntryPoint("odd", "odd_view", group)})
+    with refused("odd: cut=-1: input should be greater than or equal to 0"):
+        check_params("odd", {"cut": -1})
 
 
 def test_errors_carry_their_exit_codes() -> None:
@@ -110,13 +116,6 @@ def test_a_device_that_is_not_there_is_one_line(name: str) -> None:
         resolve_device(name)
 
 
-def test_transformers_speaks_again_afterwards() -> None:
-    before = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    with quiet_transformers():
-        assert not logging.is_progress_bar_enabled()
-    assert (logging.get_verbosity(), logging.is_progress_bar_enabled()) == before
-
-
 def made(tmp_path: Path, *rows: object, content: bytes | None = None, **params: str) -> View:
     path = tmp_path / "views.jsonl"
     path.write_bytes(content if content is not None else "\n".join(map(json.dumps, rows)).encode())
@@ -146,15 +145,14 @@ def test_each_sentence_gets_its_own_views(tmp_path: Path) -> None:
     assert not view.draws
 
 
-def test_a_byte_order_mark_and_an_id_that_is_not_needed_are_passed_over(tmp_path: Path) -> None:
-    view = made(tmp_path, content=b'\xef\xbb\xbf{"id": 7, "text": "A dog runs.", "view": "It runs."}')
-    assert view(["A dog runs."], [0]) == [Viewed("It runs.")]
-
-
 def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> None:
     signature = made(tmp_path, {"text": "a", "view": "b"}).spec.signature()
     assert signature.startswith("view:import-views|by:gpt-oss|rev:")
     assert signature != made(tmp_path, {"text": "a", "view": "c"}).spec.signature()
+    with refused("has revision"):
+        made(tmp_path, {"text": "a", "view": "b"}, revision="0" * 12)
+    marked = b'\xef\xbb\xbf{"id": 7, "text": "A dog runs.", "view": "It runs."}'
+    assert made(tmp_path, content=marked)(["A dog runs."], [0]) == [Viewed("It runs.")]
 
 
 @pytest.mark.parametrize(
@@ -174,8 +172,3 @@ def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> Non
 def test_a_broken_file_is_one_line(tmp_path: Path, content: bytes, line: str) -> None:
     with refused(f"views.jsonl {line}"):
         made(tmp_path, content=content)
-
-
-def test_another_revision_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="has revision"):
-        made(tmp_path, {"text": "a", "view": "b"}, revision="0" * 12)

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import errno
 import hashlib
 import json
@@ -15,15 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import safetensors.torch
 import torch
 from learnt import ENGLISH
 from refusals import refused
-from safetensors import SafetensorError
 from safetensors.numpy import save
-from transformers import BertForMaskedLM, MarianMTModel
+from transformers import MarianMTModel
 
-from augment.masked import FillModel, Masked
 from augment.translate.marian import MarianTranslator
 from augment.translate.models import resolve_models
 from augment.weights import cached, find_encoder
@@ -39,46 +34,46 @@ FIND = (
 
 
 class Hub(ThreadingHTTPServer):
-    """A Hub with one model, `owner/model`, that counts its requests; every other name gets a 503."""
+    """A Hub with one model, `owner/model`, that lists the paths it was asked for; every other name gets a 503."""
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answer)
         self.asked: list[str] = []
         self.files = FILES
 
+    def answers(self) -> dict[str, bytes]:
+        about = {"id": "owner/model", "sha": COMMIT, "siblings": [{"rfilename": name} for name in self.files]}
+        tree = [
+            {"type": "file", "path": name, "size": len(data), "oid": hashlib.sha1(data).hexdigest()}
+            for name, data in self.files.items()
+        ]
+        api = "/api/models/owner/model"
+        said = {api: about, f"{api}/revision/{COMMIT}": about, f"{api}/tree/{COMMIT}": tree}
+        files = {f"/owner/model/resolve/{COMMIT}/{name}": data for name, data in self.files.items()}
+        return {path: json.dumps(answer).encode() for path, answer in said.items()} | files
+
 
 class Answer(BaseHTTPRequestHandler):
     server: Hub
 
     def do_GET(self) -> None:
-        path, files = self.path.partition("?")[0], self.server.files
+        path = self.path.partition("?")[0]
+        body = self.server.answers().get(path)
         if self.command == "GET":
             self.server.asked.append(path)
-        about = {"id": "owner/model", "sha": COMMIT, "siblings": [{"rfilename": name} for name in files]}
-        tree = [
-            {"type": "file", "path": name, "size": len(data), "oid": hashlib.sha1(data).hexdigest()}
-            for name, data in files.items()
-        ]
-        api, model = "/api/models/owner/model", f"/owner/model/resolve/{COMMIT}"
-        answers = {f"{model}/{name}": data for name, data in files.items()}
-        answers |= {api: json.dumps(about).encode(), f"{api}/tree/{COMMIT}": json.dumps(tree).encode()}
-        answers[f"{api}/revision/{COMMIT}"] = answers[api]
-        if path in answers:
-            self._send(answers[path])
-        else:
+        if body is None:
             self.send_error(503)
-
-    do_HEAD = do_GET
-
-    def _send(self, body: bytes) -> None:
+            return
         self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
-        self.send_header("Content-Type", "application/json")
+        for name, value in {"Length": str(len(body)), "Type": "application/json"}.items():
+            self.send_header(f"Content-{name}", value)
         self.send_header("ETag", f'"{hashlib.sha1(body).hexdigest()}"')
         self.send_header("X-Repo-Commit", COMMIT)
         self.end_headers()
         if self.command == "GET":
             self.wfile.write(body)
+
+    do_HEAD = do_GET
 
     def log_message(self, format: str, *args: object) -> None:
         """Say nothing."""
@@ -86,11 +81,10 @@ class Answer(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def hub() -> Iterator[Hub]:
-    server = Hub()
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield server
-    server.shutdown()
-    server.server_close()
+    with Hub() as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
 
 
 def find(hub: Hub, cache: Path, *arguments: str) -> str:
@@ -126,6 +120,9 @@ def test_a_model_of_the_hub_comes_without_its_pickle_and_is_asked_for_once(hub: 
     hub.asked.clear()
     assert find(hub, tmp_path, "owner/model", COMMIT) == expected
     assert [path for path in hub.asked if "owner" in path] == []
+    (weights,) = tmp_path.glob(f"hub/*/snapshots/{COMMIT}/model.safetensors")
+    weights.unlink()
+    assert find(hub, tmp_path, "owner/model", COMMIT) == expected, "a snapshot without weights is fetched again"
 
 
 def test_a_model_of_the_hub_that_has_a_pickle_alone_is_kept_as_safetensors(
@@ -138,13 +135,6 @@ def test_a_model_of_the_hub_that_has_a_pickle_alone_is_kept_as_safetensors(
     hub.asked.clear()
     assert find(hub, tmp_path, "owner/model", COMMIT) == expected
     assert [path for path in hub.asked if "owner" in path] == []
-
-
-def test_a_snapshot_without_weights_is_fetched_again(hub: Hub, tmp_path: Path) -> None:
-    expected = find(hub, tmp_path, "owner/model")
-    (weights,) = tmp_path.glob(f"hub/*/snapshots/{COMMIT}/model.safetensors")
-    weights.unlink()
-    assert find(hub, tmp_path, "owner/model", COMMIT) == expected
 
 
 @pytest.fixture
@@ -178,55 +168,31 @@ def test_a_pickle_translates_as_the_safetensors_it_was_made_of(
     made = [MarianTranslator(path).translate(texts) for path in (found.path, translation_models / "xx-en")]
     assert made[0] == made[1]
     assert [one.text for one in made[0]] == [ENGLISH[text] for text in texts]
-
-
-def test_a_pickle_is_not_converted_where_another_file_is_missing(opus: Path, user_cache: Path) -> None:
+    shutil.rmtree(user_cache)
     (opus / "source.spm").unlink()
     with refused(f"{opus} is no MarianMT model: it lacks source.spm"):
         resolve_models(str(opus.parent), "de", "en")
-    assert not user_cache.exists()
+    assert not user_cache.exists(), "the pickle is not converted"
 
 
-def test_an_encoder_from_a_pickle_fills_masks_as_the_safetensors(
-    encoder_folder: Path, user_cache: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "bert"
-    shutil.copytree(encoder_folder, folder, ignore=shutil.ignore_patterns("*.safetensors"))
-    torch.save(BertForMaskedLM.from_pretrained(encoder_folder).state_dict(), folder / "pytorch_model.bin")
-    rows = [Masked([3, 5, 6, 4], [1])]
-    logits = [FillModel(path).logits(rows) for path in (find_encoder(str(folder)).path, encoder_folder)]
-    assert torch.equal(*logits)
-
-
-def test_what_a_pickle_is_kept_with_has_the_configuration_of_its_modules(tmp_path: Path, user_cache: Path) -> None:
-    contents = {"config.json": "{}", "modules.json": "[]", "1_Pooling/config.json": '{"pooling": "cls"}'}
-    for name, content in contents.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(content)
-    torch.save({"weight": torch.ones(3)}, tmp_path / "pytorch_model.bin")
-    first = find_encoder(str(tmp_path))
-    assert (first.path / "1_Pooling" / "config.json").read_text() == '{"pooling": "cls"}'
-    (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling": "mean"}')
-    second = find_encoder(str(tmp_path))
-    assert (second.path / "1_Pooling" / "config.json").read_text() == '{"pooling": "mean"}'
-    assert second.revision != first.revision
-
-
-def test_a_pickle_beside_other_safetensors_counts_for_the_revision(tmp_path: Path, user_cache: Path) -> None:
+def test_a_pickle_and_the_configuration_of_modules_count_for_the_revision(tmp_path: Path, user_cache: Path) -> None:
+    (tmp_path / "1_Pooling").mkdir()
     (tmp_path / "config.json").write_bytes(b"{}")
     (tmp_path / "adapter.safetensors").write_bytes(SAFETENSORS)
     revisions = set()
-    for size in (3, 4):
+    for size, pooling in ((3, "cls"), (4, "cls"), (4, "mean")):
+        (tmp_path / "1_Pooling" / "config.json").write_text(pooling)
         torch.save({"weight": torch.ones(size)}, tmp_path / "pytorch_model.bin")
-        revisions.add(find_encoder(str(tmp_path)).revision)
-    assert len(revisions) == 2
+        found = find_encoder(str(tmp_path))
+        assert (found.path / "1_Pooling" / "config.json").read_text() == pooling
+        revisions.add(found.revision)
+    assert len(revisions) == 3
 
 
 def test_what_could_not_be_stored_is_one_line_and_leaves_nothing(user_cache: Path) -> None:
-    place, old, young = (user_cache / "weights" / name for name in ("a", ".b", ".c"))
-    for folder in (place, old, young):
+    place, draft = user_cache / "weights" / "a", user_cache / "weights" / ".a"
+    for folder in (place, draft):
         folder.mkdir(parents=True)
-    os.utime(old, (0, 0))
 
     def fill(draft: Path) -> None:
         (draft / "model.safetensors").write_bytes(b"half")
@@ -234,18 +200,7 @@ def test_what_could_not_be_stored_is_one_line_and_leaves_nothing(user_cache: Pat
 
     with refused(f"{place}: cannot be stored there (No space left on device)"):
         cached(place, "model*.safetensors", fill)
-    assert [path for path in place.parent.iterdir() if path.is_dir()] == [young]
-
-
-def test_a_disk_that_is_full_for_a_pickles_copy_is_one_line(
-    opus: Path, user_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def save_file(*_: object, **__: object) -> None:
-        raise SafetensorError("No space left on device")
-
-    monkeypatch.setattr(safetensors.torch, "save_file", save_file)
-    with refused("cannot be stored there (No space left on device)"):
-        resolve_models(str(opus.parent), "de", "en")
+    assert not any(path.is_dir() for path in place.parent.iterdir())
 
 
 def test_a_file_is_hashed_anew_only_where_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,10 +249,3 @@ def test_a_pickle_of_something_else_is_refused(content: object, tmp_path: Path, 
     torch.save(content, tmp_path / "pytorch_model.bin")
     with refused("not tensors by name"):
         find_encoder(str(tmp_path))
-
-
-def test_a_home_folder_may_be_written_with_a_tilde(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("config.json", "model.safetensors"):
-        (tmp_path / name).write_bytes(FILES[name])
-    assert find_encoder("~").path == tmp_path

@@ -1,7 +1,5 @@
 """What holds for every view that changes words or characters: edits, kept terms, labelled spans."""
 
-from __future__ import annotations
-
 import random
 from itertools import pairwise
 from pathlib import Path
@@ -170,32 +168,6 @@ def test_terms_that_cannot_be_used_are_one_line(tmp_path: Path, content: bytes |
         Repeat(keep=str(path), keep_revision="0" * 12 if content == b"dog" else None).build(Runtime())
 
 
-TEXT = "Anna Lee met Bo in New York."
-ANNA, YORK = LabelledSpan(0, 8, "PER"), LabelledSpan(19, 27, "LOC")
-
-
-@pytest.mark.parametrize(
-    ("edits", "expected"),
-    [
-        ([], ["Anna Lee", "New York"]),
-        ([Edit(9, 12, "met", "encountered")], ["Anna Lee", "New York"]),
-        ([Edit(23, 27, "York", "Jersey City")], ["Anna Lee", "New Jersey City"]),
-        ([Edit(0, 8, "Anna Lee", "Ann")], ["Ann", "New York"]),
-        ([Edit(4, 4, "", " Anna"), Edit(8, 8, "", " Lee")], ["Anna Anna Lee", "New York"]),
-        ([Edit(19, 19, "", "old ")], ["Anna Lee", "New York"]),
-        ([Edit(16, 22, "in New", "x")], ["Anna Lee"]),
-        ([Edit(5, 12, "Lee met", "x"), Edit(23, 28, "York.", "x")], []),
-        ([Edit(18, 28, " New York.", "x")], ["Anna Lee"]),
-        ([Edit(0, 5, "Anna ", ""), Edit(5, 8, "Lee", "")], ["New York"]),
-    ],
-)
-def test_a_span_moves_grows_and_shrinks_or_is_lost(edits: list[Edit], expected: list[str]) -> None:
-    view = apply_edits(TEXT, edits)
-    found, lost = carry_spans([ANNA, YORK], reversed(edits))
-    assert [view[start:end] for start, end, _ in found] == expected
-    assert lost == 2 - len(expected)
-
-
 def carried(text: str, spans: list[LabelledSpan], edits: tuple[Edit, ...]) -> int:
     """Carry spans, and compare with what the parts of the text before and in each become by themselves."""
 
@@ -240,27 +212,14 @@ def test_spans_lie_where_their_parts_of_the_view_lie(case: tuple[str, list[Label
     carried(*case)
 
 
-@pytest.mark.parametrize(
-    ("name", "params"),
-    [
-        ("repeat", {"rate": 0.5}),
-        ("span-mask", {"rate": 0.2}),
-        ("synonym", {"fraction": 0.5}),
-        ("mlm-fill", {}),
-        ("nlpaug", {"augmenter": "KeyboardAug"}),
-    ],
-)
-def test_spans_planted_in_real_sentences_are_carried_by_every_view_of_words(name: str, params: dict[str, Any]) -> None:
+@pytest.mark.parametrize("name", KEEPING)
+def test_spans_planted_in_real_sentences_are_carried_by_every_view_of_words(name: str) -> None:
     draw = random.Random(1)
-    texts = [text for text in real_sentences(1200) if len(words(text)) > 3][:1000]
-    planted = []
-    for text in texts:
-        found = words(text)
-        first = draw.randrange(len(found))
-        last = min(first + draw.randrange(3), len(found) - 1)
-        planted.append(LabelledSpan(found[first].start, found[last].end, "X"))
-    made = make_view(ViewSpec(name, params))(texts, range(len(texts)))
-    kept = sum(carried(text, [span], one.edits) for text, span, one in zip(texts, planted, made, strict=True))
-    assert len(texts) == 1000
-    assert 0.6 * len(texts) < kept <= len(texts)
-    assert sum(one.text != text for text, one in zip(texts, made, strict=True)) > 500
+    texts = [text for text in real_sentences(600) if len(words(text)) > 3][:500]
+    made = make_view(ViewSpec(name))(texts, range(500))
+    kept = 0
+    for text, one in zip(texts, made, strict=True):
+        first, last = sorted(draw.choices(words(text), k=2))
+        kept += carried(text, [LabelledSpan(first.start, last.end, "X")], one.edits)
+    assert 250 < kept <= 500
+    assert sum(one.text != text for text, one in zip(texts, made, strict=True)) > 250

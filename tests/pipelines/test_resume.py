@@ -198,11 +198,11 @@ def test_the_saved_recipe_makes_the_same_dataset(augment: Augment, lines: Path) 
 
 
 def test_flags_beat_the_config_file(augment: Augment, lines: Path, folder: Path) -> None:
-    (folder / "r.yaml").write_text("length: 2\nseed: 4\nshard-size: 30\ncompat: true\n")
-    augment("span-mask", lines, "--config", "r.yaml", "--seed", 5, "--no-compat")
+    (folder / "r.yaml").write_text("length: 2\nseed: 4\nshard-size: 30\nunit: word\n")
+    augment("span-mask", lines, "--config", "r.yaml", "--seed", 5, "--unit", "character")
     plan = json.loads(Path("data/views/span-mask/plan.json").read_text())
     assert (plan["seed"], plan["params"]["length"], plan["shard_size"]) == (5, 2, 30)
-    assert plan["params"]["compat"] is False
+    assert plan["params"]["unit"] == "character"
 
 
 NO_YAML = {
