@@ -25,7 +25,10 @@ PARTS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
 """WordNet's parts of speech by their names in its files, and their numbers."""
 NEEDED = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
 """The files that decide what WordNet says."""
-HOW_TO_GET_IT = f"run `augment wordnet --provide`, or install Debian's wordnet-base, or set {ENVIRONMENT} to its folder"
+HOW_TO_GET_IT = (
+    "run `python -m nltk.downloader wordnet`, or install Debian's wordnet-base, "
+    f"or set {ENVIRONMENT} to the folder that holds it"
+)
 
 
 def find() -> Path:
@@ -50,7 +53,7 @@ def find() -> Path:
 
 
 def cached_wordnet() -> Path:
-    """Where WordNet lies in the user's cache, if it was provided; an archive has the same name with `.zip`."""
+    """Where WordNet lies in the user's cache, if it is there; an archive has the same name with `.zip`."""
     return cache_folder() / "corpora" / "wordnet"
 
 

@@ -13,7 +13,6 @@ from pipelines import console
 from pipelines.commands import view
 from pipelines.commands.look import add_look_commands
 from pipelines.commands.pairs import add_pairs_commands
-from pipelines.commands.wordnet import show_wordnet
 from pipelines.console import ConfigOption, VersionOption, show, show_json, table
 from pipelines.reading.sources import Format
 
@@ -37,7 +36,6 @@ def build_app() -> typer.Typer:
     add_pairs_commands(app)
     add_look_commands(app)
     app.command("views", epilog="Example: augment views --json")(_views)
-    app.command("wordnet", epilog="Example: augment wordnet --provide")(show_wordnet)
     return app
 
 

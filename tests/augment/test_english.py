@@ -20,7 +20,6 @@ from augment import wordnet
 from augment.edits import tokens
 from augment.english import inflect, is_plural_entry, load_data, tagger, wants_an
 from augment.errors import InputError
-from pipelines.commands.wordnet import provide_wordnet
 
 IRREGULAR_VERBS = Path(__file__).parent / "data" / "irregular_verbs.tsv"
 """Verb, past and participle, with the variants that dictionaries accept."""
@@ -171,7 +170,7 @@ def lay_out(folder: Path) -> Path:
 
 
 def test_its_absence_is_one_line_that_says_how_to_get_it(empty_machine: Path) -> None:
-    with refused("augment wordnet --provide"):
+    with refused("python -m nltk.downloader wordnet"):
         wordnet.find()
 
 
@@ -222,8 +221,6 @@ def test_the_environment_comes_first(empty_machine: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "nowhere"))
     with pytest.raises(InputError, match="nowhere: no WordNet there"):
         wordnet.find()
-    with pytest.raises(InputError, match="nowhere: no WordNet there"):
-        provide_wordnet()
 
 
 def test_a_broken_zip_is_one_line(empty_machine: Path) -> None:

@@ -14,7 +14,7 @@ from augment.view import view_names
 from pipelines.console import InputError, TwinviewsError, call, table
 
 Augment = Callable[..., Any]
-COMMANDS = ["ingest", "build-pairs", "inspect", "report", "export", "views", "wordnet", *view_names()]
+COMMANDS = ["ingest", "build-pairs", "inspect", "report", "export", "views", *view_names()]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
