@@ -45,7 +45,7 @@ def truncated_gzip(path: Path) -> None:
 BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("missing.txt", None, "no file 'missing.txt'"),
     ("empty.txt", b"", "empty.txt is empty (0 bytes)"),
-    ("blank.txt", b"\n  \n\n", "no sentences in blank.txt (3 lines"),
+    ("blank.txt", b"\n  \n\n", "no sentences to keep in blank.txt (3 lines"),
     ("folder", a_folder, "folder is a folder"),
     ("nul.txt", b"fine\nwith \0 inside\n", "nul.txt is binary (NUL byte in line 2, byte 10)"),
     ("utf16.txt", "One.\nTwo.\n".encode("utf-16-le"), "utf16.txt is binary"),
@@ -148,8 +148,8 @@ def test_a_missing_column_is_named_with_those_that_are_there(
         (["span-mask", "--limit", "1" + "0" * 20], "--limit"),
         (["span-mask", "--seed", "1" + "0" * 20], "--seed"),
         (["backtranslate", "--pivot", ","], "--pivot ',' names nothing"),
-        (["ingest", "b\udce4ume.txt"], r"the argument 'b\xe4ume.txt' is no UTF-8"),
-        (["span-mask", "--out", "b\udce4ume"], r"the argument 'b\xe4ume' is no UTF-8"),
+        (["ingest", "b\udce4ume.txt"], r"the argument 'b\xe4ume.txt' is not UTF-8"),
+        (["span-mask", "--out", "b\udce4ume"], r"the argument 'b\xe4ume' is not UTF-8"),
         (["ingest", "x" * 300], "File name too long"),
     ],
 )
