@@ -71,7 +71,9 @@ def _ingest(
         view.Blank(help="Labels are spans, [[start, end, label], ...], also as JSON; word-level views keep them."),
     ] = None,
     pair_column: Annotated[str, typer.Option(help="Column to keep as pair, if there is one.")] = "pair",
-    format: Annotated[Format | None, view.Blank(help="Format of all sources; by default, each file's ending decides.")] = None,
+    format: Annotated[
+        Format | None, view.Blank(help="Format of all sources; by default, each file's ending decides.")
+    ] = None,
     split: Annotated[
         Literal["sentences"] | None,
         view.Blank(help="Split running text, across line ends, into sentences."),

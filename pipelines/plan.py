@@ -65,29 +65,22 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
 
         Names of inputs do not count, nor where weights lie if their revision is the same.
         """
+        fields = ("kind", "name", "seed", "limit", "shard_size", "twinviews")
         revision = self.params.get("revision")
         same_weights = WEIGHTS_PARAMS if revision is not None and revision == other.params.get("revision") else ()
         params = sorted({*self.params, *other.params}.difference(same_weights))
-        compared: list[tuple[str, object, object]] = [
-            ("the kind", self.kind, other.kind),
-            ("the name", self.name, other.name),
-            *((key.replace("_", "-"), self.params.get(key), other.params.get(key)) for key in params),
-            ("the seed", self.seed, other.seed),
-            ("the limit", self.limit, other.limit),
-            ("the number of inputs", len(self.inputs), len(other.inputs)),
-            *(
-                (f"the content of the input ({mine.name} there, {its.name} here)", mine.sha256, its.sha256)
-                for mine, its in zip(self.inputs, other.inputs, strict=False)
-            ),
-            ("the shard size", self.shard_size, other.shard_size),
-            ("the version of twinviews", self.twinviews, other.twinviews),
-            ("the signature", self.signature, other.signature),
-            ("the cut into shards", self.shards, other.shards),
-        ]
-        found = (
-            f"{what} is {_short(ours)} there and {_short(its)} here" for what, ours, its in compared if ours != its
-        )
-        return next(found, None)
+        compared: dict[str, tuple[object, object]] = {
+            **{f"the {each.replace('_', ' ')}": (getattr(self, each), getattr(other, each)) for each in fields},
+            **{each.replace("_", "-"): (self.params.get(each), other.params.get(each)) for each in params},
+            "the number of inputs": (len(self.inputs), len(other.inputs)),
+        }
+        for mine, its in zip(self.inputs, other.inputs, strict=False):
+            compared[f"the content of the input ({mine.name} there, {its.name} here)"] = mine.sha256, its.sha256
+        compared |= {"the signature": (self.signature, other.signature), "the shards": (self.shards, other.shards)}
+        for what, (ours, theirs) in compared.items():
+            if ours != theirs:
+                return f"{what} is {_short(ours)} there and {_short(theirs)} here"
+        return None
 
 
 def _short(value: object) -> str:
