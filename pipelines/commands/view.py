@@ -37,9 +37,7 @@ MOST = 10**18
 """The largest number that an option takes; libraries fail on larger ones."""
 SeedOption = Annotated[int, typer.Option(min=-MOST, max=MOST, help="Run seed; each row's own seed comes from it.")]
 LimitOption = Annotated[int | None, Blank(min=1, max=MOST, help="Only the first N sentences.")]
-WorkersOption = Annotated[
-    int, typer.Option(min=1, max=MOST, help="Worker processes; several GPUs are shared among them.")
-]
+WorkersOption = Annotated[int, typer.Option(min=1, max=MOST, help="Worker processes; they share the GPUs.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 BatchTokensOption = Annotated[int | None, Blank(min=1, max=MOST, help="Tokens in a batch, padding included.")]
 DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be made; write nothing.")]

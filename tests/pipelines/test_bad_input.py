@@ -11,6 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 
+NUMBERS = pa.table({"number": [1, 2]})
+
+
 def no_utf8(*columns: str) -> pa.Table:
     """Strings that Arrow takes on trust: the last column's second one is Latin-1."""
     offsets = pa.py_buffer(b"\0\0\0\0\4\0\0\0\x09\0\0\0")
