@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-
 NUMBERS = pa.table({"number": [1, 2]})
 
 
