@@ -80,5 +80,6 @@ def _merged(runs: "tuple[NDArray[np.uint64], ...]", step: int) -> Iterator["NDAr
 
 def _release(run: "NDArray[np.uint64]") -> None:
     """Release the pages that were read of a run in a file; the system's cache may keep them."""
-    if isinstance(run.base, memoryview) and isinstance(run.base.obj, mmap.mmap):
-        run.base.obj.madvise(mmap.MADV_DONTNEED)
+    mapped = getattr(run.base, "obj", None)
+    if isinstance(mapped, mmap.mmap):
+        mapped.madvise(mmap.MADV_DONTNEED)

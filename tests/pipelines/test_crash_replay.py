@@ -108,7 +108,7 @@ def shown(wrong: list[str]) -> str:
     return f"{len(wrong)} wrong:\n" + "\n".join(wrong)
 
 
-@pytest.mark.parametrize(("how", "name"), product(("kill", "power cut"), STEPS))
+@pytest.mark.parametrize(("how", "name"), [*product(("kill", "power cut"), STEPS)])
 def test_a_command_resumes_to_the_same_after(
     how: str, name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
 ) -> None:
