@@ -6,6 +6,7 @@ import sys
 from contextlib import redirect_stderr, redirect_stdout
 
 from pipelines.interrupt import end_at_once
+from pipelines.namesakes import check_namesakes
 
 USER_MISTAKE = 2
 """The exit code of a mistake in the command, its data or its files."""
@@ -18,6 +19,8 @@ def main() -> None:
     """
     end_at_once()  # before anything is imported that takes time
     first = int(os.environ.get("RANK", "0")) == 0
+    if first:
+        check_namesakes()
     from pipelines.console import call
     from trainers.cli import app
     from trainers.cli import main as run_train

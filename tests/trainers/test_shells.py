@@ -1,4 +1,4 @@
-"""What both programs do at their start: completion and the version."""
+"""What both programs do at their start: completion, the version, and packages that have a name of ours."""
 
 import os
 import subprocess
@@ -11,11 +11,12 @@ PROGRAMS = {"augment": "pipelines", "train": "trainers"}
 ROOT = Path(__file__).parents[2]
 
 
-def run(program: str, *arguments: str, **more: str) -> subprocess.CompletedProcess[str]:
+def run(program: str, *arguments: str, path: tuple[Path, ...] = (), **more: str) -> subprocess.CompletedProcess[str]:
+    places = os.pathsep.join(map(str, (*path, ROOT)))
     code = f"import sys; sys.argv[0] = {program!r}; from {PROGRAMS[program]}.__main__ import main; main()"
     return subprocess.run(
         [sys.executable, "-P", "-c", code, *arguments],
-        env={**os.environ, "PYTHONPATH": str(ROOT), **more}, capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": places, **more}, capture_output=True, text=True, check=False,
     )  # fmt: skip
 
 
@@ -35,3 +36,15 @@ def test_completion_is_shown_and_completes(program: str) -> None:
 def test_version_is_that_of_the_distribution(program: str) -> None:
     done = run(program, "--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, "twinviews 0.1.0\n", "")
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("kind", ["augment/__init__.py", "augment.py"])
+def test_namesake_that_hides_ours_ends_the_program(kind: str, program: str, tmp_path: Path) -> None:
+    (tmp_path / kind).parent.mkdir(exist_ok=True)
+    (tmp_path / kind).write_text("")
+    hiding = run(program, "--version", path=(tmp_path,))
+    place = tmp_path / "augment"
+    said = f"error: {place} hides the package 'augment' of Twinviews: install it in an environment of its own\n"
+    assert (hiding.returncode, hiding.stdout, hiding.stderr) == (1, "", said)
+    assert run(program, "--version", path=(ROOT, tmp_path)).stderr == ""
