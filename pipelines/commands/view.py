@@ -59,6 +59,7 @@ class ViewOptions:
     batch_tokens: BatchTokensOption = None
     engine: Annotated[views.EngineName, typer.Option(help="Run workers here, or on a Ray cluster.")] = "local"
     address: Annotated[str | None, Blank(help="The Ray cluster; the one here, or a new one, if not given.")] = None
+    profile: Annotated[bool, typer.Option("--profile", help="Print seconds by stage on stderr.")] = False
     dry_run: DryRunOption = False
     overwrite: OverwriteOption = False
     json: JsonOption = False
@@ -146,7 +147,9 @@ def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     if options.address is not None and options.engine != "ray":
         raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")
     runtime = Runtime(options.device, options.batch_tokens)
-    execution = views.Execution(runtime, options.workers, options.engine, options.address, options.overwrite)
+    execution = views.Execution(
+        runtime, options.workers, options.engine, options.address, options.overwrite, options.profile
+    )
     sources, out = options.sources or [], None if options.out is None else locate(options.out)
     if out is not None:
         check_folder(out)

@@ -1,14 +1,16 @@
 """One view of sentences on disk, from top to bottom: plan, window, make, commit, finish."""
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from augment.errors import TwinviewsError
+from augment.seconds import Stage
 from augment.view import Runtime, View, ViewSpec, view_attribute
 from pipelines.card import view_card
 from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset
@@ -40,6 +42,7 @@ class Execution:
     engine: EngineName = "local"
     address: str | None = None
     overwrite: bool = False
+    profile: bool = False
 
 
 class Result(NamedTuple):
@@ -142,7 +145,7 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     missing = [index for index in range(len(run.plan.shards)) if index not in there]
     if not missing:
         return 0
-    workers, made = min(execution.workers, len(missing)), 0
+    workers, made, stages, started = min(execution.workers, len(missing)), 0, Counter[Stage](), time.monotonic()
     is_here = execution.engine == "local" and workers == 1
     windows = Windows(missing, run.plan.shard_size, 1 if is_here else workers * AHEAD)
     if is_here:
@@ -154,9 +157,15 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
     with closing(running):
         for window in running:
             windows.learn(window)
-            rows = sum(receipt.rows for receipt in window[0])
+            stages.update(window.stages)
+            rows = sum(receipt.rows for receipt in window.receipts)
             made += rows
             advance(rows)
+    if execution.profile:
+        seconds = (time.monotonic() - started) * workers
+        waiting = max(0.0, seconds - stages["model"])
+        parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))
+        note(f"{run.out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)")
     return made
 
 

@@ -13,6 +13,7 @@ from augment.device import device_kind
 from augment.edits import LabelledSpan, carry_spans
 from augment.errors import TwinviewsError
 from augment.plugins import blamed
+from augment.seconds import SECONDS, Stage, timed
 from augment.view import ENTRY_POINT_GROUP, WEIGHTS_PARAMS, Runtime, View, Viewed, ViewSpec, make_view, row_seed
 from pipelines.folder import SPANS, Dataset, view_schema
 from pipelines.plan import Plan
@@ -25,11 +26,17 @@ AHEAD = 3
 """Windows that a worker holds at a time: it reads one, makes one and writes one."""
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
-Made: TypeAlias = tuple[Sequence[Receipt], float]
-"""The receipts of a committed window, and the seconds since it was begun."""
 ALLOCATIONS = 100_000
 """New objects between two runs of Python's garbage collector. Rows form no cycles, and with the default threshold the
 collector takes as long as making them."""
+
+
+class Made(NamedTuple):
+    """A committed window: its receipts, the seconds since it was begun, and the seconds by stage since the last one."""
+
+    receipts: Sequence[Receipt]
+    seconds: float
+    stages: Mapping[Stage, float]
 
 
 class Sentences(NamedTuple):
@@ -62,8 +69,8 @@ class Windows:
 
     def learn(self, made: Made) -> None:
         """Set the size of the next windows by what the last one took."""
-        receipts, seconds = made
-        self._shards = min(max(1, int(len(receipts) * WINDOW_SECONDS / max(seconds, 1e-3))), self._most)
+        shards = int(len(made.receipts) * WINDOW_SECONDS / max(made.seconds, 1e-3))
+        self._shards = min(max(1, shards), self._most)
 
 
 @dataclass(frozen=True)
@@ -125,7 +132,7 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
     At most one window waits on either side, which bounds memory. The view runs in this thread, where Ctrl-C arrives; an
     error of any stage is raised here after the other stages have ended.
     """
-    run, source = run.built(), iter(windows)
+    run, source, spent = run.built(), iter(windows), dict(SECONDS)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     behind: Future[Made] | None = None
     thresholds = gc.get_threshold()
@@ -138,7 +145,7 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
             viewed = _make(run, sentences)
             if behind is not None:
                 yield behind.result()
-            behind = writer.submit(_write, run, sentences, viewed, started)
+            behind = writer.submit(_write, run, sentences, viewed, started, spent)
         if behind is not None:
             yield behind.result()
     finally:
@@ -154,12 +161,14 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Sentences | None:
     window = next(windows, None)
     if window is None:
         return None
-    table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
-    ids, texts, *spans = (table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names)
+    with timed("read"):
+        table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
+        ids, texts, *spans = (table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names)
+        seeds = [row_seed(run.plan.seed or 0, identity, run.plan.signature or "") for identity in ids]
     tokenise = getattr(run.view, "tokenise", None)
     if tokenise is not None:
-        tokenise(texts)
-    seeds = [row_seed(run.plan.seed or 0, identity, run.plan.signature or "") for identity in ids]
+        with timed("tokenise"):
+            tokenise(texts)
     return Sentences(window, ids, texts, seeds, spans[0] if spans else None)
 
 
@@ -167,10 +176,13 @@ def _make(run: ViewRun, sentences: Sentences) -> Sequence[Viewed]:
     """What the view makes of sentences; raises TwinviewsError unless that is a `Viewed` that makes sense for each."""
     name, texts = run.plan.name, sentences.texts
     view: Any = run.view
+    known, started = SECONDS["model"], time.perf_counter()
     with blamed(ENTRY_POINT_GROUP, name):
         viewed: Sequence[Viewed] = view(texts, sentences.seeds)
         if not isinstance(viewed, Sequence) or {*map(type, viewed)} - {Viewed} or len(viewed) != len(texts):
             raise TwinviewsError(f"view {name!r} did not return a list of {len(texts)} Viewed: fix the view")
+    if SECONDS["model"] == known:  # a view that does not time its model is all model
+        SECONDS["model"] += time.perf_counter() - started
     for text, one in zip(texts, viewed, strict=True):
         if (one.text is None) != (one.status in ("failed", "rejected")):
             said = f"status {one.status!r} and {one.text!r} for {text!r}"
@@ -178,22 +190,32 @@ def _make(run: ViewRun, sentences: Sentences) -> Sequence[Viewed]:
     return viewed
 
 
-def _write(run: ViewRun, sentences: Sentences, viewed: Sequence[Viewed], started: float) -> Made:
-    """Commit the shards of a window that was begun at `started`; raises TwinviewsError for values of a wrong type."""
+def _write(
+    run: ViewRun, sentences: Sentences, viewed: Sequence[Viewed], started: float, spent: dict[Stage, float]
+) -> Made:
+    """Commit the shards of a window that was begun at `started`; raises TwinviewsError for values of a wrong type.
+
+    `spent` holds the seconds by stage when the last window was committed, and is brought up to date.
+    """
     import pyarrow as pa
 
-    _, ids, texts, _, spans = sentences
-    tables, first = {}, 0
-    for index in sentences.window:
-        start, stop = run.plan.shards[index]
-        rows = slice(first, first + stop - start)
-        first = rows.stop
-        with blamed(ENTRY_POINT_GROUP, run.plan.name):
-            columns = [ids[rows], texts[rows], *zip(*viewed[rows], strict=True)]
-            if spans is not None:
-                columns += zip(*map(_carried, texts[rows], spans[rows], viewed[rows]), strict=True)
-            tables[index] = pa.Table.from_arrays(columns, schema=view_schema([SPANS] if spans is not None else []))
-    return commit_shards(run.out, tables), time.monotonic() - started
+    with timed("write"):
+        _, ids, texts, _, spans = sentences
+        tables, first = {}, 0
+        for index in sentences.window:
+            start, stop = run.plan.shards[index]
+            rows = slice(first, first + stop - start)
+            first = rows.stop
+            with blamed(ENTRY_POINT_GROUP, run.plan.name):
+                columns = [ids[rows], texts[rows], *zip(*viewed[rows], strict=True)]
+                if spans is not None:
+                    columns += zip(*map(_carried, texts[rows], spans[rows], viewed[rows]), strict=True)
+                tables[index] = pa.Table.from_arrays(columns, schema=view_schema([SPANS] if spans is not None else []))
+        receipts = commit_shards(run.out, tables)
+    now = dict(SECONDS)  # a copy, as other threads add to it
+    stages = {stage: seconds - spent.get(stage, 0) for stage, seconds in now.items()}
+    spent.update(now)
+    return Made(receipts, time.monotonic() - started, stages)
 
 
 def _carried(text: str, spans: Sequence[Mapping[str, Any]] | None, one: Viewed) -> tuple[list[LabelledSpan], int]:

@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import re
 import signal
 import subprocess
 import time
@@ -153,12 +154,24 @@ def test_a_view_that_fails_ends_all_stages_with_one_line(start: Start, lines: Pa
     assert list((folder / "out").glob("*")) == []
 
 
-def test_the_result_counts_every_row(start: Start, lines: Path, folder: Path) -> None:
-    code, out, _ = finish(start("slow", lines, "--nap", 0.01, "--shard-size", 5, "--json"))
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_profile_counts_every_stage_and_the_result_every_row(
+    workers: int, start: Start, lines: Path, folder: Path
+) -> None:
+    options = ["--nap", 0.01, "--shard-size", 5, "--workers", workers, "--profile", "--json"]
+    code, out, err = finish(start("slow", lines, *options))
     counts = json.loads(out)
     assert (code, counts["made_now"]) == (0, 60)
     assert counts["statuses"] == {"failed": 2, "ok": 48, "unchanged": 10}
     assert counts["reasons"] == {"asked-to": 2, "one-word": 10}
+    said = (
+        r"data/views/slow: (\S+) s: read \d+\.\d\d, tokenise 0\.00, model (\S+), detokenise 0\.00, write \d+\.\d\d, "
+        r"waiting (\S+) \((\S+)% of the time\)\n"
+    )
+    seconds, model, waiting, share = map(float, re.search(said, err).groups())  # type: ignore[union-attr]
+    assert model >= 60 * 0.01
+    assert waiting == pytest.approx(seconds - model, abs=0.03)
+    assert share == pytest.approx(100 * waiting / seconds, abs=1.5)
 
 
 def test_the_collector_of_the_caller_is_as_it_was(augment: Augment, lines: Path) -> None:
