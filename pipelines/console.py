@@ -25,6 +25,8 @@ from pipelines.recipe import ConfigOption as ConfigOption
 WRONG_PATH = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG}
 )
+# What torch and CTranslate2 say in a RuntimeError, on a GPU and on a CPU; Python and NumPy raise MemoryError.
+NO_MEMORY = re.compile("out of memory|(can't|cannot) allocate memory|bad_alloc", re.IGNORECASE)
 # Control characters, line separators, overrides of the writing direction and invisible characters, except those that
 # scripts and emoji need (joiners, direction marks, tags).
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
@@ -91,15 +93,21 @@ def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
         return 2, message if context is None else f"{message.rstrip('.')}; see `{context.command_path} --help`"
     except InputError as error:
         return 2, str(error)
-    except (TwinviewsError, OSError, MemoryError, RecursionError) as error:
-        if os.environ.get("TWINVIEWS_DEBUG"):
+    except Exception as error:
+        failure = None if os.environ.get("TWINVIEWS_DEBUG") else _failure(error)
+        if failure is None:
             raise
-        return _failure(error)
+        return failure
 
 
-def _failure(error: Exception) -> tuple[int, str]:
+def _failure(error: Exception) -> tuple[int, str] | None:
+    """The exit code and message of an error that a user can cause; None for any other."""
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY.search(str(error))):
+        return 1, "out of memory: use smaller batches or a machine with more memory"
+    if isinstance(error, TwinviewsError | RecursionError):
+        return 1, str(error)
     if not isinstance(error, OSError):
-        return 1, str(error) or "out of memory: use smaller batches, or a machine with more memory"
+        return None
     reason = error.strerror or str(error)
     try:
         sys.stdout.flush()
