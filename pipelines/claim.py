@@ -1,8 +1,8 @@
-"""Who owns an output folder (one of our plans, nobody, somebody else), and how its files are replaced by others.
+"""Who owns an output folder (one of our plans, nobody, somebody else), and how its files are replaced.
 
-A file is ours in a folder with a plan of ours if it has a name that we give. So the plan is there, surely, before any
-other file of its dataset, and goes when all others are surely gone; `state.json`, which says that the dataset is
-finished, comes last and goes first, and the receipts go with it.
+In a folder with a plan of ours, a file is ours if its name is one that we give. So the plan is on the disk before any
+other file of its dataset, and is removed only after all others; `state.json`, which marks the dataset as finished, is
+written last and removed first, together with the receipts.
 """
 
 from contextlib import suppress
@@ -22,21 +22,17 @@ LOCKS = (LOCK, f".{REPORT_FILE}{LOCK}")
 
 
 def check_folder(out: Path) -> None:
-    """Make sure that `out` can be a dataset folder, before anything is made for it.
-
-    Raises:
-        InputError: A file is there.
-    """
+    """Raise InputError if `out` cannot be a dataset folder because a file is there."""
     if out.exists() and not out.is_dir():
         raise InputError(f"{out} cannot be made, something is in the way: choose another --out")
 
 
 def standing_dataset(out: Path, plan: Plan, *, overwrite: bool = False, advice: str = ADVICE) -> Dataset | None:
-    """The dataset that stands in `out`, finished, under this plan; None if it may be, and is to be, made.
+    """The finished dataset in `out` under this plan; None if it is still to be made there.
 
     Raises:
-        InputError: It belongs to another recipe (the line names the difference), holds what we did not write, or is a
-            file.
+        InputError: It belongs to another recipe (the line names the difference), holds files that we did not write, or
+            is a file.
     """
     check_folder(out)
     if overwrite and is_written_by(out / PLAN_FILE, *PLAN_MARKS):
@@ -46,7 +42,7 @@ def standing_dataset(out: Path, plan: Plan, *, overwrite: bool = False, advice: 
         ours = {*LOCKS, *(entry.name for entry in _leftovers(out))}
         foreign = min({entry.name for entry in out.glob("*")} - ours, default=None)
         if foreign is not None:
-            raise InputError(f"{out} holds {foreign!r} and no {PLAN_FILE}, it is not ours: choose another --out")
+            raise InputError(f"{out} holds {foreign!r} and no {PLAN_FILE}, so it is not ours: choose another --out")
         return None
     difference = standing.difference(plan)
     if difference is not None:
@@ -55,13 +51,13 @@ def standing_dataset(out: Path, plan: Plan, *, overwrite: bool = False, advice: 
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Remove what interrupted runs left in a dataset folder; the caller must hold its lock."""
+    """Remove what interrupted runs left in a dataset folder; the caller holds its lock."""
     for entry in _leftovers(folder):
         remove_temporary(entry)
 
 
 def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
-    """Remove the files of a dataset of ours, but for its plan; no power cut brings them back."""
+    """Remove the files of a dataset of ours except its plan, so that no power cut brings them back."""
     (folder / STATE_FILE).unlink(missing_ok=True)
     for place in (folder / RECEIPTS, folder):
         for entry in [*place.glob("*")]:
@@ -70,7 +66,7 @@ def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
         if not is_remote(place) and place.exists():
             sync_folder(place)
     if not is_remote(folder):
-        with suppress(OSError):  # it is not there, or holds something of somebody else
+        with suppress(OSError):  # it does not exist, or holds files of somebody else
             (folder / RECEIPTS).rmdir()
             sync_folder(folder)
     if plan_too:
@@ -78,7 +74,7 @@ def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
 
 
 def put_in_place(staged: Path, folder: Path) -> None:
-    """Move the files of a whole dataset, synced, from a folder within into the place of those that are there."""
+    """Replace the dataset in `folder` by the finished, synced one in `staged`, a folder inside it."""
     clear_dataset(folder)
     files = [entry.relative_to(staged) for entry in staged.rglob("*") if entry.is_file()]
     others = [file for file in files if file.name not in (PLAN_FILE, STATE_FILE)]

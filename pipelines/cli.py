@@ -13,7 +13,6 @@ from pipelines import console
 from pipelines.commands import view
 from pipelines.commands.look import add_look_commands
 from pipelines.commands.pairs import add_pairs_commands
-from pipelines.commands.wordnet import show_wordnet
 from pipelines.console import ConfigOption, VersionOption, show, show_json, table
 from pipelines.reading.sources import Format
 
@@ -32,12 +31,11 @@ def build_app() -> typer.Typer:
         try:
             with blamed(ENTRY_POINT_GROUP, name):
                 view.add_view_command(app, name)
-        except TwinviewsError as error:  # another package's view must not take the other commands with it
+        except TwinviewsError as error:  # the other commands must still work
             console.note(f"{error}; it is left out")
     add_pairs_commands(app)
     add_look_commands(app)
     app.command("views", epilog="Example: augment views --json")(_views)
-    app.command("wordnet", epilog="Example: augment wordnet --provide")(show_wordnet)
     return app
 
 
@@ -47,7 +45,7 @@ def main() -> NoReturn:
 
 
 def _main(version: VersionOption = False) -> None:
-    """Sentences in, views and pairs of views out, as Arrow datasets; `train` goes on from the pairs."""
+    """Make views of sentences, and pairs of views, as Arrow datasets that `train` reads."""
 
 
 def _ingest(
@@ -64,21 +62,23 @@ def _ingest(
         str | None,
         view.Blank(
             help="Column of the sentences, by name or (CSV, TSV) number from 1; else text, sentence or the only one. A "
-            "CSV's first row is its header when it names a wanted column, text or sentence."
+            "CSV's first row is its header if it names that column, text or sentence."
         ),
     ] = None,
-    label_column: Annotated[str, typer.Option(help="Column to keep as label, where there is one.")] = "label",
+    label_column: Annotated[str, typer.Option(help="Column to keep as label, if there is one.")] = "label",
     labels: Annotated[
         Literal["spans"] | None,
-        view.Blank(help="Labels are spans, [[start, end, label], ...], also as JSON; views of words carry them along."),
+        view.Blank(help="Labels are spans, [[start, end, label], ...], also as JSON; word-level views keep them."),
     ] = None,
-    pair_column: Annotated[str, typer.Option(help="Column to keep as pair, where there is one.")] = "pair",
-    format: Annotated[Format | None, view.Blank(help="Format of all sources; else by their endings.")] = None,
+    pair_column: Annotated[str, typer.Option(help="Column to keep as pair, if there is one.")] = "pair",
+    format: Annotated[
+        Format | None, view.Blank(help="Format of all sources; by default, each file's ending decides.")
+    ] = None,
     split: Annotated[
         Literal["sentences"] | None,
-        view.Blank(help="Split running text, over the ends of lines, into its sentences."),
+        view.Blank(help="Split running text, across line ends, into sentences."),
     ] = None,
-    language: Annotated[str, typer.Option(help="Whose rules --split goes by, as in en, de or zh.")] = "en",
+    language: Annotated[str, typer.Option(help="The language for --split, such as en, de or zh.")] = "en",
     min_words: Annotated[int | None, view.Blank(min=0, help="Drop sentences of fewer words.")] = None,
     max_words: Annotated[int | None, view.Blank(min=1, help="Drop sentences of more words.")] = None,
     out: Annotated[Path, typer.Option(help="Folder of the sentences.")] = Path("data/sentences"),
@@ -95,7 +95,7 @@ def _ingest(
     from pipelines.reading.rows import Columns
 
     if max_words is not None and max_words < (min_words or 0):
-        raise InputError(f"--max-words {max_words} is less than --min-words {min_words}: no sentence has such a length")
+        raise InputError(f"--max-words {max_words} is less than --min-words {min_words}: swap them")
     if labels is not None and split is not None:
         raise InputError(f"--labels {labels} with --split {split}: spans are of whole texts; leave one of them out")
     words = None if min_words is None and max_words is None else (min_words or 0, max_words)

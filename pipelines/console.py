@@ -21,11 +21,13 @@ from augment.errors import TwinviewsError as TwinviewsError
 from pipelines import interrupt
 from pipelines.recipe import ConfigOption as ConfigOption
 
-# Errors that mean that the user gave a wrong path; all other system errors are failures.
+# Errors that mean a wrong path; all other system errors are failures.
 WRONG_PATH = frozenset(
     {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG}
 )
-# Control characters, line separators, overrides of the writing direction and invisible characters, but not those that
+# What torch and CTranslate2 say in a RuntimeError, on a GPU and on a CPU; Python and NumPy raise MemoryError.
+NO_MEMORY = re.compile("out of memory|(can't|cannot) allocate memory|bad_alloc", re.IGNORECASE)
+# Control characters, line separators, overrides of the writing direction and invisible characters, except those that
 # scripts and emoji need (joiners, direction marks, tags).
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")
 # Root of the usage errors of typer's own click (vendored since 0.2x, the click package before that).
@@ -63,26 +65,26 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
         if not interrupt.came():
             raise
     if interrupt.came() or code == interrupt.EXIT_CODE:
-        code, said = interrupt.EXIT_CODE, interrupt.MESSAGE
+        note(interrupt.MESSAGE)
+        return interrupt.EXIT_CODE
     if said:
-        note(said if code == interrupt.EXIT_CODE else f"error: {' '.join(said.split())}")
+        note(f"error: {' '.join(said.split())}")
     return code
 
 
 def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
-    """Run a command; return its exit code and what is to be said if it failed."""
+    """Run a command; return its exit code, and the message if it failed."""
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):
-            sys.stdout.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter is no error
+            sys.stdout.reconfigure(errors="backslashreplace")  # for terminals that lack a letter
         for argument in arguments:
             shown = argument.encode(errors="surrogateescape").decode(errors="backslashreplace")
             if shown != argument:
-                raise InputError(f"the argument '{shown}' is no UTF-8: rename the file, or write the text in UTF-8")
+                raise InputError(f"the argument '{shown}' is not UTF-8: rename the file, or write the text in UTF-8")
         command = typer.main.get_command(app)
         code = command.main([*arguments] or ["--help"], prog_name=app.info.name or None, standalone_mode=False)
         sys.stdout.flush()
-        # Typer turns Ctrl-C inside a command into its code.
-        return (code, "") if isinstance(code, int) else (0, "")
+        return (code, "") if isinstance(code, int) else (0, "")  # typer returns a code after Ctrl-C in a command
     except (KeyboardInterrupt, typer.Abort):
         return interrupt.EXIT_CODE, ""
     except UsageError as error:
@@ -91,41 +93,39 @@ def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
         return 2, message if context is None else f"{message.rstrip('.')}; see `{context.command_path} --help`"
     except InputError as error:
         return 2, str(error)
-    except (TwinviewsError, OSError, MemoryError, RecursionError) as error:
-        if os.environ.get("TWINVIEWS_DEBUG"):
+    except Exception as error:
+        failure = None if os.environ.get("TWINVIEWS_DEBUG") else _failure(error)
+        if failure is None:
             raise
-        return _failure(error)
+        return failure
 
 
-def _failure(error: Exception) -> tuple[int, str]:
-    if isinstance(error, MemoryError):
+def _failure(error: Exception) -> tuple[int, str] | None:
+    """The exit code and message of an error that a user can cause; None for any other."""
+    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY.search(str(error))):
         return 1, "out of memory: use smaller batches or a machine with more memory"
-    if isinstance(error, RecursionError):
-        return 1, "the input is nested too deep: write it flat"
-    if not isinstance(error, OSError):
+    if isinstance(error, TwinviewsError | RecursionError):
         return 1, str(error)
-    reason, is_open = error.strerror or str(error), True
+    if not isinstance(error, OSError):
+        return None
+    reason = error.strerror or str(error)
     try:
         sys.stdout.flush()
     except OSError:  # Python's own flush, at exit, would be a second error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        is_open = False
-    if isinstance(error, BrokenPipeError):
-        return 1, ""
-    if not is_open:
-        return 1, f"cannot write to stdout ({reason})"
-    places = [str(name) for name in (error.filename, error.filename2) if name is not None]
-    if not places:
-        return 1, str(error)
-    return 2 if error.errno in WRONG_PATH else 1, f"{' and '.join(places)}: {reason}"
+        return 1, "" if isinstance(error, BrokenPipeError) else f"cannot write to stdout ({reason})"
+    if isinstance(error, BrokenPipeError) or error.filename is None:
+        return 1, "" if isinstance(error, BrokenPipeError) else str(error)
+    places = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+    return 2 if error.errno in WRONG_PATH else 1, f"{places}: {reason}"
 
 
 def _quiet_libraries() -> None:
     for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed; a file opened now would take its place, and its messages
+        if getattr(sys, name) is None:  # closed: the next file opened would get its descriptor, and its messages
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 - held as long as the process
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
-    # The Hub's client reports every retry; that it failed is said once, in our own line.
+    # The Hub's client reports every retry; our own line reports the failure once.
     logging.getLogger("huggingface_hub").setLevel(logging.ERROR)
     warnings.filterwarnings("ignore", message="Cannot enable progress bars")
     quiet = {"HF_HUB_VERBOSITY": "error", "TOKENIZERS_PARALLELISM": "false"}
@@ -136,7 +136,7 @@ def _quiet_libraries() -> None:
 
 
 def note(text: str) -> None:
-    """Write one line to stderr: something the user should know that is no result."""
+    """Write one line to stderr: something the user should know that is not a result."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
@@ -149,21 +149,21 @@ def show(text: str) -> None:
 def show_json(value: Any) -> None:  # noqa: ANN401 - whatever json can write
     """Write a result to stdout as indented JSON, keys in their given order."""
     text = json.dumps(value, ensure_ascii=False, indent=2)
-    # JSON escapes some control characters only; as escapes the others are the same text, and do nothing to a terminal.
+    # JSON escapes only some control characters; escaping the others keeps the text and protects the terminal.
     sys.stdout.write(CONTROL.sub(lambda hit: hit[0] if hit[0] == "\n" else f"\\u{ord(hit[0]):04x}", text) + "\n")
 
 
 def harmless(text: str) -> str:
-    """A text from outside as it may be shown: control and invisible characters as Python's escapes."""
+    """A text from outside made safe to show: control and invisible characters as Python's escapes."""
     return CONTROL.sub(lambda hit: hit[0].encode("unicode_escape").decode(), text)
 
 
 def table(
     columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None, right: Collection[str] = ()
 ) -> None:
-    """Print a table to stdout; numbers and the columns in `right` are set to the right, and no cell is read as markup.
+    """Print a table to stdout, numbers and the columns in `right` aligned right; cells are plain text, not markup.
 
-    Where stdout is no terminal nothing is cut or wrapped, so the lines can be searched.
+    If stdout is not a terminal, nothing is cut or wrapped, so the lines can be searched.
     """
     from rich import box
     from rich.console import Console
@@ -187,7 +187,7 @@ def table(
 def progress(
     description: str, total: int | None, *, unit: str = "rows", done: int = 0
 ) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr, off when it is no terminal; yields the function that advances it by `n` units."""
+    """A progress bar on stderr if that is a terminal; yields the function that advances it by `n` units."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

@@ -6,11 +6,10 @@ import os
 import re
 import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -20,23 +19,21 @@ import xxhash
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 
 TEMPORARY = re.compile(r"\.(.+)\.\d+\.augment\.tmp", re.DOTALL)
-"""Names of our temporary files and folders: the output's name, a number, and the program that made them."""
+"""Names of our temporary files and folders: the output's name, a number, and our mark."""
 UNSEALED = "0" * 16
 SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
 WRITERS = 8
-"""Files that are written at a time."""
+"""How many files are written at once."""
 SETTLED_SECONDS = 1.0
-"""A file changed more recently may change again without a new timestamp, as file systems' clocks are coarse."""
+"""A file that changed more recently may change again without a new timestamp: file systems' clocks are coarse."""
 ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
-"""`s3://bucket/folder`, or what is left of it after `Path` took it for a path on this machine."""
+"""`s3://bucket/folder`, or `s3:/bucket/folder`, which `Path` makes of it."""
 
 
 def locate(name: str | Path) -> Path:
     """A path on this machine as it is; an address of fsspec's (`s3://`, `gs://`, ...) as an object much like a `Path`.
 
-    Raises:
-        MissingExtraError: What reads such addresses is not installed.
-        InputError: There is no such kind of address, or nothing answers there.
+    Raises MissingExtraError if the extra for addresses is not installed, InputError if nothing answers there.
     """
     found = ADDRESS.fullmatch(str(name))
     if found is None:
@@ -45,24 +42,24 @@ def locate(name: str | Path) -> Path:
     try:
         from upath import UPath
 
-        # Other processes write there too, so no listing may be remembered.
+        # Other processes write there too, so listings must not be cached.
         place = UPath(address, use_listings_cache=False)
         place.exists()
     except ImportError:
         raise MissingExtraError(f"{found[1]}://", "s3") from None
-    except Exception as error:  # whatever a store's library raises where credentials or networks are missing
+    except Exception as error:  # whatever a store's library raises without credentials or a network
         said = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
         raise InputError(f"{address} cannot be reached ({said}): check the address and your credentials") from None
     return cast(Path, place)
 
 
 def is_remote(path: Path) -> bool:
-    """Whether a path is an address: objects there appear whole when they are put, and folders are only names."""
+    """Whether a path is an address: objects there appear whole, and folders are only names."""
     return not isinstance(path, Path)
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder and those above it, unless they are there, so that they survive a power cut."""
+    """Make a folder and its parents where missing, so that they survive a power cut."""
     missing = [] if is_remote(path) else [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):
         folder.mkdir(exist_ok=True)
@@ -70,12 +67,12 @@ def make_folder(path: Path) -> None:
 
 
 def temporary_of(path: Path) -> Path:
-    """Where what will be `path` is made, in the same folder; another place at every call, also on other machines."""
+    """A temporary path in the same folder for what will be `path`; no two calls, on any machine, get the same one."""
     return path.with_name(f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp")
 
 
 def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Our temporary files and folders in a folder, each with the name of the output that it was to become."""
+    """Our temporary files and folders in a folder, each with the name of its output."""
     for entry in folder.iterdir() if not is_remote(folder) and folder.is_dir() else ():
         made = TEMPORARY.fullmatch(entry.name)
         if made is not None:
@@ -83,7 +80,7 @@ def temporaries(folder: Path) -> Iterator[tuple[Path, str]]:
 
 
 def remove_temporaries(*outputs: Path) -> None:
-    """Remove what interrupted runs left of these outputs; the caller must hold their lock."""
+    """Remove what interrupted runs left of these outputs; the caller holds their lock."""
     for output in outputs:
         for entry, name in temporaries(output.parent):
             if name == output.name:
@@ -111,54 +108,55 @@ def sync_folder(folder: Path) -> None:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
-    Raises:
-        TwinviewsError: It cannot be written, because the disk is full for instance; the line names `path`.
+    Raises TwinviewsError, which names `path`, if it cannot be written, for example because the disk is full.
     """
     with _moved([path]) as (temporary,), _synced(temporary) as stream:
         yield stream
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Write `content` to `path` at once; a file that already holds it is left alone."""
+    """Write `content` to `path` as a whole, unless the file already holds it."""
     data = content.encode() if isinstance(content, str) else content
     if not path.is_file() or path.read_bytes() != data:
         write_files({path: data})
 
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
-    """Write files of one folder, each whole or not at all; disks and stores take several in the time of one."""
-    with _moved([*contents]) as temporaries, ThreadPoolExecutor(WRITERS) as pool:
-        list(pool.map(_write, temporaries, contents.values()))
+    """Write files of one folder, each whole or not at all, several at once."""
+
+    def write(place: Path, data: bytes) -> None:
+        if is_remote(place):
+            place.write_bytes(data)
+            return
+        with _synced(place) as stream:
+            stream.write(data)
+
+    with _moved([*contents]) as places, ThreadPoolExecutor(WRITERS) as pool:
+        list(pool.map(write, places, contents.values()))
 
 
 @contextmanager
-def _moved(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Files to write for these paths of one folder, put there together when the block ends well."""
-    scratch: AbstractContextManager[str | None]
-    scratch = tempfile.TemporaryDirectory() if is_remote(paths[0]) else nullcontext()
-    with scratch as spool:
-        temporaries = [Path(spool, path.name) if spool else temporary_of(path) for path in paths]
-        try:
-            yield temporaries
-            if spool:
-                stores: list[Any] = [*paths]
-                stores[0].fs.put([*map(str, temporaries)], [store.path for store in stores])
-            else:
-                for path, temporary in zip(paths, temporaries, strict=True):
-                    os.replace(temporary, path)
-                sync_folder(paths[0].parent)
-        except OSError as error:
-            named = dict(zip(map(str, temporaries), paths, strict=True))
-            if error.filename not in (None, *named):
-                raise
-            raise TwinviewsError(
-                f"{named.get(error.filename, paths[0])} cannot be written ({error.strerror or error}): "
-                "fix that, then run the same command again to go on"
-            ) from None
-        finally:
-            for temporary in temporaries:
-                with suppress(OSError):  # there is no such folder, which was reported above
-                    temporary.unlink()
+def _moved(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
+    """Where to write files of one folder: temporary files, moved there together when the block ends well."""
+    temporaries = [] if is_remote(paths[0]) else [temporary_of(path) for path in paths]
+    try:
+        yield temporaries or paths
+        for temporary, path in zip(temporaries, paths, strict=False):
+            os.replace(temporary, path)
+        if temporaries:
+            sync_folder(paths[0].parent)
+    except OSError as error:
+        named = dict(zip(map(str, temporaries), paths, strict=False))
+        if error.filename not in (None, *named):
+            raise
+        raise TwinviewsError(
+            f"{named.get(error.filename, paths[0])} cannot be written ({error.strerror or error}): "
+            "fix that, then run the same command again"
+        ) from None
+    finally:
+        for temporary in temporaries:
+            with suppress(OSError):  # the folder is missing, which was reported above
+                temporary.unlink()
 
 
 @contextmanager
@@ -169,13 +167,8 @@ def _synced(temporary: Path) -> Iterator[BinaryIO]:
         os.fsync(stream.fileno())
 
 
-def _write(temporary: Path, data: bytes) -> None:
-    with _synced(temporary) as stream:
-        stream.write(data)
-
-
 def sha256_of(path: Path) -> str:
-    """The sha256 of a file, in hex; a file that has not changed since is not read again by this process."""
+    """The sha256 of a file, in hex; a process reads an unchanged file once."""
     if is_remote(path):
         return hashlib.sha256(path.read_bytes()).hexdigest()
     status = path.stat()
@@ -192,19 +185,19 @@ def _sha256(path: str, *_status: int) -> str:
 
 
 def seal(text: str) -> str:
-    """A text that ends with a checksum of sixteen zeros, and whatever closes it, with its xxh64 in their place."""
+    """A text that ends with a checksum of sixteen zeros, and what closes it, with its xxh64 instead of the zeros."""
     return SEAL.sub(lambda hit: hit[1] + xxhash.xxh64_hexdigest(text.encode()) + hit[2], text)
 
 
 def is_sealed(content: bytes) -> bool:
-    """Whether the content of a file is as it was when it was sealed."""
+    """Whether the content of a file is unchanged since it was sealed."""
     text = content.decode(errors="replace")
     blank = SEAL.sub(lambda hit: hit[1] + UNSEALED + hit[2], text)
     return blank != text and seal(blank) == text
 
 
 def is_written_by(path: Path, *marks: bytes) -> bool:
-    """Whether a file has one of our marks; with two of them it is known even with a byte flipped in one."""
+    """Whether a file has one of our marks; with two of them, one may be damaged."""
     try:
         content = path.read_bytes()
     except OSError:
@@ -219,7 +212,7 @@ def beside(out: Path, ending: str) -> Path:
 
 
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON can say
-    """What a JSON file holds; None if there is none or it cannot be read."""
+    """What a JSON file holds; None if it is missing or cannot be read."""
     try:
         return json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

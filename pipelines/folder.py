@@ -1,9 +1,9 @@
 """A dataset as a folder that `datasets.load_from_disk` opens: how it is finished, and checked before it is read.
 
-A writer holds the folder's lock. Its plan comes first; then shards, a window of them at a time, and behind these their
-receipts (`pipelines.shards`); then recipe, card, counts and information; last `state.json`, with the hash of every
-file. Each file appears whole and is on the disk before the next kind begins. What has no receipt, or another hash than
-that says, is made again; a folder without `state.json` is not read. `pipelines.claim` removes files in reverse order.
+A writer holds the folder's lock. It writes the plan, then the shards, a window at a time and their receipts after them
+(`pipelines.shards`), then recipe, card, counts and information, and last `state.json` with the hash of every file. Each
+file appears whole and is on the disk before the next kind begins. A shard without a receipt that fits it is made again;
+a folder without `state.json` is not read. `pipelines.claim` removes files in reverse order.
 """
 
 import hashlib
@@ -27,20 +27,19 @@ INFO_FILE = "dataset_info.json"
 COUNTS_FILE = "counts.json"
 RECIPE_FILE = "recipe.json"
 CARD_FILE = "card.md"
-AGAIN = "run the command that makes it again"
 REPORT_FILE = "report.html"
 FILES = (STATE_FILE, INFO_FILE, COUNTS_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
 SPANS, LOST = "spans", "spans_lost"
-"""Columns with labelled spans of characters, and of a view, how many of its sentence's it could not carry."""
+"""Columns with labelled spans of characters and, in a view, the number of its sentence's spans that it lost."""
 DERIVED = (RECIPE_FILE, CARD_FILE)
-"""For readers alone: a dataset in which these were altered is still read, and the command that made it mends them."""
+"""Files for human readers: if they were altered, the dataset is still read, and its command writes them again."""
 
 
 @dataclass(frozen=True)
 class Dataset:
     """A finished dataset folder: its plan, the receipts of its shards, and what was counted when it was made.
 
-    Sentences that a dry run counted, and that are not there, have no receipts.
+    Sentences that a dry run only counted have no receipts.
     """
 
     path: Path
@@ -51,12 +50,12 @@ class Dataset:
     @property
     def rows(self) -> int:
         """Rows in all shards."""
-        return sum(receipt.rows for receipt in self.receipts) if self.receipts else int(self.counts["kept"])
+        return self._starts[-1] if self.receipts else int(self.counts["kept"])
 
     @property
     def digest(self) -> str:
         """sha256 over the shards' hashes, in order: the hash of the content; empty if there are none yet."""
-        return _sha256("".join(receipt.sha256 for receipt in self.receipts).encode()) if self.receipts else ""
+        return _sha256("".join(receipt.sha256 for receipt in self.receipts)) if self.receipts else ""
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -64,7 +63,7 @@ class Dataset:
         return list(accumulate((receipt.rows for receipt in self.receipts), initial=0))
 
     def read(self, start: int, stop: int) -> Any:  # noqa: ANN401 - a pyarrow table
-        """Rows start to stop as one table; only the shards that hold them are looked for and opened."""
+        """Rows start to stop as one table; opens only the shards that hold them."""
         import pyarrow as pa
 
         parts = []
@@ -75,7 +74,7 @@ class Dataset:
 
 
 def sentence_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema
-    """The columns of sentences: `id`, `text`, and those of `label`, `spans` and `pair` that are there."""
+    """The columns of sentences: `id`, `text`, and those of `label`, `spans` and `pair` that are given."""
     import pyarrow as pa
 
     return pa.schema([(name, _spans() if name == SPANS else pa.string()) for name in ("id", "text", *columns)])
@@ -90,7 +89,7 @@ def _spans() -> Any:  # noqa: ANN401 - a pyarrow type
 def view_schema(columns: Sequence[str] = ()) -> Any:  # noqa: ANN401 - a pyarrow schema
     """The columns of a view dataset; offsets of edits are in characters of `text`, fractions in [0, 1].
 
-    Where the sentences' `columns` have spans, those of the view and how many it lost come last.
+    If the sentences' `columns` have spans, the view's spans and the number of lost ones come last.
     """
     import pyarrow as pa
 
@@ -115,32 +114,26 @@ def finalise(
     beside: Mapping[str, str],
     counts: Mapping[str, Any] | None = None,
 ) -> Dataset:
-    """Turn shards that match their receipts into a dataset; `state.json`, written last, marks it as finished.
+    """Turn the shards of these receipts into a dataset; `state.json`, written last, marks it as finished.
 
-    Args:
-        folder: Where plan and shards are.
-        plan: What they were made under.
-        receipts: One for each shard, in order.
-        schema: The columns.
-        beside: Texts of further files by name (recipe, card).
-        counts: What was counted; of the receipts' statuses and reasons if None.
+    `beside` has the texts of recipe and card by file name. Without `counts`, those of the receipts are stored.
     """
     counts = counts if counts is not None else count_receipts(receipts)
     features = {field.name: _feature(field.type) for field in schema}
     description = plan.signature or f"{plan.kind}: {plan.name}"
     info = {"citation": "", "description": description, "features": features, "homepage": "", "license": ""}
     texts = {PLAN_FILE: plan.to_json(), **beside, COUNTS_FILE: _json(counts), INFO_FILE: _json(info)}
-    hashes = {name: _sha256(text.encode()) for name, text in texts.items()}
+    hashes = {name: _sha256(text) for name, text in texts.items()}
     state = state_text([(receipt.file, receipt.sha256) for receipt in receipts], hashes)
     if read_json(folder / STATE_FILE) != json.loads(state):
-        (folder / STATE_FILE).unlink(missing_ok=True)  # it would vouch for files that are no longer those
+        (folder / STATE_FILE).unlink(missing_ok=True)  # it would mark other files as finished
     for name, text in (*texts.items(), (STATE_FILE, state)):
         write_whole(folder / name, text)
     return Dataset(folder, plan, tuple(receipts), counts)
 
 
 def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
-    """Rows, rows by status and by reason, and spans carried and lost where there are any, over all shards."""
+    """Rows, rows by status and by reason, and spans carried and lost if there are any, over all shards."""
     counts: dict[str, Counter[str]] = {"statuses": Counter(), "reasons": Counter()}
     for receipt in receipts:
         counts["statuses"].update(receipt.statuses)
@@ -152,12 +145,7 @@ def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
 
 
 def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> str:
-    """`state.json`: the sha256 of every other file, and a fingerprint of itself; equal runs give equal files.
-
-    Args:
-        shards: Name and sha256 of every shard, in order.
-        hashes: The sha256 of plan, recipe, card, counts and information, by file name.
-    """
+    """`state.json`: name and sha256 of every shard, the sha256 of the other files by name, its own fingerprint."""
     state = {
         "_data_files": [{"filename": name, "sha256": sha256} for name, sha256 in shards],
         "_files": dict(sorted(hashes.items())),
@@ -167,11 +155,11 @@ def state_text(shards: Sequence[tuple[str, str]], hashes: Mapping[str, str]) -> 
         "_output_all_columns": False,
         "_split": None,
     }
-    return _json({"_fingerprint": _sha256(json.dumps(state).encode())[:16], **state})
+    return _json({"_fingerprint": _sha256(json.dumps(state))[:16], **state})
 
 
 def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
-    """What `state.json` was made from, as `state_text` takes it; empty if there is none, or it is altered."""
+    """What `state.json` was made from, as `state_text` takes it; empty if it is missing or altered."""
     state = read_json(folder / STATE_FILE)
     try:
         shards = [(each["filename"], each["sha256"]) for each in state["_data_files"]]
@@ -182,7 +170,7 @@ def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
 
 
 def _feature(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a pyarrow type
-    """A column's type as `datasets` writes it, without the two seconds that importing `datasets` takes."""
+    """A column's type as `datasets` writes it; importing `datasets` itself takes two seconds."""
     import pyarrow as pa
 
     if pa.types.is_list(kind):
@@ -196,27 +184,23 @@ def _json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
 
 
-def _sha256(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
+def _sha256(content: str | bytes) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
 
 
 def open_dataset(folder: Path, kind: Kind | None = None) -> Dataset:
-    """A finished dataset folder, its shards checked against their receipts.
-
-    Raises:
-        InputError: No such folder, not one of ours, of another kind, unfinished, or damaged.
-    """
+    """A finished dataset; raises InputError if it is missing, not ours, of another kind, unfinished or damaged."""
     plan = read_plan(folder)
     if plan is None:
-        what = "is no dataset folder of twinviews" if folder.exists() else "does not exist"
+        what = "is not a dataset folder of twinviews" if folder.exists() else "does not exist"
         raise InputError(f"{folder} {what} (no {PLAN_FILE} there): check the path")
     if kind is not None and plan.kind != kind:
-        raise InputError(f"{folder} holds {plan.kind} ({plan.name}), {kind} are wanted: check the path")
+        raise InputError(f"{folder} holds {plan.kind} ({plan.name}), not {kind}: check the path")
     return _checked(folder, plan, ignored=DERIVED)
 
 
 def finished_dataset(folder: Path, plan: Plan) -> Dataset | None:
-    """The dataset, if every file of it is there and as it was written; else None."""
+    """The dataset if every file of it is there and as it was written, otherwise None."""
     try:
         return _checked(folder, plan)
     except InputError:
@@ -225,8 +209,9 @@ def finished_dataset(folder: Path, plan: Plan) -> Dataset | None:
 
 def _checked(folder: Path, plan: Plan, ignored: Sequence[str] = ()) -> Dataset:
     """The dataset; raises InputError, which names the file, if it is unfinished, altered or damaged."""
+    advice = "run the command that makes it again"
     if not (folder / STATE_FILE).exists():
-        raise InputError(f"{folder} is not finished (it has no {STATE_FILE}): {AGAIN}")
+        raise InputError(f"{folder} is not finished (it has no {STATE_FILE}): {advice}")
     shards, hashes = read_state(folder)
     receipts = [valid_receipt(folder, index) for index in range(len(shards))]
     damaged = [] if shards else [STATE_FILE]
@@ -236,5 +221,5 @@ def _checked(folder: Path, plan: Plan, ignored: Sequence[str] = ()) -> Dataset:
         content = (folder / name).read_bytes() if (folder / name).is_file() else b""
         damaged += [] if name in ignored or _sha256(content) == sha256 else [name]
     if damaged:
-        raise InputError(f"{folder / damaged[0]} is missing, altered or damaged: {AGAIN}")
+        raise InputError(f"{folder / damaged[0]} is missing, altered or damaged: {advice}")
     return Dataset(folder, plan, tuple(filter(None, receipts)), json.loads((folder / COUNTS_FILE).read_bytes()))

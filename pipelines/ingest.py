@@ -1,4 +1,4 @@
-"""Sources to sentences: normalised, counted, without empty lines and exact duplicates, one folder."""
+"""Sources to sentences in one folder: normalised and counted, without empty lines and exact duplicates."""
 
 import math
 import shutil
@@ -34,7 +34,7 @@ SHARD_ROWS = 50_000
 
 
 def normalise(text: str) -> str:
-    """NFC, without outer white space; normalising twice changes nothing."""
+    """NFC, without outer white space."""
     return (text if text.isascii() else unicodedata.normalize("NFC", text)).strip()
 
 
@@ -48,10 +48,10 @@ class Ingest:
     """What to ingest and how.
 
     Attributes:
-        limit: Of kept sentences.
-        language: Split running text into its sentences by this language's rules; None where a row is a sentence.
-        words: The fewest and the most words of a sentence that is kept, parted by white space; None for any number.
-        labels: "spans" where the label column holds spans of characters; else it is kept as it is.
+        limit: The number of sentences to keep.
+        language: The language by whose rules running text is split into sentences; None if a row is a sentence.
+        words: The fewest and the most words (separated by white space) of a sentence that is kept; None for any number.
+        labels: "spans" if the label column holds spans of characters; otherwise it is kept as it is.
     """
 
     names: Sequence[str]
@@ -65,43 +65,32 @@ class Ingest:
 
     @property
     def optional(self) -> tuple[str, str]:
-        """The columns that are kept where the source has them."""
+        """The columns that are kept if the source has them."""
         return self.labels or "label", "pair"
 
     def plan(self, sources: Sequence[Source]) -> Plan:
-        """The plan for sources that were looked at."""
-        params: dict[str, Any] = {
-            "label_column": self.columns.label,
-            "pair_column": self.columns.pair,
-            "format": self.format,
-            "column": self.columns.text,
-        }
+        """The plan for sources that were checked."""
+        columns = self.columns
+        params: dict[str, Any] = {"label_column": columns.label, "pair_column": columns.pair}
+        params |= {"format": self.format, "column": columns.text}
         if self.language is not None:
             params |= {"split": "sentences", "language": self.language}
         if self.words is not None:
             params |= dict(zip(("min_words", "max_words"), self.words, strict=True))
         if self.labels is not None:
             params["labels"] = self.labels
-        return Plan(
-            kind="sentences",
-            name="sentences",
-            params=params,
-            limit=self.limit,
-            shard_size=self.shard_size,
-            inputs=tuple(Input(name=source.name, sha256=source.sha256) for source in sources),
-        )
+        inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
+        size = self.shard_size
+        return Plan(kind="sentences", name="sentences", params=params, limit=self.limit, shard_size=size, inputs=inputs)
 
 
 def ingest(
     job: Ingest, out: Path, *, overwrite: bool = False, dry_run: bool = False, advice: str = ADVICE
 ) -> tuple[Dataset, bool]:
-    """Write sentences to the folder `out`, all of them or nothing; in a dry run they are counted.
+    """Write all sentences to the folder `out`, or none; a dry run only counts them.
 
-    Returns:
-        The dataset, and whether it was made now (False: it was there already, made from the same).
-
-    Raises:
-        InputError: A bad source, no sentences in it, or a folder that belongs to another recipe.
+    Returns the dataset, and whether it was made now. Raises InputError for a bad source, one without sentences, or a
+    folder that belongs to another recipe.
     """
     check_folder(out)
     counts = dict.fromkeys(("read", "kept", "empty", "duplicate", *(["length"] if job.words else [])), 0)
@@ -120,12 +109,10 @@ def ingest(
 
 
 def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
-    """The sentences that SOURCE arguments name: a folder of ours, files, or with none `data/sentences` or the sample.
+    """The sentences that SOURCE arguments name: a folder of ours, or files, which are ingested to `data/sentences`.
 
-    Files are ingested to `data/sentences`; in a dry run they are counted.
-
-    Raises:
-        InputError: A bad source, or `data/sentences` holds others.
+    Without names, `data/sentences` or the sample. A dry run only counts the sentences of files. Raises InputError for a
+    bad source, or if `data/sentences` holds other sentences.
     """
     folder = locate(names[0]) if names else SENTENCES
     if len(names) < 2 and read_plan(folder) is not None:
@@ -141,7 +128,7 @@ def sentences_for(names: Sequence[str], *, dry_run: bool = False) -> Dataset:
 
 
 def _write(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path, counts: dict[str, int]) -> Dataset:
-    """Make the files in a folder within, and put them in place when they are whole."""
+    """Make the files in a folder inside `out`, and move them into place when they are complete."""
     staged = temporary_of(out / STAGED)
     staged.mkdir()
     try:
@@ -159,17 +146,18 @@ def _write(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path, counts
 def _write_shards(
     job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]
 ) -> tuple[list[Receipt], Any]:
-    """Stream the sources into shards; a label, spans or pair column in which nothing stands is left out."""
+    """Stream the sources into shards; leave out a label, spans or pair column that is empty throughout."""
     import pyarrow as pa
 
     schema, stale = sentence_schema([]), 0
     receipts: list[Receipt] = []
-    for table in _cut(_sentences(job, sources, folder, counts), job):
+    for columns in _cut(_sentences(job, sources, folder, counts), job.shard_size):
+        table = pa.Table.from_arrays(columns, schema=sentence_schema(job.optional))
         used = [name for name in job.optional if name in schema.names or table[name].null_count < len(table)]
         if len(schema) < 2 + len(used):
             stale, schema = len(receipts), sentence_schema(used)
         receipts.append(commit_shard(folder, len(receipts), table.select(schema.names)))
-    # A column that comes late is wanting in the shards before it.
+    # A column that first has a value here is missing from the shards before it.
     for index, receipt in enumerate(receipts[:stale]):
         there = read_table(folder / receipt.file).to_pydict()
         columns = [there.get(name, [None] * receipt.rows) for name in schema.names]
@@ -177,70 +165,58 @@ def _write_shards(
     return receipts, schema
 
 
-def _cut(batches: Iterator[Sequence[list[Any]]], job: Ingest) -> Iterator[Any]:
-    """The rows of batches, each a list a column, in tables of a shard's rows, of which only the last has fewer."""
-    import pyarrow as pa
-
-    schema, rows = sentence_schema(job.optional), job.shard_size
-    waiting: list[list[Any]] = [[] for _ in schema]
+def _cut(batches: Iterator[Sequence[list[Any]]], rows: int) -> Iterator[list[list[Any]]]:
+    """Columns of exactly `rows` values, the last ones shorter, out of batches of columns."""
+    waiting: list[list[Any]] = [[], [], [], []]
     for batch in batches:
         for column, more in zip(waiting, batch, strict=True):
             column.extend(more)
-        # Tables made of values: the bytes of a slice of a greater table would be in the shard too.
         while len(waiting[0]) >= rows:
-            yield pa.Table.from_arrays([column[:rows] for column in waiting], schema=schema)
+            yield [column[:rows] for column in waiting]
             waiting = [column[rows:] for column in waiting]
     if waiting[0]:
-        yield pa.Table.from_arrays(waiting, schema=schema)
+        yield waiting
 
 
 def _sentences(
     job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]
 ) -> Iterator[Sequence[list[Any]]]:
-    """Ids, texts, labels (or spans) and pairs of the sentences that are kept; `folder` takes the hashes beyond memory.
+    """Ids, texts, labels (or spans) and pairs of the sentences to keep; hashes that exceed memory go to `folder`.
 
-    Nothing is read, counted or complained of behind the last sentence that is wanted.
-
-    Raises:
-        InputError: There are no sentences, or a source whose labels are to be spans has none.
+    Nothing after the last sentence to keep is read, counted or checked. Raises InputError if there are no sentences, or
+    if a source has no labels that could be spans.
     """
     seen = Seen(folder)
     for source in sources:
         first, is_labelled = 1, False
         for given in read_rows(source, job.columns, language=job.language):
-            texts, labels = [normalise(text) for text in given.texts], given.labels
+            texts, labels = [normalise(text) for text in given.texts], list[Any](given.labels)
             is_labelled = is_labelled or any(label is not None for label in labels)
             kept = _choose(job, texts, seen, counts)
-            yield [
-                [row_id(texts[place]) for place in kept],
-                [texts[place] for place in kept],
-                [
-                    read_spans(f"{source.name}: row {first + place}", labels[place], given.texts[place], texts[place])
-                    if job.labels
-                    else labels[place]
-                    for place in kept
-                ],
-                [normalise(given.pairs[place] or "") or None for place in kept],
-            ]
+            for place in kept if job.labels else ():
+                where = f"{source.name}: row {first + place}"
+                labels[place] = read_spans(where, labels[place], given.texts[place], texts[place])
+            ids = [row_id(texts[place]) for place in kept]
+            pairs = [normalise(given.pairs[place] or "") or None for place in kept]
+            yield ids, [texts[place] for place in kept], [labels[place] for place in kept], pairs
             first += len(texts)
             if counts["kept"] == job.limit:
                 break
         if job.labels and first > 1 and not is_labelled:
             column = job.columns.label
-            raise InputError(
-                f"{source.name} has nothing in a column {column!r} for --labels spans: give --label-column"
-            )
+            raise InputError(f"{source.name} has no spans in a column {column!r}: give --label-column")
         if counts["kept"] == job.limit:
             return
     if not counts["kept"]:
         names = ", ".join(source.name for source in sources)
-        if counts.get("length"):
-            raise InputError(f"no sentence in {names} has so many words: change --min-words or --max-words")
-        raise InputError(f"no sentences in {names} ({counts['read']} lines, all empty): give one sentence a line")
+        raise InputError(
+            f"no sentences to keep in {names} ({counts['read']} lines, {counts['empty']} of them empty): "
+            "give one sentence a line, and see --min-words and --max-words"
+        )
 
 
 def _choose(job: Ingest, texts: list[str], seen: Seen, counts: dict[str, int]) -> list[int]:
-    """Places of the texts to keep: neither empty nor seen nor of another length, and no more than are wanted."""
+    """Places of the texts to keep: those that are not empty, not seen before, of the right length, within the limit."""
     import numpy as np
 
     filled = long = np.flatnonzero([bool(text) for text in texts])
@@ -253,11 +229,9 @@ def _choose(job: Ingest, texts: list[str], seen: Seen, counts: dict[str, int]) -
         kept = kept[: job.limit - counts["kept"]]
         end = int(kept[-1]) + 1
     there, looked_at = (int(np.searchsorted(places, end)) for places in (filled, long))
-    counts["read"] += end
-    counts["empty"] += end - there
-    if job.words is not None:
-        counts["length"] += there - looked_at
-    counts["duplicate"] += looked_at - len(kept)
-    counts["kept"] += len(kept)
+    found = {"read": end, "empty": end - there, "duplicate": looked_at - len(kept), "kept": len(kept)}
+    for name, number in (found | {"length": there - looked_at}).items():
+        if name in counts:
+            counts[name] += number
     places: list[int] = kept.tolist()
     return places

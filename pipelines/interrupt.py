@@ -1,4 +1,4 @@
-"""Ctrl-C gives one line at most, at any moment, and is never lost. Imports nothing slow."""
+"""Ctrl-C at any moment gives one line at most and is never lost. Imports nothing slow."""
 
 import atexit
 import os
@@ -6,7 +6,7 @@ import signal
 import sys
 
 EXIT_CODE = 130
-MESSAGE = "interrupted; run the same command again to go on"
+MESSAGE = "interrupted; run the same command again to resume"
 _state = {"came": False}
 
 
@@ -18,7 +18,7 @@ def came() -> bool:
 def check() -> None:
     """Raise KeyboardInterrupt again if one came and was swallowed.
 
-    Python swallows those raised in a finaliser or a callback, and so do libraries that call `hasattr` from C.
+    Python swallows it in finalisers and callbacks, and so do libraries that call `hasattr` from C.
     """
     if came():
         raise KeyboardInterrupt
@@ -33,9 +33,9 @@ def end_at_once() -> None:
 
 
 class raised:
-    """Let Ctrl-C raise KeyboardInterrupt in the block, once; a second one kills the process, whatever it hangs in.
+    """Let Ctrl-C raise KeyboardInterrupt in the block, once; a second one kills the process, even if it hangs.
 
-    Background jobs go on ignoring it, and only in the main thread can it be handled.
+    Background jobs still ignore it, and only the main thread can handle it.
     """
 
     def __enter__(self) -> None:
@@ -68,5 +68,5 @@ def _end(_signal: int, _frame: object) -> None:
     try:
         if not came():
             os.write(2, f"{MESSAGE}\n".encode())
-    finally:  # also where stderr is closed
+    finally:  # also if stderr is closed
         os._exit(EXIT_CODE)

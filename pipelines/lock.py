@@ -1,4 +1,4 @@
-"""One writer at a time for an output: a lock file that says who holds it, and that dies with its process."""
+"""One writer at a time for an output: a lock file that names its holder, and that a dead process no longer holds."""
 
 import errno
 import fcntl
@@ -18,25 +18,21 @@ from pipelines.files import is_remote, make_folder
 
 logger = logging.getLogger(__name__)
 LOCK = ".augment.lock"
-"""The lock of a folder lies in it under this name; that of a file lies beside it, its name being put before this."""
+"""A folder's lock has this name and lies inside it; a file's lock lies beside it, named after it."""
 TRIES = 100
-"""How often a folder is made for the lock before it counts as one that cannot be made."""
 NO_LOCKS = "warning: the file system of %s has no locks: make sure that no other machine or process writes there"
 
 
 def locked_folder(out: Path) -> AbstractContextManager[None]:
-    """Hold a folder, of a dataset or a run, for this process.
+    """Hold a folder (of a dataset or a run) for this process; make it if missing, remove it if it stays empty.
 
-    A missing folder is made, and removed again if it stays empty. The lock of a killed process holds nobody up.
-
-    Raises:
-        InputError: Another process holds it (the line says which), or something on the way to `out` is no folder.
+    Raises InputError if another process holds it (the line says which), or a file is in the way.
     """
     return _held(out / LOCK, out)
 
 
 def locked_file(out: Path) -> AbstractContextManager[None]:
-    """Hold an output that is one file, and make the folders above it, as `locked_folder` does."""
+    """Hold an output that is one file, as `locked_folder` does."""
     return _held(out.with_name(f".{out.name}{LOCK}"), out)
 
 
@@ -67,7 +63,7 @@ def _acquire(lock: Path, out: Path) -> int:
             make_folder(lock.parent)
             # O_NOFOLLOW: through a link we would write into somebody else's file.
             descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
-        except FileNotFoundError:  # a holder before us may have taken the folder away after we made it
+        except FileNotFoundError:  # a previous holder has removed the folder since
             continue
         except (FileExistsError, NotADirectoryError):
             break
@@ -91,7 +87,7 @@ def _lock(descriptor: int, out: Path) -> None:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         owner = os.pread(descriptor, 220, 0).decode(errors="replace")
-        holder = f"another process ({owner})" if owner else "another process"  # which has not written its name yet
+        holder = f"another process ({owner})" if owner else "another process"  # which is just starting
         raise InputError(f"{out} is being written by {holder}: wait for it, or choose another --out") from None
     except OSError as error:
         if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):

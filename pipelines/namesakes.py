@@ -1,4 +1,4 @@
-"""Packages of other people that have a name of ours: Python imports the one that comes first on its path."""
+"""Other packages with a name of ours: Python imports the one that comes first on its path."""
 
 import os
 import sys
@@ -9,7 +9,7 @@ ADVICE = "install it in an environment of its own"
 
 
 def check_namesakes() -> None:
-    """End the program, in one line, where another package hides one of ours."""
+    """End the program with one line if another package hides one of ours."""
     for name in NAMES:
         paths = (os.path.join(os.path.abspath(place), name) for place in sys.path)
         found = (path for path in paths if os.path.isfile(f"{path}/__init__.py") or os.path.isfile(f"{path}.py"))

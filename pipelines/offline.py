@@ -1,4 +1,4 @@
-"""A dry run asks the network for nothing: what is in the Hub's cache serves."""
+"""A dry run uses the Hub's cache and never the network."""
 
 import sys
 from collections.abc import Iterator
@@ -9,11 +9,7 @@ from augment.errors import InputError
 
 @contextmanager
 def offline() -> Iterator[None]:
-    """Nothing is downloaded within.
-
-    Raises:
-        InputError: A model or dataset of the Hub is wanted that is not in the cache.
-    """
+    """Download nothing in the block; raises InputError where a model or dataset of the Hub is not in the cache."""
     from huggingface_hub import constants
     from huggingface_hub.errors import LocalEntryNotFoundError
 
@@ -27,10 +23,8 @@ def offline() -> Iterator[None]:
         cause: BaseException | None = error
         while cause is not None and not isinstance(cause, ConnectionError | LocalEntryNotFoundError):
             cause = cause.__context__
-        if cause is None:
-            raise
-        what = str(error).partition(" (")[0]
-        raise InputError(f"{what}: a dry run downloads nothing, leave out --dry-run or fetch it first") from None
+        advice = ": a dry run downloads nothing, leave out --dry-run or fetch it first"
+        raise (error if cause is None else InputError(str(error).partition(" (")[0] + advice)) from None
     finally:
         for switch, value in zip(switches, before, strict=True):
             switch.HF_HUB_OFFLINE = value  # type: ignore[attr-defined]

@@ -1,6 +1,6 @@
 """The plan of a dataset: written once, before its first row, and never changed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +12,7 @@ from augment.view import WEIGHTS_PARAMS
 
 PLAN_FILE = "plan.json"
 PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
-"""By either of these a damaged plan is still known as one of ours."""
+"""Either of these identifies a damaged plan as one of ours."""
 Kind = Literal["sentences", "view", "pairs"]
 
 
@@ -30,10 +30,10 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
     Attributes:
         kind: What the rows are.
         name: The view ("backtranslate") or the policy ("bsl"); "sentences" for sentences.
-        params: The view's parameters, resolved, model revision included; else the settings of the kind.
+        params: The view's resolved parameters, with the revision of its models; of other kinds their settings.
         signature: The view's signature; None for other kinds.
         seed: The run seed that every row's seed comes from; None where nothing is drawn.
-        limit: Rows of the input that count, from the first; None for all.
+        limit: How many rows of the input are used, from the first; None for all.
         shard_size: Rows in a shard; only the last has fewer.
         inputs: What it is made from.
         shards: For views, the rows of the input that each shard covers, as (start, stop).
@@ -57,36 +57,30 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         return self.shards[-1][1] if self.shards else 0
 
     def to_json(self) -> str:
-        """The plan as it stands in `plan.json`."""
+        """The text of `plan.json`."""
         return self.model_dump_json(indent=2) + "\n"
 
     def difference(self, other: "Plan") -> str | None:
         """The first thing, in words, in which `other` would make other rows or shards; None if there is none.
 
-        Names of inputs and places of weights do not count where their hashes and revisions are the same.
+        Names of inputs do not count, nor where weights lie if their revision is the same.
         """
-        for what, ours, theirs in _compared(self, other):
+        fields = ("kind", "name", "seed", "limit", "shard_size", "twinviews")
+        revision = self.params.get("revision")
+        same_weights = WEIGHTS_PARAMS if revision is not None and revision == other.params.get("revision") else ()
+        params = sorted({*self.params, *other.params}.difference(same_weights))
+        compared: dict[str, tuple[object, object]] = {
+            **{f"the {each.replace('_', ' ')}": (getattr(self, each), getattr(other, each)) for each in fields},
+            **{each.replace("_", "-"): (self.params.get(each), other.params.get(each)) for each in params},
+            "the number of inputs": (len(self.inputs), len(other.inputs)),
+        }
+        for mine, its in zip(self.inputs, other.inputs, strict=False):
+            compared[f"the content of the input ({mine.name} there, {its.name} here)"] = mine.sha256, its.sha256
+        compared |= {"the signature": (self.signature, other.signature), "the shards": (self.shards, other.shards)}
+        for what, (ours, theirs) in compared.items():
             if ours != theirs:
                 return f"{what} is {_short(ours)} there and {_short(theirs)} here"
         return None
-
-
-def _compared(ours: Plan, theirs: Plan) -> Iterator[tuple[str, object, object]]:
-    yield "the kind", ours.kind, theirs.kind
-    yield "the name", ours.name, theirs.name
-    revision = ours.params.get("revision")
-    same_weights = WEIGHTS_PARAMS if revision is not None and revision == theirs.params.get("revision") else ()
-    for key in sorted({*ours.params, *theirs.params}.difference(same_weights)):
-        yield key.replace("_", "-"), ours.params.get(key), theirs.params.get(key)
-    yield "the seed", ours.seed, theirs.seed
-    yield "the limit", ours.limit, theirs.limit
-    yield "the number of inputs", len(ours.inputs), len(theirs.inputs)
-    for mine, other in zip(ours.inputs, theirs.inputs, strict=True):
-        yield f"the content of the input ({mine.name} there, {other.name} here)", mine.sha256, other.sha256
-    yield "the shard size", ours.shard_size, theirs.shard_size
-    yield "the version of twinviews", ours.twinviews, theirs.twinviews
-    yield "the signature", ours.signature, theirs.signature
-    yield "the cut into shards", ours.shards, theirs.shards
 
 
 def _short(value: object) -> str:
@@ -95,18 +89,14 @@ def _short(value: object) -> str:
 
 
 def read_plan(folder: Path) -> Plan | None:
-    """The plan of a dataset folder; None if it has none.
-
-    Raises:
-        InputError: There is one that cannot be read.
-    """
+    """The plan of a dataset folder; None if it has none. Raises InputError if it cannot be read."""
     path = folder / PLAN_FILE
     try:
         return Plan.model_validate_json(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return None
     except ValidationError:
-        what = "is no plan of this version, or damaged"
+        what = "is damaged, or not a plan of this version"
     except OSError as error:
         what = f"cannot be read ({error.strerror})"
     raise InputError(f"{path} {what}: choose another --out, or --overwrite it")

@@ -1,4 +1,4 @@
-"""The resolved recipe of a command, saved beside its output, and read again by `--config`."""
+"""The resolved recipe of a command, saved beside its output and read again by `--config`."""
 
 import json
 from collections.abc import Mapping
@@ -11,22 +11,19 @@ from augment import __version__
 from augment.errors import InputError
 from pipelines.files import UNSEALED, is_sealed, read_json, seal
 
-# Keys that a saved recipe carries for its reader and that no option answers to.
 RECIPE_METADATA = frozenset({"checksum", "command", "made", "twinviews"})
+"""Keys of a saved recipe that are not options."""
 
 
 def recipe_text(command: str, options: Mapping[str, Any], **more: Any) -> str:  # noqa: ANN401 - JSON values
-    """The options that decide a command's output, as JSON; those that only decide how fast it comes stay out.
-
-    None values are left out: they are what the command does without the option.
-    """
+    """The options that decide a command's output, as JSON; those that are None are left out."""
     resolved = {key: value for key, value in {**options, **more}.items() if value is not None}
     recipe = {"command": command, "twinviews": __version__, **resolved, "checksum": UNSEALED}
     return seal(json.dumps(recipe, ensure_ascii=False, indent=2) + "\n")
 
 
 def read_made(recipe: Path) -> Mapping[str, Any]:
-    """What a recipe of ours says was made with it; nothing if there is none, or a damaged one."""
+    """What a recipe of ours says was made with it; empty if the recipe is missing or damaged."""
     content = recipe.read_bytes() if recipe.is_file() else b""
     made: Mapping[str, Any] = json.loads(content).get("made", {}) if is_sealed(content) else {}
     return made
@@ -39,11 +36,7 @@ def is_recipe_of(command: str, recipe: Path) -> bool:
 
 
 def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
-    """YAML (or JSON, which is YAML) as plain values.
-
-    Raises:
-        ValueError: It is no YAML, holds a string that is no Unicode, or is nested deeper than Python goes.
-    """
+    """YAML (or JSON) as plain values; raises ValueError for other text, lone surrogates and too deep nesting."""
     import yaml
 
     try:
@@ -55,17 +48,16 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say
 
 
 def load_config(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
-    """Make a recipe file's values the defaults of the command that it was given to; flags still beat them.
+    """Make a recipe file's values the defaults of its command; flags still override them.
 
-    Raises:
-        InputError: No such file, not a mapping, or a key that the command has no option for.
+    Raises InputError if the file is missing, is not a mapping, or has a key that is not an option of the command.
     """
     if value is None or context.resilient_parsing:
         return value
     recipe, name = _read_recipe(value), context.info_name
     command = recipe.get("command", name)
     if command != name:
-        raise InputError(f"{value} is a recipe of `{command}`, this is `{name}`: give it to the command it belongs to")
+        raise InputError(f"{value} is a recipe of `{command}`, not of `{name}`: give it to its own command")
     options = {key.replace("-", "_"): item for key, item in recipe.items() if key not in RECIPE_METADATA}
     known = {item.name: item for item in context.command.params if item.name not in (None, parameter.name, "help")}
     unknown = ", ".join(map(repr, sorted(set(options) - set(known))))
@@ -87,16 +79,16 @@ def _read_recipe(path: Path) -> Mapping[str, Any]:
     except OSError as error:
         raise InputError(f"no recipe file {str(path)!r} ({error}): give the path of a YAML or JSON file") from None
     except ValueError as error:
-        raise InputError(f"{path} is no YAML of a recipe ({error}): one `option: value` a line") from None
+        raise InputError(f"{path} is not a YAML recipe ({error}): write one `option: value` a line") from None
     if not isinstance(recipe, dict | None) or not all(isinstance(key, str) for key in recipe or {}):
-        raise InputError(f"{path} holds {type(recipe).__name__}, not a mapping: one `option: value` a line")
+        raise InputError(f"{path} holds {type(recipe).__name__}, not a mapping: write one `option: value` a line")
     return recipe or {}
 
 
 ConfigOption = Annotated[
     Path | None,
     typer.Option(
-        "--config", help="A YAML or JSON recipe with any of these options; flags beat it.", is_eager=True,
+        "--config", help="A YAML or JSON recipe with any of these options; flags override it.", is_eager=True,
         callback=load_config, show_default=False,
     ),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Shards: Arrow IPC streams, committed one by one with a receipt each, and checked before they are read."""
+"""Shards: Arrow IPC streams, each committed with a receipt, and checked before they are read."""
 
 import hashlib
 import re
@@ -18,7 +18,7 @@ END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
 
 
 class Receipt(BaseModel, frozen=True, extra="forbid"):
-    """What was committed as one shard: its rows, the sha256 of its bytes, its rows by status and reason, its spans."""
+    """One shard: its rows, the sha256 of its bytes, its rows by status and reason, its spans carried and lost."""
 
     file: str
     rows: NonNegativeInt
@@ -28,7 +28,7 @@ class Receipt(BaseModel, frozen=True, extra="forbid"):
     spans: Mapping[str, NonNegativeInt] | None = None
 
     def to_json(self) -> str:
-        """The receipt as it stands in its file."""
+        """The text of its file."""
         return self.model_dump_json(indent=2, exclude_none=True) + "\n"
 
 
@@ -38,18 +38,18 @@ def shard_name(index: int) -> str:
 
 
 def shard_number(name: str) -> int | None:
-    """The number of the shard that has this file name; None if none has."""
+    """The number of the shard with this file name; None if it is not a shard's name."""
     found = SHARD.fullmatch(name)
     return int(found[1]) if found and shard_name(int(found[1])) == name else None
 
 
 def receipt_path(folder: Path, index: int) -> Path:
-    """Where the receipt of a shard lies."""
+    """The path of a shard's receipt."""
     return folder / RECEIPTS / f"{shard_name(index)}.json"
 
 
 def read_receipt(folder: Path, index: int) -> Receipt | None:
-    """The receipt of a shard; None if it has none that can be read."""
+    """The receipt of a shard; None if it is missing or cannot be read."""
     try:
         receipt = Receipt.model_validate_json(receipt_path(folder, index).read_bytes())
     except (OSError, ValidationError):
@@ -58,10 +58,7 @@ def read_receipt(folder: Path, index: int) -> Receipt | None:
 
 
 def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
-    """Write shards by their numbers, and then their receipts; a shard without a receipt does not count.
-
-    Equal rows give equal bytes.
-    """
+    """Write shards (tables by number) and then their receipts, without which they do not count."""
     import pyarrow as pa
 
     shards, receipts = {}, {}
@@ -95,14 +92,8 @@ def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN40
     if "spans_lost" in table.schema.names:
         carried, lost = pc.sum(pc.list_value_length(table["spans"])), pc.sum(table["spans_lost"])
         spans = {"carried": carried.as_py() or 0, "lost": lost.as_py() or 0}
-    return Receipt(
-        file=shard_name(index),
-        rows=table.num_rows,
-        sha256=sha256,
-        statuses=count("status"),
-        reasons=count("reason"),
-        spans=spans,
-    )
+    file, rows, statuses, reasons = shard_name(index), table.num_rows, count("status"), count("reason")
+    return Receipt(file=file, rows=rows, sha256=sha256, statuses=statuses, reasons=reasons, spans=spans)
 
 
 def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
@@ -116,27 +107,19 @@ def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt 
 
 
 def check_stream_end(path: Path) -> None:
-    """Make sure that an IPC stream has its end marker: one cut between two batches would read as if it were complete.
-
-    Raises:
-        InputError: It has none.
-    """
+    """Raise InputError for an IPC stream without its end marker: cut between two batches, it reads as if complete."""
     with path.open("rb") as stream:
         size = stream.seek(0, 2)
         stream.seek(max(0, size - len(END_OF_STREAM)))
         if stream.read() != END_OF_STREAM:
-            raise InputError(f"{path} is cut short (an Arrow stream without its end): make it again, or get it again")
+            raise InputError(f"{path} is cut short (an Arrow stream without its end): make or download it again")
 
 
 def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - a pyarrow table
-    """All rows of one IPC stream, mapped into memory where it is a file.
+    """All rows of one IPC stream, mapped into memory if it is a local file.
 
-    Args:
-        path: The file.
-        sha256: Its recorded hash; without one, its end marker and every value are checked.
-
-    Raises:
-        InputError: It is missing, cut short, damaged, or does not match its hash.
+    Raises InputError if it is missing, damaged, or not as its recorded hash says; without a hash, its end marker and
+    every value are checked.
     """
     import pyarrow as pa
 
@@ -147,7 +130,7 @@ def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - 
         if sha256 is None:
             table.validate(full=True)
             check_stream_end(path)
-        # Now, as the file may have been replaced before it was opened.
+        # Only now: the file may have been replaced before it was opened.
         elif sha256 != (sha256_of(path) if data is None else hashlib.sha256(data).hexdigest()):
             raise InputError(f"{path} is not as it was written (altered, damaged or overwritten): make it again")
     except (pa.ArrowException, OSError) as error:

@@ -1,4 +1,4 @@
-"""Worker processes: each maps the tasks that it is given to results, and ends with the process that began it."""
+"""Worker processes: each maps its tasks to results, and ends with the process that started it."""
 
 import multiprocessing
 import os
@@ -18,23 +18,23 @@ from augment.errors import TwinviewsError
 T = TypeVar("T")
 R = TypeVar("R")
 Work: TypeAlias = Callable[[Iterator[T]], Iterator[R]]
-"""Maps tasks to one result each, in their order; it may hold results back until it has seen the next task."""
+"""Maps tasks to one result each, in their order; it may look at the next task before it yields a result."""
 
 
 def run_workers(
     build: Callable[[int], Work[T, R]], tasks: Iterable[T], workers: int, *, ahead: int = 2, ordered: bool = True
 ) -> Generator[R]:
-    """Do tasks in worker processes, and hand their results on.
+    """Do tasks in worker processes, and yield their results.
 
     Args:
-        build: Called once in each worker with its number; both this and the tasks are sent there.
-        tasks: What to do. One is asked for when a result is handed on.
+        build: Called once in each worker with its number; this and the tasks are pickled.
+        tasks: What to do; the next one is taken when a result is yielded.
         workers: How many processes.
-        ahead: Tasks that a worker has at a time, which bounds what is in memory.
+        ahead: Tasks that a worker holds at a time, which bounds memory.
         ordered: Whether results come in the order of the tasks; if not, no worker waits for a slower one.
 
     Raises:
-        TwinviewsError: A worker died (for want of memory, mostly).
+        TwinviewsError: A worker died, mostly for lack of memory.
         Exception: What a task raised.
     """
     processes: list[Any] = []
@@ -65,7 +65,7 @@ def run_workers(
         raise TwinviewsError(reason) from None
     finally:
         for process in processes:
-            process.terminate()  # after Ctrl-C or a failed task some are at work
+            process.terminate()  # after Ctrl-C or a failed task, some are still working
         for process in processes:
             process.join()
 
@@ -73,10 +73,10 @@ def run_workers(
 def _start(build: Callable[[int], Work[T, R]], number: int, workers: int, processes: list[Any]) -> Connection:
     """Start a worker; our end of the pipe to it."""
     context = multiprocessing.get_context("spawn")
-    resource_tracker.ensure_running()  # started with the first worker, it would lift the mask
+    resource_tracker.ensure_running()  # before the mask is set, which starting it would lift
     ours, theirs = context.Pipe()
     processes.append(context.Process(target=_work, args=(theirs, build, number, workers)))
-    # The workers begin with the mask: Ctrl-C, which the terminal sends to all, is for this process to hear.
+    # Workers inherit the mask: the terminal sends Ctrl-C to all processes, but only this one handles it.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         processes[-1].start()
@@ -102,7 +102,7 @@ def _work(connection: Connection, build: Callable[[int], Work[T, R]], number: in
 
 
 def _receive(connection: Connection, tasks: "SimpleQueue[Any]") -> None:
-    """Take in tasks, also while a result waits to be fetched; end the worker when its parent is gone."""
+    """Take in tasks, also while a result waits to be fetched; end the worker when its parent has died."""
     try:
         while True:
             tasks.put(connection.recv())

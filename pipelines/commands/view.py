@@ -1,4 +1,4 @@
-"""The subcommand of a view, with an option for every field of the view's own `PARAMS`."""
+"""The subcommand of a view, with an option for every field of the view."""
 
 import inspect
 import types
@@ -24,7 +24,7 @@ from pipelines.views import run as views
 from pipelines.views.work import build_view
 
 Blank = partial(typer.Option, show_default=False)
-"""An option that is blank by default."""
+"""An option without a default value."""
 SourcesArgument = Annotated[
     list[str] | None,
     typer.Argument(
@@ -33,14 +33,14 @@ SourcesArgument = Annotated[
         show_default=False,
     ),
 ]
-# Beyond it lie numbers that no library takes.
 MOST = 10**18
+"""The largest number that an option takes; libraries fail on larger ones."""
 SeedOption = Annotated[int, typer.Option(min=-MOST, max=MOST, help="Run seed; each row's own seed comes from it.")]
 LimitOption = Annotated[int | None, Blank(min=1, max=MOST, help="Only the first N sentences.")]
-WorkersOption = Annotated[int, typer.Option(min=1, max=MOST, help="Processes; several GPUs are dealt out to them.")]
+WorkersOption = Annotated[int, typer.Option(min=1, max=MOST, help="Worker processes; they share the GPUs.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 BatchTokensOption = Annotated[int | None, Blank(min=1, max=MOST, help="Tokens in a batch, padding included.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be made and write nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be made; write nothing.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an output that we wrote before.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
 
@@ -83,24 +83,18 @@ def view_example(name: str) -> str:
 
 
 def add_view_command(app: typer.Typer, name: str) -> None:
-    """Add the subcommand of one view to `app`.
-
-    Raises:
-        TwinviewsError: A parameter of the view has the name of an option that every view command has.
-    """
+    """Add the subcommand of a view; raises TwinviewsError if it names a parameter like an option of every view."""
     own = {key: _option(key, field) for key, field in view_options(name).items()}
     sources, *rest = inspect.signature(ViewOptions).parameters.values()
     shared = [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in rest]
-    clash = sorted(own.keys() & {sources.name, *(item.name for item in shared)})
+    clash = sorted(own.keys() & {item.name for item in (sources, *rest)})
     if clash:
         raise TwinviewsError(f"view {name!r}: parameter {clash[0]!r} is an option of every view command: rename it")
 
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
         given = {key: value for key in own if (value := values.pop(key)) is not None}
-        specs = [
-            ViewSpec(name, check_params(name, params).model_dump())
-            for params in _each(given, view_attribute(name, "named_by"))
-        ]
+        each = _each(given, view_attribute(name, "named_by"))
+        specs = [ViewSpec(name, check_params(name, params).model_dump()) for params in each]
         run_view_command(specs, ViewOptions(**values))
 
     parameters = [sources, *own.values(), *shared]
@@ -121,7 +115,7 @@ def _each(given: Mapping[str, Any], key: str | None) -> list[dict[str, Any]]:
 
 
 def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pydantic FieldInfo
-    """A field as an option; what the command line has no type for is given as YAML, here or in a recipe."""
+    """A field as an option; a type that the command line does not know is given as YAML."""
     annotation = field.annotation
     more: dict[str, Any] = {}
     default = inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
@@ -137,7 +131,7 @@ def _parse_option(given: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe h
     try:
         return parse_yaml(given) if isinstance(given, str) else given
     except ValueError:
-        raise typer.BadParameter(f"{given[:60]!r} is no YAML: write it like [1, 2] or {{a: 1}}") from None
+        raise typer.BadParameter(f"{given[:60]!r} is not YAML: write it like [1, 2] or {{a: 1}}") from None
 
 
 def _is_simple(annotation: Any) -> bool:  # noqa: ANN401 - any type
@@ -149,25 +143,25 @@ def _is_simple(annotation: Any) -> bool:  # noqa: ANN401 - any type
 
 
 def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
-    """Make a dataset of each view and print what became of its rows; `out` holds several in folders of their own."""
+    """Make a dataset of each view and print what became of its rows; several go to folders of their own in `out`."""
     if options.address is not None and options.engine != "ray":
-        raise InputError(f"--address {options.address} is a Ray cluster's: add --engine ray, or leave it out")
+        raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")
     runtime = Runtime(options.device, options.batch_tokens)
     execution = views.Execution(
         runtime, options.workers, options.engine, options.address, options.overwrite, options.profile
     )
-    cut: dict[str, Any] = {"seed": options.seed, "limit": options.limit, "shard_size": options.shard_size}
     sources, out = options.sources or [], None if options.out is None else locate(options.out)
     if out is not None:
         check_folder(out)
-    shown = []
     with offline() if options.dry_run else nullcontext():
-        # Before anything is ingested: with a wrong pivot or missing models nothing shall be written.
+        # First, so that a wrong pivot or a missing model is reported before anything is ingested.
         built = [build_view(spec, runtime) for spec in specs]
         source = sentences_for(sources, dry_run=options.dry_run)
     views.note_starter(built[0].spec)
+    shown = []
     for view in built:
         folder = out / views.view_label(view.spec) if out is not None and len(built) > 1 else out
+        cut: dict[str, Any] = {"seed": options.seed, "limit": options.limit, "shard_size": options.shard_size}
         run = views.plan_run(view, source, runtime, **cut, out=folder, names=sources)
         if options.dry_run:
             shown.append(views.preview_run(run, overwrite=options.overwrite))
@@ -181,18 +175,15 @@ def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
 
 def _report(result: views.Result, *, quiet: bool) -> dict[str, Any]:
     """What became of the rows of a view dataset, as JSON; printed as tables, unless `quiet`."""
-    path, counts, total, made = result.dataset.path, result.dataset.counts, result.dataset.rows, result.made
+    dataset, made, seconds = result
+    counts, total = dataset.counts, dataset.rows
     if not quiet:
         rows = [*counts["statuses"].items(), *((f"reason: {key}", rows) for key, rows in counts["reasons"].items())]
         table(("status", "rows", "%"), [(key, n, round(100 * n / (total or 1), 1)) for key, n in rows])
         if "spans" in counts:
             table(("spans", "number"), counts["spans"].items())
-        done = f"made {made:,} at {made / result.seconds:,.0f} rows/s" if made else "all there already, nothing done"
-        table(("dataset", "rows", "this run"), [(f"{path}/", total, done)])
-    return {
-        "out": str(path),
-        **counts,
-        "made_now": made,
-        "seconds": round(result.seconds, 3),
-        "rows_per_second": round(made / result.seconds, 1) if made else None,
-    }
+        done = f"made {made:,} at {made / seconds:,.0f} rows/s" if made else "already complete, nothing done"
+        table(("dataset", "rows", "this run"), [(f"{dataset.path}/", total, done)])
+    rate = round(made / seconds, 1) if made else None
+    facts = {"made_now": made, "seconds": round(seconds, 3), "rows_per_second": rate}
+    return {"out": str(dataset.path), **counts, **facts}

@@ -1,4 +1,4 @@
-"""A Ray cluster: actors that load the models once, restarted on another machine when theirs is lost."""
+"""A Ray cluster: each worker is an actor that loads the models once; Ray restarts a lost one on another machine."""
 
 import logging
 import socket
@@ -13,22 +13,17 @@ CONNECT_SECONDS = 10.0
 
 
 def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: str | None) -> Generator[Made]:
-    """Make and commit windows on a cluster, and yield each when it is committed.
+    """Make windows on a cluster, and yield each when it is committed; a lost worker's window is made again.
 
-    All machines must see the folders by the same absolute paths or addresses. A window whose worker was lost is made
-    again: the shards are the same, and each appears whole or not at all.
-
-    Raises:
-        InputError: There is no cluster at `address`.
-        TwinviewsError: A view failed.
+    All machines must see the folders by the same absolute paths or addresses. Raises InputError if there is no cluster
+    at `address`, TwinviewsError if a view fails.
     """
     ray = _connect(address)
     try:
         # Every worker gets a GPU to itself if there are any and the view has weights.
         gpus = int(ray.cluster_resources().get("GPU", 0)) if run.has_weights and run.runtime.device != "cpu" else 0
-        workers = min(workers, gpus or workers)
         remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1)(Worker)
-        actors = [remote.remote(run.for_worker()) for _ in range(workers)]
+        actors = [remote.remote(run.for_worker()) for _ in range(min(workers, gpus or workers))]
         source = iter(windows)
         asked = {actor.make.remote(window): actor for actor, window in zip(actors * AHEAD, source, strict=False)}
         while asked:
@@ -51,7 +46,7 @@ def _connect(address: str | None) -> Any:  # noqa: ANN401 - a module
         raise MissingExtraError("--engine ray", "ray") from None
     try:
         host, separator, port = (address or "").rpartition(":")
-        if separator and port.isdigit() and "/" not in host:  # where nothing listens ray itself waits minutes
+        if separator and port.isdigit() and "/" not in host:  # where nothing listens, Ray itself waits for minutes
             socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except (OSError, ValueError, RuntimeError) as error:
@@ -61,13 +56,13 @@ def _connect(address: str | None) -> Any:  # noqa: ANN401 - a module
 
 
 class Worker:
-    """An actor, which loads its models once."""
+    """An actor."""
 
     def __init__(self, run: ViewRun) -> None:
         self._run = run
 
     def make(self, window: Window) -> Made:
-        """Make and commit a window."""
-        self._run = self._run.built()  # not before the first, as what fails here is raised where it is asked for
+        """Make and commit a window; the first one loads the models, so that the caller sees what fails there."""
+        self._run = self._run.built()
         (made,) = make_windows(self._run, [window])
         return made

@@ -4,12 +4,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, get_args
-
-import xxhash
+from typing import Any, Literal, NamedTuple, get_args
 
 from augment.errors import TwinviewsError
 from augment.seconds import Stage
@@ -17,7 +15,7 @@ from augment.view import Runtime, View, ViewSpec, view_attribute
 from pipelines.card import view_card
 from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset
 from pipelines.console import note, progress
-from pipelines.files import is_remote, write_whole
+from pipelines.files import write_whole
 from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, count_receipts, finalise, view_schema
 from pipelines.ingest import DATA
 from pipelines.lock import locked_folder
@@ -29,8 +27,6 @@ from pipelines.views.work import AHEAD, ViewRun, Windows, make_windows, worker
 from pipelines.workers import run_workers
 
 VIEWS = DATA / "views"
-PIVOTS = DATA / "pivots"
-"""Views that others are made through: pivot translations. Each recipe has a folder of its own."""
 SHARD_ROWS = 1_024
 STARTER = "starter"
 REAL_WEIGHTS = {"models": "--models opus-mt", "encoder": "--encoder bert-base-uncased"}
@@ -39,7 +35,7 @@ EngineName = Literal["local", "ray"]
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """Where and how a view is made, none of which decides its rows."""
+    """Where and how a view is made; nothing here affects its rows."""
 
     runtime: Runtime = field(default_factory=Runtime)
     workers: int = 1
@@ -49,9 +45,8 @@ class Execution:
     profile: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """What is there after a run, the rows of it that were made now, and the seconds that took, pivots included."""
+class Result(NamedTuple):
+    """The dataset after a run, how many of its rows this run made, and in how many seconds."""
 
     dataset: Dataset
     made: int
@@ -59,14 +54,14 @@ class Result:
 
 
 def note_starter(spec: ViewSpec) -> None:
-    """Say in one line when a view uses a bundled starter model, and which flag takes a real one."""
+    """Say in one line that a view uses a bundled starter model, and which flag takes a real one."""
     for key, flag in REAL_WEIGHTS.items():
         if spec.params.get(key) == STARTER and spec.params.get("revision") is not None:
             note(f"{spec.name}: the bundled starter models (small, for trying out); `{flag}` takes real ones")
 
 
 def view_label(spec: ViewSpec) -> str:
-    """What a view's folder is called: `backtranslate-de`."""
+    """The name of a view's default folder: `backtranslate-de`."""
     value = spec.params.get(view_attribute(spec.name, "named_by", ""))
     return (spec.name if value is None else f"{spec.name}-{value}").replace("/", "-")
 
@@ -82,50 +77,32 @@ def plan_run(
     out: Path | None = None,
     names: Sequence[str] = (),
 ) -> ViewRun:
-    """Plan a view of sentences (of the first `limit`) into `out` or its default folder, and what it is made through."""
+    """Plan a view of sentences (of the first `limit`) into `out` or its default folder."""
     rows = source.rows if limit is None else min(limit, source.rows)
-
-    def plan(view: View) -> Plan:
-        return Plan(
-            kind="view",
-            name=view.spec.name,
-            params=dict(view.spec.params),
-            signature=view.spec.signature(),
-            seed=seed if getattr(view, "draws", True) else None,
-            limit=rows if rows < source.rows else None,
-            shard_size=shard_size,
-            inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
-            shards=tuple((start, min(start + shard_size, rows)) for start in range(0, rows, shard_size)),
-        )
-
-    out, through = out or VIEWS / view_label(view.spec), None
-    before: View | None = getattr(view, "through", None)
-    if before is not None:
-        # Workers on other machines find the pivots where they find the view.
-        pivots = out.parent / PIVOTS.name if is_remote(out) else PIVOTS
-        first = plan(before)
-        parts = [first.signature, first.seed, first.limit, shard_size, source.digest]
-        # Sentences that are only counted have no hash.
-        digest = xxhash.xxh64_hexdigest(repr(parts).encode())[:8] if source.digest else "…"
-        through = ViewRun(first, source, pivots / f"{view_label(before.spec)}-{digest}", runtime, before, names)
-    return ViewRun(plan(view), source, out, runtime, view, names, through)
+    plan = Plan(
+        kind="view",
+        name=view.spec.name,
+        params=dict(view.spec.params),
+        signature=view.spec.signature(),
+        seed=seed if getattr(view, "draws", True) else None,
+        limit=rows if rows < source.rows else None,
+        shard_size=shard_size,
+        inputs=(Input(name=str(source.path), sha256=source.digest, rows=source.rows),),
+        shards=tuple((start, min(start + shard_size, rows)) for start in range(0, rows, shard_size)),
+    )
+    return ViewRun(plan, source, out or VIEWS / view_label(view.spec), runtime, view, names)
 
 
 def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
-    """What `make_run` would do; nothing is written.
-
-    Raises:
-        InputError: The folder belongs to another recipe.
-    """
+    """What `make_run` would do; raises InputError if the folder belongs to another recipe."""
     plan = run.plan
-    # Of sentences that are only counted the hash is not known, and by that a view's plan is known.
+    # A dry run only counts new sentences; without their hash there is no plan to compare.
     is_comparable = bool(run.source.receipts) and not overwrite
     if is_comparable:
         standing_dataset(run.out, plan)
     weights = {key: plan.params.get(key) for key in (*REAL_WEIGHTS, "revision")}
     return {
         "out": str(run.out),
-        **({"through": str(run.through.out)} if isinstance(run.through, ViewRun) else {}),
         "signature": plan.signature,
         "sentences": plan.inputs[0].rows,
         "rows": plan.rows,
@@ -136,21 +113,13 @@ def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
 
 
 def make_run(run: ViewRun, execution: Execution) -> Result:
-    """Make the shards that are not there yet, what they are made through first, and finish the dataset.
-
-    Nothing is done to a dataset that is finished.
-
-    Args:
-        run: What to make.
-        execution: Where and how; `overwrite` starts afresh in a folder that we wrote before.
+    """Make the missing shards and finish the dataset; a finished one is left alone, unless it is to be overwritten.
 
     Raises:
-        InputError: The folder belongs to another recipe or to somebody else, or is being written.
+        InputError: The folder belongs to another recipe or to somebody else, or another process is writing it.
         TwinviewsError: A view or a worker failed; finished shards stay.
     """
     started, made = time.monotonic(), 0
-    if isinstance(run.through, ViewRun) and _lacks_shards(run, overwrite=execution.overwrite):
-        run = replace(run, through=make_run(run.through, replace(execution, overwrite=False)).dataset)
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
         dataset = standing_dataset(run.out, run.plan, overwrite=execution.overwrite)
         remove_leftovers(run.out)
@@ -164,29 +133,21 @@ def make_run(run: ViewRun, execution: Execution) -> Result:
             except BaseException:
                 remove_leftovers(run.out)  # of workers that were stopped while they wrote
                 if not (run.out / RECEIPTS).exists():
-                    clear_dataset(run.out, plan_too=True)  # it failed before the first shard: nothing to go on with
+                    clear_dataset(run.out, plan_too=True)  # it failed before the first shard: nothing to resume
                 raise
         return Result(dataset, made, time.monotonic() - started)
 
 
-def _lacks_shards(run: ViewRun, *, overwrite: bool) -> bool:
-    """Whether there are shards to make, not only files beside them."""
-    if standing_dataset(run.out, run.plan, overwrite=overwrite) is not None:
-        return False
-    return overwrite or len(_intact(run.out, run.plan)) < len(run.plan.shards)
-
-
 def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) -> int:
-    """Make and commit the shards that have no valid receipt, a window at a time; the number of their rows."""
+    """Make and commit the shards that have no valid receipt, a window at a time; return the number of their rows."""
     there = _intact(run.out, run.plan)
     advance(sum(receipt.rows for receipt in there.values()))
     missing = [index for index in range(len(run.plan.shards)) if index not in there]
     if not missing:
         return 0
-    workers = min(execution.workers, len(missing))
+    workers, made, stages, started = min(execution.workers, len(missing)), 0, Counter[Stage](), time.monotonic()
     is_here = execution.engine == "local" and workers == 1
     windows = Windows(missing, run.plan.shard_size, 1 if is_here else workers * AHEAD)
-    started, made, stages = time.monotonic(), 0, Counter[Stage]()
     if is_here:
         running = make_windows(run, windows)
     elif execution.engine == "local":
@@ -214,14 +175,14 @@ def _intact(out: Path, plan: Plan) -> Mapping[int, Receipt]:
 
 
 def _finish(run: ViewRun) -> Dataset:
-    """Turn the shards into a dataset, if they and the sentences are as they were."""
+    """Turn the shards into a dataset, provided that neither they nor the sentences have changed."""
     plan, source = run.plan, run.source
     remove_leftovers(run.out)  # of workers that were lost
     receipts = [receipt for _, receipt in sorted(_intact(run.out, plan).items())]
     if len(receipts) < len(plan.shards):
         raise TwinviewsError(f"shards of {run.out} changed while it was written: run the same command again")
     columns: list[str] = []
-    for receipt in source.receipts:  # it would be finished, and of sentences that are no longer there
+    for receipt in source.receipts:
         columns = read_table(source.path / receipt.file, receipt.sha256).schema.names
     options = {"sources": list(run.names) or None, **plan.params}
     recipe = recipe_text(plan.name, options, seed=plan.seed, limit=plan.limit, shard_size=plan.shard_size)

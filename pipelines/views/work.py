@@ -19,20 +19,20 @@ from pipelines.folder import SPANS, Dataset, view_schema
 from pipelines.plan import Plan
 from pipelines.shards import Receipt, commit_shards
 
-SECONDS_EACH = 20.0
-"""What a window takes: about what a kill loses."""
+WINDOW_SECONDS = 20.0
+"""How long a window takes, which is about what a kill loses."""
 MOST_ROWS = 65_536
 AHEAD = 3
-"""Windows that a worker has at a time: one is read, one is made, one is written."""
+"""Windows that a worker holds at a time: it reads one, makes one and writes one."""
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
 ALLOCATIONS = 100_000
-"""New objects after which Python looks for reference cycles: rows, which come by the thousand, form none, and looking
-through them every few hundred took as long as making them."""
+"""New objects between two runs of Python's garbage collector. Rows form no cycles, and with the default threshold the
+collector takes as long as making them."""
 
 
 class Made(NamedTuple):
-    """A window that is committed: receipts, seconds since it was begun, seconds by stage since the one before it."""
+    """A committed window: its receipts, the seconds since it was begun, and the seconds by stage since the last one."""
 
     receipts: Sequence[Receipt]
     seconds: float
@@ -40,21 +40,19 @@ class Made(NamedTuple):
 
 
 class Sentences(NamedTuple):
-    """The sentences of a window with their seeds, spans if the input has any, and what a view before made of them."""
+    """The sentences of a window with their seeds, and their spans if the input has any."""
 
     window: Window
     ids: list[str]
     texts: list[str]
     seeds: list[int]
     spans: list[Any] | None
-    between: list[Viewed] | None
 
 
 class Windows:
-    """Cuts the shards that are to be made into windows; `learn` says what the last one took.
+    """Cuts the missing shards into windows; the first is one shard, the next ones take about `WINDOW_SECONDS` each.
 
-    The first is one shard. The next ones are as many as were made in `SECONDS_EACH`, at the pace of the last, so that a
-    slow model loses no more when it is killed, and no window is longer than a fair share of what is left.
+    `learn` sets the pace by the last window. No window is larger than a worker's share of the remaining shards.
     """
 
     def __init__(self, indices: Sequence[int], shard_size: int, shares: int) -> None:
@@ -71,22 +69,21 @@ class Windows:
 
     def learn(self, made: Made) -> None:
         """Set the size of the next windows by what the last one took."""
-        shards = int(len(made.receipts) * SECONDS_EACH / max(made.seconds, 1e-3))
+        shards = int(len(made.receipts) * WINDOW_SECONDS / max(made.seconds, 1e-3))
         self._shards = min(max(1, shards), self._most)
 
 
 @dataclass(frozen=True)
 class ViewRun:
-    """A view of sentences that is to be made in a folder.
+    """A view of sentences to be made in a folder.
 
     Attributes:
         plan: Everything that decides the rows.
         source: The sentences.
         out: The view's folder.
         runtime: The device and the size of a batch.
-        view: The view on that device; None where another process is to build it.
+        view: The view on that device; None if another process is to build it.
         names: The sources, as given.
-        through: For a staged view, the run of the view that comes first, or what that made.
     """
 
     plan: Plan
@@ -95,20 +92,16 @@ class ViewRun:
     runtime: Runtime = field(default_factory=Runtime)
     view: View | None = None
     names: Sequence[str] = ()
-    through: "ViewRun | Dataset | None" = None
 
     @property
     def has_weights(self) -> bool:
-        """Whether a GPU is of use; to look for one means to import torch."""
+        """Whether a GPU is of use; looking for one means importing torch."""
         return any(self.plan.params.get(key) is not None for key in WEIGHTS_PARAMS)
 
     def for_worker(self) -> "ViewRun":
-        """The same without what no other process or machine can use."""
-        through = self.through
-        if isinstance(through, Dataset):
-            through = replace(through, path=through.path.absolute())
+        """The same for another process: absolute paths, and no view."""
         source = replace(self.source, path=self.source.path.absolute())
-        return replace(self, view=None, source=source, through=through, out=self.out.absolute())
+        return replace(self, view=None, source=source, out=self.out.absolute())
 
     def built(self) -> "ViewRun":
         """The same with its view on the device."""
@@ -117,11 +110,7 @@ class ViewRun:
 
 
 def build_view(spec: ViewSpec, runtime: Runtime | None = None) -> View:
-    """The view on a device; cheap, weights are loaded on first use.
-
-    Raises:
-        InputError: An unknown view, a wrong parameter, or models that are not there.
-    """
+    """The view on a device, as `augment.view.make_view` builds it."""
     runtime = runtime or Runtime()
     return make_view(spec, device=runtime.device, batch_tokens=runtime.batch_tokens)
 
@@ -138,13 +127,12 @@ def worker(run: ViewRun, number: int) -> Callable[[Iterable[Window]], Generator[
 
 
 def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
-    """Make and commit windows; while one is made the next one is read and the one before it is written.
+    """Make and commit windows; while one is made, the next is read and the previous one is written.
 
-    At most one waits on either side, so memory does not grow. The model runs in this thread, where Ctrl-C arrives; an
-    error of any stage is raised here, when the others have ended.
+    At most one window waits on either side, which bounds memory. The view runs in this thread, where Ctrl-C arrives; an
+    error of any stage is raised here after the other stages have ended.
     """
-    run = run.built()
-    source, spent = iter(windows), dict(SECONDS)
+    run, source, spent = run.built(), iter(windows), dict(SECONDS)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     behind: Future[Made] | None = None
     thresholds = gc.get_threshold()
@@ -167,91 +155,71 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
 
 
 def _read(run: ViewRun, windows: Iterator[Window]) -> Sentences | None:
-    """The sentences of the next window, tokenised for the view; None if there is none."""
+    """The sentences of the next window, tokenised for the view; None after the last one."""
     import pyarrow as pa
 
     window = next(windows, None)
     if window is None:
         return None
-
-    def columns(dataset: Dataset, *names: str) -> list[list[Any]]:
-        table = pa.concat_tables([dataset.read(*run.plan.shards[index]) for index in window])
-        return [table[name].to_pylist() for name in names if name in table.schema.names]
-
     with timed("read"):
-        between = None
-        if isinstance(run.through, Dataset):
-            between = list(map(Viewed, *columns(run.through, "view", "status", "reason", "pivot")))
-        ids, texts, *spans = columns(run.source, "id", "text", SPANS)
+        table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
+        ids, texts, *spans = (table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names)
         seeds = [row_seed(run.plan.seed or 0, identity, run.plan.signature or "") for identity in ids]
-    view: Any = run.view
-    if hasattr(view, "tokenise"):
+    tokenise = getattr(run.view, "tokenise", None)
+    if tokenise is not None:
         with timed("tokenise"):
-            view.tokenise(texts)
-    return Sentences(window, ids, texts, seeds, spans[0] if spans else None, between)
+            tokenise(texts)
+    return Sentences(window, ids, texts, seeds, spans[0] if spans else None)
 
 
 def _make(run: ViewRun, sentences: Sentences) -> Sequence[Viewed]:
-    """What the view makes of sentences.
-
-    Raises:
-        TwinviewsError: It gave something else than a `Viewed` for each.
-    """
+    """What the view makes of sentences; raises TwinviewsError unless that is a `Viewed` that makes sense for each."""
     name, texts = run.plan.name, sentences.texts
     view: Any = run.view
     known, started = SECONDS["model"], time.perf_counter()
     with blamed(ENTRY_POINT_GROUP, name):
-        if sentences.between is not None:
-            viewed: Sequence[Viewed] = view.complete(texts, sentences.seeds, sentences.between)
-        else:
-            viewed = view(texts, sentences.seeds)
+        viewed: Sequence[Viewed] = view(texts, sentences.seeds)
         if not isinstance(viewed, Sequence) or {*map(type, viewed)} - {Viewed} or len(viewed) != len(texts):
-            raise TwinviewsError(f"view {name!r} gave something else than {len(texts)} Viewed in a list: fix the view")
-    if SECONDS["model"] == known:  # a view that does not say what it waits for
+            raise TwinviewsError(f"view {name!r} did not return a list of {len(texts)} Viewed: fix the view")
+    if SECONDS["model"] == known:  # a view that does not time its model is all model
         SECONDS["model"] += time.perf_counter() - started
+    for text, one in zip(texts, viewed, strict=True):
+        if (one.text is None) != (one.status in ("failed", "rejected")):
+            said = f"status {one.status!r} and {one.text!r} for {text!r}"
+            raise TwinviewsError(f"view {name!r} gave {said}: fix the view")
     return viewed
 
 
 def _write(
     run: ViewRun, sentences: Sentences, viewed: Sequence[Viewed], started: float, spent: dict[Stage, float]
 ) -> Made:
-    """Commit the shards of a window that was begun at `started`; `spent` is set to the seconds spent up to now."""
+    """Commit the shards of a window that was begun at `started`; raises TwinviewsError for values of a wrong type.
+
+    `spent` holds the seconds by stage when the last window was committed, and is brought up to date.
+    """
+    import pyarrow as pa
+
     with timed("write"):
-        tables, place = {}, 0
+        _, ids, texts, _, spans = sentences
+        tables, first = {}, 0
         for index in sentences.window:
             start, stop = run.plan.shards[index]
-            tables[index] = _rows(run.plan.name, sentences, viewed, slice(place, place + stop - start))
-            place += stop - start
+            rows = slice(first, first + stop - start)
+            first = rows.stop
+            with blamed(ENTRY_POINT_GROUP, run.plan.name):
+                columns = [ids[rows], texts[rows], *zip(*viewed[rows], strict=True)]
+                if spans is not None:
+                    columns += zip(*map(_carried, texts[rows], spans[rows], viewed[rows]), strict=True)
+                tables[index] = pa.Table.from_arrays(columns, schema=view_schema([SPANS] if spans is not None else []))
         receipts = commit_shards(run.out, tables)
     now = dict(SECONDS)  # a copy, as other threads add to it
-    stages = {stage: total - spent.get(stage, 0) for stage, total in now.items()}
+    stages = {stage: seconds - spent.get(stage, 0) for stage, seconds in now.items()}
     spent.update(now)
     return Made(receipts, time.monotonic() - started, stages)
 
 
-def _rows(name: str, sentences: Sentences, viewed: Sequence[Viewed], rows: slice) -> Any:  # noqa: ANN401
-    """Some rows of the view `name`, one for each sentence, in order.
-
-    Raises:
-        TwinviewsError: A `Viewed` holds something of another type, or has a text where there can be none.
-    """
-    import pyarrow as pa
-
-    ids, texts, made = sentences.ids[rows], sentences.texts[rows], viewed[rows]
-    for text, one in zip(texts, made, strict=True):
-        if (one.text is None) != (one.status in ("failed", "rejected")):
-            said = f"status {one.status!r} and {one.text!r} for {text!r}"
-            raise TwinviewsError(f"view {name!r} gave {said}: fix the view")
-    with blamed(ENTRY_POINT_GROUP, name):
-        columns = [ids, texts, *zip(*made, strict=True)]
-        if sentences.spans is None:
-            return pa.Table.from_arrays(columns, schema=view_schema())
-        columns += zip(*map(_carried, texts, sentences.spans[rows], made), strict=True)
-        return pa.Table.from_arrays(columns, schema=view_schema([SPANS]))
-
-
 def _carried(text: str, spans: Sequence[Mapping[str, Any]] | None, one: Viewed) -> tuple[list[LabelledSpan], int]:
-    """The spans of a view and how many were lost: all of them by a view that rewrites the whole text."""
+    """The spans of a view, and how many were lost: all of them if the view rewrites the whole text."""
     if one.text is None or (one.text != text and not one.edits):
         return [], len(spans or ())
     return carry_spans([LabelledSpan(**span) for span in spans or ()], one.edits)

@@ -145,6 +145,11 @@ def lay_out(folder: Path) -> Path:
     return folder
 
 
+def test_its_absence_is_one_line_that_says_how_to_get_it(empty_machine: Path) -> None:
+    with refused("python -m nltk.downloader wordnet"):
+        wordnet.find()
+
+
 @pytest.mark.parametrize("place", ["usr-share-wordnet", "cache/twinviews/corpora/wordnet", "nltk_data/corpora/wordnet"])
 def test_it_is_used_where_it_lies(empty_machine: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (empty_machine / place).mkdir(parents=True)

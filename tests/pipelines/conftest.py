@@ -15,39 +15,28 @@ from pipelines.console import call
 SLOW_VIEW = '''"""Reverse the words, slowly."""
 
 import time
-from typing import ClassVar
 
-from pydantic import BaseModel
-
-from augment.view import Viewed, ViewSpec
+from augment.view import View, Viewed
 
 
-class PARAMS(BaseModel):
-    named_by: ClassVar[str] = "pivot"
+class Slow(View):
+    name = "slow"
+    named_by = "pivot"
     nap: float = 0.01
     sizes: list[int] = [1, 2]
     pivot: str | None = None
-
-
-class Slow:
-    def __init__(self, params):
-        self.spec = ViewSpec("slow", params.model_dump())
 
     def __call__(self, texts, seeds):
         return [self.view(text, seed) for text, seed in zip(texts, seeds)]
 
     def view(self, text, seed):
-        time.sleep(self.spec.params["nap"])
+        time.sleep(self.nap)
         if "fail" in text:
             return Viewed(None, "failed", "asked-to")
         words = text.split()
         if len(words) == 1:
             return Viewed(text, "unchanged", "one-word")
-        return Viewed(" ".join([*reversed(words), str(seed % 10), self.spec.params["pivot"] or ""]).strip())
-
-
-def build(params, runtime):
-    return Slow(params)
+        return Viewed(" ".join([*reversed(words), str(seed % 10), self.pivot or ""]).strip())
 '''
 
 

@@ -44,6 +44,9 @@ class Worker:
             [sys.executable, __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
         )
         self.pid = self._process.pid
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._asked, self._answers = self._process.stdin, self._process.stdout
 
     def run(self, folder: Path, *arguments: object, record: bool = False, failure: Failure | None = None) -> Done:
         """Run a command in `folder`; its operations are recorded, or one of them fails."""
@@ -63,23 +66,19 @@ class Worker:
 
     def close(self) -> None:
         """End the process."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.close()
+        self._asked.close()
         self._process.wait(timeout=60)
-        self._process.stdout.close()
+        self._answers.close()
 
     def _send(self, folder: Path, arguments: tuple[object, ...], **options: Any) -> None:  # noqa: ANN401
         self._write(json.dumps({"folder": str(folder), "arguments": [*map(str, arguments)], **options}))
 
     def _write(self, line: str) -> None:
-        assert self._process.stdin is not None
-        self._process.stdin.write(f"{line}\n")
-        self._process.stdin.flush()
+        self._asked.write(f"{line}\n")
+        self._asked.flush()
 
     def _receive(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        line = self._process.stdout.readline()
+        line = self._answers.readline()
         assert line, "the worker died"
         answer: dict[str, Any] = json.loads(line)
         return answer

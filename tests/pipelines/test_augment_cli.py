@@ -7,14 +7,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 import typer
 
 from augment.view import view_names
 from pipelines.console import InputError, TwinviewsError, call, table
 
 Augment = Callable[..., Any]
-COMMANDS = ["ingest", "build-pairs", "inspect", "report", "export", "views", "wordnet", *view_names()]
+COMMANDS = ["ingest", "build-pairs", "inspect", "report", "export", "views", *view_names()]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -39,7 +41,7 @@ def test_the_example_of_a_view_command_is_accepted(augment: Augment, command: st
         (InputError("no file 'x':\n  check it"), 2, "error: no file 'x': check it\n"),
         (TwinviewsError("a view failed"), 1, "error: a view failed\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 1, "error: [Errno 28] No space left on device\n"),
-        (KeyboardInterrupt(), 130, "interrupted; run the same command again to go on\n"),
+        (KeyboardInterrupt(), 130, "interrupted; run the same command again to resume\n"),
     ],
 )
 def test_errors_become_one_line_and_an_exit_code(
@@ -54,6 +56,25 @@ def test_errors_become_one_line_and_an_exit_code(
     app.command("other")(lambda: None)
     assert call(app, ["fail"]) == code
     assert capsys.readouterr().err == line
+
+
+@pytest.mark.parametrize(
+    "allocate",
+    [lambda: bytearray(2**62), lambda: np.empty(2**62, np.int8), lambda: torch.empty(2**62, dtype=torch.int8)],
+    ids=["python", "numpy", "torch"],
+)
+def test_lack_of_memory_is_one_line(allocate: Callable[[], object], capsys: pytest.CaptureFixture[str]) -> None:
+    app = typer.Typer()
+    app.command()(allocate)
+    assert call(app, ["--"]) == 1
+    assert capsys.readouterr().err == "error: out of memory: use smaller batches or a machine with more memory\n"
+
+
+def test_a_bug_keeps_its_traceback() -> None:
+    app = typer.Typer()
+    app.command()(lambda: torch.zeros(2) @ torch.zeros(3))
+    with pytest.raises(RuntimeError, match="size"):
+        call(app, ["--"])
 
 
 def test_a_table_is_not_read_as_markup_nor_cut(capsys: pytest.CaptureFixture[str]) -> None:

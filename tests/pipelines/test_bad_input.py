@@ -10,13 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-
-def a_folder(path: Path) -> None:
-    path.mkdir()
-
-
-def parquet(path: Path) -> None:
-    pq.write_table(pa.table({"number": [1, 2]}), path)
+NUMBERS = pa.table({"number": [1, 2]})
 
 
 def no_utf8(*columns: str) -> pa.Table:
@@ -45,8 +39,8 @@ def truncated_gzip(path: Path) -> None:
 BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("missing.txt", None, "no file 'missing.txt'"),
     ("empty.txt", b"", "empty.txt is empty (0 bytes)"),
-    ("blank.txt", b"\n  \n\n", "no sentences in blank.txt (3 lines"),
-    ("folder", a_folder, "folder is a folder"),
+    ("blank.txt", b"\n  \n\n", "no sentences to keep in blank.txt (3 lines"),
+    ("folder", Path.mkdir, "folder is a folder"),
     ("nul.txt", b"fine\nwith \0 inside\n", "nul.txt is binary (NUL byte in line 2)"),
     ("utf16.txt", "One.\nTwo.\n".encode("utf-16-le"), "utf16.txt is binary"),
     ("latin.txt", "fine\nBäume\n".encode("latin-1"), "invalid UTF-8 in line 2, byte 6 (0xe4)"),
@@ -74,7 +68,11 @@ BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
     ("latin.parquet", lambda path: pq.write_table(no_utf8("text"), path), "cannot be read as parquet"),
     ("latinlabel.parquet", lambda path: pq.write_table(no_utf8("text", "label"), path), "cannot be read as parquet"),
     ("latin.arrow", lambda path: arrow(no_utf8("text"), path), "cannot be read as arrow"),
-    ("numbers.parquet", parquet, "column 'number' is int64, not string"),
+    (
+        "numbers.parquet",
+        lambda path: pq.write_table(pa.table({"number": [1, 2]}), path),
+        "column 'number' is int64, not string",
+    ),
     ("fake.parquet", b"no parquet\n", "fake.parquet cannot be read as parquet"),
     ("fake.arrow", b"no arrow at all\n", "fake.arrow cannot be read as arrow"),
 ]
@@ -106,21 +104,15 @@ def test_bad_source_is_one_line_and_nothing_is_written(
         assert sorted(folder.rglob("*")) == before
 
 
-@pytest.mark.parametrize("name", ["a.csv", "a.jsonl", "a.parquet"])
-def test_a_missing_column_is_named_with_those_that_are_there(
-    augment: Callable[..., Any], folder: Path, name: str
-) -> None:
-    if name == "a.csv":
-        (folder / name).write_text("one,text\n1,fine\n")
-    elif name == "a.jsonl":
-        (folder / name).write_text('{"one": "1", "text": "fine"}\n')
-    else:
-        pq.write_table(pa.table({"one": ["1"], "text": ["fine"]}), folder / name)
-    done = augment("ingest", name, "--column", "body")
-    assert done.code == 2
-    assert is_one_line(done.err)
-    assert "no column 'body'" in done.err
-    assert "'one', 'text'" in done.err
+def test_a_missing_column_is_named_with_those_that_are_there(augment: Callable[..., Any], folder: Path) -> None:
+    (folder / "a.csv").write_text("one,text\n1,fine\n")
+    (folder / "a.jsonl").write_text('{"one": "1", "text": "fine"}\n')
+    pq.write_table(pa.table({"one": ["1"], "text": ["fine"]}), folder / "a.parquet")
+    for name in ("a.csv", "a.jsonl", "a.parquet"):
+        done = augment("ingest", name, "--column", "body")
+        assert (done.code, is_one_line(done.err)) == (2, True)
+        assert "no column 'body'" in done.err
+        assert "'one', 'text'" in done.err
     assert not Path("data").exists()
 
 
@@ -148,8 +140,8 @@ def test_a_missing_column_is_named_with_those_that_are_there(
         (["span-mask", "--limit", "1" + "0" * 20], "--limit"),
         (["span-mask", "--seed", "1" + "0" * 20], "--seed"),
         (["backtranslate", "--pivot", ","], "--pivot ',' names nothing"),
-        (["ingest", "b\udce4ume.txt"], r"the argument 'b\xe4ume.txt' is no UTF-8"),
-        (["span-mask", "--out", "b\udce4ume"], r"the argument 'b\xe4ume' is no UTF-8"),
+        (["ingest", "b\udce4ume.txt"], r"the argument 'b\xe4ume.txt' is not UTF-8"),
+        (["span-mask", "--out", "b\udce4ume"], r"the argument 'b\xe4ume' is not UTF-8"),
         (["ingest", "x" * 300], "File name too long"),
     ],
 )

@@ -69,7 +69,7 @@ def test_a_view_with_an_option_that_all_views_have_is_left_out(augment: Augment)
     [
         (view("1 / 0"), "view 'odd' of odd_module failed: ZeroDivisionError: division by zero"),
         *(
-            (view(made), "view 'odd' gave something else than 2 Viewed in a list: fix the view")
+            (view(made), "view 'odd' did not return a list of 2 Viewed: fix the view")
             for made in ("None", "list(texts)", "[]")
         ),
         (view("[Viewed(7)] * 2"), "view 'odd' of odd_module failed: ArrowTypeError: "),

@@ -1,4 +1,4 @@
-"""Whatever a kill, a power cut or a failing disk leaves of an output, the same command goes on to the same bytes."""
+"""Whatever a kill, a power cut or a failing disk leaves of an output, the same command resumes to the same bytes."""
 
 import errno
 import shutil
@@ -49,24 +49,17 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def worker(base: Path) -> Iterator[Worker]:
-    """Where commands are run again: not in the process that was interrupted."""
-    process = Worker(base / "spool")
-    yield process
-    process.close()
+def workers(base: Path) -> Iterator[tuple[Worker, Worker]]:
+    """Where commands are run first, and where they are run again: in another process than the interrupted one."""
+    both = Worker(base / "spool-of-the-interrupted"), Worker(base / "spool")
+    yield both
+    for process in both:
+        process.close()
 
 
 @pytest.fixture(scope="module")
-def interrupted(base: Path) -> Iterator[Worker]:
-    """Where commands are run first."""
-    process = Worker(base / "spool-of-the-interrupted")
-    yield process
-    process.close()
-
-
-@pytest.fixture(scope="module")
-def steps(base: Path, interrupted: Worker) -> Callable[[str], Step]:
-    """Every command, run undisturbed and recorded, as far as it is asked for."""
+def steps(base: Path, workers: tuple[Worker, Worker]) -> Callable[[str], Step]:
+    """The commands up to the given one, run undisturbed and recorded."""
     folder, recorded = base / "undisturbed", {}
     write_tree({"lines.txt": SENTENCES.encode()}, folder)
 
@@ -75,7 +68,7 @@ def steps(base: Path, interrupted: Worker) -> Callable[[str], Step]:
         for each, command in STEPS.items():
             if each not in recorded:
                 before = read_tree(folder)
-                done = interrupted.run(folder, *command, record=True)
+                done = workers[0].run(folder, *command, record=True)
                 assert (done.code, done.err.count("error")) == (0, 0), done.err
                 recorded[each] = Step(command, before, done, read_tree(folder))
             if each == name:
@@ -86,7 +79,7 @@ def steps(base: Path, interrupted: Worker) -> Callable[[str], Step]:
 
 
 @pytest.fixture
-def again(base: Path, worker: Worker) -> Iterator[Callable[..., tuple[Done, Tree]]]:
+def again(base: Path, workers: tuple[Worker, Worker]) -> Iterator[Callable[..., tuple[Done, Tree]]]:
     """Run a command in a folder of its own that holds a tree."""
     made = count()
     place = base / "again"
@@ -94,7 +87,7 @@ def again(base: Path, worker: Worker) -> Iterator[Callable[..., tuple[Done, Tree
     def run(tree: Tree, command: tuple[str, ...], failure: Failure | None = None) -> tuple[Done, Tree]:
         folder = place / str(next(made))
         write_tree(tree, folder)
-        done = worker.run(folder, *command, failure=failure)
+        done = workers[1].run(folder, *command, failure=failure)
         left = read_tree(folder)
         shutil.rmtree(folder)
         return done, left
@@ -111,40 +104,22 @@ def differences(tree: Tree, expected: Tree) -> list[str]:
     return [f"{what}: {path}" for path, what in sorted(wrong.items())]
 
 
-def is_temporary(path: str) -> bool:
-    """Whether it is of a kind that the next run removes."""
-    return any(part.startswith(".") for part in Path(path).parts)
-
-
-def replay(step: Step, again: Callable[..., tuple[Done, Tree]], how: str) -> list[str]:
-    """Run the command on every state that a kill or a power cut may leave; where it does not end in the same."""
-    states = [(said, tree) for said, tree in crash_states(step.before, step.done.log) if said.startswith(how)]
-    assert len(states) > 5
-    wrong = []
-    for said, tree in states:
-        done, left = again(tree, step.command)
-        if done.code or left != step.after:
-            wrong.append(f"{said}\n    exit {done.code} {done.err.strip()}; {differences(left, step.after)[:4]}")
-    return wrong
-
-
 def shown(wrong: list[str]) -> str:
     return f"{len(wrong)} wrong:\n" + "\n".join(wrong)
 
 
-@pytest.mark.parametrize("name", STEPS)
-def test_a_killed_command_goes_on_to_the_same(
-    name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
+@pytest.mark.parametrize(("how", "name"), [*product(("kill", "power cut"), STEPS)])
+def test_a_command_resumes_to_the_same_after(
+    how: str, name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
 ) -> None:
-    wrong = replay(steps(name), again, "kill")
-    assert not wrong, shown(wrong)
-
-
-@pytest.mark.parametrize("name", STEPS)
-def test_after_a_power_cut_it_goes_on_to_the_same(
-    name: str, steps: Callable[[str], Step], again: Callable[..., tuple[Done, Tree]]
-) -> None:
-    wrong = replay(steps(name), again, "power cut")
+    """Run the command on every state that a kill or a power cut may leave."""
+    step, wrong = steps(name), []
+    states = [(said, tree) for said, tree in crash_states(step.before, step.done.log) if said.startswith(how)]
+    assert len(states) > 5
+    for said, tree in states:
+        done, left = again(tree, step.command)
+        if done.code or left != step.after:
+            wrong.append(f"{said}\n    exit {done.code} {done.err.strip()}; {differences(left, step.after)[:4]}")
     assert not wrong, shown(wrong)
 
 
@@ -191,7 +166,7 @@ def test_a_failing_call_is_one_line_and_the_command_goes_on(
             done.code in (1, 1 + reads) and last.startswith("error: ") and not any("error" in each for each in notes)
         )
         # What may fail without harm, such as the naming of a lock's holder, need not be told.
-        harm = [each for each in differences(left, step.after) if not is_temporary(each.partition(": ")[2])]
+        harm = [each for each in differences(left, step.after) if "/." not in each and ": ." not in each]
         unharmed = done.code == 0 and (not harm or "no report was written" in last)
         state = frozenset(left.items())
         if state not in ends:
@@ -206,19 +181,19 @@ def test_a_failing_call_is_one_line_and_the_command_goes_on(
 
 
 def test_writers_of_two_outputs_do_not_touch_each_other(
-    steps: Callable[[str], Step], base: Path, interrupted: Worker, worker: Worker
+    steps: Callable[[str], Step], base: Path, workers: tuple[Worker, Worker]
 ) -> None:
-    """Of outputs, even, one of whose names begins with the other's."""
-    step, folder = steps("pairs"), base / "neighbours"
+    """Even if the name of one output begins with the other's."""
+    (first_worker, worker), step, folder = workers, steps("pairs"), base / "neighbours"
     neighbours = [(*PAIRS, "--out", "data/pairs2.arrow"), ("export", "data/pairs2.arrow", "--to", "jsonl")]
     expected: Tree = {}
     for pause in (None, *range(0, step.done.calls, 4)):
         write_tree(step.before, folder)
-        first = interrupted.start(folder, *step.command, pause=step.done.calls + 99 if pause is None else pause)
+        first = first_worker.start(folder, *step.command, pause=step.done.calls + 99 if pause is None else pause)
         for command in neighbours:
             done = worker.run(folder, *command)
             assert (done.code, done.err.count("error")) == (0, 0), f"beside one held up at {pause}: {done.err}"
-        first = first or interrupted.go_on()
+        first = first or first_worker.go_on()
         assert first.code == 0, f"held up at {pause}: {first.err}"
         expected = expected or read_tree(folder)
         assert differences(read_tree(folder), expected) == [], f"held up at {pause}"

@@ -110,7 +110,8 @@ def test_nothing_is_counted_behind_the_limit(augment: Callable[..., Any], limit:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "line"), [((9, 2), "--max-words 2 is less than --min-words 9"), ((9, 9), "has so many words")]
+    ("bounds", "line"),
+    [((9, 2), "--max-words 2 is less than --min-words 9"), ((9, 9), "see --min-words and --max-words")],
 )
 def test_bounds_that_nothing_fits_are_one_line(augment: Callable[..., Any], bounds: tuple[int, int], line: str) -> None:
     Path("lines.txt").write_text("two words\n", encoding="utf-8")

@@ -17,7 +17,7 @@ from pipelines import interrupt
 from pipelines.console import call, progress
 
 ROOT = Path(__file__).parents[2]
-LINE = "interrupted; run the same command again to go on\n"
+LINE = "interrupted; run the same command again to resume\n"
 # A background job starts with Ctrl-C ignored, and so would the processes that these tests interrupt.
 COMMAND = (
     "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.__main__ import main; "

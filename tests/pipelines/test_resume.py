@@ -154,14 +154,24 @@ def test_a_view_that_fails_ends_all_stages_with_one_line(start: Start, lines: Pa
     assert list((folder / "out").glob("*")) == []
 
 
-def test_the_profile_counts_every_stage_and_the_result_every_row(start: Start, lines: Path, folder: Path) -> None:
-    code, out, err = finish(start("slow", lines, "--nap", 0.01, "--shard-size", 5, "--profile", "--json"))
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_profile_counts_every_stage_and_the_result_every_row(
+    workers: int, start: Start, lines: Path, folder: Path
+) -> None:
+    options = ["--nap", 0.01, "--shard-size", 5, "--workers", workers, "--profile", "--json"]
+    code, out, err = finish(start("slow", lines, *options))
     counts = json.loads(out)
     assert (code, counts["made_now"]) == (0, 60)
     assert counts["statuses"] == {"failed": 2, "ok": 48, "unchanged": 10}
     assert counts["reasons"] == {"asked-to": 2, "one-word": 10}
-    assert re.search(r"data/views/slow: \S+ s: read \S+, tokenise 0.00, model \d+\.\d\d, detokenise 0.00, write", err)
-    assert "waiting" in err
+    said = (
+        r"data/views/slow: (\S+) s: read \d+\.\d\d, tokenise 0\.00, model (\S+), detokenise 0\.00, write \d+\.\d\d, "
+        r"waiting (\S+) \((\S+)% of the time\)\n"
+    )
+    seconds, model, waiting, share = map(float, re.search(said, err).groups())  # type: ignore[union-attr]
+    assert model >= 60 * 0.01
+    assert waiting == pytest.approx(seconds - model, abs=0.03)
+    assert share == pytest.approx(100 * waiting / seconds, abs=1.5)
 
 
 def test_the_collector_of_the_caller_is_as_it_was(augment: Augment, lines: Path) -> None:
@@ -222,7 +232,7 @@ NO_YAML = {
         ("command: identity\n", "r.yaml is a recipe of `identity`"),
         ("- length\n", "r.yaml holds list, not a mapping"),
         ("length: two\n", "--length"),
-        *(pytest.param(recipe, "r.yaml is no YAML of a recipe", id=name) for name, recipe in NO_YAML.items()),
+        *(pytest.param(recipe, "r.yaml is not a YAML recipe", id=name) for name, recipe in NO_YAML.items()),
     ],
 )
 def test_a_bad_config_file_is_one_line(augment: Augment, folder: Path, recipe: str, expected: str) -> None:
@@ -249,4 +259,14 @@ def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, 
     assert plan["params"] == {"nap": 0.0, "sizes": [3, 4], "pivot": None}
     code, _, err = finish(start("slow", lines, "--sizes", "[3, 4"))
     assert (code, err.count("\n")) == (2, 1)
-    assert "'[3, 4' is no YAML: write it like [1, 2] or {a: 1}" in err
+    assert "'[3, 4' is not YAML: write it like [1, 2] or {a: 1}" in err
+
+
+def test_several_pivots_make_several_datasets(start: Start, lines: Path, folder: Path) -> None:
+    run = ["slow", lines, "--nap", 0, "--json"]
+    made = json.loads(finish(start(*run, "--pivot", "xx,yy"))[1])
+    assert [one["out"] for one in made] == ["data/views/slow-xx", "data/views/slow-yy"]
+    assert finish(start(*run, "--pivot", "xx, yy", "--seed", 1, "--out", "both"))[0] == 0
+    assert sorted(path.name for path in (folder / "both").iterdir()) == ["slow-xx", "slow-yy"]
+    recipe = json.loads((folder / "both" / "slow-yy" / "recipe.json").read_text(encoding="utf-8"))
+    assert (recipe["pivot"], recipe["seed"]) == ("yy", 1)

@@ -29,5 +29,5 @@ def test_the_first_of_each_hash_is_new(batches: list[list[int]], memory_hashes: 
 def test_a_disk_that_takes_no_more_is_one_line(tmp_path: Path) -> None:
     seen = Seen(tmp_path / "gone", memory_hashes=4)
     seen.add(np.arange(4, dtype=np.uint64))
-    with pytest.raises(TwinviewsError, match=r"gone does not take the hashes .*No such file"):
+    with pytest.raises(TwinviewsError, match=r"gone cannot store the hashes .*No such file"):
         seen.add(np.arange(4, 8, dtype=np.uint64))

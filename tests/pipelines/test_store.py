@@ -139,20 +139,21 @@ def test_only_where_there_are_no_locks_does_it_go_on_without(
     assert is_made or os.strerror(number) in done.err
 
 
-@pytest.mark.parametrize("out", ["/proc/x", "lines.txt", "lines.txt/x"])
-def test_an_output_that_cannot_be_made_is_one_line(augment: Augment, lines: Path, out: str) -> None:
-    refused = augment("ingest", lines, "--out", out)
-    assert refused.err == f"error: {out} cannot be made, something is in the way: choose another --out\n"
-
-
-@pytest.mark.parametrize("dry", [[], ["--dry-run"]])
-@pytest.mark.parametrize("command", ["ingest", "identity", "build-pairs --pairs self --shards 2"])
-def test_a_file_is_no_folder_to_write_and_that_is_told_first(
-    augment: Augment, lines: Path, command: str, dry: list[str]
+@pytest.mark.parametrize(
+    ("command", "out"),
+    [
+        *(("ingest lines.txt", out) for out in ("/proc/x", "lines.txt", "lines.txt/x")),
+        ("ingest missing.txt", "lines.txt"),
+        ("ingest missing.txt --dry-run", "lines.txt"),
+        ("identity missing.txt", "lines.txt"),
+        ("identity missing.txt --dry-run", "lines.txt"),
+        ("build-pairs missing.txt --pairs self --shards 2", "lines.txt"),
+    ],
+)
+def test_an_output_that_cannot_be_made_is_one_line_and_comes_first(
+    augment: Augment, lines: Path, command: str, out: str
 ) -> None:
-    refused = augment(*command.split(), "missing.txt", "--out", lines, *dry)
-    assert refused.err == f"error: {lines} cannot be made, something is in the way: choose another --out\n"
-    assert refused.code == 2
+    is_refused(augment(*command.split(), "--out", out), f"{out} cannot be made, something is in the way: choose")
 
 
 def test_the_folder_that_one_is_in_can_be_the_output(
@@ -168,21 +169,21 @@ def test_the_folder_that_one_is_in_can_be_the_output(
     assert Path("plan.json").exists()
 
 
-@pytest.mark.parametrize("name", ["pairs.card.md", "pairs.recipe.json"])
-@pytest.mark.parametrize("flags", [[], ["--overwrite"]])
-def test_pairs_replace_no_card_or_recipe_of_somebody_else(made: Augment, name: str, flags: list[str]) -> None:
-    PAIRS.unlink()  # what an interrupted run, whose card and recipe come first, leaves
-    (PAIRS.parent / name).write_text('{"command": "mine"}')
-    is_refused(made("build-pairs", "--pairs", "original", "--view", "span-mask", *flags), name, "not ours")
-    assert (PAIRS.parent / name).read_text() == '{"command": "mine"}'
-    assert not PAIRS.exists()
-
-
-def test_export_replaces_no_recipe_of_somebody_else(made: Augment) -> None:
-    Path("s.csv.recipe.json").write_text("mine")
-    is_refused(made("export", SENTENCES, "--to", "csv", "--out", "s.csv"), "s.csv.recipe.json", "not ours")
-    assert Path("s.csv.recipe.json").read_text() == "mine"
-    assert not Path("s.csv").exists()
+@pytest.mark.parametrize(
+    ("command", "out", "name"),
+    [
+        ("build-pairs --pairs original --view span-mask", PAIRS, "pairs.card.md"),
+        ("build-pairs --pairs original --view span-mask --overwrite", PAIRS, "pairs.card.md"),
+        ("build-pairs --pairs original --view span-mask --overwrite", PAIRS, "pairs.recipe.json"),
+        ("export data/sentences --to csv --out data/s.csv", Path("data/s.csv"), "s.csv.recipe.json"),
+    ],
+)
+def test_no_card_or_recipe_of_somebody_else_is_replaced(made: Augment, command: str, out: Path, name: str) -> None:
+    out.unlink(missing_ok=True)  # what an interrupted run, whose card and recipe come first, leaves
+    (out.parent / name).write_text('{"command": "mine"}')
+    is_refused(made(*command.split()), name, "not ours")
+    assert (out.parent / name).read_text() == '{"command": "mine"}'
+    assert not out.exists()
 
 
 @pytest.mark.parametrize("command", ["inspect", "report", "export", "train"])
@@ -310,7 +311,7 @@ def test_a_damaged_record_is_one_line_or_made_again(made: Augment, lines: Path, 
         is_refused(made("inspect", VIEW), str(VIEW))
         again = made("span-mask", lines)
         if name == "plan.json":
-            is_refused(again, "plan.json is no plan of this version")
+            is_refused(again, "plan.json is damaged, or not a plan of this version")
             (VIEW / name).write_bytes(whole[name])
         else:
             assert again.code == 0, again.err
