@@ -60,8 +60,8 @@ def test_wordnet_comes_from_debian_by_lists_of_our_own(machine: dict[str, str], 
         (source / name).write_text(f"mice mouse {name}\n")
     (tmp_path / "package" / "DEBIAN").mkdir()
     (tmp_path / "package" / "DEBIAN" / "control").write_text(CONTROL)
-    build = ["dpkg-deb", "--root-owner-group", "--build", tmp_path / "package", tmp_path / "wordnet-base_3.0_all.deb"]
-    subprocess.run(build, check=True, capture_output=True)
+    build = ["dpkg-deb", "--root-owner-group", "--build", "package", "wordnet-base_3.0_all.deb"]
+    subprocess.run(build, cwd=tmp_path, check=True, capture_output=True)
     assert fetch(machine) == ""
     place = tmp_path / "a cache" / "twinviews" / "corpora" / "wordnet"
     assert subprocess.run(FIND, env=machine, capture_output=True, text=True, check=True).stdout == f"{place}\n"
