@@ -1,6 +1,5 @@
 """What both command lines share: errors to exit codes, notes and bars on stderr, results on stdout, `--config`."""
 
-import errno
 import io
 import json
 import logging
@@ -19,12 +18,9 @@ from augment.errors import InputError as InputError
 from augment.errors import MissingExtraError as MissingExtraError
 from augment.errors import TwinviewsError as TwinviewsError
 from pipelines import interrupt
+from pipelines.files import WRONG_PATH
 from pipelines.recipe import ConfigOption as ConfigOption
 
-# Errors that mean that the user gave a wrong path; all other system errors are failures.
-WRONG_PATH = frozenset(
-    {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG}
-)
 # Control characters, line separators, overrides of the writing direction and invisible characters, but not those that
 # scripts and emoji need (joiners, direction marks, tags).
 CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u00ad\u200b\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]")

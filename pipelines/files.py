@@ -1,5 +1,6 @@
 """Files and objects that appear whole or not at all, and their hashes; a path may be an address such as s3://."""
 
+import errno
 import hashlib
 import json
 import os
@@ -25,6 +26,11 @@ UNSEALED = "0" * 16
 SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
 WRITERS = 8
 """Files that are written at a time."""
+WRONG_PATH = frozenset({
+    errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
+    errno.ENAMETOOLONG,
+})  # fmt: skip
+"""Errors that mean that the user gave a wrong path; all other system errors are failures."""
 SETTLED_SECONDS = 1.0
 """A file changed more recently may change again without a new timestamp, as file systems' clocks are coarse."""
 ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
@@ -112,7 +118,8 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
     Raises:
-        TwinviewsError: It cannot be written, because the disk is full for instance; the line names `path`.
+        InputError: It cannot be written there, because the folder is read-only for instance; the line names `path`.
+        TwinviewsError: It cannot be written for another reason, such as a full disk.
     """
     with _moved([path]) as (temporary,), _synced(temporary) as stream:
         yield stream
@@ -151,7 +158,8 @@ def _moved(paths: Sequence[Path]) -> Iterator[list[Path]]:
             named = dict(zip(map(str, temporaries), paths, strict=True))
             if error.filename not in (None, *named):
                 raise
-            raise TwinviewsError(
+            kind = InputError if error.errno in WRONG_PATH else TwinviewsError
+            raise kind(
                 f"{named.get(error.filename, paths[0])} cannot be written ({error.strerror or error}): "
                 "fix that, then run the same command again to go on"
             ) from None
