@@ -1,6 +1,5 @@
 """What both command lines share: errors to exit codes, notes and bars on stderr, results on stdout, `--config`."""
 
-import errno
 import io
 import json
 import logging
@@ -19,12 +18,9 @@ from augment.errors import InputError as InputError
 from augment.errors import MissingExtraError as MissingExtraError
 from augment.errors import TwinviewsError as TwinviewsError
 from pipelines import interrupt
+from pipelines.files import WRONG_PATH
 from pipelines.recipe import ConfigOption as ConfigOption
 
-# Errors that mean a wrong path; all other system errors are failures.
-WRONG_PATH = frozenset(
-    {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP, errno.ENAMETOOLONG}
-)
 # What torch and CTranslate2 say in a RuntimeError, on a GPU and on a CPU; Python and NumPy raise MemoryError.
 NO_MEMORY = re.compile("out of memory|(can't|cannot) allocate memory|bad_alloc", re.IGNORECASE)
 # Control characters, line separators, overrides of the writing direction and invisible characters, except those that

@@ -1,5 +1,6 @@
 """Files and objects that appear whole or not at all, and their hashes; a path may be an address such as s3://."""
 
+import errno
 import hashlib
 import json
 import os
@@ -24,6 +25,11 @@ UNSEALED = "0" * 16
 SEAL = re.compile(r"(checksum\W+)[0-9a-f]{16}(\W*)\Z")
 WRITERS = 8
 """How many files are written at once."""
+WRONG_PATH = frozenset({
+    errno.ENOENT, errno.ENOTDIR, errno.EEXIST, errno.EISDIR, errno.EACCES, errno.EPERM, errno.EROFS, errno.ELOOP,
+    errno.ENAMETOOLONG,
+})  # fmt: skip
+"""Errors that mean that the user gave a wrong path; all other system errors are failures."""
 SETTLED_SECONDS = 1.0
 """A file that changed more recently may change again without a new timestamp: file systems' clocks are coarse."""
 ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
@@ -108,7 +114,9 @@ def sync_folder(folder: Path) -> None:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
-    Raises TwinviewsError, which names `path`, if it cannot be written, for example because the disk is full.
+    Raises:
+        InputError: It cannot be written there, because the folder is read-only for instance; the line names `path`.
+        TwinviewsError: It cannot be written for another reason, such as a full disk.
     """
     with _moved([path]) as (temporary,), _synced(temporary) as stream:
         yield stream
@@ -136,27 +144,34 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
 
 
 @contextmanager
-def _moved(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
-    """Where to write files of one folder: temporary files, moved there together when the block ends well."""
-    temporaries = [] if is_remote(paths[0]) else [temporary_of(path) for path in paths]
-    try:
-        yield temporaries or paths
-        for temporary, path in zip(temporaries, paths, strict=False):
-            os.replace(temporary, path)
-        if temporaries:
-            sync_folder(paths[0].parent)
-    except OSError as error:
-        named = dict(zip(map(str, temporaries), paths, strict=False))
-        if error.filename not in (None, *named):
-            raise
-        raise TwinviewsError(
-            f"{named.get(error.filename, paths[0])} cannot be written ({error.strerror or error}): "
-            "fix that, then run the same command again"
-        ) from None
-    finally:
-        for temporary in temporaries:
-            with suppress(OSError):  # the folder is missing, which was reported above
-                temporary.unlink()
+def _moved(paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Files to write for these paths of one folder, put there together when the block ends well."""
+    scratch: AbstractContextManager[str | None]
+    scratch = tempfile.TemporaryDirectory() if is_remote(paths[0]) else nullcontext()
+    with scratch as spool:
+        temporaries = [Path(spool, path.name) if spool else temporary_of(path) for path in paths]
+        try:
+            yield temporaries
+            if spool:
+                stores: list[Any] = [*paths]
+                stores[0].fs.put([*map(str, temporaries)], [store.path for store in stores])
+            else:
+                for path, temporary in zip(paths, temporaries, strict=True):
+                    os.replace(temporary, path)
+                sync_folder(paths[0].parent)
+        except OSError as error:
+            named = dict(zip(map(str, temporaries), paths, strict=True))
+            if error.filename not in (None, *named):
+                raise
+            kind = InputError if error.errno in WRONG_PATH else TwinviewsError
+            raise kind(
+                f"{named.get(error.filename, paths[0])} cannot be written ({error.strerror or error}): "
+                "fix that, then run the same command again to go on"
+            ) from None
+        finally:
+            for temporary in temporaries:
+                with suppress(OSError):  # there is no such folder, which was reported above
+                    temporary.unlink()
 
 
 @contextmanager

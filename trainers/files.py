@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 import gzip
+import time
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
+from pipelines import files
 from pipelines.console import InputError
 from pipelines.files import sha256_of as file_sha256
-from pipelines.files import whole_file
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["file_lines", "file_sha256", "read_arrays", "whole_file"]
+STALE = 24 * 3600
+"""Seconds after which a temporary file must be a killed process's."""
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """Open `pipelines.files.whole_file`, and delete what killed processes left in the folder."""
+    with suppress(OSError):  # they do no harm
+        for draft, _ in files.temporaries(path.parent):
+            if draft.is_file() and time.time() - draft.stat().st_mtime > STALE:
+                draft.unlink()
+    with files.whole_file(path) as stream:
+        yield stream
 
 
 def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:

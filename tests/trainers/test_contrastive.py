@@ -91,7 +91,7 @@ def test_retained_vectors_are_held_where_the_encoder_had_them(
     tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     for given in ({"guide": "GUIDE"}, {"keep_head": True}):
-        with pytest.raises(InputError, match="the encoder is its own guide"):
+        with pytest.raises(InputError, match="the encoder as it is now is the guide"):
             build("contrastive", tiny_bert, "adapt", **given)
     objective = build("contrastive", tiny_bert, "adapt", retain=2.0, dropout=0.0)
     batch = batch_of(objective, views_of(sentences), folder=tmp_path)

@@ -9,7 +9,7 @@ from fitting import check_same, trained
 from objective_cases import Interrupted, prepared
 from scipy.stats import spearmanr
 
-from pipelines.console import InputError
+from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
 from trainers.objective import Objective
@@ -114,7 +114,7 @@ def test_killed_run_remembers_its_best(
     assert left == [f"best-{fitted.kept}.safetensors"]
 
 
-def test_run_killed_after_its_patience_ended_takes_no_further_step(
+def test_run_killed_after_its_patience_ended_takes_no_further_step_and_needs_its_best_weights(
     as_it_was: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     given = {"lr": 1e-2, "evaluations": 12, "patience": 2, "save_every": 1}
@@ -122,6 +122,9 @@ def test_run_killed_after_its_patience_ended_takes_no_further_step(
     again, found = run(as_it_was, tiny_bert, sentences, tmp_path, **given)
     assert (found.steps, found.kept, found.dev, found.last) == (fitted.steps, fitted.kept, fitted.dev, fitted.last)
     check_same(whole, again)
+    (tmp_path / CHECKPOINTS / f"best-{fitted.kept}.safetensors").write_bytes(b"")
+    with pytest.raises(TwinviewsError, match="cannot read the best weights"):
+        run(as_it_was, tiny_bert, sentences, tmp_path, **given)
 
 
 def test_first_of_equal_scores_is_the_best() -> None:

@@ -82,7 +82,9 @@ def test_equal_runs_have_equal_pages_that_are_replaced_and_nothing_else_is(
     assert report(trained / "run-1", "--out", mine) == 2
     assert mine.read_text() == "<html>precious</html>"
     assert report(trained / "nothing") == 2
-    assert capsys.readouterr().err.count("error:") == 2
+    for impossible in (trained / "mine.html" / "page.html", Path("/proc/page.html")):
+        assert report(trained / "run-1", "--sample", 0, "--out", impossible) == 2
+    assert capsys.readouterr().err.count("error:") == 4
 
 
 @pytest.mark.parametrize(("data", "groups"), [("dev", {"graded alike", "graded unlike"}), ("text", {"two sentences"})])

@@ -120,6 +120,8 @@ def inputs(text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("mlm --text empty.txt", "holds no sentence"),
         ("mlm --text latin.txt", "byte 3 is 0xe9"),
         ("mlm --text folder", "not a dataset folder"),
+        ("mlm --text text.txt --whiten", "--whiten: mlm trains no layer behind the pooling"),
+        ("contrastive --preset tuned --guide starter --text text.txt", "--guide finds nothing where both views"),
         ("mirror --text a --views b", "give one of them"),
         ("mlm --text one.txt --lr -1", "--lr -1.0: input should be greater than 0"),
         ("mlm --text one.txt --seed many", "--seed"),

@@ -12,6 +12,7 @@ from sentence_transformers.sentence_transformer import modules
 from torch import Tensor, nn
 
 from pipelines.console import InputError
+from trainers.encoders.whitening import WHITENING
 
 Pooling = Literal["mean", "cls", "first-last", "padded-mean"]
 """How token vectors become one: their mean, the first one, the mean over the first and the last layer, or the mean over
@@ -37,8 +38,9 @@ def pooling_of(encoder: SentenceTransformer) -> str:
 
 
 def has_dense(encoder: SentenceTransformer) -> bool:
-    """Whether a Dense layer follows the pooling."""
-    return any(isinstance(module, modules.Dense) for module in list(encoder)[pooling_at(encoder) :])
+    """Whether a Dense layer follows the pooling, other than one that is added to whiten the vectors."""
+    head = list(encoder.named_children())[pooling_at(encoder) :]
+    return any(isinstance(module, modules.Dense) and name != WHITENING for name, module in head)
 
 
 def is_padded(encoder: SentenceTransformer) -> bool:

@@ -6,6 +6,8 @@ from sentence_transformers.sentence_transformer.modules import Dense
 from sklearn.covariance import ShrunkCovariance
 from torch import Tensor, nn
 
+from pipelines.console import TwinviewsError
+
 WHITENING = "whitening"
 """Name of the layer in an encoder that is being trained."""
 SHRINKAGE = 0.2
@@ -22,8 +24,11 @@ def identity_layer(width: int) -> Dense:
 def whiten(layer: Dense, vectors: Tensor) -> None:
     """Make a linear layer whiten `vectors` (texts, d): x -> W (x - mean), W = (0.8 S + 0.2 s I)^(-1/2).
 
-    S is their covariance and s its mean variance. Where the vectors do not vary, the layer stays as it is.
+    S is their covariance and s its mean variance. Where the vectors do not vary, the layer stays as it is. Raises
+    TwinviewsError for vectors that are not finite.
     """
+    if not torch.isfinite(vectors).all():
+        raise TwinviewsError("the encoder gives NaN or infinity on the training text: start from another one")
     found = ShrunkCovariance(shrinkage=SHRINKAGE).fit(vectors.double().numpy())
     variances, directions = np.linalg.eigh(found.covariance_)
     if variances[0] <= 0:

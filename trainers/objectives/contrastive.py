@@ -78,10 +78,9 @@ class Contrastive(Objective):
     @classmethod
     def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
         """Load the encoder, and the guide: another encoder, or with `retain` this one as it is now."""
-        if options.retain and (options.guide is not None or options.keep_head):
-            raise InputError(
-                f"--retain {options.retain:g}: the encoder is its own guide: leave --guide, --keep-head out"
-            )
+        if options.retain and (options.guide is not None or options.keep_head or training.whiten):
+            said = f"--retain {options.retain:g}: the encoder as it is now is the guide"
+            raise InputError(f"{said}: leave out --guide, --keep-head and --whiten")
         objective = super().build(options, training, source)
         if options.retain:
             guide = starting_model(copy.deepcopy(objective.encoder), source, training.max_tokens)
@@ -89,9 +88,14 @@ class Contrastive(Objective):
         return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of both views and of the negatives, the `keys` (n, 3 or 4), and the guide's texts."""
+        """Return the ids of both views and of the negatives, the `keys` (n, 3 or 4), and the guide's texts.
+
+        Raises InputError for a guide of views that are all the same, as nothing is more similar than the positive.
+        """
         if self.params.twice:
             examples = replace(examples, left=examples.texts, right=examples.texts)
+        if self.params.guide is not None and all(map(str.__eq__, examples.left, examples.right)):
+            raise InputError("--guide finds nothing where both views of every row are the same: use two (--no-twice)")
         columns = super().columns(examples)
         compared = [examples.left, examples.right]
         if examples.negatives is not None:

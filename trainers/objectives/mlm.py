@@ -143,7 +143,5 @@ def masked_lm_head(model: PreTrainedModel) -> Callable[[Tensor], Tensor]:
 
 def build(options: PARAMS, training: Training, source: Source) -> MaskedLm:
     """Load the model with its head, or with a new one over its own word embeddings."""
-    if training.whiten:
-        raise InputError("--whiten: a masked LM has no sentence vectors, leave it out")
     encoder, model = load_masked_lm(source, training.pooling, training.max_tokens)
     return MaskedLm(model, encoder, training.max_tokens, options)

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SimilarityFunction
 
@@ -113,5 +114,9 @@ def restore_best(folder: Path, objective: Objective, history: History) -> int | 
     """Load the best weights into `objective`, in the first process; returns their step, None without any score."""
     step = best_step(history)
     if step is not None and is_first():
-        objective.load_state_dict(load_file(folder / BEST.format(step=step)))
+        path = folder / BEST.format(step=step)
+        try:
+            objective.load_state_dict(load_file(path))
+        except (OSError, SafetensorError):
+            raise TwinviewsError(f"cannot read the best weights, {path}: train again with --overwrite") from None
     return step

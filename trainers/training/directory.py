@@ -21,7 +21,7 @@ WEIGHTS, STATE = "model.safetensors", "trainer_state.json"
 LEFTOVERS = (CHECKPOINTS, ".saving-*", DRAFT)
 """What a killed run leaves behind and a finished one does not need."""
 MADE = (
-    *LEFTOVERS, "log.jsonl", "tensorboard", "evaluation", "report.html", "README.md", "config.json",
+    *LEFTOVERS, "log.jsonl", "log.jsonl.tmp", "tensorboard", "evaluation", "report.html", "README.md", "config.json",
     "config_sentence_transformers.json", "generation_config.json", "modules.json", "sentence_bert_config.json",
     "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json",
     "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json", "vocab.txt",

@@ -162,7 +162,9 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         history = self.state.log_history
         if is_first():
             text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in log_lines(history))
-            (self.out / LOG).write_text(text, encoding="utf-8")
+            draft = self.out / f"{LOG}.tmp"
+            draft.write_text(text, encoding="utf-8")
+            draft.replace(self.out / LOG)  # whoever reads it never finds half a line
         found = collapse(history[-1], dev_scores(history).get(0))
         if found is not None and not self.collapsed:
             self.collapsed = True

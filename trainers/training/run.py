@@ -20,6 +20,7 @@ from trainers.data.examples import Examples
 from trainers.data.kinds import DataOptions, data_flags, read_examples
 from trainers.data.rows import Rows
 from trainers.encoders.location import Source, locate
+from trainers.encoders.whitening import WHITENING
 from trainers.flags import flags_of
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import Options, Training, checked, resolve
@@ -158,6 +159,8 @@ def _train(plan: Plan, module: ObjectiveModule, out: Path) -> None:
     objective = module.build(plan.params, training, plan.source)
     if training.cached is not None and not objective.cacheable:
         raise InputError(f"--cached {training.cached}: {request.objective} trains on tokens, leave it out")
+    if training.whiten and not hasattr(objective.encoder, WHITENING):
+        raise InputError(f"--whiten: {request.objective} trains no layer behind the pooling, leave it out")
     objective.cached = training.cached
     rows = Rows(objective.columns(plan.examples), request.seed)
     # Only now: an encoder that cannot be used must leave no directory behind.

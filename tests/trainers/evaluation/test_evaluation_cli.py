@@ -154,9 +154,9 @@ def test_mistakes_are_told(model: Path, capsys: Capsys, arguments: list[str], me
     assert message in lines[-1]
 
 
-def test_a_full_disk_is_one_line_with_the_file(model: Path, tmp_path: Path, capsys: Capsys) -> None:
+def test_a_file_that_cannot_be_written_is_one_line_with_its_name(model: Path, tmp_path: Path, capsys: Capsys) -> None:
     (tmp_path / "out" / "sample.json").mkdir(parents=True)
-    assert evaluate([str(model), "--pooling", "mean", "--out", "out"]) == 1
+    assert evaluate([str(model), "--pooling", "mean", "--out", "out"]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert "out/sample.json cannot be written (Is a directory)" in last
     assert not list((tmp_path / "out").glob(".*"))

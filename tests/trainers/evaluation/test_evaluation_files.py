@@ -1,8 +1,10 @@
 """Files of evaluations: whole or not at all, rows of CSV files and lines of gzipped ones."""
 
 import gzip
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,10 +15,10 @@ from trainers.evaluation.reading import csv_rows
 from trainers.evaluation.suites.afs import read_afs
 from trainers.evaluation.suites.lexical import read_multi_simlex
 from trainers.evaluation.suites.sts_multilingual import read_translated
-from trainers.files import file_lines, whole_file
+from trainers.files import STALE, file_lines, whole_file
 
 
-def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
+def test_a_killed_writer_leaves_the_old_file_and_a_draft_that_goes_when_it_is_old(tmp_path: Path) -> None:
     path = tmp_path / "sts.json"
     path.write_text("old")
     code = (
@@ -25,8 +27,12 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path: Path) -> None:
     )
     assert subprocess.run([sys.executable, "-c", code, str(path)], check=False).returncode == -9
     assert path.read_text() == "old"
-    with whole_file(path) as stream:
-        stream.write(b"new")
+    (draft,) = set(tmp_path.iterdir()) - {path}
+    for age, left in ((STALE - 60, {path, draft}), (STALE + 60, {path})):
+        os.utime(draft, (time.time() - age,) * 2)
+        with whole_file(path) as stream:
+            stream.write(b"new")
+        assert set(tmp_path.iterdir()) == left
     assert path.read_text() == "new"
 
 
