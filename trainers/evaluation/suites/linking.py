@@ -157,8 +157,8 @@ def find(data: str) -> list[Task | Missing]:
 
 def _prepared(known: Prepared, data: Path) -> Task | Missing:
     dictionary = find_file(known.dictionary, usual_places(known.folders, data))
-    endings = ("", ".gz") if dictionary else ()
-    paths = [path for ending in endings for path in sorted(dictionary.parent.glob(known.pattern + ending))]
+    patterns = (known.pattern, f"{known.pattern}.gz")
+    paths = sorted(path for each in patterns for path in dictionary.parent.glob(each)) if dictionary else []
     if dictionary is None or not paths:
         reason = f"no {known.folders[0]}/ with {known.dictionary} and {known.pattern} below {data}"
         return Missing(known.name, known.title, reason, known.where)
