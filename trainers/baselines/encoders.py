@@ -195,9 +195,10 @@ def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[n
             for number, raw in enumerate(stream, 1):
                 digest.update(raw)
                 line = raw.rstrip(b" \r\n")
-                if number == 1:
-                    header = HEADER.fullmatch(line)
-                    dimension = int(header[1]) if header else line.count(b" ")
+                if number == 1 and (header := HEADER.fullmatch(line)):
+                    dimension = int(header[1])
+                    continue
+                dimension = dimension or line.count(b" ")
                 word = wanted.get(line.partition(b" ")[0])
                 # With more spaces it is a word that contains one, as in GloVe's 840B file.
                 if word is not None and word not in table and line.count(b" ") <= dimension:

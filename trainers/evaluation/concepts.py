@@ -1,4 +1,4 @@
-"""Names and mentions with concept ids: lists, MEDIC, and corpora of abstracts in PubTator's format.
+"""Names and mentions with concept ids: BioSyn's and SapBERT's files, MEDIC, COMETA's table, corpora of abstracts.
 
 The mentions of a corpus are written as BioSyn would write them. Abbreviations that a document defines are written out,
 found by the algorithm of Schwartz and Hearst (PSB 2003).
@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
-from trainers.evaluation.reading import bad_line, filled_lines
+from trainers.evaluation.reading import bad_line, columns, csv_rows, filled_lines
 
 UNLINKED = frozenset({"", "-", "-1", "cui-less"})  # what corpora write for a mention that has no concept
 
@@ -74,6 +74,32 @@ def read_names(path: Path, fold: Callable[[str], str] = lower, *, synonyms: bool
             raise bad_line(path, number, "id||name", line)
         found = concepts(ids)
         yield from ((fold(name), found) for name in (names.split("|") if synonyms else [names]))
+
+
+def read_queries(path: Path) -> Iterator[Mention]:
+    """Yield the mentions of lines `id||mention`; raises as `read_names` does."""
+    return (Mention((name,), ids) for name, ids in read_names(path, synonyms=False))
+
+
+def read_cometa(path: Path) -> Iterator[Mention]:
+    """Yield the mentions of COMETA's tab-separated table, `Term` and `General SNOMED ID`; raises as `columns` does."""
+    cells = columns(path, csv_rows(path, delimiter="\t"), ("Term", "General SNOMED ID"))
+    return (Mention((lower(term),), concepts(ids)) for _, (term, ids) in cells)
+
+
+def read_concepts(path: Path) -> Iterator[Mention]:
+    """Yield the linked mentions of one of BioSyn's `.concept` files, lines `pmid||span||type||mention||id`.
+
+    A composite mention is `part|part`, as in `breast cancer|ovarian cancer`. Raises InputError: a line has another
+    number of fields.
+    """
+    for number, line in filled_lines(path):
+        fields = line.split("||")
+        if len(fields) != 5:
+            raise bad_line(path, number, "pmid||span||type||mention||id", line)
+        text, ids = fields[3].lower(), concepts(fields[4])
+        if ids:
+            yield Mention(tuple(part.strip() for part in text.split("|") if part.strip()) or (text,), ids)
 
 
 def read_pubtator(path: Path) -> list[tuple[str, list[Annotation]]]:

@@ -1,5 +1,6 @@
 """`train compare`: runs beside each other and beside the papers' rows, with intervals and tests."""
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -62,6 +63,7 @@ def compare(
     for name in papers:
         if name not in PAPERS:
             raise InputError(f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
+    page = _page(out) if out is not None else None
     found = [run for path in runs or () for run in read_runs(path)]
     tables: list[Table] = []
     assessed: list[Table] = []
@@ -84,8 +86,8 @@ def compare(
     for run in found:
         if not run.evaluations:
             note(f"{run.title}: none of its {run.seeds} seeds has results")
-    if out is not None:
-        with whole_file(out) as stream:
+    if page is not None:
+        with whole_file(page) as stream:
             stream.write(markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables).encode("utf-8"))
         note(f"written: {out}")
 
@@ -103,3 +105,11 @@ def _suites(wanted: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[
         if name not in known:
             raise InputError(f"--suite {name}: these {'runs' if runs else 'papers'} have {', '.join(known)}")
     return [name for name in known if not wanted or name in wanted]
+
+
+def _page(out: Path) -> Path:
+    """Return the file that `--out` leads to; raises InputError unless a regular file can be there."""
+    path = Path(os.path.realpath(out))
+    if not path.parent.is_dir() or (os.path.lexists(path) and not path.is_file()):
+        raise InputError(f"cannot write {str(out)!r}: give --out a file in a folder that exists")
+    return path

@@ -88,7 +88,10 @@ def sizes() -> Iterator[tuple[str, str, object]]:
             "subsets" if "all" in parts else "splits",
             (files if "all" in parts else parts),
         )
-    yield "ncbi-disease", "rows", linking.CORPORA[0].mentions
+    prepared = {known.name: known.mentions for known in linking.PREPARED}
+    yield "bc5cdr", "subsets", {kind: prepared[f"bc5cdr-{kind}"] for kind in ("disease", "chemical")}
+    for name in ("ncbi-disease", "xl-bel", "cometa"):
+        yield name, "rows", prepared[name]
     yield "xling-eval", "splits", {"train": bli.SIZES["train.freq.5k"], "test": bli.SIZES["test.freq.2k"]}
 
 
@@ -98,7 +101,6 @@ def test_the_sizes_are_those_that_the_code_checks(card: str, key: str, value: ob
 
 
 def test_the_splits_are_those_that_the_code_checks() -> None:
-    assert front_matter("bc5cdr")["subsets"]["disease"] == linking.CORPORA[1].mentions
     splits = front_matter("stsb-multi-mt")["splits"]
     assert all(item.sizes == {split: splits[split]} for item in STSB for split in item.sizes)
     assert front_matter("stsbenchmark")["splits"]["dev"] == next(each.pairs for each in STS if each.name == "stsb-dev")

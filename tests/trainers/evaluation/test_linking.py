@@ -70,6 +70,43 @@ def test_parts_hold_the_dot_product_and_the_new_mentions() -> None:
     assert known.parts["not in the dictionary"] == {"acc@1": None, "acc@5": None}
 
 
+def write_biosyn(folder: Path, files: int = 100, mentions: int = 960) -> None:
+    (folder / "processed_test").mkdir(parents=True)
+    for number in range(files):
+        lines = len(range(number, mentions, files))
+        (folder / "processed_test" / f"{number}.concept").write_text("1||0|1||Disease||cough||D1\n" * lines)
+    (folder / "test_dictionary.txt").write_text("D1||cough\nD2|7||wheeze\n")
+
+
+def test_biosyns_files_are_read_where_they_are(tmp_path: Path) -> None:
+    write_biosyn(tmp_path / "datasets" / "ncbi-disease")
+    found, missing = parted(linking.find(str(tmp_path)))
+    assert [item.name for item in found] == ["ncbi-disease"]
+    assert found[0].size == 960
+    assert found[0].note is None
+    assert found[0].lines[-2:] == ["cough\tD1\n", "wheeze\t7|D2\n"]
+    assert len(found[0].files) == 101
+    assert {item.name for item in missing} == {"bc5cdr-disease", "bc5cdr-chemical", "xl-bel", "askapatient", "cometa"}
+    assert all(str(tmp_path) in item.reason and "https://" in item.where for item in missing)
+
+
+@pytest.mark.parametrize(
+    ("name", "files", "mentions", "message"),
+    [
+        ("ncbi-disease", 99, 960, r"99 files processed_test/\*.concept, expected 100"),
+        ("ncbi-disease", 100, 1000, "1000 mentions, expected 960"),
+        ("ncbi-disease", 100, 959, "959 mentions, expected 960"),
+        ("ncbi-disease", 100, 1, "1 mentions, expected 960"),
+        ("bc5cdr-disease", 500, 4299, "4299 mentions, expected 4424"),
+        ("bc5cdr-chemical", 500, 5386, "5386 mentions, expected 5385"),
+    ],
+)
+def test_a_wrong_count_names_both_numbers(tmp_path: Path, name: str, files: int, mentions: int, message: str) -> None:
+    write_biosyn(tmp_path / name, files, mentions)
+    with pytest.raises(InputError, match=message):
+        linking.find(str(tmp_path))
+
+
 def write_own(folder: Path, mentions: str, dictionary: str = "P1||Oak\nP2||Lime\n") -> None:
     folder.mkdir(parents=True)
     (folder / "dictionary.txt").write_text(dictionary)
@@ -124,6 +161,32 @@ def test_a_corpus_without_a_dictionary_is_missing_and_of_another_size_an_error(t
         linking.find(str(tmp_path))
 
 
+def test_sapberts_files_are_read_where_they_are(tmp_path: Path) -> None:
+    split = tmp_path / "cometa" / "splits" / "stratified_general"
+    split.mkdir(parents=True)
+    (split / "test.csv").write_text("ID\tTerm\tGeneral SNOMED ID\n" + "0\tachy\t1\n" * 4350)
+    (tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt").write_text("1||Ache\n")
+    folder = tmp_path / "linking" / "askapatient"
+    folder.mkdir(parents=True)
+    (folder / "AskAPatient.dict.txt").write_text("7||insomnia\n")
+    for fold in range(10):
+        (folder / f"AskAPatient.fold-{fold}.test.preprocessed_query.txt").write_text("7||no sleep\n")
+    xlbel = tmp_path / "bel" / "xl-bel"
+    xlbel.mkdir(parents=True)
+    for code in ("all", "de", "en", "es", "fi", "ja", "ko", "ru", "th", "tr", "zh"):
+        (xlbel / f"{code}_1k_test_query.txt").write_text("".join(f"C{i}|C0||{code}{i}\n" for i in range(1000)))
+    _, missing = parted(linking.find(str(tmp_path)))
+    assert "umls_onto" in next(item for item in missing if item.name == "xl-bel").reason
+    (xlbel / "umls_onto_all_lang_cased_wikimed_only_399931.txt").write_text("C0||zero\nC1||One\n")
+    found, _ = parted(linking.find(str(tmp_path)))
+    assert {item.name: item.size for item in found} == {"xl-bel": 10000, "askapatient": 10, "cometa": 4350}
+    assert found[0].texts[:3] == ["zero", "one", "de0"]
+    assert [item.lines[0] for item in found[1:]] == ["\tno sleep\t7\n", "\tachy\t1\n"]
+    (tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt").write_text("\n")
+    with pytest.raises(InputError, match="4350 mentions and 0 names with ids of COMETA"):
+        linking.find(str(tmp_path))
+
+
 def test_names_and_mentions_of_ones_own_are_a_set(tmp_path: Path) -> None:
     folder = tmp_path / "linking" / "plants"
     write_own(folder, "P3||Lime tree\n", "P1||Oak\nP2||Lime\nP3||lime\n")
@@ -142,7 +205,7 @@ def test_the_real_files_have_the_published_counts(research_data: Path) -> None:
     sizes = {item.name: (item.size, len(item.lines) - item.size) for item in found}
     assert sizes["ncbi-disease"] == (960, 73026)
     assert sizes["bc5cdr-disease"][0] == 4424 - 61
-    assert missing == []
+    assert {item.name for item in missing} == {"bc5cdr-chemical", "xl-bel", "askapatient", "cometa"}
     lost = {item.name: (item.note or "").partition(" mentions have no concept in the dictionary")[0] for item in found}
     assert lost["bc5cdr-disease"].endswith("; 6")
     assert lost["ncbi-disease"] == next(item.note for item in found if item.name == "ncbi-disease")

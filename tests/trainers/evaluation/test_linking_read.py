@@ -8,12 +8,16 @@ import pytest
 from pipelines.console import InputError
 from trainers.evaluation.concepts import (
     Annotation,
+    Mention,
     abbreviations,
     bare,
     concepts,
     joined,
+    read_cometa,
+    read_concepts,
     read_names,
     read_pubtator,
+    read_queries,
     resolved,
 )
 
@@ -111,7 +115,18 @@ def test_pubtator_files_give_texts_annotations_and_no_relations(tmp_path: Path) 
         read_pubtator(path)
 
 
-def test_query_lists(tmp_path: Path) -> None:
+def test_concept_files_part_composite_mentions_and_leave_out_those_without_a_concept(tmp_path: Path) -> None:
+    path = tmp_path / "1.concept"
+    path.write_text("1||0|1||CompositeMention||breast cancer|Colon cancer||D1|D2\n\n2||0|1||Disease||cough||-1\n")
+    assert list(read_concepts(path)) == [Mention(("breast cancer", "colon cancer"), frozenset({"D1", "D2"}))]
+    path.write_text("a||b\n")
+    with pytest.raises(InputError, match=r"1\.concept line 1: expected pmid"):
+        list(read_concepts(path))
+
+
+def test_query_lists_and_tables(tmp_path: Path) -> None:
     path = tmp_path / "q.txt"
     path.write_text("C1|C2||Magnezyum|(Mg2+)\n", encoding="utf-8")
-    assert list(read_names(path, synonyms=False)) == [("magnezyum|(mg2+)", {"C1", "C2"})]
+    assert list(read_queries(path)) == [Mention(("magnezyum|(mg2+)",), frozenset({"C1", "C2"}))]
+    path.write_text('ID\tTerm\tGeneral SNOMED ID\n0\t"Sore ""throat"\t123\n')
+    assert list(read_cometa(path)) == [Mention(('sore "throat',), frozenset({"123"}))]

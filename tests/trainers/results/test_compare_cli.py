@@ -1,6 +1,7 @@
 """`train compare` on results written by hand: what stands beside what, and what is refused."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,25 @@ def test_damage_is_refused(change: Callable[[dict[str, Any]], None], capsys: Cap
     shown = capsys.readouterr()
     said = f"error: {path} has no results that can be read: make them again, or leave it out\n"
     assert (shown.out, shown.err) == ("", said)
+
+
+@pytest.mark.parametrize("out", ["pipe", "folder", "round", "gone/page.md", "file/page.md"])
+def test_what_is_no_place_for_a_page_is_left_alone(out: str, tmp_path: Path, capsys: Capsys) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "round").symlink_to("round")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "file").write_text("kept")
+    assert compare("--suite", "qnli", "--with", "mirror", "--out", out) == 2
+    assert capsys.readouterr().err == f"error: cannot write '{out}': give --out a file in a folder that exists\n"
+    assert (tmp_path / "pipe").is_fifo()
+    assert (tmp_path / "round").is_symlink()
+
+
+def test_a_link_to_a_page_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("page.md")
+    assert compare("--suite", "qnli", "--with", "mirror", "--out", "link") == 0
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "page.md").read_text().startswith("# Comparison")
 
 
 def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, capsys: Capsys) -> None:

@@ -1,6 +1,6 @@
-"""NCBI-disease, BC5CDR, names of your own: accuracy @1 and @5 by nearest name."""
+"""NCBI-disease, BC5CDR, XL-BEL, COMETA, AskAPatient, names of your own: accuracy @1 and @5 by nearest name."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -23,6 +23,8 @@ METRICS = tuple(RANKS)
 # Mirror-BERT's Table 2 has no average.
 COUNTED = 0
 
+BIOSYN = "https://github.com/dmis-lab/BioSyn#datasets"
+SAPBERT = "https://github.com/cambridgeltl/sapbert/tree/main/evaluation"
 OWN_RULES = "mentions made from the corpus by our rules (data_cards), not BioSyn's files: papers may differ by a point"
 MEDIC = "medic_06Jul2012.txt"
 SPELLING = "ncbi-spell-check.txt"
@@ -54,6 +56,52 @@ CORPORA = (
             "CDR_TestSet.PubTator.txt": 9809,
         },
         frozenset({"Disease"}), 4424, "https://biocreative.bioinformatics.udel.edu/tasks/biocreative-v/track-3-cdr/",
+    ),
+)  # fmt: skip
+
+
+class Prepared(NamedTuple):
+    """A test as BioSyn or SapBERT distributes it: a dictionary, and beside it `files` files `pattern` of mentions.
+
+    Of `mentions`, BioSyn drops those with an id that the dictionary lacks: at least `fewest` must be left.
+    """
+
+    name: str
+    title: str
+    folders: tuple[str, ...]
+    dictionary: str
+    pattern: str
+    files: int
+    read: Callable[[Path], Iterable[Mention]]
+    mentions: int | None = None
+    fewest: int | None = None
+    note: str | None = None
+    where: str = SAPBERT
+
+
+def _biosyn(name: str, title: str, files: int, mentions: int, fewest: int) -> Prepared:
+    layout = ((name,), "test_dictionary.txt", "processed_test/*.concept")
+    return Prepared(name, title, *layout, files, concepts.read_concepts, mentions, fewest, where=BIOSYN)
+
+
+PREPARED = (
+    _biosyn("ncbi-disease", "NCBI-disease", 100, 960, 960),
+    _biosyn("bc5cdr-disease", "BC5CDR-disease", 500, 4424, 4300),
+    _biosyn("bc5cdr-chemical", "BC5CDR-chemical", 500, 5385, 5300),
+    Prepared(
+        "xl-bel", "XL-BEL", ("xl-bel", "xl_bel", "xlbel_v0.0", "xl_bel/xlbel_v0.0", "xl-bel/xlbel_v0.0"),
+        "umls_onto_all_lang_cased_wikimed_only_399931.txt", "??_1k_test_query.txt", 10, concepts.read_queries, 10000,
+        note="the mean of ten languages; lower-cased",
+    ),
+    Prepared(
+        "askapatient", "AskAPatient", ("askapatient", "AskAPatient"), "AskAPatient.dict.txt",
+        "AskAPatient.fold-[0-9].test.preprocessed_query.txt", 10, concepts.read_queries,
+        note="the mentions of all ten test folds together; their number is not checked",
+    ),
+    Prepared(
+        "cometa", "COMETA", ("cometa", "COMETA"), "COMETA_id_sf_dictionary.txt",
+        "splits/stratified_general/test.csv", 1, concepts.read_cometa, 4350, note="stratified general split",
+        where=f"{SAPBERT} or, on request, https://github.com/cambridgeltl/cometa",
     ),
 )  # fmt: skip
 
@@ -94,12 +142,33 @@ def _accuracy(right: NDArray[np.bool_]) -> dict[str, float | None]:
 
 
 def find(data: str) -> list[Task | Missing]:
-    """Read every linking set in a folder, and say which of `CORPORA` are missing; raises InputError for a bad file."""
+    """Read every linking set in a folder, and say which of `PREPARED` are missing; raises InputError for a bad file."""
     if data.startswith(HUB):
         reason = "not on the Hub in a form that is read"
-        return [Missing(known.name, known.title, reason, known.where) for known in CORPORA]
+        return [Missing(known.name, known.title, reason, known.where) for known in PREPARED]
     folder = Path(data).expanduser()
-    return [*(_corpus(each, folder) for each in CORPORA), *_own(folder)]
+    corpora = {corpus.name: corpus for corpus in CORPORA}
+    found = [_prepared(known, folder) for known in PREPARED]
+    for number, task in enumerate(found):
+        if isinstance(task, Missing) and task.name in corpora:
+            found[number] = _corpus(corpora[task.name], folder)
+    return [*found, *_own(folder)]
+
+
+def _prepared(known: Prepared, data: Path) -> Task | Missing:
+    dictionary = find_file(known.dictionary, usual_places(known.folders, data))
+    patterns = (known.pattern, f"{known.pattern}.gz")
+    paths = sorted(path for each in patterns for path in dictionary.parent.glob(each)) if dictionary else []
+    if dictionary is None or not paths:
+        reason = f"no {known.folders[0]}/ with {known.dictionary} and {known.pattern} below {data}"
+        return Missing(known.name, known.title, reason, known.where)
+    check_count(dictionary.parent, len(paths), known.files, f"files {known.pattern}")
+    mentions = [mention for path in paths for mention in known.read(path)]
+    most = known.mentions or len(mentions)
+    if not (known.fewest or most) <= len(mentions) <= most:
+        check_count(dictionary.parent, len(mentions), most, "mentions")
+    note = f"{len(mentions)} of {most} mentions" if len(mentions) < most else known.note
+    return _set(known.name, known.title, mentions, read_names(dictionary), [dictionary, *paths], note)
 
 
 def _corpus(corpus: Corpus, data: Path) -> Task | Missing:
@@ -108,7 +177,7 @@ def _corpus(corpus: Corpus, data: Path) -> Task | Missing:
     medic = find_file(MEDIC, places)
     if isinstance(paths, str) or medic is None:
         reason = paths if isinstance(paths, str) else f"no {MEDIC} below {data}"
-        return Missing(corpus.name, corpus.title, reason, corpus.where)
+        return Missing(corpus.name, corpus.title, reason, f"{BIOSYN} or {corpus.where}")
     # The list corrects the words of NCBI-disease.
     spelling = find_file(SPELLING, places) if corpus.name == "ncbi-disease" else None
     pairs = [line.partition("||") for _, line in filled_lines(spelling)] if spelling else []
@@ -129,12 +198,12 @@ def _corpus(corpus: Corpus, data: Path) -> Task | Missing:
 
 def _own(data: Path) -> Iterator[Task]:
     """Read a user's sets: `linking/<name>/dictionary.txt` of id||name and `mentions.txt` of id||mention."""
-    corpora = {folder for corpus in CORPORA for folder in corpus.folders}
-    for folder in sorted(path for path in (data / "linking").glob("*") if path.is_dir() and path.name not in corpora):
+    known = {name for each in (*CORPORA, *PREPARED) for name in each.folders}
+    for folder in sorted(path for path in (data / "linking").glob("*") if path.is_dir() and path.name not in known):
         names, mentions = (find_file(name, [folder]) for name in ("dictionary.txt", "mentions.txt"))
         if names is None or mentions is None:
             raise InputError(f"{folder}: dictionary.txt (id||name) and mentions.txt (id||mention) are both needed")
-        queries = [Mention((name,), ids) for name, ids in read_names(mentions, synonyms=False)]
+        queries = list(concepts.read_queries(mentions))
         yield _set(folder.name, folder.name, queries, read_names(names), [names, mentions])
 
 

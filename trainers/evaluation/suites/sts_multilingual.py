@@ -7,13 +7,14 @@ from pathlib import Path
 
 from trainers.evaluation.pairs import METRICS as METRICS
 from trainers.evaluation.pairs import Benchmark, HubCopy, Layout, Pair, checked_pair
-from trainers.evaluation.reading import bad_line, csv_rows, tsv_rows
+from trainers.evaluation.reading import bad_line, check_count, csv_rows, tsv_rows
 from trainers.evaluation.suites.sts import SEMEVAL, read_gold
 
 _STS17 = "https://alt.qcri.org/semeval2017/task1/data/uploads/sts2017.eval.v1.1.zip and sts2017.gs.zip"
 _EXTENDED = "https://public.ukp.informatik.tu-darmstadt.de/reimers/sentence-transformers/datasets/STS2017-extended.zip"
 _MULTI_MT = "https://github.com/PhilipMay/stsb-multi-mt"
 _MSRVID = "http://files.deeppavlov.ai/datasets/STS2012_MSRvid_translated.tar.gz"
+_TRANSLATED = "machine translated (DeepL)"
 _FOLDERS = ("stsb-multi-mt", "stsb_multi_mt", "stsb-multi-mt/data")
 
 
@@ -23,12 +24,15 @@ def read_scored_lines(subset: str, path: Path) -> Iterator[Pair]:
         yield checked_pair(f"{path} line {number}", texts, grade)
 
 
-def read_translated(subset: str, path: Path) -> Iterator[Pair]:
-    """Comma-separated with quotes: two sentences and a grade."""
-    for number, fields in csv_rows(path):
-        if len(fields) != 3:
+def read_translated(subset: str, path: Path, other: Path | None = None) -> Iterator[Pair]:
+    """Comma-separated with quotes: two sentences and a grade; with `other`, the second sentence of its same row."""
+    rows = csv_rows(path)
+    others = rows if other is None else csv_rows(other)
+    check_count(path, len(rows), len(others), f"rows as in {(other or path).name}")
+    for (number, fields), (_, beside) in zip(rows, others, strict=True):
+        if len(fields) != 3 or len(beside) != 3 or fields[2] != beside[2]:
             raise bad_line(path, number, "two sentences and their grade", fields)
-        yield checked_pair(f"{path} line {number}", fields[:2], fields[2])
+        yield checked_pair(f"{path} line {number}", [fields[0], beside[1]], fields[2])
 
 
 def _sts17(name: str, file: str, track: str = "") -> Benchmark:
@@ -81,15 +85,30 @@ MONOLINGUAL = (
 )  # fmt: skip
 
 
-def _translated(language: str) -> Benchmark:
-    layout = Layout(_FOLDERS, (f"stsb-{language}-test.csv",), read_translated)
+def _translated(language: str, split: str, pairs: int) -> Benchmark:
+    dev = " dev" if split == "dev" else ""
+    layout = Layout(_FOLDERS, (f"stsb-{language}-{split}.csv",), read_translated)
     return Benchmark(
-        f"stsb-{language}", f"STS-B {language.upper()}", {"test": 1379}, _MULTI_MT, (layout,),
-        HubCopy("stsb_multi_mt", "test", language), counted=False,
-        note=None if language == "en" else "machine translated (DeepL)",
+        f"stsb-{language}{dev.replace(' ', '-')}", f"STS-B {language.upper()}{dev}", {split: pairs}, _MULTI_MT,
+        (layout,), HubCopy("stsb_multi_mt", split, language), counted=False,
+        note=None if language == "en" else _TRANSLATED,
     )  # fmt: skip
 
 
-STSB = tuple(map(_translated, ("en", "de", "es", "fr", "ru")))
+def _crossed(language: str) -> Benchmark:
+    """Return English first sentences with the translations of the second ones: a stand-in for a cross-lingual test."""
+    layout = Layout(_FOLDERS, ("stsb-en-test.csv", f"stsb-{language}-test.csv"), read_translated)
+    return Benchmark(
+        f"stsb-en-{language}", f"STS-B EN-{language.upper()}", {"test": 1379}, _MULTI_MT, (layout,), counted=False,
+        note=f"English first sentences, second ones {_TRANSLATED}",
+    )  # fmt: skip
+
+
+_LANGUAGES = ("en", "de", "es", "fr", "ru")
+STSB = (
+    *(_translated(language, "test", 1379) for language in _LANGUAGES),
+    *map(_crossed, _LANGUAGES[1:]),
+    *(_translated(language, "dev", 1500) for language in _LANGUAGES),
+)
 BENCHMARKS = (*STS17, *MONOLINGUAL, *STSB)
 COUNTED = len(STS17)
