@@ -82,7 +82,7 @@ def build_pairs(
             "pairs": options.policy,
             "view": list(options.views or source.params.get("view", [])) or None,
             "negatives": options.negatives or None,
-            "seed": source.seed,
+            "seed": options.seed,
             "filter": [each.text() for each in filters] or None,
             "default_filters": None if options.default_filters else False,
         }
