@@ -10,7 +10,7 @@ from pathlib import Path
 
 from augment.errors import InputError
 from pipelines.files import is_remote, is_written_by, make_folder, remove_temporary, sync_folder, temporaries
-from pipelines.folder import FILES, REPORT_FILE, STATE_FILE, Dataset, finished_dataset
+from pipelines.folder import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, Dataset, finished_dataset
 from pipelines.lock import LOCK
 from pipelines.plan import PLAN_FILE, PLAN_MARKS, Plan, read_plan
 from pipelines.shards import RECEIPTS, shard_number
@@ -61,7 +61,9 @@ def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
     (folder / STATE_FILE).unlink(missing_ok=True)
     for place in (folder / RECEIPTS, folder):
         for entry in [*place.glob("*")]:
-            if _is_ours(entry.name) and entry.name != PLAN_FILE and entry.is_file():
+            # The recipe stays until it is replaced: it tells that the rejects of pairs are ours.
+            kept = entry.name == PLAN_FILE or (entry.name == RECIPE_FILE and not plan_too)
+            if _is_ours(entry.name) and not kept and entry.is_file():
                 entry.unlink()
         if not is_remote(place) and place.exists():
             sync_folder(place)

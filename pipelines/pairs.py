@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 PAIR_COLUMNS = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
 NEGATIVE = "negative"
-"""A column that pairs may have: a text that is no paraphrase of `view_a`, null if a pair has none."""
+"""A column that pairs may have: a text that is not a paraphrase of `view_a`, null if a pair has none."""
 
 
 @dataclass(frozen=True, slots=True)

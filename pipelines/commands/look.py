@@ -127,7 +127,7 @@ def _verify(
     ],
     json: JsonOption = False,
 ) -> None:
-    """Compare every file of an output with the hash that was recorded of it; 1 is the exit code if one is not whole."""
+    """Compare every file of an output with its recorded hash; exit with 1 if one is damaged, missing or unfinished."""
     from pipelines.verify import verify
 
     found = verify(paths)

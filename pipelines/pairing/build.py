@@ -43,9 +43,10 @@ def _check(options: PairsOptions, running: Execution, out: Path) -> tuple[list[C
         raise InputError(f"{out} is a folder, a file is to be written: choose another --out, or give --shards")
     if options.negatives and policy != "entailment":
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
-    if options.views and policy == "entailment":
-        raise InputError(f"--pairs entailment takes no --view, not {options.views[0]!r}: leave it out")
-    choices = [] if policy == "entailment" else choose_views(policy, options.views)
+    takes_views = policy not in ("entailment", "self")
+    if options.views and not takes_views:
+        raise InputError(f"--pairs {policy} takes no --view, not {options.views[0]!r}: leave it out")
+    choices = choose_views(policy, options.views) if takes_views else []
     written = [*options.filters]
     if options.default_filters and not any(each.partition(":")[0] == "paraphrase" for each in written):
         written = ["paraphrase"] * any(is_round_trip(choice.spec.name) for choice in choices) + written
@@ -81,7 +82,7 @@ def build_pairs(
             "pairs": options.policy,
             "view": list(options.views or source.params.get("view", [])) or None,
             "negatives": options.negatives or None,
-            "seed": source.seed,
+            "seed": options.seed,
             "filter": [each.text() for each in filters] or None,
             "default_filters": None if options.default_filters else False,
         }

@@ -42,9 +42,8 @@ class Choice:
 def choose_views(policy: str, views: Sequence[str]) -> list[Choice]:
     """The views that a policy pairs; raises InputError unless their number fits and each exists or can be made."""
     choices = [_choice(name) for name in views or (BSL_VIEWS if policy == "bsl" else ())]
-    wanted = {"bsl": 2, "self": 0}.get(policy)
-    if len(choices) != wanted and not (wanted is None and choices):
-        count = "1 --view, not 0 (or several)" if wanted is None else f"{wanted} --view, not {len(choices)}"
+    if len(choices) != 2 if policy == "bsl" else not choices:
+        count = f"2 --view, not {len(choices)}" if policy == "bsl" else "1 --view, not 0 (or several)"
         example = "translate-de" if policy == "multilingual" else "backtranslate-de"
         raise InputError(f"--pairs {policy} takes {count}: e.g. --view {example}")
     names = [choice.name for choice in choices]

@@ -18,7 +18,8 @@ from pipelines.filter import Filter
 from pipelines.folder import CARD_FILE, RECIPE_FILE, REPORT_FILE, finalise
 from pipelines.lock import locked_file, locked_folder
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
-from pipelines.look.report import write_report
+from pipelines.look.opened import open_path
+from pipelines.look.report import check_free, report_html
 from pipelines.pairing.candidates import PairCounts, PairSource, judged_batches
 from pipelines.pairs import PAIR_COLUMNS, made_plan
 from pipelines.plan import PLAN_FILE, Plan
@@ -98,14 +99,15 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
         raise InputError(f"--out {out} is what the pairs are made from: choose another --out")
     with ExitStack() as held:
         held.enter_context(locked_folder(out) if job.shards else locked_file(out))
-        if rejects is not None:
-            held.enter_context(locked_file(rejects))
-            remove_temporaries(rejects)
+        for each in (report, *([] if rejects is None else [rejects])):
+            held.enter_context(locked_file(each))
+            remove_temporaries(each)
         counts, digest, made = _write_folder(job) if job.shards else _write_file(job)
         content = report.read_bytes() if report.is_file() else b""
         if not (is_sealed(content) and digest.encode() in content):
             try:
-                write_report(out, report, REPORT_ROWS, SAMPLE_ROWS, 0, overwrite=True)
+                check_free(report, overwrite=True)
+                write_whole(report, report_html(open_path(out), REPORT_ROWS, SAMPLE_ROWS, 0))
             except (TwinviewsError, OSError) as error:  # the pairs are made
                 note(f"no report was written: {error}")
     return counts, made

@@ -60,7 +60,7 @@ def test_a_missing_view_is_made_and_an_unfinished_one_finished(augment: Augment,
     done = augment("build-pairs", "--pairs", "original", "--view", "span-mask", "--seed", 7)
     assert "making the missing view span-mask" in done.err
     plan = json.loads(Path("data/views/span-mask/plan.json").read_text())
-    assert plan["seed"] == 7
+    assert plan["seed"] == json.loads(Path("data/pairs.recipe.json").read_text())["seed"] == 7
     pairs = Path("data/pairs.arrow").read_bytes()
     Path("data/pairs.arrow").unlink()
     Path("data/views/span-mask/state.json").unlink()
