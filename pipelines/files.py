@@ -144,34 +144,28 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
 
 
 @contextmanager
-def _moved(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """Files to write for these paths of one folder, put there together when the block ends well."""
-    scratch: AbstractContextManager[str | None]
-    scratch = tempfile.TemporaryDirectory() if is_remote(paths[0]) else nullcontext()
-    with scratch as spool:
-        temporaries = [Path(spool, path.name) if spool else temporary_of(path) for path in paths]
-        try:
-            yield temporaries
-            if spool:
-                stores: list[Any] = [*paths]
-                stores[0].fs.put([*map(str, temporaries)], [store.path for store in stores])
-            else:
-                for path, temporary in zip(paths, temporaries, strict=True):
-                    os.replace(temporary, path)
-                sync_folder(paths[0].parent)
-        except OSError as error:
-            named = dict(zip(map(str, temporaries), paths, strict=True))
-            if error.filename not in (None, *named):
-                raise
-            kind = InputError if error.errno in WRONG_PATH else TwinviewsError
-            raise kind(
-                f"{named.get(error.filename, paths[0])} cannot be written ({error.strerror or error}): "
-                "fix that, then run the same command again to go on"
-            ) from None
-        finally:
-            for temporary in temporaries:
-                with suppress(OSError):  # there is no such folder, which was reported above
-                    temporary.unlink()
+def _moved(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
+    """Where to write files of one folder: temporary files, moved there together when the block ends well."""
+    temporaries = [] if is_remote(paths[0]) else [temporary_of(path) for path in paths]
+    try:
+        yield temporaries or paths
+        for temporary, path in zip(temporaries, paths, strict=False):
+            os.replace(temporary, path)
+        if temporaries:
+            sync_folder(paths[0].parent)
+    except OSError as error:
+        named = dict(zip(map(str, temporaries), paths, strict=False))
+        if error.filename not in (None, *named):
+            raise
+        kind = InputError if error.errno in WRONG_PATH else TwinviewsError
+        raise kind(
+            f"{named.get(error.filename, paths[0])} cannot be written ({error.strerror or error}): "
+            "fix that, then run the same command again"
+        ) from None
+    finally:
+        for temporary in temporaries:
+            with suppress(OSError):  # the folder is missing, which was reported above
+                temporary.unlink()
 
 
 @contextmanager
