@@ -35,7 +35,7 @@ def test_training_is_the_one_of_the_command_that_is_said(
     assert said.count("\n") == 1
     assert "40 sentences: SimCSE is the best of 4 trainings measured on 10,000 with the bundled encoder" in said
     typed = shlex.split(said.partition("): train ")[2])
-    assert typed[:3] == ["contrastive", "--preset", "simcse"]
+    assert typed[:3] == ["contrastive", "--preset", "tuned"]
     assert train(*typed[:-1], tmp_path / "typed") == 0
     for name in ("model.safetensors", "recipe.json"):
         assert (tmp_path / "auto" / name).read_bytes() == (tmp_path / "typed" / name).read_bytes()
