@@ -33,7 +33,7 @@ def test_training_is_the_one_of_the_command_that_is_said(
     assert train("auto", "--text", text_file, *given) == 0
     said = capsys.readouterr().err
     assert said.count("\n") == 1
-    assert "40 sentences: SimCSE is the best of 4 trainings measured on 10,000 with the bundled encoder" in said
+    assert "40 sentences: SimCSE from whitened vectors is the best of 5 trainings measured on 10,000 with the" in said
     typed = shlex.split(said.partition("): train ")[2])
     assert typed[:3] == ["contrastive", "--preset", "tuned"]
     assert train(*typed[:-1], tmp_path / "typed") == 0

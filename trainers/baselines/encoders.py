@@ -198,13 +198,18 @@ def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[n
                 if number == 1 and (header := HEADER.fullmatch(line)):
                     dimension = int(header[1])
                     continue
+                first = not dimension
                 dimension = dimension or line.count(b" ")
+                if not dimension:
+                    break
                 word = wanted.get(line.partition(b" ")[0])
                 # With more spaces it is a word that contains one, as in GloVe's 840B file.
-                if word is not None and word not in table and line.count(b" ") <= dimension:
-                    table[word] = np.array(line.split(b" ")[1:], np.float64).astype(np.float32)
-                    if len(table[word]) < dimension or not np.isfinite(table[word]).all():
-                        raise ValueError(f"expected {dimension} numbers after {word!r}")
+                if first or (word is not None and word not in table and line.count(b" ") <= dimension):
+                    vector = np.array(line.split(b" ")[1:], np.float64).astype(np.float32)
+                    if len(vector) < dimension or not np.isfinite(vector).all():
+                        raise ValueError(f"expected a word and {dimension} numbers")
+                    if word is not None:
+                        table[word] = vector
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise InputError(f"{path} line {number}: {error}: get the file of word vectors again") from None
     if not dimension:

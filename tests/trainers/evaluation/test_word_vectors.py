@@ -88,10 +88,10 @@ def test_header_trailing_spaces_carriage_returns_and_compression_change_nothing(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("the 1 2 3\ncat 1 2\n", "line 2: expected 3 numbers after 'cat'"),
+        ("the 1 2 3\ncat 1 2\n", "line 2: expected a word and 3 numbers"),
         ("the 1 2 3\ncat 1 two 3\n", "line 2: could not convert string to float"),
-        ("the 1 2 3\ncat 1 nan 3\n", "line 2: expected 3 numbers after 'cat'"),
-        ("2 4\nthe 1 2 3\n", "line 2: expected 4 numbers after 'the'"),
+        ("the 1 2 3\ncat 1 nan 3\n", "line 2: expected a word and 3 numbers"),
+        ("2 4\nthe 1 2 3\n", "line 2: expected a word and 4 numbers"),
         ("", "holds no word vectors"),
         ("word\n", "holds no word vectors"),
         ("{ 1\na b\n", "line 2: could not convert string to float"),
