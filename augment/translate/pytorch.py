@@ -65,6 +65,7 @@ class TransformersEngine:
 
 def load_model(path: Path) -> "MarianMTModel":
     """A model in float32; raises InputError where weights are missing or cannot be read."""
+    from safetensors import SafetensorError
     from transformers import MarianMTModel
 
     try:
@@ -72,7 +73,7 @@ def load_model(path: Path) -> "MarianMTModel":
             model, info = MarianMTModel.from_pretrained(
                 path, dtype=torch.float32, use_safetensors=True, attn_implementation="sdpa", output_loading_info=True
             )
-    except OSError as error:
+    except (OSError, SafetensorError) as error:
         said = " ".join(str(error).split())[:120]
         raise InputError(f"--models {path}: cannot be read ({said}); get the model again") from None
     if info["missing_keys"]:
