@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 FLOORS = ("augment", "pipelines", "trainers", "data_cards")
 ALLOWED = {"augment": {"augment"}, "pipelines": {"pipelines", "augment"}, "data_cards": {"data_cards"}}
-FROM_BELOW = {f"pipelines.{name}" for name in ("pairs", "console", "files", "interrupt", "lock", "namesakes")}
+FROM_BELOW = {f"pipelines.{name}" for name in ("pairs", "console", "files", "interrupt", "lock", "namesakes", "page")}
 HEAVY = ("torch", "transformers", "datasets", "sentence_transformers", "nltk", "pyarrow", "sklearn", "scipy")
 
 
@@ -74,7 +74,7 @@ def test_help_imports_no_heavy_library(program: str, tmp_path: Path) -> None:
         pytest.skip(f"{package}.cli is not there")
     code = (
         f"import sys; sys.argv = [{program!r}, '--help']\n"
-        f"from {package}.cli import main\n"
+        f"from {package}.__main__ import main\n"
         "try:\n    main()\n"
         f"finally:\n    print('HEAVY', *(name for name in {HEAVY!r} if name in sys.modules), file=sys.stderr)\n"
     )

@@ -4,17 +4,15 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from augment import __version__
 from augment.errors import InputError
-from pipelines.console import harmless
 from pipelines.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
 from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
 from pipelines.look.opened import Opened, open_path, spread
 from pipelines.look.rows import figure, flat, heading, lines, percent, sampling
 from pipelines.look.statistics import IDENTICAL, QUANTILES, Statistics, statistics
+from pipelines.page import render_page
 from pipelines.plan import read_plan
 
 ROWS_PER_REASON = 3
@@ -66,21 +64,13 @@ def check_free(out: Path, *, overwrite: bool) -> None:
 
 def report_html(opened: Opened, rows: int, sampled: int, seed: int) -> str:
     """The page; equal datasets and settings make equal pages."""
-    environment = Environment(
-        loader=PackageLoader("pipelines.look"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        # Control characters in data are shown, not obeyed; markup of the template itself is left alone.
-        finalize=lambda value: harmless(value) if type(value) is str else value,
-    )
-    environment.filters |= {"figure": figure, "percent": percent}
     found = statistics(opened, sampled, seed)
     numbers = [(name, number) for name, number in flat(opened.counts) if isinstance(number, int)]
     most = max((number for _, number in numbers), default=0)
-    html = environment.get_template("report.html").render(
+    html = render_page(
+        "pipelines.look",
+        figure,
+        percent,
         opened=opened,
         found=found,
         generator=f"{GENERATOR} {__version__}",

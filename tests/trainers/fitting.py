@@ -1,5 +1,6 @@
 """Small trainings: a file of pairs, and an objective through the real `fit`, which a power cut may end."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,10 @@ def trained(
         interrupt_at(objective, last)
     torch.seed()  # whatever was drawn before does not matter
     return objective, fit(objective, rows, training, out, seed=1, dev=dev)
+
+
+def read_log(out: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
 
 
 def check_same(one: Objective, other: Objective) -> None:

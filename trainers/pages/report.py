@@ -9,17 +9,16 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from numpy.typing import NDArray
 
-from pipelines.console import ConfigOption, InputError, harmless, note, show
+from pipelines.console import ConfigOption, InputError, note, show
+from pipelines.files import is_written_by, write_whole
+from pipelines.page import render_page
 from trainers.data.kinds import KINDS, DataOptions, read_examples
 from trainers.embedding.model import load_model, starting_model
 from trainers.embedding.vectors import Vectors
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
-from trainers.evaluation.metrics import spearman
-from trainers.files import whole_file
 from trainers.results.comparison import compare_suite
 from trainers.results.papers import published_tables
 from trainers.results.records import FOLDER, read_runs
@@ -28,8 +27,8 @@ from trainers.training.directory import RECIPE
 from trainers.training.fit import LOG
 
 PAGE, MOST = "report.html", 6
-MARK = '<meta name="generator" content="Twinviews report">'
-PAPERS = ("bsl", "mirror", "isbert")
+MARK = b'<meta name="generator" content="Twinviews report">'
+PAPERS = ["bsl", "mirror", "isbert"]
 TITLES = {
     "loss": "Loss",
     "dev": "Development set, Spearman x 100",
@@ -64,61 +63,60 @@ def report(
     if len(runs) > MOST:
         raise InputError(f"{len(runs)} runs: at most {MOST} lines can be told apart")
     target = out or (runs[0] / PAGE if len(runs) == 1 and runs[0].is_dir() else Path(PAGE))
-    if target.exists() and not (target.is_file() and MARK.encode() in target.read_bytes()):
+    if target.exists() and not is_written_by(target, MARK):
         raise InputError(f"{target} exists and was not written by `train report`: choose another --out")
-    page = render([read_run(run, sample) for run in runs], scores(runs))
+    read = [read_run(run, sample) for run in runs]
+    page = render_page("trainers.pages", runs=read, charts=charts(read), tables=scores(runs))
     target.parent.mkdir(parents=True, exist_ok=True)
-    with whole_file(target) as stream:
-        stream.write(page.encode("utf-8"))
+    write_whole(target, page)
     show(f"{target} written")
 
 
 def read_run(run: Path, sample: int) -> dict[str, Any]:
-    """Return a run's name, its recipe and log (empty if it has none), and its change from `change_of`, if any."""
+    """Return a run's name, its recipe and log (empty if missing), its last values, and its change, if any."""
     try:
         recipe, log = ((run / name).read_text("utf-8") if (run / name).is_file() else "" for name in (RECIPE, LOG))
-        lines = [json.loads(line) for line in log.splitlines()]
-        read: dict[str, Any] = {"name": str(run), "recipe": json.loads(recipe or "{}"), "log": lines, "change": None}
+        made, lines = json.loads(recipe or "{}"), [json.loads(line) for line in log.splitlines()]
     except ValueError as error:
         raise InputError(f"the recipe or the log of {run} is damaged ({error}): train it again") from None
-    if lines and sample and "pooling" in read["recipe"]:  # a translation model has no vectors
+    change = None
+    if lines and sample and "pooling" in made:  # a translation model has no vectors
         try:
-            read["change"] = change_of(run, read["recipe"], sample)
+            change = change_of(run, made, sample)
         except InputError as error:
             note(f"{run}: no cosines before and after ({error})")
-    return read
+    last = {key: value for line in lines for key, value in line.items()}
+    return {"name": str(run), "recipe": made, "log": lines, "last": last, "change": change}
 
 
 def change_of(run: Path, recipe: Mapping[str, Any], count: int) -> dict[str, Any]:
     """Compare a run's encoder with the one that it started from, on `count` pairs from `sample_pairs`.
 
-    Returns what the page shows: sizes of the groups, their histograms and mean cosines, the rank correlation with the
-    grades, the sentences whose neighbours changed most. Raises InputError if the data or an encoder is missing.
+    Returns what the page shows: sizes of the groups, their histograms and mean cosines, and the sentences whose
+    neighbours changed most. Raises InputError if the data or an encoder is missing.
     """
     groups = sample_pairs(recipe, count)
-    texts = dict.fromkeys(text for rows in groups.values() for row in rows for text in row[:2])
+    columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
+    texts = [text for left, right in columns.values() for text in (*left, *right)]
     source, max_tokens = locate(recipe["encoder"]), recipe["max_tokens"]
     before = starting_model(load_for_training(source, recipe["pooling"], max_tokens), source, max_tokens)
     sides = [Vectors.encode(model, texts) for model in (before, load_model(str(run), max_tokens=max_tokens))]
-    columns = {name: list(zip(*rows, strict=True)) for name, rows in groups.items()}
-    cosines = [{name: side.cosines(*each[:2]) for name, each in columns.items()} for side in sides]
+    cosines = [{name: side.cosines(*each) for name, each in columns.items()} for side in sides]
     low, outlines = histograms(cosines)
-    grades = [grade for each in columns.values() for grade in (each[2] if len(each) > 2 else ())]
-    first = list(dict.fromkeys(text for each in columns.values() for text in each[0]))
+    first = list(dict.fromkeys(text for left, _ in columns.values() for text in left))
     return {
         "numbers": {name: len(rows) for name, rows in groups.items()},
         "low": low,
         "outlines": outlines,
         "means": {name: [float(side[name].mean()) for side in cosines] for name in groups},
-        "spearman": [spearman(grades, np.concatenate(list(side.values()))) for side in cosines] if grades else None,
         "neighbours": moved(first, [np.asarray(side.of(first)) for side in sides]),
     }
 
 
-def sample_pairs(recipe: Mapping[str, Any], count: int) -> dict[str, list[Any]]:
+def sample_pairs(recipe: Mapping[str, Any], count: int) -> dict[str, list[tuple[str, str]]]:
     """Draw pairs of texts in groups that should lie apart.
 
-    They are of the run's development set, with grades, above and below the middle of the scale; without one, of its
+    They come from the run's development set, graded above and below the middle of the scale; without one, from its
     training data: the two views of a sentence, if they differ, and views of two sentences.
     """
     draw = Random(0)
@@ -127,13 +125,13 @@ def sample_pairs(recipe: Mapping[str, Any], count: int) -> dict[str, list[Any]]:
         grades = dev.labels or []
         rows = list(zip(dev.left, dev.right, grades, strict=True))
         taken, middle = draw.sample(rows, min(count, len(rows))), (min(grades) + max(grades)) / 2
-        named: dict[str, list[Any]] = {
-            "graded alike": [row for row in taken if row[2] > middle],
-            "graded unlike": [row for row in taken if row[2] <= middle],
+        named = {
+            "graded alike": [(one, two) for one, two, grade in taken if grade > middle],
+            "graded unlike": [(one, two) for one, two, grade in taken if grade <= middle],
         }
     else:
         options = {key: recipe[key] for key in DataOptions.model_fields if recipe.get(key) is not None}
-        read, _ = read_examples(DataOptions(**options), tuple(KINDS), recipe["seed"])
+        read, _ = read_examples(DataOptions(**options), KINDS, recipe["seed"])
         drawn = read.take(draw.sample(range(len(read)), min(count, len(read))))
         views = list(zip(drawn.left, drawn.right, strict=True))
         named = {"two views of a sentence": [(one, two) for one, two in views if one != two]}
@@ -179,24 +177,26 @@ def histograms(sides: Sequence[Mapping[str, NDArray[np.float64]]]) -> tuple[floa
     return low, [{name: outline(share) for name, share in side.items()} for side in shares]
 
 
-def charts(logs: Sequence[Sequence[Mapping[str, float]]]) -> list[dict[str, Any]]:
+def charts(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Draw one chart for each value in the logs, with one line for each run, by its number, as an SVG's points."""
-    keys = dict.fromkeys(key for log in logs for line in log for key in line if key not in ("step", "epoch"))
+    keys = dict.fromkeys(key for run in runs for key in run["last"] if key not in ("step", "epoch"))
     drawn = []
     for key in ["loss", *(key for key in keys if key not in TITLES), *list(TITLES)[1:]]:
-        runs = [[(line["step"], line[key]) for line in log if math.isfinite(line.get(key, math.nan))] for log in logs]
-        steps, values = ([point[part] for run in runs for point in run] for part in (0, 1))
-        if not steps:
+        curves = [
+            [(line["step"], line[key]) for line in run["log"] if math.isfinite(line.get(key, math.nan))] for run in runs
+        ]
+        points = [point for curve in curves for point in curve]
+        if not points:
             continue
-        first, low = min(steps), min(values)
-        across, up = WIDTH / ((max(steps) - first) or 1), (HEIGHT - 2) / ((max(values) - low) or 1)
+        (first, low), (last, high) = (tuple(map(end, zip(*points, strict=True))) for end in (min, max))
+        across, up = WIDTH / ((last - first) or 1), (HEIGHT - 2) / ((high - low) or 1)
         lines = {
-            number: " ".join(f"{(x - first) * across:.2f},{HEIGHT - 1 - (y - low) * up:.2f}" for x, y in run)
-            for number, run in enumerate(runs)
-            if run
+            number: " ".join(f"{(x - first) * across:.2f},{HEIGHT - 1 - (y - low) * up:.2f}" for x, y in curve)
+            for number, curve in enumerate(curves)
+            if curve
         }
         title = TITLES.get(key, key.replace("_", " "))
-        drawn.append({"title": title, "low": low, "high": max(values), "last": max(steps), "lines": lines})
+        drawn.append({"title": title, "low": low, "high": high, "last": last, "lines": lines})
     return drawn
 
 
@@ -208,27 +208,4 @@ def scores(runs: Sequence[Path]) -> list[Any]:
     scored = [run for run in runs if (run / FOLDER).is_dir() or not (run / LOG).is_file()]
     found = [each for run in scored for each in read_runs(run)]
     suites = dict.fromkeys(each.stored.suite for run in found for each in run.evaluations)
-    return [table for name in suites for table in compare_suite(name, found, published_tables([*PAPERS], name))]
-
-
-def figure(value: float | None) -> str:
-    """Return a figure with four digits, an integer with all of its digits, or a dash for None."""
-    if value is None:
-        return "–"
-    return f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
-
-
-def render(runs: Sequence[Mapping[str, Any]], tables: Sequence[Any]) -> str:
-    """Return the page; all text that is put in is escaped, control characters too."""
-    environment = Environment(
-        loader=PackageLoader("trainers.pages"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=lambda value: harmless(value) if type(value) is str else value,
-    )
-    environment.filters["figure"] = figure
-    last = [{key: value for line in run["log"] for key, value in line.items()} for run in runs]
-    drawn = charts([run["log"] for run in runs])
-    return environment.get_template(PAGE).render(runs=runs, last=last, tables=tables, charts=drawn)
+    return [table for name in suites for table in compare_suite(name, found, published_tables(PAPERS, name))]
