@@ -1,11 +1,10 @@
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from fitting import check_same, trained
+from fitting import check_same, read_log, trained
 from objective_cases import Interrupted, prepared
 from scipy.stats import spearmanr
 
@@ -32,10 +31,6 @@ def dev(sentences: list[str]) -> Examples:
 
 def run(dev: Examples | None, encoder: Path, texts: list[str], out: Path, **given: object) -> tuple[Objective, Fitted]:
     return trained("mirror", encoder, texts, out, dev=dev, **{"evaluations": 4, **given})
-
-
-def log(out: Path) -> list[dict[str, float]]:
-    return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
 
 
 def test_score_is_a_rank_correlation_and_leaves_no_trace(dev: Examples, tiny_bert: Path, sentences: list[str]) -> None:
@@ -74,7 +69,7 @@ def test_scoring_does_not_change_the_training(
     assert fitted.kept == fitted.steps == 12
     assert list(fitted.dev) == [0, 3, 6, 9, 12]
     assert fitted.dev[12] == pytest.approx(dev_score(dev, scored))
-    lines = log(tmp_path / "scored")
+    lines = read_log(tmp_path / "scored")
     assert [(line["step"], "dev" in line, "loss" in line) for line in lines if "dev" in line] == [
         (0, True, False), *((step, True, True) for step in (3, 6, 9, 12)),
     ]  # fmt: skip
@@ -109,7 +104,7 @@ def test_killed_run_remembers_its_best(
     resumed, fitted = run(as_it_was, tiny_bert, sentences, tmp_path / "broken", **given)
     assert (fitted.kept, fitted.dev) == (expected.kept, expected.dev)
     check_same(whole, resumed)
-    assert log(tmp_path / "broken") == log(tmp_path / "whole")
+    assert read_log(tmp_path / "broken") == read_log(tmp_path / "whole")
     left = [path.name for path in (tmp_path / "broken" / CHECKPOINTS).glob("best-*")]
     assert left == [f"best-{fitted.kept}.safetensors"]
 
@@ -159,7 +154,7 @@ def test_pairs_are_read_from_a_file_on_any_scale_or_from_a_benchmark_by_its_name
 @pytest.mark.parametrize(
     ("name", "data", "said"),
     [
-        ("nowhere.tsv", None, "--dev nowhere.tsv: no such file, and no benchmark; benchmarks are sts12,"),
+        ("nowhere.tsv", None, "--dev nowhere.tsv: neither a file nor a benchmark; benchmarks are sts12,"),
         ("stsb-dev", None, "--dev stsb-dev: no data; give --dev-data DIR"),
         ("stsb-dev", "nowhere", "--dev stsb-dev: STS-B dev: no folder .*; give --dev-data DIR"),
         ("flat.tsv", None, "all of its 2 pairs have one grade"),

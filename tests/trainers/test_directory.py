@@ -1,21 +1,28 @@
-"""A run's folder: what may be replaced, what is left alone, and one training in it at a time."""
+"""A run's folder: what may be replaced, what is left alone, and what a full disk or Ctrl-C leaves in it."""
 
 import json
 import os
+import resource
+import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pipelines.console import call
+from pipelines.interrupt import MESSAGE
 from pipelines.lock import LOCK, locked_folder
 from trainers.cli import app
+from trainers.objective import Objective
 from trainers.training.directory import MADE, RECIPE
+from trainers.training.fit import ObjectiveTrainer
 
 Train = Callable[..., int]
+SAVING = ("--batch-size", 8, "--save-every", 2, "--out")
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def train(text_file: Path, tiny_bert: Path) -> Train:
     given = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--batch-size", 16, "--max-tokens", 24]
 
@@ -74,11 +81,11 @@ def test_overwriting_removes_what_the_run_made_and_nothing_else(train: Train, tm
 def test_run_cut_off_before_it_had_a_recipe_can_start_and_all_that_it_writes_is_known_as_such(
     train: Train, tmp_path: Path
 ) -> None:
-    (tmp_path / f"{RECIPE}.tmp").write_text('{"comm')
+    (tmp_path / f".{RECIPE}.1.augment.tmp").write_text('{"comm')
     (tmp_path / LOCK).write_text('{"pid": 1')
     assert train("--out", tmp_path) == 0
     assert {path.name for path in tmp_path.iterdir() if not any(map(path.match, MADE))} == {RECIPE}
-    assert not (tmp_path / f"{RECIPE}.tmp").exists()
+    assert not list(tmp_path.glob(".*"))
 
 
 def test_second_training_is_refused_and_told_whose_the_first_is(
@@ -101,3 +108,79 @@ def test_leftovers_of_a_killed_run_are_cleared_by_the_same_command(train: Train,
     assert train("--out", tmp_path) == 0
     assert files(tmp_path).keys() == whole.keys()
     assert (tmp_path / "model.safetensors").read_bytes() == whole["model.safetensors"]
+
+
+@pytest.fixture(scope="module")
+def whole(train: Train, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("whole") / "run"
+    assert train(*SAVING, out) == 0
+    return out
+
+
+def check_goes_on(train: Train, out: Path, whole: Path) -> None:
+    assert not (out / "modules.json").exists()
+    assert train(*SAVING, out) == 0
+    for name in ("model.safetensors", "log.jsonl"):
+        assert (out / name).read_bytes() == (whole / name).read_bytes()
+    assert sorted(os.listdir(out)) == sorted(os.listdir(whole))
+
+
+# The recipe has some 1 kB, the weights 31; the optimiser's state, which is saved after them, twice that.
+SIZES = {"the recipe": 500, "the weights": 20_000, "the optimiser": 45_000}
+
+
+@pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
+def test_full_disk(size: int, train: Train, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        assert train(*SAVING, tmp_path / "full") == 1
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    error = capsys.readouterr().err
+    assert error.count("\n") == 1
+    assert error.startswith("error: ")
+    assert str(tmp_path / "full") in error
+    assert error.endswith("then run the same command again\n")
+    check_goes_on(train, tmp_path / "full", whole)
+
+
+class Finalised:
+    """Python drops what is raised here."""
+
+    def __del__(self) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+
+MOMENTS = {
+    "a step": (ObjectiveTrainer, "compute_loss"),
+    "a finaliser": (ObjectiveTrainer, "compute_loss"),
+    "a checkpoint": (ObjectiveTrainer, "_save_checkpoint"),
+    "the result": (Objective, "save"),
+}
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_interrupt(
+    moment: str, train: Train, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    owner, name = MOMENTS[moment]
+    usual = getattr(owner, name)
+    times = []
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - whatever the method takes and gives
+        times.append(1)
+        if len(times) == 4 or name != "compute_loss":
+            Finalised() if moment == "a finaliser" else signal.raise_signal(signal.SIGINT)
+        return usual(*arguments, **options)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, name, interrupted)
+            assert train(*SAVING, tmp_path / "cut") == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert capsys.readouterr().err == f"{MESSAGE}\n"
+    check_goes_on(train, tmp_path / "cut", whole)

@@ -3,7 +3,6 @@ import pytest
 import torch
 
 from trainers.losses import MOST, geometry, spread
-from trainers.training.fit import collapse
 
 
 def plain(vectors: np.ndarray, *, paired: bool) -> dict[str, float]:
@@ -42,21 +41,3 @@ def test_of_a_large_batch_both_views_of_the_first_pairs_are_looked_at() -> None:
     found = geometry(torch.cat([first, second]), paired=True)
     assert found.pop("spread") == spread(torch.cat([first, second])) != some.pop("spread")
     assert found == some
-
-
-@pytest.mark.parametrize(
-    ("entry", "start", "said"),
-    [
-        ({"spread": 0.049}, None, "spread 0.049"),
-        ({"spread": 0.051}, None, None),
-        ({"dev": 59.9}, 65.0, "dev score 59.90, untrained it was 65.00"),
-        ({"dev": 60.1}, 65.0, None),
-        ({"dev": 1.0}, None, None),
-        ({"spread": 0.5, "loss": 1.0}, 65.0, None),
-    ],
-)
-def test_collapse_is_a_spread_near_zero_or_a_score_clearly_below_the_start(
-    entry: dict[str, float], start: float | None, said: str | None
-) -> None:
-    found = collapse(entry, start)
-    assert found is None if said is None else said in (found or "")

@@ -41,19 +41,14 @@ def read_parallel(path: Path) -> list[tuple[str, str]]:
     return pairs
 
 
-def language_codes(pairs: Pairs) -> list[str]:
-    """Return the target language codes that sources begin with, such as [">>de<<", ">>fr<<"], sorted."""
-    found = (CODE.match(source) for source, _ in pairs)
-    return sorted({match.group(0).strip() for match in found if match})
-
-
 def build_tokenizer(pairs: Pairs, size: int) -> MarianTokenizer:
     """Return a tokenizer with a unigram vocabulary trained on both sides of the pairs.
 
     It has `size` ids in all, special tokens and target language codes (such as ">>de<<") included, in Marian's layout
     (end 0, unknown 1, padding last), which CTranslate2 insists on. Raises InputError for too little text.
     """
-    codes, model = language_codes(pairs), io.BytesIO()
+    codes = sorted({code[0].strip() for source, _ in pairs if (code := CODE.match(source))})
+    model = io.BytesIO()
     try:
         SentencePieceTrainer.train(
             sentence_iterator=(CODE.sub("", side) for pair in pairs for side in pair),

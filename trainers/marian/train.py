@@ -1,6 +1,7 @@
-"""`train marian`: train or fine-tune a translation model on parallel text."""
+"""`train marian`: train or fine-tune MarianMT on parallel text, by label-smoothed cross-entropy of the real tokens."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -9,9 +10,11 @@ import typer
 import xxhash
 from pydantic import Field
 from safetensors import SafetensorError
+from torch import Tensor, nn
 from torch.utils.data import DataLoader
 from transformers import (
     DataCollatorForSeq2Seq,
+    MarianConfig,
     MarianMTModel,
     MarianTokenizer,
     PrinterCallback,
@@ -19,21 +22,24 @@ from transformers import (
     TrainingArguments,
     set_seed,
 )
+from transformers.models.marian.modeling_marian import shift_tokens_right
 
 from pipelines.console import InputError, show
 from pipelines.lock import locked_folder
+from trainers.encoders.location import first_line
 from trainers.flags import Options, flags_of, with_flags
-from trainers.marian.model import Translation, new_model
 from trainers.marian.text import Pairs, ParallelIds, build_tokenizer, read_parallel, token_batches
+from trainers.objective import drop_aliases, restore_aliases
 from trainers.settings import checked
 from trainers.training import directory
 
 SHAPE = {"d_model", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout"}
 RUN = {"parallel", "model", "tokenizer", "out", "precision", "save_steps", "limit", "dry_run", "overwrite"}
 """Options that are not in the recipe under their own names; nor are those of `SHAPE`, which are there together."""
-TOKENIZER, TOKENIZER_DRAFT = "tokenizer", "tokenizer.tmp"
-MADE = (directory.CHECKPOINTS, directory.DRAFT, TOKENIZER, TOKENIZER_DRAFT, "model")
+MADE = (*directory.LEFTOVERS, "tokenizer", "tokenizer.tmp", "model")
 """What a run writes besides its recipe."""
+BLOCK = 256
+"""Tokens a block: 256 x 8,000 logits are 8 MB in float32."""
 
 
 class MarianOptions(Options):
@@ -68,8 +74,8 @@ class MarianOptions(Options):
 def _run(_: typer.Context, **values: Any) -> None:  # noqa: ANN401 - fields of MarianOptions
     """Train a MarianMT model on parallel text, or fine-tune one.
 
-    A source may begin with a target language code (">>de<< A dog."), as in OPUS-MT's multilingual models.
-    The same command resumes an interrupted run from its last checkpoint.
+    A source may begin with a target language code (">>de<< A dog."), as in OPUS-MT's multilingual models. The same
+    command resumes an interrupted run from its last checkpoint.
 
     Example: train marian --parallel en-de.tsv --out runs/en-de
     """
@@ -97,11 +103,11 @@ def train_marian(pairs: Pairs, options: MarianOptions) -> Path:
     given more epochs continues as if it had had them from the start.
 
     Raises:
-        InputError: The folder holds another recipe's run, another process's, or something else; or the start model or
-            the tokenizer is missing, or the text is too little for the vocabulary.
+        InputError: The folder holds something else or is in use, the start model or the tokenizer cannot be loaded, or
+            the text is too little for the vocabulary.
         TwinviewsError: The disk is full.
     """
-    out, kept = options.out, options.out / TOKENIZER
+    out, kept = options.out, options.out / "tokenizer"
     recipe = {
         "start": options.model,
         "vocabulary_from": str(options.tokenizer) if options.tokenizer else None,
@@ -121,16 +127,14 @@ def train_marian(pairs: Pairs, options: MarianOptions) -> Path:
         if isinstance(given, Path) and not given.is_dir():
             raise InputError(f"--tokenizer {given}: no such folder")
         tokenizer = _load(MarianTokenizer, given) if given else build_tokenizer(pairs, options.vocabulary)
-        if options.model:
-            model = _load(MarianMTModel, options.model, use_safetensors=True)
-        else:
-            model = new_model(recipe["shape"], tokenizer)
+        start = options.model and _load(MarianMTModel, options.model, use_safetensors=True)
+        model = start or new_model(recipe["shape"], tokenizer)
         # Only now: what cannot be trained must leave no folder behind and replace no other run.
         if not resumed:
             directory.begin(out, recipe, MADE)
         if not options.model and not kept.exists():
-            tokenizer.save_pretrained(out / TOKENIZER_DRAFT)
-            (out / TOKENIZER_DRAFT).rename(kept)
+            tokenizer.save_pretrained(out / "tokenizer.tmp")
+            (out / "tokenizer.tmp").rename(kept)
         _train(pairs, options, tokenizer, model)
     return out / "model"
 
@@ -139,7 +143,7 @@ def _load(kind: Any, start: str | Path, **options: Any) -> Any:  # noqa: ANN401 
     try:
         return kind.from_pretrained(str(start), **options)
     except (OSError, ValueError, TypeError, SafetensorError) as error:
-        said = f"{str(error).splitlines()[0]}: give a directory or a Hub name with a tokenizer and safetensors"
+        said = f"{first_line(error)}: give a directory or a Hub name with a tokenizer and safetensors"
         raise InputError(f"cannot load MarianMT from {str(start)!r}: {said}") from error
 
 
@@ -175,3 +179,106 @@ def _train(pairs: Pairs, options: MarianOptions, tokenizer: MarianTokenizer, mod
     trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     for part in (model.half(), tokenizer):
         part.save_pretrained(options.out / "model")
+
+
+def new_model(shape: Mapping[str, Any], tokenizer: MarianTokenizer) -> MarianMTModel:
+    """Return an untrained MarianMT of the recipe's `shape`, with Xavier-uniform matrices.
+
+    With transformers' default (normal, 0.02) a network of this size learns to ignore its source.
+    """
+    config = MarianConfig(
+        vocab_size=len(tokenizer),
+        d_model=shape["d_model"],
+        **{f"{side}_ffn_dim": shape["ffn"] for side in ("encoder", "decoder")},
+        **{f"{side}_attention_heads": shape["heads"] for side in ("encoder", "decoder")},
+        **{key: shape[key] for key in ("encoder_layers", "decoder_layers", "dropout")},
+        activation_function="relu",
+        scale_embedding=True,
+        max_position_embeddings=512,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+        forced_eos_token_id=tokenizer.eos_token_id,
+        decoder_start_token_id=tokenizer.pad_token_id,
+        attn_implementation="eager",
+    )
+    model = MarianMTModel(config)
+    embeddings = model.get_input_embeddings().weight
+    for name, parameter in model.named_parameters():
+        if parameter is not embeddings and parameter.dim() == 2 and "embed_positions" not in name:
+            nn.init.xavier_uniform_(parameter)
+    with torch.no_grad():
+        embeddings.normal_(std=shape["d_model"] ** -0.5)
+        embeddings[tokenizer.pad_token_id].zero_()
+    return model
+
+
+class Translation(nn.Module):
+    """The objective of `train marian`."""
+
+    def __init__(self, model: MarianMTModel, label_smoothing: float = 0.1) -> None:
+        super().__init__()
+        self.model = model
+        self.label_smoothing = label_smoothing
+        self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
+        self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
+
+    def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
+        """Return the mean cross-entropy in nats per target token.
+
+        `input_ids`, `attention_mask`: (sentences, source tokens); `labels`: (sentences, target tokens), -100 at
+        padding, where no logits are computed.
+        """
+        config = self.model.config
+        shifted = shift_tokens_right(labels, config.pad_token_id, config.decoder_start_token_id)
+        states = self.model.model(
+            input_ids=input_ids, attention_mask=attention_mask, decoder_input_ids=shifted, use_cache=False
+        ).last_hidden_state
+        real = labels != -100
+        head, bias = self.model.lm_head.weight, self.model.final_logits_bias
+        loss = OutputCrossEntropy.apply(states[real], head, bias, labels[real], self.label_smoothing)  # type: ignore[no-untyped-call]
+        return {"loss": loss}
+
+
+class OutputCrossEntropy(torch.autograd.Function):
+    """`cross_entropy(states @ weight.T + bias, labels, label_smoothing=smoothing)`: a mean in nats.
+
+    `states`: (tokens, d); `weight`: (vocabulary, d); `bias`: (1, vocabulary), which gets no gradient; `labels`:
+    (tokens,). Matrix products run in the autocast type if autocast is on, everything else in float32.
+
+    Forward computes the gradients as well, so backward only scales them: each block's logits become gradients and are
+    dropped while they are in the cache. A plain `cross_entropy` writes and reads (tokens x vocabulary) float32 values
+    about ten times: 40% of a step of the starter model on a CPU.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, states: Tensor, weight: Tensor, bias: Tensor, labels: Tensor, smoothing: float) -> Tensor:  # noqa: ANN401 - autograd's own context type is private
+        """Return the loss, and keep the gradients."""
+        count, vocabulary, device = len(labels), len(weight), states.device.type
+        dtype = torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else weight.dtype
+        matrix, bias = weight.to(dtype), bias.float()
+        total = states.new_zeros((), dtype=torch.float32)
+        states_grad = torch.empty_like(states)
+        weight_grad = torch.zeros_like(weight, dtype=torch.float32)
+        for start in range(0, count, BLOCK):
+            block = states[start : start + BLOCK].to(dtype)
+            wanted = labels[start : start + BLOCK, None]
+            logits = torch.mm(block, matrix.T).float().add_(bias)
+            uniform = logits.mean(1) if smoothing else 0.0
+            chosen = logits.gather(1, wanted).squeeze(1)
+            normaliser = logits.logsumexp(1)
+            total += (normaliser - (1 - smoothing) * chosen - smoothing * uniform).sum()
+            grad = logits.sub_(normaliser[:, None]).exp_()
+            if smoothing:
+                grad.sub_(smoothing / vocabulary)
+            grad.scatter_add_(1, wanted, grad.new_full(wanted.shape, smoothing - 1))
+            grad = grad.mul_(1 / count).to(dtype)
+            states_grad[start : start + BLOCK] = torch.mm(grad, matrix)
+            weight_grad += torch.mm(grad.T, block)
+        ctx.save_for_backward(states_grad, weight_grad.to(weight.dtype))
+        return total / count
+
+    @staticmethod
+    def backward(ctx: Any, scale: Tensor) -> tuple[Tensor, Tensor, None, None, None]:  # noqa: ANN401
+        """Return the gradients, scaled."""
+        states_grad, weight_grad = ctx.saved_tensors
+        return states_grad * scale, weight_grad * scale, None, None, None

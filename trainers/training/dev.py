@@ -28,23 +28,23 @@ DATA = "TWINVIEWS_DATA"
 ANY_SCALE = (-1e6, 1e6)
 """Only the ranks of the grades matter."""
 SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
-"""sentence-transformers' names; its distances are negated, so that more is more similar."""
+"""As sentence-transformers names them; it negates the distances."""
 BEST = "best-{step}.safetensors"
 
 History = Sequence[Mapping[str, float]]
-"""What was logged so far. It is part of every checkpoint, so a resumed run decides as an uninterrupted one does."""
+"""What was logged so far. Every checkpoint has it, so a resumed run decides as an uninterrupted one does."""
 
 
 def read_dev(name: str, data: str | None) -> Examples:
-    """Read graded pairs: a file as `read_graded` knows it, or a benchmark by its name, such as stsb-dev.
+    """Read graded pairs: a file, as `read_graded` does, or a benchmark by its name, such as stsb-dev.
 
-    Benchmarks are read from `data` (a folder, or `hf:ORGANISATION`), else from TWINVIEWS_DATA. Raises InputError if
-    there are none that can be read.
+    Benchmarks are read from `data` (a folder, or `hf:ORGANISATION`), else from TWINVIEWS_DATA. Raises InputError for
+    pairs that cannot be read or have nothing to rank.
     """
     known = {benchmark.name: benchmark for benchmark in BENCHMARKS}
     if name not in known:
         if not Path(name).is_file():
-            raise InputError(f"--dev {name}: no such file, and no benchmark; benchmarks are {', '.join(known)}")
+            raise InputError(f"--dev {name}: neither a file nor a benchmark; benchmarks are {', '.join(known)}")
         examples, _ = read_graded(Path(name), ANY_SCALE)
         if len(set(examples.labels or [])) < 2:
             raise InputError(f"--dev {name}: all of its {len(examples)} pairs have one grade: nothing to rank")
@@ -78,7 +78,7 @@ def dev_score(dev: Examples, objective: Objective, precision: str = "fp32", simi
 
 
 def dev_scores(history: History) -> dict[int, float]:
-    """Return the development scores of a training so far by step; that of step 0 is the untrained encoder's."""
+    """Return the development scores by step; that of step 0 is from before the training."""
     return {int(entry["step"]): entry[DEV] for entry in history if DEV in entry}
 
 
@@ -91,12 +91,13 @@ def best_step(history: History) -> int | None:
 def out_of_patience(training: Training, history: History) -> bool:
     """Whether `patience` scores or more came after the best one."""
     best = best_step(history)
-    later = [step for step in dev_scores(history) if best is not None and step > best]
-    return training.patience is not None and len(later) >= training.patience
+    if training.patience is None or best is None:
+        return False
+    return sum(step > best for step in dev_scores(history)) >= training.patience
 
 
 def keep_best(folder: Path, objective: Objective, history: History) -> None:
-    """Write the weights if the newest score is the best, and delete older ones that no checkpoint needs."""
+    """Write the weights if the newest score is the best, and delete those that no checkpoint needs."""
     step = best_step(history)
     if step is None or step != history[-1]["step"]:
         return
@@ -104,7 +105,7 @@ def keep_best(folder: Path, objective: Objective, history: History) -> None:
     draft = folder / "best.tmp"
     save_file({name: tensor.contiguous() for name, tensor in objective.state_dict().items()}, draft)
     os.replace(draft, folder / BEST.format(step=step))
-    # A run that is killed before its next checkpoint needs the older ones.
+    # A run that is killed before its next checkpoint resumes from an older one, whose best step may be older too.
     kept = {step, *(best_step(history_of(checkpoint)) for checkpoint in checkpoints(folder))}
     for other in {*folder.glob("best-*")} - {folder / BEST.format(step=each) for each in kept}:
         other.unlink()

@@ -1,8 +1,7 @@
-"""A run's directory: its recipe and checkpoints, and whether a run may start, resume or replace another one in it."""
+"""A run's directory: its recipe and checkpoints, and whether a training may start, resume or replace a run in it."""
 
 import errno
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,15 +12,16 @@ from zipfile import BadZipFile, ZipFile
 from safetensors import SafetensorError, safe_open
 
 from pipelines.console import InputError, TwinviewsError, note
+from pipelines.files import read_json, write_whole
 from pipelines.lock import LOCK
 from trainers.processes import is_first, of_first
 
-RECIPE, DRAFT, DONE, CHECKPOINTS = "recipe.json", "recipe.json.tmp", "modules.json", "checkpoints"
+RECIPE, DONE, CHECKPOINTS = "recipe.json", "modules.json", "checkpoints"
 WEIGHTS, STATE = "model.safetensors", "trainer_state.json"
-LEFTOVERS = (CHECKPOINTS, ".saving-*", DRAFT)
+LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")
 """What a killed run leaves behind and a finished one does not need."""
 MADE = (
-    *LEFTOVERS, "log.jsonl", "log.jsonl.tmp", "tensorboard", "evaluation", "report.html", "README.md", "config.json",
+    *LEFTOVERS, "log.jsonl", "tensorboard", "evaluation", "report.html", "README.md", "config.json",
     "config_sentence_transformers.json", "generation_config.json", "modules.json", "sentence_bert_config.json",
     "model.safetensors", "model-*-of-*.safetensors", "model.safetensors.index.json", "tokenizer.json",
     "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "added_tokens.json", "vocab.txt",
@@ -44,22 +44,24 @@ def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
     existing = existing_recipe(out, ("preset", "pooling", "twinviews"))
     if existing is None or overwrite:
         return False
-    check_same(out, _flat(existing), _flat(recipe))
+    notes = {"twinviews", "version", *FREE}
+    old, new = (
+        {key: value for key, value in {**each, **each["twinviews"]}.items() if key not in notes}
+        for each in (existing, recipe)
+    )
+    check_same(out, old, new)
     return (out / DONE).is_file()
 
 
 def existing_recipe(out: Path, keys: Sequence[str]) -> Mapping[str, Any] | None:
-    """Return the recipe of the run in a directory, or None if the directory is missing or as good as empty.
+    """Return the recipe of the run in a directory, or None if the directory is missing or holds only leftovers.
 
     `keys` tell this kind of run from other commands, which write a `recipe.json` too. Raises InputError if the
     directory holds anything else.
     """
-    if not out.exists() or not {path.name for path in out.iterdir()} - {LOCK, DRAFT}:
+    if not out.exists() or all(path.name == LOCK or path.suffix == ".tmp" for path in out.iterdir()):
         return None
-    try:
-        recipe = json.loads((out / RECIPE).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        recipe = None
+    recipe = read_json(out / RECIPE)
     if not isinstance(recipe, dict) or not recipe.keys() >= {*keys}:
         raise InputError(f"{out} is not empty and holds no such run (by its {RECIPE}): give another --out")
     return recipe
@@ -76,25 +78,16 @@ def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, wha
             )
 
 
-def _flat(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    notes = {f"{key} of this run": value for key, value in recipe["twinviews"].items() if key != "version"}
-    return {**{key: value for key, value in recipe.items() if key not in FREE | {"twinviews"}}, **notes}
-
-
 def begin(out: Path, recipe: Mapping[str, Any], made: Sequence[str] = MADE) -> None:
-    """Remove what an earlier run made in the directory, and write the recipe of the new one atomically."""
+    """Remove what an earlier run made in the directory, and write the recipe of the new one."""
     remove(out, made)
-    with (out / DRAFT).open("w", encoding="utf-8") as file:
-        file.write(json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(out / DRAFT, out / RECIPE)
+    write_whole(out / RECIPE, json.dumps(recipe, indent=2, ensure_ascii=False) + "\n")
 
 
 def remove(out: Path, made: Sequence[str]) -> None:
     """Remove the files and folders that match the patterns; symbolic links are not followed."""
     found = {path for pattern in made for path in out.glob(pattern)}
-    # First the file that marks a run as finished, in case the removal is interrupted.
+    # The file that marks a run as finished goes first, in case the removal is interrupted.
     for path in sorted(found, key=lambda path: path.name != DONE):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -117,21 +110,14 @@ def resumable(out: Path) -> Iterator[None]:
 
 
 def newest_checkpoint(out: Path) -> Path | None:
-    """Return the newest intact checkpoint of a run, in all processes.
-
-    Unfinished ones, left by a crash, are removed; damaged ones are renamed, with a warning.
-    """
+    """Return the newest intact checkpoint of a run, in all processes; damaged ones are removed, with a warning."""
     intact = []
     for path in checkpoints(out / CHECKPOINTS) if is_first() else ():
-        if not (path / STATE).exists():  # Trainer writes it last
-            shutil.rmtree(path)
-        elif _is_intact(path):
+        if _is_intact(path):
             intact.append(path)
         else:
-            aside = path.with_name(path.name.replace("checkpoint", "damaged"))
-            shutil.rmtree(aside, ignore_errors=True)
-            path.rename(aside)
-            note(f"warning: {path} is damaged: renamed to {aside.name}")
+            note(f"warning: {path} is unfinished or damaged: removed")
+            shutil.rmtree(path)
     newest: Path | None = of_first(intact[0] if intact else None)
     return newest
 

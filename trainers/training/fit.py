@@ -2,18 +2,21 @@
 
 import json
 import math
+import os
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.utils.data import Dataset
-from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState
+from transformers import PrinterCallback, Trainer, TrainerCallback, TrainerControl, TrainerState, TrainingArguments
 
 from pipelines.console import TwinviewsError, note, progress
+from pipelines.files import write_whole
 from trainers.data.examples import Examples
 from trainers.data.rows import Order, Rows
 from trainers.losses import geometry
@@ -22,20 +25,19 @@ from trainers.processes import is_first, of_first, process_seed, processes, summ
 from trainers.settings import Training
 from trainers.training.dev import DEV, History, dev_score, dev_scores, keep_best, out_of_patience, restore_best
 from trainers.training.directory import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint
-from trainers.training.machine import enable_checkpointing, training_arguments
+from trainers.training.machine import enable_checkpointing, resolve_precision
 
 LOG = "log.jsonl"
 COLLAPSED = 0.05
 """Below this spread the mean cosine between sentences is above 0.997."""
 FALLEN = 5.0
-"""A development score this many points below the untrained encoder's is more than noise."""
+"""A development score this many points below the one before the training is more than noise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fitted:
-    """How a training went: its steps, the seconds of this run, the log's last line, and the scores by step.
+class Fitted(NamedTuple):
+    """How a training went: its steps, the seconds of this run, the log's last line, and the dev scores by step.
 
-    `kept` is the step whose weights the objective has now, in the first process; step 0 of `dev` is the untrained one.
+    `kept` is the step whose weights the objective has now, in the first process.
     """
 
     steps: int
@@ -50,10 +52,10 @@ def fit(
 ) -> Fitted:
     """Train `objective`, freshly built on the CPU, in place, resuming from the newest checkpoint under `out`.
 
-    A resumed run ends with exactly the parameters of an uninterrupted one. Several processes all call this alike, and
-    any number of them gives the same training up to rounding. `rows` (at least a batch) are what `objective.columns`
-    gave; `seed` decides their order, dropout and random draws. With `dev`, which is scored along the way, `objective`
-    ends with the best weights, unless `training` keeps the last. `out` gets `log.jsonl` and `checkpoints/`.
+    A resumed run ends with exactly the parameters of an uninterrupted one. All processes call this, and any number of
+    them gives the same training up to rounding. `rows` (at least a batch) are what `objective.columns` gave;
+    `seed` decides their order, dropout and random draws. With `dev`, which is scored along the way, `objective` ends
+    with the best weights, unless `training` keeps the last. `out` gets `log.jsonl` and `checkpoints/`.
 
     Raises:
         TwinviewsError: The loss is no longer finite, or no gradient reaches the encoder.
@@ -72,7 +74,7 @@ def fit(
     else:
         trainer = ObjectiveTrainer(objective, rows, training, out, seed, dev, resumed=checkpoint is not None)
         with progress("training", training.steps(len(rows)), unit="steps", done=done) as advance:
-            trainer.add_callback(StepCallback(trainer, advance))
+            trainer.advance = advance
             torch.manual_seed(process_seed(seed))  # for dropout; checkpoints hold its state
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         history = trainer.state.log_history
@@ -83,25 +85,73 @@ def fit(
     return Fitted(steps, seconds, last, dev_scores(history), kept)
 
 
+def training_arguments(training: Training, out: Path, seed: int, total: int) -> TrainingArguments:
+    """Return Trainer's arguments: silent, about fifty lines of log, checkpoints if `total` exceeds `save_every`."""
+    cuda, precision = torch.cuda.is_available(), resolve_precision(training.precision)
+    os.environ["TENSORBOARD_LOGGING_DIR"] = str(out / "tensorboard")
+    os.environ.setdefault("WANDB_PROJECT", "twinviews")
+    if training.report_to == "wandb" and is_first():
+        import_module("wandb").finish()  # otherwise it would log into the previous training of this process
+    arguments = TrainingArguments(
+        output_dir=str(out / CHECKPOINTS),
+        report_to=training.report_to,
+        run_name=out.as_posix(),
+        num_train_epochs=training.epochs,
+        per_device_train_batch_size=training.batch_size // processes(),
+        gradient_accumulation_steps=training.accumulate,
+        learning_rate=training.lr,
+        lr_scheduler_type="constant_with_warmup" if training.schedule == "constant" else "linear",
+        warmup_steps=training.warmup,
+        max_grad_norm=training.clip,
+        bf16=precision == "bf16",
+        fp16=precision == "fp16",
+        use_cpu=not cuda,
+        seed=seed,
+        dataloader_drop_last=True,
+        dataloader_pin_memory=cuda,
+        accelerator_config={"non_blocking": cuda},
+        remove_unused_columns=False,
+        ddp_broadcast_buffers=False,  # all processes compute the same ones, such as queues of vectors
+        logging_steps=max(1, min(total // 50, training.save_every)),
+        logging_first_step=True,
+        logging_nan_inf_filter=False,
+        save_strategy="steps" if total > training.save_every else "no",
+        save_steps=training.save_every,
+        save_total_limit=2,  # the older one in case the newest is damaged
+        disable_tqdm=True,
+        log_level="error",
+        log_level_replica="error",
+    )
+    if arguments.n_gpu > 1:
+        # Trainer would split each batch, and with it the negatives, among the GPUs.
+        note(f"training on one of {arguments.n_gpu} GPUs: torchrun --nproc-per-node {arguments.n_gpu} uses all")
+        arguments._n_gpu = 1
+    return arguments
+
+
 def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
     """Return fused AdamW over the trained parameters; without `decay_all`, biases and norms are not decayed.
 
     The rate of a parameter is `training.lr` times its factor in `objective.parameter_rates()`.
     """
-    rates = objective.parameter_rates()
-    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    rates = {"": 1.0, **objective.parameter_rates()}
+    groups: dict[tuple[float, float], list[nn.Parameter]] = defaultdict(list)
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:
             decay = training.weight_decay if training.decay_all or parameter.dim() > 1 else 0.0
-            # The longest matching prefix decides.
-            rate = rates.get(max((start for start in rates if name.startswith(start)), key=len, default=""), 1.0)
-            groups.setdefault((decay, training.lr * rate), []).append(parameter)
+            longest = max((prefix for prefix in rates if name.startswith(prefix)), key=len)
+            groups[decay, training.lr * rates[longest]].append(parameter)
     settings = [{"params": held, "weight_decay": decay, "lr": lr} for (decay, lr), held in groups.items()]
     return torch.optim.AdamW(settings, lr=training.lr, eps=training.eps, fused=True)
 
 
-class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped here
-    """A Trainer that logs the loss's parts and the geometry, scores on a development set, and stops at a bad loss."""
+class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transformers is untyped here
+    """A Trainer that logs the loss's parts and the geometry, scores on a development set, and stops at a bad loss.
+
+    It is its own callback, which follows the epochs and the steps.
+    """
+
+    advance: Callable[[int], None]
 
     def __init__(
         self, objective: Objective, rows: Rows, training: Training, out: Path, seed: int, dev: Examples | None, *,
@@ -124,6 +174,7 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
             optimizers=(make_optimizer(objective, training), None),
         )
         self.remove_callback(PrinterCallback)  # it prints raw dictionaries to stdout
+        self.add_callback(self)
         self.training, self.out, self.dev = training, out, dev
         lengths, size = (rows.lengths(), training.batch_size) if training.group_by_length else (None, 1)
         self.order = Order(len(rows), seed, lengths, size)
@@ -161,10 +212,8 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         super().log(logs, start_time)
         history = self.state.log_history
         if is_first():
-            text = "".join(json.dumps(line, sort_keys=True) + "\n" for line in log_lines(history))
-            draft = self.out / f"{LOG}.tmp"
-            draft.write_text(text, encoding="utf-8")
-            draft.replace(self.out / LOG)  # whoever reads it never finds half a line
+            lines = [json.dumps(line, sort_keys=True) + "\n" for line in log_lines(history)]
+            write_whole(self.out / LOG, "".join(lines))
         found = collapse(history[-1], dev_scores(history).get(0))
         if found is not None and not self.collapsed:
             self.collapsed = True
@@ -193,21 +242,14 @@ class ObjectiveTrainer(Trainer):  # type: ignore[misc] # transformers is untyped
         self.control.should_training_stop |= out_of_patience(self.training, self.state.log_history)
         return metrics
 
-
-class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is untyped here
-    """What else happens at Trainer's steps: the epoch's number, the objective's own step, the bar, due scores."""
-
-    def __init__(self, trainer: ObjectiveTrainer, advance: Callable[[int], None]) -> None:
-        self.trainer, self.advance = trainer, advance
-
     def on_epoch_begin(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
-        """Tell rows and order which epoch it is, also when resuming in the middle of one."""
-        self.trainer.train_dataset.epoch = int(state.epoch or 0)
-        self.trainer.order.set_epoch(int(state.epoch or 0))
+        """Set the epoch of the rows and of their order, also when resuming within one."""
+        self.train_dataset.epoch = int(state.epoch or 0)
+        self.order.set_epoch(int(state.epoch or 0))
 
     def on_optimizer_step(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Let the objective follow the optimiser's step, once a step however many batches it took."""
-        objective = self.trainer.model
+        objective = self.model
         if state.global_step == 0 and all(each.grad is None for each in objective.encoder.parameters()):
             raise TwinviewsError("no gradient reaches the encoder: compute the loss from vectors that are not detached")
         objective.after_step(state.global_step + 1, state.max_steps)
@@ -215,18 +257,18 @@ class StepCallback(TrainerCallback):  # type: ignore[misc] # transformers is unt
     def on_step_end(self, args: Any, state: TrainerState, control: TrainerControl, **_: Any) -> None:  # noqa: ANN401
         """Move the bar; score when due; log at each score and checkpoint, where the means start again."""
         self.advance(1)
-        count = self.trainer.training.evaluations
+        count = self.training.evaluations
         due = {max(1, round(state.max_steps * turn / count)) for turn in range(1, count + 1)}
-        control.should_evaluate |= self.trainer.dev is not None and state.global_step in due
+        control.should_evaluate |= self.dev is not None and state.global_step in due
         control.should_log |= control.should_evaluate or control.should_save
 
 
 def log_lines(history: History) -> list[dict[str, float]]:
     """Return one line for each step that logged a loss or a development score."""
-    steps: dict[float, dict[str, float]] = {}
+    steps: dict[float, dict[str, float]] = defaultdict(dict)
     for entry in history:
         if "loss" in entry or DEV in entry:
-            steps.setdefault(entry["step"], {}).update(entry)
+            steps[entry["step"]].update(entry)
     return list(steps.values())
 
 
@@ -238,5 +280,5 @@ def collapse(entry: Mapping[str, float], start: float | None) -> str | None:
     if entry.get("spread", 1.0) < COLLAPSED:
         return f"spread {entry['spread']:.3f} (0 = all sentences have one direction)"
     if start is not None and entry.get(DEV, start) < start - FALLEN:
-        return f"dev score {entry[DEV]:.2f}, untrained it was {start:.2f}"
+        return f"dev score {entry[DEV]:.2f}, before the training it was {start:.2f}"
     return None

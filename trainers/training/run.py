@@ -2,10 +2,9 @@
 
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from huggingface_hub import metadata_load
 from jinja2 import Template
@@ -60,11 +59,9 @@ def settings_of(module: ObjectiveModule, values: Mapping[str, Any]) -> dict[str,
     return {key: None if values[key] in ([], ()) else values[key] for key in keys}
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """A training whose data are read and whose settings are resolved; `recipe` is written with its output."""
 
-    request: Request
     source: Source
     examples: Examples
     dev: Examples | None
@@ -93,35 +90,30 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
         if of_first(is_first() and directory.is_finished(out, plan.recipe, request.overwrite)):
             show(f"{out} is already finished with this recipe; --overwrite trains it again")
         else:
-            _train(plan, module, out)
+            _train(plan, request, module, out)
         of_first(None)  # no process starts another training while the first one still writes this one
 
 
 def _make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, Any]) -> Plan:
-    source = locate(request.encoder)
-    preset, training, params = resolve(
-        module.PRESETS, module.PARAMS, request.preset, given, own_pooling=source.pooling()
-    )
+    source, presets = locate(request.encoder), module.PRESETS
+    preset, training, params = resolve(presets, module.PARAMS, request.preset, given, own_pooling=source.pooling())
     training = for_machine(training)
     examples, where = read_examples(request.data, module.READS, request.seed)
     if len(examples) < 2:
         raise InputError(f"{next(iter(where.values()))} has 1 usable row: training needs at least 2")
     if examples.dropped:
         note(f"{examples.dropped} rows without text left out")
-    dev = _read_dev(training, module.PRESETS[preset])
+    dev = _read_dev(training, presets[preset])
     size = divided_batch(training.batch_size, len(examples), processes())
     if size != training.batch_size:
         note(f"batch size {training.batch_size} is more than the {len(examples)} rows: using {size}")
     training = training.model_copy(update={"batch_size": size})
+    hashes = {"data_xxh64": examples.digest(), "encoder_xxh64": source.digest()}
+    if dev is not None:
+        hashes["dev_xxh64"] = dev.digest()
     recipe = {
         "command": request.objective,
-        "twinviews": {
-            "version": version("twinviews"),
-            "rows": len(examples),
-            "data_xxh64": examples.digest(),
-            "encoder_xxh64": source.digest(),
-            **({} if dev is None else {"dev_xxh64": dev.digest()}),
-        },
+        "twinviews": {"version": version("twinviews"), "rows": len(examples), **hashes},
         **where,
         "encoder": request.encoder,
         "preset": preset,
@@ -130,7 +122,7 @@ def _make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, An
         **training.model_dump(),
         **params.model_dump(),
     }
-    return Plan(request, source, examples, dev, training, params, recipe)
+    return Plan(source, examples, dev, training, params, recipe)
 
 
 def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:
@@ -144,17 +136,17 @@ def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:
 
 
 def _show_plan(plan: Plan, out: Path) -> None:
-    training, recipe, rows = plan.training, plan.recipe, len(plan.examples)
+    rows = len(plan.examples)
     if hasattr(plan.params, "held_out"):
-        rows -= plan.params.held_out(rows, training.batch_size)
-    cells = {"rows": rows, "optimiser steps": training.steps(rows), "out": out, **recipe}
+        rows -= plan.params.held_out(rows, plan.training.batch_size)
+    cells = {"rows": rows, "optimiser steps": plan.training.steps(rows), "out": out, **plan.recipe}
     cells["encoder"] = cells["encoder"] or "starter"
     title = f"train {cells.pop('command')}: nothing is written"
     table(["what", "value"], [[key, str(value)] for key, value in cells.items() if key != "twinviews"], title=title)
 
 
-def _train(plan: Plan, module: ObjectiveModule, out: Path) -> None:
-    request, training = plan.request, plan.training
+def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> None:
+    training = plan.training
     set_seed(request.seed)
     objective = module.build(plan.params, training, plan.source)
     if training.cached is not None and not objective.cacheable:
@@ -176,7 +168,7 @@ def _train(plan: Plan, module: ObjectiveModule, out: Path) -> None:
         directory.remove(out, directory.LEFTOVERS)
     total, dev = training.steps(len(rows)), fitted.dev
     stopped = f" of {total}, stopped early" if fitted.steps < total else ""
-    scored = f", dev {dev[fitted.kept]:.2f} at step {fitted.kept} (untrained {dev[0]:.2f})" if dev else ""
+    scored = f", dev {dev[fitted.kept]:.2f} at step {fitted.kept} (before the training {dev[0]:.2f})" if dev else ""
     show(
         f"{out}: encoder of {objective.dimension} dimensions after {fitted.steps} steps{stopped} "
         f"({fitted.seconds:.0f} s, loss {fitted.last['loss']:.4f}, "
@@ -191,7 +183,7 @@ def model_card(recipe: Mapping[str, Any], steps: int, dev: Mapping[int, float], 
     licence holds for the trained one too.
     """
     licence = None
-    with suppress(OSError, ValueError, YAMLError):  # somebody else's card can hold anything
+    with suppress(OSError, ValueError, YAMLError):  # another author's card can hold anything
         licence = (metadata_load(Path(source.path, "README.md")) or {}).get("license")
     template = Template(CARD.read_text(encoding="utf-8"), keep_trailing_newline=True)
     return str(template.render(recipe=recipe, steps=steps, dev=dev, licence=licence))

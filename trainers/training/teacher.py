@@ -1,4 +1,4 @@
-"""A teacher's vectors of the training texts: each text is encoded once, in one process; kept until the run is done."""
+"""A teacher's vectors of the training texts: each text is encoded once; kept until the run is done."""
 
 import json
 import shutil
@@ -19,8 +19,6 @@ from trainers.encoders.location import locate
 from trainers.encoders.modules import Pooling
 from trainers.files import whole_file
 from trainers.processes import is_first, of_first, process_rank, processes
-
-FILE = "teacher-{key}.npy"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +49,8 @@ class Teacher:
         state = xxhash.xxh64(json.dumps(known, sort_keys=True).encode())
         for text in texts:
             state.update(text.encode("utf-8", "surrogatepass") + b"\0")
-        path = folder / FILE.format(key=state.hexdigest())
-        if is_first() and {*folder.glob(FILE.format(key="*"))} - {path}:
+        path = folder / f"teacher-{state.hexdigest()}.npy"
+        if is_first() and {*folder.glob("teacher-*.npy")} - {path}:
             said = "its weights or pooling are not what this run began with: use --overwrite, or give the same ones"
             raise InputError(f"--{self.role} {self.encoder.name}: {said}")
         if not of_first(path.is_file()):
@@ -61,19 +59,18 @@ class Teacher:
         return vectors
 
     def _encode(self, texts: Sequence[str], path: Path) -> None:
-        parts = path.parent / "teacher-parts"
-        parts.mkdir(parents=True, exist_ok=True)
         note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
         token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
         texts = [text.replace(MASK, token) for text in texts]
-        kept = cached(self.encoder, parts)
-        share = texts[process_rank() :: processes()]
+        parts = path.parent / "teacher-parts"
+        kept, share = cached(self.encoder, parts), texts[process_rank() :: processes()]
         with progress(self.role, len(share), unit="texts") as advance:
             mine = checked(kept, share, advance)
         of_first(None)  # until all shares are on the disk
         if is_first():
             whole = np.asarray(mine if processes() == 1 else checked(kept, texts))
             lengths = np.linalg.norm(whole, axis=1, keepdims=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(path) as stream:
                 np.save(stream, whole / np.maximum(lengths, np.finfo(np.float32).tiny))
             shutil.rmtree(parts, ignore_errors=True)
@@ -81,7 +78,7 @@ class Teacher:
 
 
 def load_teacher(name: str, pooling: Pooling | None = None, role: str = "teacher") -> Teacher:
-    """Load a directory or a model of the Hub; raises InputError if there is none that can be loaded."""
+    """Load a directory or a model of the Hub, with masked means if it does not say how its tokens are pooled."""
     folder = locate(name).folder
     if pooling is None and folder is not None and not (folder / "modules.json").is_file():
         pooling = "mean"

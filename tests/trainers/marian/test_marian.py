@@ -1,18 +1,20 @@
 import json
 import shutil
+from collections import Counter
 from itertools import product
 from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch.nn import functional
 from transformers import MarianMTModel, MarianTokenizer
 
 from pipelines.console import InputError, call
-from pipelines.lock import locked_folder
 from trainers.cli import app
-from trainers.marian.text import language_codes
-from trainers.marian.train import MarianOptions, train_marian
+from trainers.data.rows import Ragged
+from trainers.marian.text import ParallelIds, read_parallel, token_batches
+from trainers.marian.train import BLOCK, MarianOptions, OutputCrossEntropy, train_marian
 from trainers.training.directory import checkpoints
 
 WORDS = {
@@ -49,9 +51,6 @@ def trained(pairs: list[tuple[str, str]], tmp_path_factory: pytest.TempPathFacto
 
 
 def test_the_vocabulary_has_marians_layout_and_the_language_codes_of_the_text(trained: Path) -> None:
-    assert language_codes([(">>de<< a dog", "b"), (">>fr<< a cat", "un chat"), ("a >> b <<", "c")]) == [
-        ">>de<<", ">>fr<<"
-    ]  # fmt: skip
     tokenizer = MarianTokenizer.from_pretrained(trained / "model")
     assert len(tokenizer) == 38
     assert tokenizer.convert_tokens_to_ids(["</s>", "<unk>", "<pad>"]) == [0, 1, 37]
@@ -138,34 +137,102 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
-def test_several_processes_are_refused_before_anything_is_written(
-    text: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("WORLD_SIZE", "2")
-    assert call(app, ["marian", "--parallel", str(text), "--out", str(tmp_path / "run")]) == 2
-    assert capsys.readouterr().err == (
-        "error: train marian trains in one process, not in 2: start it without torchrun\n"
-    )
-    assert not (tmp_path / "run").exists()
-
-
 def test_another_recipe_is_refused_and_overwriting_removes_what_the_run_made_and_nothing_else(
-    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "run"
     small = "--vocabulary 100 --d-model 16 --ffn 16 --heads 2 --encoder-layers 1 --decoder-layers 1 --epochs 1"
     given = ["marian", "--parallel", str(text), *small.split(), "--precision", "fp32", "--out", str(out)]
+    with monkeypatch.context() as patched:
+        patched.setenv("WORLD_SIZE", "2")
+        assert call(app, given) == 2
+    assert "train marian trains in one process, not in 2: start it without torchrun" in capsys.readouterr().err
+    assert not out.exists()
     out.mkdir()
-    (out / "recipe.json.tmp").write_text("{")  # of a run that was killed before it had a recipe
+    (out / ".recipe.json.1.augment.tmp").write_text("{")  # of a run that was killed before it had a recipe
     assert call(app, given) == 0
     (out / "notes.txt").write_text("mine")
     (out / "model" / "stale.txt").write_text("of the run before")
     assert call(app, [*given, "--seed", "2"]) == 2
     assert "belongs to another recipe (seed was 1, is now 2)" in capsys.readouterr().err
-    with locked_folder(out):
-        assert call(app, [*given, "--seed", "2", "--overwrite"]) == 2
-    assert (out / "model" / "stale.txt").is_file()
     assert call(app, [*given, "--seed", "2", "--overwrite"]) == 0
     assert json.loads((out / "recipe.json").read_text())["seed"] == 2
     assert not (out / "model" / "stale.txt").exists()
     assert {path.name for path in out.iterdir()} == {"recipe.json", "notes.txt", "checkpoints", "tokenizer", "model"}
+
+
+def test_pairs_are_read_with_their_further_fields_ignored(tmp_path: Path) -> None:
+    path = tmp_path / "pairs.tsv"
+    path.write_text("A dog.\tEin Hund.\tCC-BY\n\nNo.\t\n Yes. \t Ja. \n", encoding="utf-8-sig")
+    assert read_parallel(path) == [("A dog.", "Ein Hund."), ("Yes.", "Ja.")]
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "No such file"),
+        (b"", "no sentence pair"),
+        (b"a\tb\n\xff\tc\n", "not UTF-8 text: byte 4 is 0xff"),
+        (b"a\tb\njust one side\n", "line 2 has no tab"),
+    ],
+)
+def test_bad_parallel_text_is_one_line(tmp_path: Path, content: bytes | None, said: str) -> None:
+    path = tmp_path / "pairs.tsv"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        read_parallel(path)
+
+
+@pytest.fixture
+def parallel_ids() -> ParallelIds:
+    rows = ParallelIds.__new__(ParallelIds)
+    rows.sources = Ragged.of([[7] * (1 + index % 13) for index in range(500)])
+    rows.targets = Ragged.of([[8] * (1 + index % 17) for index in range(500)])
+    return rows
+
+
+def test_every_row_comes_once_an_epoch_within_the_budget_in_an_order_of_the_seed(parallel_ids: ParallelIds) -> None:
+    batches = token_batches(parallel_ids, budget=64, epochs=2, seed=3)
+    assert Counter(index for batch in batches for index in batch) == {index: 2 for index in range(500)}
+    lengths = [len(row) for row in parallel_ids.targets]
+    assert all(len(batch) * max(lengths[index] for index in batch) <= 64 for batch in batches)
+    assert batches == token_batches(parallel_ids, budget=64, epochs=2, seed=3)
+    assert batches != token_batches(parallel_ids, budget=64, epochs=2, seed=4)
+
+
+Problem = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+@pytest.fixture
+def problem() -> Problem:
+    generator = torch.Generator().manual_seed(0)
+    rows = 2 * BLOCK + 7
+    return (
+        torch.randn(rows, 12, generator=generator, requires_grad=True),
+        torch.randn(40, 12, generator=generator, requires_grad=True),
+        torch.randn(1, 40, generator=generator),
+        torch.randint(0, 40, (rows,), generator=generator),
+    )
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.1, 0.7])
+def test_loss_and_gradients_equal_the_plain_cross_entropy(problem: Problem, smoothing: float) -> None:
+    states, weight, bias, labels = problem
+    ours = OutputCrossEntropy.apply(states, weight, bias, labels, smoothing)
+    plain = functional.cross_entropy(states @ weight.T + bias, labels, label_smoothing=smoothing)
+    torch.testing.assert_close(ours, plain)
+    for ours_grad, plain_grad in zip(
+        torch.autograd.grad(3 * ours, [states, weight]), torch.autograd.grad(3 * plain, [states, weight]), strict=True
+    ):
+        torch.testing.assert_close(ours_grad, plain_grad, rtol=1e-4, atol=1e-7)
+
+
+def test_under_autocast_it_stays_close_to_float32(problem: Problem) -> None:
+    states, weight, bias, labels = problem
+    exact = OutputCrossEntropy.apply(states, weight, bias, labels, 0.1)
+    with torch.autocast("cpu", torch.bfloat16):
+        rounded = OutputCrossEntropy.apply(states, weight, bias, labels, 0.1)
+    assert rounded.dtype == torch.float32
+    assert rounded.item() == pytest.approx(exact.item(), rel=5e-3)
+    assert rounded.item() != exact.item()
