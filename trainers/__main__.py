@@ -8,9 +8,6 @@ from contextlib import redirect_stderr, redirect_stdout
 from pipelines.interrupt import end_at_once
 from pipelines.namesakes import check_namesakes
 
-USER_MISTAKE = 2
-"""The exit code of a mistake in the command, its data or its files."""
-
 
 def main() -> None:
     """Run the command line; of several processes only the first one prints.
@@ -21,16 +18,15 @@ def main() -> None:
     first = int(os.environ.get("RANK", "0")) == 0
     if first:
         check_namesakes()
-    from pipelines.console import call
+    from pipelines.console import call, run
     from trainers.cli import app
-    from trainers.cli import main as run_train
 
     if first:
-        run_train()
+        run(app)
     said = io.StringIO()
     with redirect_stderr(said), redirect_stdout(io.StringIO()):
         code = call(app, sys.argv[1:])
-    if code not in (0, USER_MISTAKE):
+    if code not in (0, 2):
         sys.stderr.writelines(said.getvalue().splitlines(keepends=True)[-1:])
     sys.exit(code)
 

@@ -1,21 +1,18 @@
 """The command `train`: one subcommand for each objective, made from its file, sweeps over them, and the evaluation."""
 
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
 
-from pipelines.console import VersionOption, run
+from pipelines.console import VersionOption
 from trainers.catalogue import objective_names, summary
 
 MODULES = {
     "auto": ("trainers.auto", "Run the training that measured best for the kind of data, and say why."),
     "marian": ("trainers.marian.train", "Translation models on parallel text (MarianMT)."),
-    "evaluate": (
-        "trainers.evaluation.cli",
-        "Score an encoder on suites of evaluation sets: STS, transfer, linking and more.",
-    ),
+    "evaluate": ("trainers.evaluation.cli", "Score an encoder on evaluation sets: STS, transfer, linking and more."),
     "compare": ("trainers.results.cli", "Print runs beside each other and beside the papers' rows; test differences."),
     "report": ("trainers.pages.report", "Write one HTML page about runs: loss, cosines before and after, scores."),
     "push": ("trainers.push", "Publish a trained encoder on the Hugging Face Hub."),
@@ -76,12 +73,11 @@ def make_app() -> typer.Typer:
     app = typer.Typer(name="train", cls=LazyGroup, help=OVERVIEW, **settings)
     sweep = typer.Typer(name="sweep", cls=LazyGroup, help=SWEEP, **settings)
     app.callback()(_main)
-    lines = [(name, summary(name)) for name in objective_names()]
-    for group, name, line in (
-        *((group, *entry) for group in (app, sweep) for entry in lines),
-        *((app, name, line) for name, (_, line) in MODULES.items()),
-    ):
-        group.command(name, help=line, short_help=line)(lambda: None)
+    objectives = {name: summary(name) for name in objective_names()}
+    commands = {**objectives, **{name: line for name, (_, line) in MODULES.items()}}
+    for group, lines in ((app, commands), (sweep, objectives)):
+        for name, line in lines.items():
+            group.command(name, help=line, short_help=line)(lambda: None)
     app.add_typer(sweep, short_help="Train an objective over the values of its options; one table.")
     return app
 
@@ -91,8 +87,3 @@ def _main(version: VersionOption = False) -> None:
 
 
 app = make_app()
-
-
-def main() -> NoReturn:
-    """Run the command line."""
-    run(app)

@@ -1,7 +1,5 @@
 """Files as the trainers read and write them: lines, arrays, checksums, and files that appear whole or not at all."""
 
-from __future__ import annotations
-
 import gzip
 import time
 import zipfile
@@ -9,16 +7,16 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
 
 from pipelines import files
 from pipelines.console import InputError
 from pipelines.files import sha256_of as file_sha256
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-__all__ = ["file_lines", "file_sha256", "read_arrays", "whole_file"]
+__all__ = ["file_lines", "file_sha256", "read_arrays", "remove_stale", "whole_file"]
 STALE = 24 * 3600
 """Seconds after which a temporary file must be a killed process's."""
 
@@ -26,12 +24,17 @@ STALE = 24 * 3600
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open `pipelines.files.whole_file`, and delete what killed processes left in the folder."""
-    with suppress(OSError):  # they do no harm
-        for draft, _ in files.temporaries(path.parent):
-            if draft.is_file() and time.time() - draft.stat().st_mtime > STALE:
-                draft.unlink()
+    remove_stale(path.parent)
     with files.whole_file(path) as stream:
         yield stream
+
+
+def remove_stale(folder: Path) -> None:
+    """Delete the temporary files in a folder that killed processes left."""
+    with suppress(OSError):  # they do no harm
+        for draft, _ in files.temporaries(folder):
+            if draft.is_file() and time.time() - draft.stat().st_mtime > STALE:
+                draft.unlink()
 
 
 def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
@@ -53,22 +56,15 @@ def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
         text = raw.decode("latin-1")
     if "\0" in text:
         raise InputError(f"{path} is binary, not text: it holds NUL bytes")
-    # Not splitlines: some sentences hold characters that it takes for the end of a line.
+    # Not splitlines, which also splits at characters that occur within sentences.
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
-    """Return the arrays of an `.npz` file by name.
-
-    Raises FileNotFoundError if there is none, ValueError for one that is damaged or holds something else.
-    """
-    import numpy as np
-
+    """Return the arrays of an `.npz` file by name; raises ValueError if it cannot be read."""
     try:
         with np.load(path, allow_pickle=False) as stored:
             return {name: stored[name] for name in stored.files}
-    except FileNotFoundError:
-        raise
     # A bit that flipped in the archive's own records can be taken for an unknown compression or for encryption.
     except (OSError, LookupError, EOFError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(str(error) or type(error).__name__) from error

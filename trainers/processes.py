@@ -2,8 +2,6 @@
 
 import atexit
 import os
-import threading
-import time
 from typing import Any
 
 import torch
@@ -19,15 +17,7 @@ def join_processes() -> None:
         return
     from accelerate import PartialState
 
-    threading.Thread(target=_end_without, args=[os.getppid()], daemon=True).start()
     atexit.register(PartialState(cpu=not torch.cuda.is_available()).destroy_process_group)
-
-
-def _end_without(launcher: int) -> None:
-    """End this process once its launcher is gone: a launcher that is killed cannot end its processes."""
-    while os.getppid() == launcher:
-        time.sleep(1)
-    os._exit(1)
 
 
 def processes() -> int:
@@ -41,7 +31,7 @@ def process_rank() -> int:
 
 
 def is_first() -> bool:
-    """Whether this process is the one that writes the files."""
+    """Whether this process writes the files."""
     return process_rank() == 0
 
 

@@ -1,7 +1,5 @@
 """`train push`: publish a trained encoder on the Hugging Face Hub."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 
@@ -10,8 +8,6 @@ import typer
 from pipelines.console import ConfigOption, InputError, TwinviewsError, show
 from trainers.encoders.location import first_line
 
-HUB = "hf:"
-CARD, DONE = "README.md", "modules.json"
 LEFT_OUT = ["checkpoint*", "tensorboard/*", ".*", "*.tmp", "*.html"]
 """What only a training needs, and reports, which show training text; `*` matches slashes too."""
 
@@ -19,16 +15,11 @@ LEFT_OUT = ["checkpoint*", "tensorboard/*", ".*", "*.tmp", "*.html"]
 def push(
     directory: Annotated[Path, typer.Argument(help="Directory of a finished run.", metavar="DIRECTORY")],
     repository: Annotated[str, typer.Argument(help="Where to: hf:USER/MODEL.", metavar="hf:NAME")],
-    public: Annotated[
-        bool, typer.Option("--public", help="Let everybody see it; otherwise the repository is private.")
-    ] = False,
+    public: Annotated[bool, typer.Option("--public", help="Let everybody see it; it is private otherwise.")] = False,
     license: Annotated[
-        str | None,
-        typer.Option(help="Licence to write into the model card, by the Hub's name for it.", metavar="apache-2.0|..."),
+        str | None, typer.Option(help="Licence for the model card, by the Hub's name.", metavar="apache-2.0|...")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="List the files that would be published; send nothing.")
-    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the files; send nothing.")] = False,
     config: ConfigOption = None,
 ) -> None:
     """Publish a run's encoder with its model card on the Hugging Face Hub, private unless --public is given.
@@ -42,10 +33,10 @@ def push(
     from huggingface_hub.utils import filter_repo_objects  # type: ignore[attr-defined]
     from yaml import YAMLError
 
-    name, card = repository.removeprefix(HUB), directory / CARD
+    name, card = repository.removeprefix("hf:"), directory / "README.md"
     if name == repository or not name:
         raise InputError(f"cannot push to {repository!r}: give hf:USER/MODEL")
-    for needed in (DONE, CARD):
+    for needed in ("modules.json", card.name):
         if not (directory / needed).is_file():
             raise InputError(f"{directory} is not a finished run, it has no {needed}: give a run's directory")
     try:

@@ -55,14 +55,17 @@ def test_pairs_are_for_bsl_and_those_with_hard_negatives_for_supervised_simcse(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (["--text", "a", "--views", "b"], "error: --text and --views: give one of them"),
-        (["--text", "TEXT", "--config=recipe.json"], "error: --config names its own training"),
+        (["--text", "a", "--views", "b"], "error: --views and --text: give one of them"),
+        (["--text", "TEXT", "--config=RECIPE"], "is a recipe of `contrastive`, not of `auto`"),
         (["--text", "nowhere.txt"], "error: no sentences at 'nowhere.txt'"),
         (["--text", "TEXT", "--lerning-rate", 1], "error: No such option: --lerning-rate"),
     ],
 )
 def test_what_cannot_be_run_ends_with_one_line(
-    given: list[object], said: str, text_file: Path, capsys: pytest.CaptureFixture[str]
+    given: list[object], said: str, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert train("auto", *(text_file if each == "TEXT" else each for each in given)) == 2
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text('{"command": "contrastive"}')
+    places = {"TEXT": text_file, "--config=RECIPE": f"--config={recipe}"}
+    assert train("auto", *(places.get(str(each), each) for each in given)) == 2
     assert said in capsys.readouterr().err.splitlines()[-1]

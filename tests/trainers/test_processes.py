@@ -5,7 +5,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -133,25 +132,6 @@ def test_launched_command_writes_one_encoder_and_says_everything_once(
     assert {path.name for path in out.iterdir()} >= {"modules.json", "recipe.json", "log.jsonl", "README.md"}
     done = launched(LAUNCHERS[launcher], *arguments, "--batch-size", 7, ok=False)
     assert done.stderr.count("error: --batch-size 7 of 48 rows cannot be divided among 2 processes") == 1
-
-
-def test_process_whose_launcher_is_killed_ends_too() -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    # One of two: it waits for the other, as a rank in the middle of a step does.
-    settings = {"RANK": "0", "LOCAL_RANK": "0", "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    rank = "from trainers.processes import join_processes; print('started', flush=True); join_processes()"
-    launcher = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {rank!r}])"
-    process = subprocess.Popen(
-        [sys.executable, "-c", launcher], env={**os.environ, **settings}, stdout=subprocess.PIPE, text=True
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "started\n"
-    time.sleep(2)
-    process.kill()
-    # The end of the rank's output is the end of the rank; were it not to end, this would wait for ten minutes.
-    process.communicate(timeout=60)
 
 
 def test_batch_is_as_large_as_rows_and_processes_allow_or_refused() -> None:

@@ -67,38 +67,38 @@ def test_public_encoder_needs_a_licence_which_goes_into_its_card(hub: StandinHub
 @pytest.mark.parametrize(
     ("name", "token", "refusing", "said"),
     [
-        ("hf:me/mine", False, 0, "error: no token for the Hub: run `hf auth login`, or set HF_TOKEN"),
-        ("hf:me/mine", True, 401, "error: cannot push to hf:me/mine ("),
-        ("hf:a/b/c", True, 0, "error: cannot push to hf:a/b/c ("),
-        ("me/mine", True, 0, "error: cannot push to 'me/mine': give hf:USER/MODEL"),
+        ("hf:me/mine", False, 0, "no token for the Hub: run `hf auth login`, or set HF_TOKEN"),
+        ("hf:me/mine", True, 401, "cannot push to hf:me/mine ("),
+        ("hf:a/b/c", True, 0, "cannot push to hf:a/b/c ("),
+        ("me/mine", True, 0, "cannot push to 'me/mine': give hf:USER/MODEL"),
     ],
 )
 def test_push_that_the_hub_cannot_take_is_one_line(
     name: str, token: bool, refusing: int, said: str, hub: StandinHub, encoder: Path
 ) -> None:
     hub.refusing = refusing
-    code, _, errors = push(hub, encoder, name, "--license", "mit", token=token)
-    assert code in (1, 2)
-    assert errors.startswith(said)
-    assert errors.count("\n") == 1
-    assert hub.repositories == {}
+    check_refused(push(hub, encoder, name, "--license", "mit", token=token), said, hub)
     assert (encoder / "README.md").read_bytes() == WHOLE["README.md"]
 
 
 @pytest.mark.parametrize(
     ("file", "content", "said"),
     [
-        ("modules.json", None, "is not a finished run, it has no modules.json"),
+        ("modules.json", "", "is not a finished run, it has no modules.json"),
         ("README.md", "---\na: [\n---\n\n# Encoder\n", "README.md: its header is not valid YAML"),
     ],
 )
 def test_directory_that_is_no_encoder_is_refused(
-    file: str, content: str | None, said: str, hub: StandinHub, encoder: Path
+    file: str, content: str, said: str, hub: StandinHub, encoder: Path
 ) -> None:
-    (encoder / file).unlink()
-    if content is not None:
-        (encoder / file).write_text(content)
-    code, _, errors = push(hub, encoder, "hf:me/mine")
-    assert (code, errors.count("\n")) == (2, 1)
+    (encoder / file).write_text(content)
+    if not content:
+        (encoder / file).unlink()
+    check_refused(push(hub, encoder, "hf:me/mine"), said, hub)
+
+
+def check_refused(done: tuple[int, str, str], said: str, hub: StandinHub) -> None:
+    code, _, errors = done
+    assert (code in (1, 2), errors.startswith("error: "), errors.count("\n")) == (True, True, 1)
     assert said in errors
     assert hub.repositories == {}
