@@ -66,7 +66,12 @@ def report(
     if target.exists() and not is_written_by(target, MARK):
         raise InputError(f"{target} exists and was not written by `train report`: choose another --out")
     read = [read_run(run, sample) for run in runs]
-    page = render_page("trainers.pages", runs=read, charts=charts(read), tables=scores(runs))
+    # A run with a log needs no scores; `read_runs` refuses any other directory without them.
+    scored = [run for run in runs if (run / FOLDER).is_dir() or not (run / LOG).is_file()]
+    scores = [each for run in scored for each in read_runs(run)]
+    suites = dict.fromkeys(each.stored.suite for run in scores for each in run.evaluations)
+    tables = [table for name in suites for table in compare_suite(name, scores, published_tables(PAPERS, name))]
+    page = render_page("trainers.pages", runs=read, charts=charts(read), tables=tables)
     target.parent.mkdir(parents=True, exist_ok=True)
     write_whole(target, page)
     show(f"{target} written")
@@ -198,14 +203,3 @@ def charts(runs: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         title = TITLES.get(key, key.replace("_", " "))
         drawn.append({"title": title, "low": low, "high": high, "last": last, "lines": lines})
     return drawn
-
-
-def scores(runs: Sequence[Path]) -> list[Any]:
-    """Return the runs' scores beside the papers', as tables of `compare_suite`; a run with a log needs no scores.
-
-    Raises InputError for a directory with neither a log nor results.
-    """
-    scored = [run for run in runs if (run / FOLDER).is_dir() or not (run / LOG).is_file()]
-    found = [each for run in scored for each in read_runs(run)]
-    suites = dict.fromkeys(each.stored.suite for run in found for each in run.evaluations)
-    return [table for name in suites for table in compare_suite(name, found, published_tables(PAPERS, name))]

@@ -208,7 +208,13 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
                     f"the loss became {logs['loss']} by step {step}: lower --lr ({self.args.learning_rate:g}), "
                     "set --clip 1, or use --precision fp32"
                 )
-            logs.update(self._batch_metrics())
+            metrics = {name: total / self.batches for name, total in self.parts.items()}
+            if self.vectors is not None and len(self.vectors) > 2:
+                metrics.update(geometry(self.vectors, paired=self.model.paired))
+            self.parts, self.vectors, self.batches = {}, None, 0
+            if metrics:
+                means = summed(torch.stack([metric.float() for metric in metrics.values()])) / processes()
+                logs.update(zip(metrics, means.tolist(), strict=True))
         super().log(logs, start_time)
         history = self.state.log_history
         if is_first():
@@ -218,16 +224,6 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
         if found is not None and not self.collapsed:
             self.collapsed = True
             note(f"warning: the encoder collapses: {found} at step {step}; lower --lr or start from another encoder")
-
-    def _batch_metrics(self) -> dict[str, float]:
-        metrics = {name: total / self.batches for name, total in self.parts.items()}
-        if self.vectors is not None and len(self.vectors) > 2:
-            metrics.update(geometry(self.vectors, paired=self.model.paired))
-        self.parts, self.vectors, self.batches = {}, None, 0
-        if not metrics:
-            return {}
-        means = summed(torch.stack([metric.float() for metric in metrics.values()])) / processes()
-        return dict(zip(metrics, means.tolist(), strict=True))
 
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:  # noqa: ANN401 - Trainer's own
         """Score on the development set, in the first process for all; keep the best weights, stop without patience."""

@@ -84,7 +84,13 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
     plan = _make_plan(request, module, given)
     out = request.out or Path("runs", request.objective)
     if request.dry_run:
-        _show_plan(plan, out)
+        rows = len(plan.examples)
+        if hasattr(plan.params, "held_out"):
+            rows -= plan.params.held_out(rows, plan.training.batch_size)
+        cells = {"rows": rows, "optimiser steps": plan.training.steps(rows), "out": out, **plan.recipe}
+        cells |= {"encoder": request.encoder or "starter"}
+        shown = [[key, str(value)] for key, value in cells.items() if key not in ("command", "twinviews")]
+        table(["what", "value"], shown, title=f"train {request.objective}: nothing is written")
         return
     with directory.resumable(out), locked_folder(out) if is_first() else nullcontext():
         if of_first(is_first() and directory.is_finished(out, plan.recipe, request.overwrite)):
@@ -133,16 +139,6 @@ def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:
         if value != preset.get(key, Training.model_fields[key].default):
             raise InputError(f"--{key.replace('_', '-')} {value} needs --dev: give a file or a benchmark")
     return None
-
-
-def _show_plan(plan: Plan, out: Path) -> None:
-    rows = len(plan.examples)
-    if hasattr(plan.params, "held_out"):
-        rows -= plan.params.held_out(rows, plan.training.batch_size)
-    cells = {"rows": rows, "optimiser steps": plan.training.steps(rows), "out": out, **plan.recipe}
-    cells["encoder"] = cells["encoder"] or "starter"
-    title = f"train {cells.pop('command')}: nothing is written"
-    table(["what", "value"], [[key, str(value)] for key, value in cells.items() if key != "twinviews"], title=title)
 
 
 def _train(plan: Plan, request: Request, module: ObjectiveModule, out: Path) -> None:
