@@ -18,7 +18,7 @@ from pipelines.files import sha256_of as file_sha256
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["file_lines", "file_sha256", "read_arrays", "whole_file"]
+__all__ = ["file_lines", "file_sha256", "read_arrays", "remove_stale", "whole_file"]
 STALE = 24 * 3600
 """Seconds after which a temporary file must be a killed process's."""
 
@@ -26,12 +26,17 @@ STALE = 24 * 3600
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """Open `pipelines.files.whole_file`, and delete what killed processes left in the folder."""
-    with suppress(OSError):  # they do no harm
-        for draft, _ in files.temporaries(path.parent):
-            if draft.is_file() and time.time() - draft.stat().st_mtime > STALE:
-                draft.unlink()
+    remove_stale(path.parent)
     with files.whole_file(path) as stream:
         yield stream
+
+
+def remove_stale(folder: Path) -> None:
+    """Delete the temporary files in a folder that killed processes left."""
+    with suppress(OSError):  # they do no harm
+        for draft, _ in files.temporaries(folder):
+            if draft.is_file() and time.time() - draft.stat().st_mtime > STALE:
+                draft.unlink()
 
 
 def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
