@@ -31,7 +31,7 @@ from trainers.evaluation.pairs import (
 )
 from trainers.evaluation.suites import afs, lexical, lexical_crosslingual, qnli, sts, sts_multilingual
 from trainers.evaluation.task import Missing
-from trainers.results.papers import PAPERS, published_tables
+from trainers.results.comparison import PAPERS, published_tables
 
 SUITES = (sts, sts_multilingual, lexical, lexical_crosslingual, afs)
 BENCHMARKS = {item.name: item for suite in SUITES for item in suite.BENCHMARKS} | {"qnli": qnli.QNLI}
@@ -433,6 +433,7 @@ def test_binary_grades_give_the_area_under_the_curve() -> None:
     assert result.predictions.gold.tolist() == gold.tolist()
 
 
-def test_equal_vectors_have_no_correlation() -> None:
+def test_equal_vectors_have_no_correlation_and_equal_grades_no_area() -> None:
     same = Vectors(VECTORS.rows, np.ones_like(MATRIX))
     assert set(score_pairs(drawn(), False, same).metrics.values()) == {None}
+    assert score_binary(drawn(1), VECTORS).metrics == {"auc": None}
