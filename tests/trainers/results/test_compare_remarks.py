@@ -8,7 +8,7 @@ from made_items import NAMES, cells, compare, figures, lines, tables, write_run,
 
 from pipelines.console import call
 from trainers.cli import app
-from trainers.results.papers import published_sizes
+from trainers.results.comparison import read_published
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -26,7 +26,7 @@ def test_a_note_names_its_sets_once(capsys: Capsys) -> None:
 
 def test_figures_of_another_task_are_marked(capsys: Capsys) -> None:
     names = [f"bli-{pair}" for pair in ("en-fr", "en-it", "en-ru", "en-tr", "it-fr", "ru-fr")]
-    noted = {name: {"note": "* few candidates", "size": published_sizes()[name]} for name in names}
+    noted = {name: {"note": "* few candidates", "size": read_published("sizes")[name]} for name in names}
     run = write_run("mine", {name: {"acc@1": 7.0} for name in names}, suite="bli", sets=noted)
     assert compare(run, "--with", "mirror") == 0
     shown = capsys.readouterr()
