@@ -30,8 +30,8 @@ def evaluate(
         str | None, typer.Option(envvar=DATA_VARIABLE, help="Folder of the benchmarks, or hf:mteb.", metavar="DIR")
     ] = None,
     pooling: Annotated[Literal["mean", "cls", "first-last", "padded-mean"] | None, typer.Option(help=POOLING)] = None,
-    max_tokens: Annotated[int | None, typer.Option(min=3, help="Cut texts here. [as the model; padded: 64]")] = None,
-    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="Of folds and draws; SentEval's is 1111.")] = SEED,
+    max_tokens: Annotated[int | None, typer.Option(min=3, help="Most tokens of a text. [the model; padded 64]")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For folds and draws; SentEval's is 1111.")] = SEED,
     batch_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens in a batch. [16384; CPU 2048]")] = None,
     precision: Annotated[Literal["fp32", "bf16"], typer.Option(help="bf16 moves figures by hundredths.")] = "fp32",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",

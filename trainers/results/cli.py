@@ -81,9 +81,8 @@ def compare(
 def _suites(wanted: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
     """Return the suites to print, in the papers' order: those asked for, else those of the runs, else the papers'."""
     order = [table.suite for name in PAPERS for table in load_paper(name)]
-    present = {each.stored.suite for run in runs for each in run.evaluations}
-    if not runs:
-        present = {table.suite for name in papers for table in load_paper(name)}
+    printed = {table.suite for name in papers for table in load_paper(name)}
+    present = {each.stored.suite for run in runs for each in run.evaluations} if runs else printed
     known = sorted(present, key=lambda name: (order.index(name) if name in order else len(order), name))
     if not known:
         raise InputError("nothing to compare: name a run, or papers with --with")
