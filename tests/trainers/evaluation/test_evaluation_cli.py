@@ -136,7 +136,7 @@ def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
         (["tiny", "--data", ""], "--data is empty"),
         (["tiny", "--data", "nowhere"], "no data folder 'nowhere'"),
         (["tiny", "--data", "."], "no set of sts is in .; the first is STS12: "),
-        (["tiny", "--seed", "-1"], "Invalid value for '--seed': -1 is not in the range"),
+        (["tiny", "--seed", "-1"], "Invalid value for '--seed': Input should be greater than or equal to 0"),
         (["tiny", "--pooling", "max"], "'max' is not one of 'mean', 'cls', 'first-last', 'padded-mean'"),
         (["./absent"], "no model directory './absent'"),
         (["tiny", "--out", "tiny/config.json"], "cannot write into the folder 'tiny/config.json'"),
