@@ -25,8 +25,8 @@ from typing import Any
 
 import torch
 
-from trainers.embedding.cache import cached
 from trainers.embedding.model import load_model
+from trainers.embedding.vectors import cached
 from trainers.evaluation import record
 from trainers.evaluation.suite import distinct_texts, evaluate_suites, find_suites
 from trainers.evaluation.task import Suite

@@ -16,7 +16,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping, Sequence
 
-from trainers.baselines.encoders import open_encoder
+from trainers.embedding.baselines import open_encoder
 from trainers.embedding.vectors import Vectors
 from trainers.encoders.modules import Pooling
 from trainers.evaluation.pairs import Pairs, read_all

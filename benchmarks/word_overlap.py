@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from trainers.baselines.encoders import open_encoder
+from trainers.embedding.baselines import open_encoder
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.metrics import spearman
-from trainers.evaluation.pairs import Pair, Pairs, read_all
+from trainers.evaluation.pairs import Pair, Pairs, read_all, spearman
 from trainers.evaluation.suites import sts
 
 if TYPE_CHECKING:

@@ -74,8 +74,7 @@ def sweep_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendor
     training = training_sections(name, module)
 
     def sweep(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
-        from trainers.results.axes import read_axes
-        from trainers.results.studies import train_study
+        from trainers.results.studies import read_axes, train_study
 
         flags = {key: flag for section in training.values() for key, flag in section.items()}
         written = {key for key in values if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"}

@@ -132,11 +132,11 @@ def test_vectors_are_computed_once_and_kept_and_another_teacher_of_the_same_name
 def test_teacher_killed_on_the_way_goes_on_where_it_was(
     wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import trainers.embedding.cache
+    import trainers.embedding.vectors
 
-    monkeypatch.setattr(trainers.embedding.cache, "CHUNK", 16)
+    monkeypatch.setattr(trainers.embedding.vectors, "CHUNK", 16)
     calls = counted(monkeypatch)
-    check = trainers.embedding.cache.check
+    check = trainers.embedding.vectors.check
 
     def cut(matrix: object, *rest: object) -> None:
         check(matrix, *rest)
@@ -145,7 +145,7 @@ def test_teacher_killed_on_the_way_goes_on_where_it_was(
 
     teacher = load_teacher(str(wide), None)
     with monkeypatch.context() as power:
-        power.setattr(trainers.embedding.cache, "check", cut)
+        power.setattr(trainers.embedding.vectors, "check", cut)
         with pytest.raises(KeyboardInterrupt):
             teacher.vectors(sentences, tmp_path)
     calls.clear()

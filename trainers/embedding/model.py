@@ -35,10 +35,9 @@ _POOLING = ("Transformer", "Pooling", "WeightedLayerPooling")
 
 @dataclass(frozen=True, slots=True)
 class EmbeddingModel:
-    """A loaded model, and what a reader of its scores must know about it.
+    """A loaded model; `weights`: the sha256 of each file of weights, or the Hub's commit.
 
-    A batch has at most `batch_tokens` tokens, padding included. `weights`: the sha256 of each file of weights, or the
-    Hub's commit.
+    A batch has at most `batch_tokens` tokens, padding included.
     """
 
     model: SentenceTransformer
@@ -143,13 +142,11 @@ class EmbeddingModel:
 def pack(lengths: Sequence[int], batch_size: int, batch_tokens: int) -> Iterator[list[int]]:
     """Yield batches of row numbers, longest texts first, within both limits; a text too long is a batch of its own."""
     batch: list[int] = []
-    width = 0
     # Longest first: a batch too large for the memory fails at once, not after an hour.
     for row in sorted(range(len(lengths)), key=lambda position: -lengths[position]):
-        if batch and (len(batch) == batch_size or width * (len(batch) + 1) > batch_tokens):
+        if batch and (len(batch) == batch_size or lengths[batch[0]] * (len(batch) + 1) > batch_tokens):
             yield batch
             batch = []
-        width = width if batch else lengths[row]
         batch.append(row)
     if batch:
         yield batch
@@ -159,11 +156,10 @@ def load_model(
     name: str, *, pooling: Pooling | None = None, precision: Precision = "fp32", device: str = "auto",
     batch_tokens: int | None = None, max_tokens: int | None = None,
 ) -> EmbeddingModel:  # fmt: skip
-    """Load a model to embed with it; `starter` is the bundled one unless a directory has that name.
+    """Load a model to embed with it; `name`, `pooling` and `max_tokens` are as for `load_encoder`.
 
-    `name`, `pooling` and `max_tokens` are as for `load_encoder`; `bf16` runs the forward passes under bfloat16
-    autocast; `device` is `auto`, `cpu`, `cuda`, `cuda:1`, `mps`. Raises InputError: there is no such model or device,
-    or the model cannot be loaded.
+    `bf16` runs the forward passes under bfloat16 autocast. Raises InputError: there is no such model or device, or the
+    model cannot be loaded.
     """
     import torch
 
@@ -174,8 +170,7 @@ def load_model(
     source = locate(name)
     if pooling is None and source.folder is not None and not (source.folder / "modules.json").exists():
         note(f"{name} is a plain transformers model: its vectors are masked means (--pooling {'|'.join(POOLINGS)})")
-    chosen = None if device == "auto" else device
-    model = load_encoder(source, pooling=pooling, max_tokens=max_tokens, device=chosen)
+    model = load_encoder(source, pooling=pooling, max_tokens=max_tokens, device=None if device == "auto" else device)
     return _described(model, source, precision, batch_tokens)
 
 
@@ -195,8 +190,7 @@ def _described(
     commit = getattr(getattr(model[0], "config", None), "_commit_hash", None)
     folder, weights = source.folder, {"revision": str(commit)} if commit else {}
     if folder is not None:
-        pickle = [folder / PICKLE] if pickled(folder) else []
-        weights = _checksums(folder, [*sorted(folder.rglob("*.safetensors")), *pickle])
+        weights = _checksums(folder, [*sorted(folder.rglob("*.safetensors")), *[folder / PICKLE] * pickled(folder)])
     return EmbeddingModel(model, source.name, pooling_of(model), precision, folder, weights, tokens)
 
 

@@ -16,40 +16,26 @@ if TYPE_CHECKING:
     from trainers.evaluation.task import Scores, Suite
 
 DATA_VARIABLE = "TWINVIEWS_DATA"
+MODEL = """A sentence-transformers or transformers directory, a Hub name, `starter`, `glove:FILE`, `fasttext:FILE`, \
+or your function as `package.module:function`."""
 SUITES = f"""What to evaluate on; repeat it for more. There are {", ".join(suite_names())}; {ALL} is all of them but \
 the bundled smoke test `sample`. [sts with data, sample without]"""
+POOLING = "Pooling, instead of the model's own. padded-mean: over 64 tokens, padding included."
 
 
 def evaluate(
-    model: Annotated[
-        str,
-        typer.Argument(
-            help="A sentence-transformers or transformers directory, a Hub name, `starter`, `glove:FILE`, "
-            "`fasttext:FILE`, or your function as `package.module:function`.",
-            show_default=False,
-        ),
-    ],
+    model: Annotated[str, typer.Argument(help=MODEL, show_default=False)],
     suite: Annotated[list[str] | None, typer.Option(help=SUITES, metavar=f"NAME|{ALL}", show_default=False)] = None,
     data: Annotated[
-        str | None,
-        typer.Option(envvar=DATA_VARIABLE, help="Folder with the benchmarks, or hf:mteb for the Hub.", metavar="DIR"),
+        str | None, typer.Option(envvar=DATA_VARIABLE, help="Folder of the benchmarks, or hf:mteb.", metavar="DIR")
     ] = None,
-    pooling: Annotated[
-        Literal["mean", "cls", "first-last", "padded-mean"] | None,
-        typer.Option(help="Pooling, instead of the model's own. padded-mean: over 64 tokens, padding included."),
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=3, help="Cut (padded-mean: pad) texts at this many tokens. [as the model; 64]")
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Decides folds and draws; SentEval's is 1111.")] = SEED,
-    batch_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Most tokens in a batch, with padding. [2048 on a CPU, 16384 elsewhere]")
-    ] = None,
+    pooling: Annotated[Literal["mean", "cls", "first-last", "padded-mean"] | None, typer.Option(help=POOLING)] = None,
+    max_tokens: Annotated[int | None, typer.Option(min=3, help="Most tokens of a text. [the model; padded 64]")] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For folds and draws; SentEval's is 1111.")] = SEED,
+    batch_tokens: Annotated[int | None, typer.Option(min=1, help="Most tokens in a batch. [16384; CPU 2048]")] = None,
     precision: Annotated[Literal["fp32", "bf16"], typer.Option(help="bf16 moves figures by hundredths.")] = "fp32",
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1, mps.")] = "auto",
-    cache: Annotated[
-        Path | None, typer.Option(help="Folder of kept vectors; it can be deleted. [~/.cache/twinviews/vectors]")
-    ] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder of kept vectors. [~/.cache/twinviews/vectors]")] = None,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Encode every text, and keep no vectors.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for the results. [evaluation/ beside the model]")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the tables.")] = False,
@@ -69,9 +55,8 @@ def evaluate(
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
-    from trainers.baselines.encoders import open_encoder
-    from trainers.embedding.cache import cache_folder, cached
-    from trainers.embedding.vectors import BATCH_SIZE
+    from trainers.embedding.baselines import open_encoder
+    from trainers.embedding.vectors import BATCH_SIZE, cached
     from trainers.evaluation.record import results_folder
     from trainers.evaluation.suite import evaluate_suites
 
@@ -83,15 +68,14 @@ def evaluate(
         raise InputError(f"--cache {cache}: give a folder, or --no-cache alone")
     chosen: dict[str, Any] = {"pooling": pooling, "max_tokens": max_tokens, "precision": precision}
     encoder = open_encoder(model, batch_tokens=batch_tokens, device=device, **chosen)
-    batches = {"batch_size": BATCH_SIZE, "batch_tokens": getattr(encoder, "batch_tokens", None)}
     used = {"seed": seed, "data": data, "device": str(getattr(encoder, "device", "cpu"))}
+    used |= {"batch_size": BATCH_SIZE, "batch_tokens": getattr(encoder, "batch_tokens", None)}
     trained = getattr(encoder, "directory", None)
     parts = [pooling, f"tokens-{max_tokens}" if max_tokens else None, f"seed-{seed}" if seed != SEED else None]
     parts += [precision] if precision != "fp32" else []
-    directory = results_folder(model, trained, out, [part for part in parts if part])
-    kept = encoder if no_cache else cached(encoder, cache.expanduser() if cache else cache_folder())
-    evaluation = evaluate_suites(kept, suites, seed=seed, trained=trained, settings=chosen | used | batches)
-    _report(evaluation, directory, json=json)
+    directory = results_folder(model, trained, out, list(filter(None, parts)), [each.name for each in suites])
+    kept = encoder if no_cache else cached(encoder, cache and cache.expanduser())
+    _report(evaluate_suites(kept, suites, seed=seed, trained=trained, settings=chosen | used), directory, json=json)
 
 
 def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
@@ -108,12 +92,12 @@ def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
 def _show_found(suites: Sequence[Suite], model: str) -> None:
     from trainers.evaluation.suite import distinct_texts
 
-    found = [(suite.name, task.title, task.size, task.source) for suite in suites for task in suite.tasks]
-    table(("suite", "set", "size", "source"), found)
+    tasks = [(suite.name, task) for suite in suites for task in suite.tasks]
+    table(("suite", "set", "size", "source"), [(name, task.title, task.size, task.source) for name, task in tasks])
     for suite in suites:
         for item in suite.missing:
             note(f"{suite.name}: missing: {item}")
-    texts = distinct_texts(task for suite in suites for task in suite.tasks)
+    texts = distinct_texts(task for _, task in tasks)
     note(f"dry run: {len(texts)} distinct texts would be encoded with {model}")
 
 

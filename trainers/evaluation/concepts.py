@@ -26,7 +26,7 @@ Names: TypeAlias = Mapping[str, frozenset[str]]
 
 
 class Mention(NamedTuple):
-    """What is to be linked: the texts of its parts (one, unless it names several concepts), and its concepts' ids."""
+    """What is to be linked: the texts of its parts (several if it names several concepts), and its concepts' ids."""
 
     parts: tuple[str, ...]
     ids: frozenset[str]
@@ -61,19 +61,16 @@ def bare(text: str) -> str:
     return _BREAK.sub(" ", text.lower()).strip()
 
 
-def lower(text: str) -> str:
-    """Return a name in lower case, as SapBERT's evaluation reads names."""
-    return text.strip().lower()
+def read_names(path: Path, fold: Callable[[str], str] = str.lower, *, synonyms: bool = True) -> Iterator[Entry]:
+    """Yield names and ids of lines `id||name` or (MEDIC) `id|id||name|synonym`; raises InputError for others.
 
-
-def read_names(path: Path, fold: Callable[[str], str] = lower, *, synonyms: bool = True) -> Iterator[Entry]:
-    """Yield folded names and ids of lines `id||name` or (MEDIC) `id|id||name|synonym`; raises InputError for others."""
+    Names are in lower case, as SapBERT's evaluation reads them, or as `fold` makes them.
+    """
     for number, line in filled_lines(path):
         ids, _, names = line.partition("||")
         if line.count("||") != 1 or not ids.strip() or not names.strip():
             raise bad_line(path, number, "id||name", line)
-        found = concepts(ids)
-        yield from ((fold(name), found) for name in (names.split("|") if synonyms else [names]))
+        yield from ((fold(name.strip()), concepts(ids)) for name in (names.split("|") if synonyms else [names]))
 
 
 def read_queries(path: Path) -> Iterator[Mention]:
@@ -84,14 +81,13 @@ def read_queries(path: Path) -> Iterator[Mention]:
 def read_cometa(path: Path) -> Iterator[Mention]:
     """Yield the mentions of COMETA's tab-separated table, `Term` and `General SNOMED ID`; raises as `columns` does."""
     cells = columns(path, csv_rows(path, delimiter="\t"), ("Term", "General SNOMED ID"))
-    return (Mention((lower(term),), concepts(ids)) for _, (term, ids) in cells)
+    return (Mention((term.strip().lower(),), concepts(ids)) for _, (term, ids) in cells)
 
 
 def read_concepts(path: Path) -> Iterator[Mention]:
-    """Yield the linked mentions of one of BioSyn's `.concept` files, lines `pmid||span||type||mention||id`.
+    """Yield the linked mentions of a `.concept` file of BioSyn's; a composite one is `breast cancer|ovarian cancer`.
 
-    A composite mention is `part|part`, as in `breast cancer|ovarian cancer`. Raises InputError: a line has another
-    number of fields.
+    Raises InputError unless every line is `pmid||span||type||mention||id`.
     """
     for number, line in filled_lines(path):
         fields = line.split("||")
@@ -110,13 +106,11 @@ def read_pubtator(path: Path) -> list[tuple[str, list[Annotation]]]:
     texts: dict[str, list[str]] = {}
     annotations: dict[str, list[Annotation]] = {}
     for number, line in filled_lines(path):
-        match = re.match(r"(\d+)\|[ta]\|(.*)", line)
         fields = line.split("\t")
-        if match:
+        if match := re.match(r"(\d+)\|[ta]\|(.*)", line):
             texts.setdefault(match[1], []).append(match[2])
         elif len(fields) in (6, 7):
-            found = Annotation(fields[3], fields[4], fields[5].strip(), *fields[6:])
-            annotations.setdefault(fields[0], []).append(found)
+            annotations.setdefault(fields[0], []).append(Annotation(*fields[3:5], fields[5].strip(), *fields[6:]))
         # Four columns are a relation of two concepts.
         elif len(fields) != 4:
             raise bad_line(path, number, "PubTator's format", line)
@@ -164,10 +158,9 @@ def abbreviations(text: str) -> dict[str, str]:
         alike = 2 <= len(short) <= 10 and len(short.split()) <= 2 and short[0].isalnum()
         if short in found or not alike or not any(map(str.isupper, short)):
             continue
-        letters = sum(character.isalnum() for character in short)
+        letters = sum(map(str.isalnum, short))
         sentence = re.split(r"[.!?]\s|[()]", text[: match.start()])[-1]
-        long = _long_form(short, " ".join(sentence.split()[-min(letters + 5, 2 * letters) :]))
-        if long is not None:
+        if long := _long_form(short, " ".join(sentence.split()[-min(letters + 5, 2 * letters) :])):
             found[short] = long
     return found
 
@@ -175,8 +168,7 @@ def abbreviations(text: str) -> dict[str, str]:
 def _written_out(mention: str, long_forms: Mapping[str, str]) -> str:
     """Return a mention with each word, or part of a word between slashes, that is a short form written out."""
     for _ in range(5):  # a long form may contain other short forms
-        words = (re.sub(r"[^/]+?(?=/|,?$)", lambda m: long_forms.get(m[0], m[0]), word) for word in mention.split())
-        mention = " ".join(words)
+        mention = re.sub(r"[^/\s]+?(?=/|,?(?:\s|$))", lambda m: long_forms.get(m[0], m[0]), " ".join(mention.split()))
     return mention
 
 
@@ -186,11 +178,8 @@ def _long_form(short: str, before: str) -> str | None:
         letter = short[index].lower()
         if not letter.isalnum():
             continue
-        position -= 1
-        while position >= 0 and (
-            before[position].lower() != letter or (index == 0 and position > 0 and before[position - 1].isalnum())
-        ):
-            position -= 1
+        ends = (at for at in range(position - 1, -1, -1) if before[at].lower() == letter)
+        position = next((at for at in ends if index or not at or not before[at - 1].isalnum()), -1)
         if position < 0:
             return None
     long = before[before.rfind(" ", 0, position + 1) + 1 :]

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.metrics import auc, average, pearson, spearman
 from trainers.evaluation.reading import check_count, columns, find_files, hub_rows, tsv_rows
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
 from trainers.files import file_sha256
@@ -56,10 +55,10 @@ class HubCopy(NamedTuple):
 class Benchmark:
     """One benchmark: `sizes` maps each subset, by the name in its files, to its number of graded pairs.
 
-    It is available from `where`, read in the first of `layouts` that is found, or as a copy on the `hub`. `counted`:
-    part of the suite's average. If not `exact`, only a rounded size is published: another count is not an error, but
-    leaves it out of the average. `cased`: copies circulate as written and tokenised, and the note says which was read.
-    `binary`: grades are 1 and 0, and the metric is the area under the ROC curve.
+    It is read in the first of `layouts` that is found, or as a copy on the `hub`. `counted`: part of the suite's
+    average. If not `exact`, only a rounded size is published: another count is no error, but leaves it out of the
+    average. `cased`: copies circulate as written and tokenised, and the note says which was read. `binary`: grades are
+    1 and 0, and the metric is the area under the ROC curve.
     """
 
     name: str
@@ -87,6 +86,29 @@ class Pairs(Task):
     subsets: Subsets
 
 
+def pearson(first: ArrayLike, second: ArrayLike) -> float | None:
+    """Return the linear correlation in [-1, 1] of two lists of one length of at least 2; None if one is constant."""
+    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    # By range, not by variance: the rounded mean of a constant list can differ from its values.
+    if np.ptp(x) == 0 or np.ptp(y) == 0:
+        return None
+    x, y = x - x.mean(), y - y.mean()
+    return float(np.clip(x @ y / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
+
+
+def spearman(first: ArrayLike, second: ArrayLike) -> float | None:
+    """Return Spearman's rho in [-1, 1], the linear correlation of the ranks; None if one list is constant."""
+    from scipy.stats import rankdata
+
+    return pearson(rankdata(np.asarray(first, np.float64)), rankdata(np.asarray(second, np.float64)))
+
+
+def average(values: Sequence[float | None], weights: Sequence[float] | None = None) -> float | None:
+    """Return the mean, weighted if asked for; None if one of the values is undefined."""
+    known = [value for value in values if value is not None]
+    return float(np.average(known, weights=weights)) if len(known) == len(values) else None
+
+
 def score_pairs(subsets: Subsets, whole: bool, vectors: Vectors, seed: int = 0) -> Result:
     """Return how the cosines agree with the grades, x 100, and the correlations of every subset.
 
@@ -110,9 +132,12 @@ def score_pairs(subsets: Subsets, whole: bool, vectors: Vectors, seed: int = 0) 
 
 
 def score_binary(subsets: Subsets, vectors: Vectors, seed: int = 0) -> Result:
-    """Return the area under the ROC curve x 100 of the cosines, for grades of 1 and 0, as Mirror-BERT scores QNLI."""
+    """Return the area under the ROC curve x 100 of the cosines, as Mirror-BERT scores QNLI; None for equal grades."""
+    from sklearn.metrics import roc_auc_score
+
     gold, predicted = _compared([pair for pairs in subsets.values() for pair in pairs], vectors)
-    return Result({"auc": _percent(auc(gold, predicted))}, Predictions("auc", gold, predicted))
+    auc = 100 * float(roc_auc_score(gold, predicted)) if len(np.unique(gold)) == 2 else None
+    return Result({"auc": auc}, Predictions("auc", gold, predicted))
 
 
 def _percent(value: float | None) -> float | None:
@@ -120,8 +145,8 @@ def _percent(value: float | None) -> float | None:
 
 
 def _compared(pairs: Sequence[Pair], vectors: Vectors) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    gold = np.array([pair.gold for pair in pairs], np.float64)
-    return gold, vectors.cosines([pair.first for pair in pairs], [pair.second for pair in pairs])
+    first, second, gold = zip(*pairs, strict=True)
+    return np.array(gold, np.float64), vectors.cosines(first, second)
 
 
 def checked_pair(place: str, texts: Sequence[object], grade: Any, labels: Mapping[str, float] | None = None) -> Pair:  # noqa: ANN401 - text from a file, any value from the Hub

@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
 from pipelines.console import InputError
 from trainers.files import file_lines
@@ -13,6 +14,9 @@ PARENTS = (
     "downstream/STS", "data/downstream", "data/downstream/STS", "SentEval/data/downstream", "evaluation/data",
     "evaluation/xl_bel",
 )  # fmt: skip
+
+Rows: TypeAlias = list[tuple[int, list[str]]]
+"""Cells of each row, with the number of the line that it begins in."""
 
 
 def usual_places(folders: Sequence[str], data: Path) -> list[Path]:
@@ -56,19 +60,18 @@ def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
     return ((number, line) for number, line in enumerate(file_lines(path), 1) if line.strip())
 
 
-def tsv_rows(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the lines of a tab-separated file with their numbers; quotes are ordinary characters."""
+def tsv_rows(path: Path) -> Rows:
+    """Return the lines of a tab-separated file; quotes are ordinary characters."""
     return [(number, line.split("\t")) for number, line in enumerate(file_lines(path), 1)]
 
 
-def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> list[tuple[int, list[str]]]:
-    """Return the rows of a file with quoted cells, each with the line that it begins in.
+def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> Rows:
+    """Return the rows of a file with quoted cells; `bytewise` is as for `file_lines`.
 
-    `bytewise` is as for `file_lines`. Raises InputError: a quote is not closed, something follows a closing one, or the
-    file cannot be read.
+    Raises InputError: a quote is not closed, something follows a closing one, or the file cannot be read.
     """
     reader = csv.reader((f"{line}\n" for line in file_lines(path, bytewise=bytewise)), delimiter=delimiter, strict=True)
-    rows: list[tuple[int, list[str]]] = []
+    rows: Rows = []
     number = 1
     try:
         for fields in reader:
@@ -79,16 +82,15 @@ def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> lis
     return rows
 
 
-def columns(path: Path, rows: Sequence[tuple[int, list[str]]], names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield the columns `names` of rows as `tsv_rows` gives them, header first; raises InputError for another form."""
+def columns(path: Path, rows: Rows, names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield the columns `names` of rows, header first; raises InputError for another form."""
     (_, header), *body = rows or [(1, [])]
     if not set(names) <= set(header):
         raise bad_line(path, 1, f"the columns {', '.join(names)}", ",".join(header))
-    places = [header.index(name) for name in names]
     for number, fields in body:
         if len(fields) != len(header):
             raise bad_line(path, number, f"{len(header)} columns as in the header", fields)
-        yield number, [fields[place] for place in places]
+        yield number, [fields[header.index(name)] for name in names]
 
 
 def hub_rows(source: str, config: str | None, split: str) -> tuple[list[tuple[object, ...]], dict[str, str]]:
@@ -103,8 +105,7 @@ def hub_rows(source: str, config: str | None, split: str) -> tuple[list[tuple[ob
         data = load_dataset(source, config, split=split)
     except DatasetsError as error:
         raise ValueError(str(error)) from error
-    score = "score" if "score" in data.column_names else "similarity_score"
-    names = ("sentence1", "sentence2", score)
+    names = ("sentence1", "sentence2", "score" if "score" in data.column_names else "similarity_score")
     if not set(names) <= set(data.column_names):
         raise ValueError(f"its columns are {', '.join(data.column_names)}")
     # A Hub address contains the commit: hf://datasets/<name>@<commit>/<file>.

@@ -1,32 +1,101 @@
 """Scores as tables, signatures and files: JSON with all that is needed to repeat them, a page, every prediction."""
 
 import hashlib
+import io
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from pipelines import console
 from pipelines.console import InputError
 from trainers.evaluation.suites import SMOKE_TEST
-from trainers.evaluation.table import DECIMALS, Table, markdown, noted
 from trainers.evaluation.task import MARK, Scores
 from trainers.files import whole_file
 
 SEEN = "seen in training"
 DIGITS = 12  # hex digits of a checksum in a signature
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+DECIMALS = {"geometry": 3}  # decimals that are printed of a suite's figures, if not 2
+
+
+class Figure(NamedTuple):
+    """A value, or the mean over seeds with their standard deviation, and the decimals that are printed."""
+
+    value: float
+    digits: int = 2
+    deviation: float | None = None
+
+    def __str__(self) -> str:
+        shown = f"{self.value:z.{self.digits}f}"
+        return shown if self.deviation is None else f"{shown} +- {self.deviation:.{self.digits}f}"
+
+
+def mean(values: Sequence[float | None], digits: int = 2) -> Figure | None:
+    """Return mean and standard deviation (n - 1; None for one value); None without values or if one is unknown."""
+    known = [value for value in values if value is not None]
+    if not known or len(known) < len(values):
+        return None
+    return Figure(statistics.fmean(known), digits, statistics.stdev(known) if len(known) > 1 else None)
+
+
+class Table(NamedTuple):
+    """A title, columns and rows of text, and notes on them; the columns in `right` hold figures."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Return the distinct values of each key, keys and values in order of first appearance."""
+    found: dict[Key, dict[Value, None]] = {}
+    for key, value in pairs:
+        found.setdefault(key, {})[value] = None
+    return {key: list(values) for key, values in found.items()}
+
+
+def noted(remarks: Iterable[tuple[str, str]], every: int, before: str = "") -> Iterator[str]:
+    """Yield each remark once, after the titles it is about, or `every set`; `remarks` are pairs of title and remark."""
+    for remark, titles in group((remark, title) for title, remark in remarks).items():
+        named = "every set" if len(titles) == every > 1 else ", ".join(titles)
+        yield f"{MARK if remark.startswith(MARK) else ''}{before}{named}: {remark.removeprefix(MARK)}"
+
+
+def show(tables: Sequence[Table]) -> None:
+    """Print the tables to stdout, and their notes to stderr, each once."""
+    for number, table in enumerate(tables):
+        console.show(("\n" if number else "") + table.title)
+        console.table(table.columns, table.rows, right=table.right)
+    for line in dict.fromkeys(line for table in tables for line in table.notes):
+        console.note(line)
+
+
+def markdown(title: str, about: Sequence[str], tables: Iterable[Table]) -> str:
+    """Return a page: its title, the lines `about` it, and the tables, each with its notes."""
+    lines = [f"# {title}", "", *about, *([""] if about else [])]
+    for table in tables:
+        marks = "|".join("--:" if name in table.right else "---" for name in table.columns)
+        cells = (" | ".join(cell.replace("|", "\\|") for cell in row) for row in (table.columns, *table.rows))
+        head, *body = (f"| {line} |" for line in cells)
+        notes = [f"- {line}" for line in table.notes]
+        lines += [f"## {table.title}", "", head, f"|{marks}|", *body, "", *notes, *([""] if notes else [])]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def results_table(scores: Scores) -> Table:
-    """Return a suite's table: the counted sets, their average, then the other sets.
+    """Return a suite's table: the counted sets, their average, then the other sets; what was seen in training if known.
 
-    Its columns are set, size, the suite's metrics, and what was seen in training if that is known; its title says what
-    was evaluated, and how its vectors were made.
+    The title says what was evaluated, and how its vectors were made.
     """
     values, suite = scores.values, scores.suite
     average, sets = values["average"], values["sets"].values()
@@ -38,8 +107,8 @@ def results_table(scores: Scores) -> Table:
         mark = f" {MARK.strip()}" if any((item["note"] or "").startswith(MARK) for item in items) else ""
         shown = [_cell(scored["figures"].get(metric), suite.name) for metric in suite.metrics]
         seen = scored.get("seen_in_training")
-        counts = [f"{seen['texts']} of {seen['of']}" if seen else ""] if known else []
-        return (name + mark, str(sum(item["size"] for item in items)), *shown, *counts)
+        shown += [f"{seen['texts']} of {seen['of']}" if seen else ""] if known else []
+        return (name + mark, str(sum(item["size"] for item in items)), *shown)
 
     kind = "of {sets}" if values["complete"] else "(INCOMPLETE: {sets} of {of} sets)"
     rows = [row(item["title"], [item], item) for item in counted]
@@ -63,17 +132,15 @@ def notes(scores: Scores) -> list[str]:
         remarks += [(item["title"], item["note"])] if item["note"] else []
         metric, value = next(iter(item["figures"].items()))
         remarks += [(item["title"], f"`{metric}` is undefined for this model's vectors")] if value is None else []
-    said = list(noted(remarks, len(sets)))
     leaked = [item["title"] for item in sets if item["seen_in_training"] and item["seen_in_training"]["texts"]]
-    if leaked:
-        said.append(f"the model was trained on texts of {', '.join(leaked)}: see the column `{SEEN}`")
-    return said + [f"missing: {item}" for item in scores.suite.missing]
+    seen = [f"the model was trained on texts of {', '.join(leaked)}: see the column `{SEEN}`"] if leaked else []
+    return [*noted(remarks, len(sets)), *seen, *(f"missing: {item}" for item in scores.suite.missing)]
 
 
 def page(scores: Scores) -> str:
     """Return a suite's results as Markdown: the table with its notes, the parts, and how it was made."""
     table, values = results_table(scores), scores.values
-    tables = [replace(table, title="Scores", notes=tuple(notes(scores)))]
+    tables = [table._replace(title="Scores", notes=tuple(notes(scores)))]
     parts = [(item["title"], *part) for item in values["sets"].values() for part in item["parts"].items()]
     if parts:
         metrics = tuple(dict.fromkeys(metric for *_, part in parts for metric in part))
@@ -88,8 +155,8 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], met
 
     Example: `sts|sets:stsb|metric:all|pooling:mean|tokens:128|precision:fp32|seed:1111|items:0f3c92a1...|...`
 
-    `evaluations` are the suite's results as `train evaluate` stores them, one for each training seed. `sets`, `metrics`
-    (for correlations, how subsets were joined) and settings that differ between the evaluations are joined by "+".
+    `evaluations` are stored results, one for each training seed; what differs between them is joined by "+", like
+    `sets` and `metrics` (for correlations, how subsets were joined).
     """
     parts = [_settings(stored, [name for name in sets if name in stored["sets"]]) for stored in evaluations]
     line = {"sets": "+".join(sets), "metric": "+".join(metrics)}
@@ -112,22 +179,25 @@ def _settings(stored: Mapping[str, Any], sets: Sequence[str]) -> dict[str, str]:
         return (hashlib.sha256(whole.encode()).hexdigest() if len(digests) > 1 else whole)[:DIGITS]
 
     model = stored["model"]
-    return {
-        "pooling": str(model.get("pooling") or ""),
-        "tokens": str(model.get("max_tokens") or ""),
-        "precision": str(stored["settings"].get("precision") or ""),
-        "seed": str(stored.get("seed") or ""),
+    values = {
+        "pooling": model.get("pooling"),
+        "tokens": model.get("max_tokens"),
+        "precision": stored["settings"].get("precision"),
+        "seed": stored.get("seed"),
         "items": joined([stored["sets"][name]["sha256"] for name in sets]),
         "weights": joined(list((model.get("weights") or {}).values())),
-        "version": str(stored.get("versions", {}).get("twinviews", "")),
+        "version": stored.get("versions", {}).get("twinviews"),
     }
+    return {name: str(value or "") for name, value in values.items()}
 
 
-def results_folder(model: str, trained: Path | None, out: Path | None, parts: Sequence[str]) -> Path:
+def results_folder(
+    model: str, trained: Path | None, out: Path | None, parts: Sequence[str], suites: Sequence[str]
+) -> Path:
     """Make and return the folder for results: `evaluation/` in the model's directory, or below `runs/`, or `out`.
 
     `trained` is the model's directory, if it has one; `parts`, the settings that are not the default, name a folder in
-    `evaluation/`. Raises InputError: the folder cannot be written.
+    `evaluation/`. Raises InputError: the folder cannot be written, or holds another model's results on `suites`.
     """
 
     def named(text: str) -> str:
@@ -139,6 +209,12 @@ def results_folder(model: str, trained: Path | None, out: Path | None, parts: Se
         folder.mkdir(parents=True, exist_ok=True)
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         raise InputError(f"cannot write into the folder {str(folder)!r}: give another with --out")
+    for path in (folder / f"{suite}.json" for suite in suites if out):
+        other = model
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            other = str(json.loads(path.read_text(encoding="utf-8"))["model"]["name"])
+        if Path(other).expanduser().resolve() != Path(model).expanduser().resolve():
+            raise InputError(f"{path} holds the results of {other!r}: give another --out")
     return folder
 
 
@@ -155,14 +231,14 @@ def write(directory: Path, evaluation: Sequence[Scores]) -> list[Path]:
             for name, found in scores.predictions.items()
             for part, value in found._asdict().items()
         }
-        texts = {"json": json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n", "md": page(scores)}
+        items = io.BytesIO()
+        np.savez(items, allow_pickle=False, **arrays)
+        text = json.dumps(scores.values, indent=2, ensure_ascii=False) + "\n"
+        contents = {"json": text.encode(), "md": page(scores).encode(), "items.npz": items.getvalue()}
         # The items of an earlier evaluation do not belong to this one.
         (directory / f"{scores.suite.name}.items.npz").unlink(missing_ok=True)
-        for ending in (*texts, *(["items.npz"] if arrays else [])):
+        for ending in contents if arrays else ("json", "md"):
             written.append(directory / f"{scores.suite.name}.{ending}")
             with whole_file(written[-1]) as stream:
-                if ending in texts:
-                    stream.write(texts[ending].encode())
-                else:
-                    np.savez(stream, allow_pickle=False, **arrays)
+                stream.write(contents[ending])
     return written

@@ -18,11 +18,10 @@ TIED = 1e-5  # a generous bound on the float32 error of the product of two unit 
 def nearest(
     queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Literal["cosine", "dot"] = "cosine"
 ) -> NDArray[np.int64]:
-    """Return the rows of `keys` that are nearest to each query, best first; of equal ones the first comes first.
+    """Return the rows of `keys` (m, d) that are nearest to each of `queries` (n, d), best first: (n, min(k, m)).
 
-    From `queries` (n, d) and `keys` (m, d) to row numbers (n, min(k, m)). "dot" is the product with the key as it is; a
-    zero vector has similarity 0. Float32 products choose candidates, float64 ones order them, so that equal rows tie
-    exactly.
+    Of equal ones the first comes first. "dot" is the product with the key as it is; a zero vector has similarity 0.
+    Float32 products choose candidates, float64 ones order them, so that equal rows tie exactly.
     """
     import torch
 

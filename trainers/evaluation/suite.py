@@ -1,29 +1,42 @@
 """Run suites: find their sets, encode every distinct text of all of them once, score every set."""
 
+import json
 import platform
 import time
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from pipelines.console import InputError, progress
+import regex
+
+from pipelines.console import InputError, MissingExtraError, progress
+from trainers.data.examples import Examples
 from trainers.embedding.vectors import TextEncoder, Vectors
-from trainers.evaluation.leakage import Leakage, find_leaks
-from trainers.evaluation.metrics import average
-from trainers.evaluation.pairs import read_all
+from trainers.evaluation.pairs import average, read_all
 from trainers.evaluation.suites import SMOKE_TEST, expanded, load_suite
 from trainers.evaluation.task import HUB, SEED, Missing, Result, Scores, Suite, Task
 
 PACKAGES = ("twinviews", "torch", "transformers", "sentence-transformers", "datasets", "numpy", "scikit-learn")
+RECIPE = "recipe.json"
+# Not marks, which are vowels in many scripts. Joiners and other invisible characters go with the spaces.
+IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
+
+
+class Leakage(NamedTuple):
+    """By suite and set, the distinct texts that occur in a training text, and all; notes on what could not be read."""
+
+    counts: Mapping[tuple[str, str], tuple[int, int]]
+    notes: tuple[str, ...] = ()
 
 
 def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     """Find suites in a folder, or on the Hub if `data` is `hf:ORGANISATION`; `all` names all but the smoke test.
 
-    Raises InputError: nothing at all is there, a count is wrong, a file is malformed, or there is no such suite or
-    folder.
+    Raises InputError if none of their sets is there, a count is wrong, a file is malformed, or there is no such suite
+    or folder.
     """
     chosen = expanded(names)
     if chosen != [SMOKE_TEST]:
@@ -113,3 +126,66 @@ def _values(suite: Suite, results: Mapping[str, Result], leaks: Leakage | None) 
 def distinct_texts(tasks: Iterable[Task]) -> list[str]:
     """Return the distinct texts of all sets in order of first appearance."""
     return list(dict.fromkeys(text for task in tasks for text in task.texts))
+
+
+def normalised(text: str) -> str:
+    """Return a text without case, spaces, punctuation and symbols; stripped, if it has nothing else."""
+    return IGNORED.sub("", unicodedata.normalize("NFKC", text).casefold()) or text.strip()
+
+
+def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> Leakage | None:
+    """Count which texts of each set a trained model has seen, by its `recipe.json`; None without one.
+
+    The training text is read again from where the recipe says, and must have the recipe's hash. Pairs count with both
+    views, the original and the hard negative. If the training began from another run, that run's text counts too.
+    """
+    read: dict[Path, Examples | str] = {}
+    directory = model_directory
+    while directory.resolve() not in read:
+        try:
+            recipe = json.loads((directory / RECIPE).read_text(encoding="utf-8"))
+            start = str(recipe["twinviews"] and recipe.get("encoder"))
+        except (OSError, ValueError, LookupError, TypeError):
+            break
+        read[directory.resolve()] = _training_text(directory, recipe)
+        starts = (place / start for place in (Path(), *directory.resolve().parents))
+        directory = next((path for path in starts if (path / RECIPE).is_file()), Path(start))
+    if not read:
+        return None
+    # The three columns of plain sentences are one object.
+    examples = [item for item in read.values() if not isinstance(item, str)]
+    columns = {id(column): column for item in examples for column in item.columns()}.values()
+    counts = leaks_of((text for column in columns for text in column if text), suites) if columns else {}
+    return Leakage(counts, tuple(item for item in read.values() if isinstance(item, str)))
+
+
+def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> dict[tuple[str, str], tuple[int, int]]:
+    """Count which texts of each set occur in a training text; those that differ only in case and marks are one."""
+    keys = {(name, task.name): set(map(normalised, task.texts)) for name, tasks in suites.items() for task in tasks}
+    # Only the matches are kept: the training text may be larger than memory.
+    seen = set().union(*keys.values()).intersection(map(normalised, texts))
+    return {name: (len(each & seen), len(each)) for name, each in keys.items()}
+
+
+def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str:
+    """Return what a run was trained on, or a line on why it cannot be read."""
+    from trainers.data.kinds import KINDS, DataOptions, read_examples
+
+    kind = next((kind for kind in KINDS if recipe.get(kind) is not None), None)
+    reason = "its recipe names none"
+    # Relative paths start here, or in a parent folder of the run.
+    for place in (Path(), *directory.resolve().parents) if kind else ():
+        values = {name: recipe.get(name) for name in (*KINDS, "scale", "limit")}
+        if kind == "views":
+            values["views"] = [str(place / written) for written in recipe["views"]]
+        elif kind != "words" or (place / recipe["words"].partition(":")[0]).is_file():
+            values[str(kind)] = str(place / recipe[str(kind)])
+        try:
+            examples, _ = read_examples(DataOptions(**values), (str(kind),), recipe.get("seed", 1))
+        except (InputError, MissingExtraError) as error:
+            reason = str(error) if place == Path() else reason
+            continue
+        if examples.digest() == recipe["twinviews"].get("data_xxh64"):
+            return examples
+        reason = "it has changed since"
+    return f"the training text of {directory} is not counted: {reason}"

@@ -19,11 +19,10 @@ SEED = 1111  # the default seed of an evaluation: SentEval's own, which gives `t
 
 
 class Predictions(NamedTuple):
-    """What was predicted for each item of a set, from which intervals and paired tests resample.
+    """What was predicted for each item of a set, in an order that depends on the set alone.
 
-    `statistic` makes the set's first metric of them: "spearman" of gold grades and predicted similarities, "auc" of
-    gold 0/1 and predicted similarities, "mean" of outcomes (1 right, 0 wrong) whatever the gold. Both arrays have one
-    entry per item, in an order that depends on the set alone.
+    `statistic` gives the set's first metric: "spearman" of gold grades and predicted similarities, "auc" of gold 0/1
+    and predicted similarities, "mean" of outcomes (1 right, 0 wrong) whatever the gold.
     """
 
     statistic: Literal["spearman", "auc", "mean"]
@@ -32,10 +31,9 @@ class Predictions(NamedTuple):
 
 
 class Result(NamedTuple):
-    """A set's metrics for one encoder: rates and correlations x 100, None where undefined.
+    """A set's metrics in print order: rates and correlations x 100, None where undefined; `parts`: those of subsets.
 
-    `metrics` are in print order; the first is the one that is averaged, resampled and compared. `parts` are the same
-    metrics of subsets, topics and the like.
+    The first metric is the one that intervals and tests are about.
     """
 
     metrics: Mapping[str, float | None]
@@ -47,17 +45,10 @@ class Result(NamedTuple):
 class Task:
     """One evaluation set, read and checked, that can score the vectors of its texts.
 
-    Attributes:
-        name: A short name for files and JSON: `stsb`, `trec`.
-        title: The name as papers print it.
-        source: The folder or the Hub name that it was read from.
-        size: The number of items that are scored: pairs, test sentences, mentions.
-        texts: Every text to encode, repeated or not.
-        lines: The items as lines, the same for every layout of the files; the checksum is theirs.
-        score: From vectors and a seed, which decides folds and draws if the protocol has any, to the metrics.
-        files: The sha256 of each file that was read, or the Hub's `revision`.
-        note: What a reader must know about this copy or protocol, perhaps after `MARK`.
-        counted: Whether it is part of the suite's average.
+    `title` is the name as papers print it, `source` the folder or the Hub's name it was read from, `size` the number of
+    scored items. `texts` are all texts to encode, `lines` the items as text, for a checksum that no layout of the files
+    changes. `score` makes the result of vectors and a seed for folds and draws. `files` are the sha256 of each file, or
+    the Hub's `revision`; `note` is what a reader must know, perhaps after `MARK`; `counted`: part of the average.
     """
 
     name: str

@@ -19,8 +19,7 @@ from trainers.embedding.model import load_model, starting_model
 from trainers.embedding.vectors import Vectors
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
-from trainers.results.comparison import compare_suite
-from trainers.results.papers import published_tables
+from trainers.results.comparison import compare_suite, published_tables
 from trainers.results.records import FOLDER, read_runs
 from trainers.training.dev import read_dev
 from trainers.training.directory import RECIPE

@@ -4,42 +4,28 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pipelines.console import ConfigOption, InputError, note, show_json
-from trainers.evaluation.table import Table, markdown, show
+from trainers.evaluation.record import Table, markdown, show
 from trainers.files import whole_file
-from trainers.results.comparison import compare_suite
-from trainers.results.papers import PAPERS, load_paper, published_tables
+from trainers.results.comparison import PAPERS, compare_suite, load_paper, published_tables
 from trainers.results.records import Run, read_runs
 from trainers.results.significance import assess
 
+RUNS = """Runs that were evaluated: their directories, folders or JSON files of results, or the folder of a study \
+(--seeds, sweep), shown as mean and deviation. None: only the papers' rows."""
+WITH = """Papers to print beside: bsl, mirror, isbert; simcse, esimcse, diffcse, rankcse, congen, sct (only averages); \
+or none."""
 MOST = 100_000  # resamples: p-values to five decimals, and minutes on the largest sets
 
 
 def compare(
-    runs: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Runs that were evaluated: their directories, folders or JSON files of results, or the folder of a "
-            "study (--seeds, sweep), shown as mean and deviation. None: only the papers' rows.",
-            show_default=False,
-            metavar="RUN...",
-        ),
-    ] = None,
-    beside: Annotated[
-        str,
-        typer.Option(
-            "--with",
-            help="Papers to print beside: bsl, mirror, isbert; simcse, esimcse, diffcse, rankcse, congen, sct "
-            "(only averages); or none.",
-            metavar="PAPER,...",
-        ),
-    ] = "bsl,mirror,isbert",
+    runs: Annotated[list[Path] | None, typer.Argument(help=RUNS, show_default=False, metavar="RUN...")] = None,
+    beside: Annotated[str, typer.Option("--with", help=WITH, metavar="PAPER,...")] = "bsl,mirror,isbert",
     suite: Annotated[list[str] | None, typer.Option(help="Only this suite; repeat it for more.")] = None,
     all_tables: Annotated[bool, typer.Option("--all-tables", help="Print the papers' ablations too.")] = False,
     intervals: Annotated[bool, typer.Option("--intervals", help="Print 95% intervals of single runs.")] = False,
@@ -63,16 +49,16 @@ def compare(
     for name in papers:
         if name not in PAPERS:
             raise InputError(f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
-    page = _page(out) if out is not None else None
+    page = out and Path(os.path.realpath(out))  # a link stays a link
+    if page and (not page.parent.is_dir() or (os.path.lexists(page) and not page.is_file())):
+        raise InputError(f"cannot write {str(out)!r}: give --out a file in a folder that exists")
     found = [run for path in runs or () for run in read_runs(path)]
     tables: list[Table] = []
-    assessed: list[Table] = []
+    assessed = False
     for name in _suites(suite, found, papers):
         tables += compare_suite(name, found, published_tables(papers, name, everything=all_tables), signed=signature)
-        if intervals or test:
-            made = assess(name, found, resamples, seed, intervals=intervals, test=test)
-            tables += made
-            assessed += made
+        made = assess(name, found, resamples, seed, intervals=intervals, test=test) if intervals or test else []
+        tables, assessed = tables + made, assessed or bool(made)
     if (intervals or test) and not assessed:
         raise InputError(
             f"nothing for {'--test' if test else '--intervals'}: no {'two runs' if test else 'run'} of one seed with "
@@ -80,13 +66,13 @@ def compare(
         )
     if json:
         records = [record for run in found for record in run.records()]
-        show_json({"records": records, "tables": [asdict(table) for table in tables]})
+        show_json({"records": records, "tables": [table._asdict() for table in tables]})
     else:
         show(tables)
     for run in found:
         if not run.evaluations:
             note(f"{run.title}: none of its {run.seeds} seeds has results")
-    if page is not None:
+    if page:
         with whole_file(page) as stream:
             stream.write(markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables).encode("utf-8"))
         note(f"written: {out}")
@@ -95,9 +81,8 @@ def compare(
 def _suites(wanted: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
     """Return the suites to print, in the papers' order: those asked for, else those of the runs, else the papers'."""
     order = [table.suite for name in PAPERS for table in load_paper(name)]
-    present = {each.stored.suite for run in runs for each in run.evaluations}
-    if not runs:
-        present = {table.suite for name in papers for table in load_paper(name)}
+    printed = {table.suite for name in papers for table in load_paper(name)}
+    present = {each.stored.suite for run in runs for each in run.evaluations} if runs else printed
     known = sorted(present, key=lambda name: (order.index(name) if name in order else len(order), name))
     if not known:
         raise InputError("nothing to compare: name a run, or papers with --with")
@@ -105,11 +90,3 @@ def _suites(wanted: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[
         if name not in known:
             raise InputError(f"--suite {name}: these {'runs' if runs else 'papers'} have {', '.join(known)}")
     return [name for name in known if not wanted or name in wanted]
-
-
-def _page(out: Path) -> Path:
-    """Return the file that `--out` leads to; raises InputError unless a regular file can be there."""
-    path = Path(os.path.realpath(out))
-    if not path.parent.is_dir() or (os.path.lexists(path) and not path.is_file()):
-        raise InputError(f"cannot write {str(out)!r}: give --out a file in a folder that exists")
-    return path

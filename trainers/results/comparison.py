@@ -1,20 +1,104 @@
-"""Our rows and the papers' in one table: the same columns, the same aggregation, each with its source and notes."""
+"""Our rows and the papers' in one table: the same columns, the same aggregation, each with its source and notes.
+
+The papers' printed tables are data: `published/<paper>.yaml`.
+"""
 
 import statistics
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from trainers.evaluation.record import signature
-from trainers.evaluation.table import DECIMALS, Table, mean, noted
+from trainers.evaluation.record import DECIMALS, Figure, Table, group, mean, noted, signature
 from trainers.evaluation.task import MARK
-from trainers.results.papers import SPEARMAN, Column, PublishedRow, PublishedTable, published_sizes
 from trainers.results.records import Run, StoredSet
 
 ALL = "all"
 OF_TRAINING = {"loss": 4, "spread": 3}  # decimals of figures that a training logs
+PAPERS = ("bsl", "mirror", "isbert", "simcse", "esimcse", "diffcse", "rankcse", "congen", "sct")
+SPEARMAN = "spearman"
+"""The measure that an evaluation gives under several aggregations; any other has one figure, of its own name."""
+AVERAGE = "average"
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
+
+class Column(NamedTuple):
+    """What a column of a table holds: a measure of a set, or its plain mean over several."""
+
+    sets: tuple[str, ...]
+    measure: str
+
+
+class PublishedRow(NamedTuple):
+    """One printed row. `origin`: where the authors took it from; `aggregation`: how a year's subsets were joined."""
+
+    model: str
+    cells: Mapping[Column, Figure]
+    origin: str | None
+    aggregation: str | None
+    note: str | None
+
+
+class PublishedTable(NamedTuple):
+    """A printed table, `BSL Table 1` of `Zhang et al. 2020`; `main`: of results, not of settings or details."""
+
+    source: str
+    cited: str
+    suite: str
+    main: bool
+    heads: Mapping[Column, str]
+    rows: Sequence[PublishedRow]
+
+
+@cache
+def load_paper(name: str) -> tuple[PublishedTable, ...]:
+    """Return the tables of a paper, one of `PAPERS`, in print order."""
+    paper = read_published(name)
+    return tuple(_published(paper, values) for values in paper["tables"])
+
+
+def published_tables(papers: Sequence[str], suite: str, *, everything: bool = False) -> list[PublishedTable]:
+    """Return the papers' tables of a suite: those of results, or also those of settings and details."""
+    tables = [table for name in papers for table in load_paper(name) if table.suite == suite]
+    return [table for table in tables if table.main or everything]
+
+
+@cache
+def read_published(name: str) -> Any:  # noqa: ANN401 - YAML
+    """Return what is typed off a paper, or, as `sizes`, how many items of each set the papers score."""
+    import yaml
+
+    return yaml.safe_load((Path(__file__).parent / "published" / f"{name}.yaml").read_text(encoding="utf-8"))
+
+
+def _published(paper: Mapping[str, Any], values: Mapping[str, Any]) -> PublishedTable:
+    """Read columns `set`, `set/measure` and `average`, which is over `average_of` or the table's other sets."""
+    named = [written.partition("/")[::2] for written in values["columns"]]
+    averaged = tuple(values.get("average_of") or dict.fromkeys(name for name, _ in named if name != AVERAGE))
+    columns = [Column(averaged if name == AVERAGE else (name,), what or values["measure"]) for name, what in named]
+    heads = dict(zip(columns, values["columns"].values(), strict=True))
+    source = f"{paper['title']} {values.get('printed', 'Table ' + values['table'])}"
+    marks = {**paper.get("marks", {}), **values.get("marks", {})}
+    rows = []
+    # A line in brackets is a heading.
+    for line in (line for line in values["rows"].splitlines() if not line.startswith("[")):
+        model, *printed = (part.strip() for part in line.split("|"))
+        mark = model[-1] if model[-1] in marks else None
+        model = model[:-1].rstrip() if mark else model
+        pairs = zip(heads, printed, strict=True)
+        cells = {column: _figure(text, values.get("times", 1)) for column, text in pairs if text != "-"}
+        origin = marks[mark] if mark else None if model in values.get("own", ()) else values.get("origin")
+        aggregation = paper.get("aggregations", {}).get(mark, values.get("aggregation"))
+        note = values.get("notes", {}).get(model, values.get("note"))
+        rows.append(PublishedRow(model, cells, origin, aggregation, note))
+    return PublishedTable(source, paper["cited"], values["suite"], values.get("main", False), heads, rows)
+
+
+def _figure(printed: str, times: int) -> Figure:
+    value, _, deviation = (part.strip() for part in printed.partition("±"))
+    # As decimals, so that .556 becomes exactly 55.6.
+    digits = max(0, len(value.partition(".")[2]) - len(str(times)) + 1)
+    return Figure(float(Decimal(value) * times), digits, float(Decimal(deviation) * times) if deviation else None)
 
 
 class Row(NamedTuple):
@@ -36,8 +120,8 @@ def compare_suite(
     join subsets in different ways, our rows are repeated for each.
     """
     heads: dict[Column, str] = {}
-    for column, head in (each for table in tables for each in table.heads.items()):
-        heads.setdefault(column, head)
+    for table in tables:
+        heads |= {column: head for column, head in table.heads.items() if column not in heads}
     others = f"{suite}, sets without a printed row" if tables else suite
     printed = _table(suite, suite, heads, runs, tables, signed)
     own = _table(suite, others, _unprinted(suite, runs, tables), runs, (), signed)
@@ -48,14 +132,14 @@ def _unprinted(suite: str, runs: Sequence[Run], tables: Sequence[PublishedTable]
     """Return the columns of the sets that no paper prints, and without papers the average of the counted ones."""
     printed = {name for table in tables for column in table.heads for name in column.sets if len(column.sets) == 1}
     columns: dict[Column, str] = {}
-    counted: dict[Column, None] = {}
+    counted = []
     for name, item in (pair for run in runs for each in run.of(suite) for pair in each.stored.sets.items()):
         if name not in printed:
             printed.add(name)
             metric = next(iter(item.figures), ALL)
             column = Column((name,), SPEARMAN if metric == ALL else metric)
             columns[column] = item.title if metric == ALL else f"{item.title} {metric}".strip()
-            counted |= {column: None} if item.counted else {}
+            counted += [column] if item.counted else []
     measures = {column.measure for column in counted}
     if not tables and len(counted) > 1 and len(measures) == 1:
         columns[Column(tuple(column.sets[0] for column in counted), *measures)] = f"avg. of {len(counted)}"
@@ -75,7 +159,6 @@ def _table(
     for row in (*ours, *theirs):
         shown = (row.cells.get(column, "") for column in heads)
         rows.append((row.model, *([row.aggregation or ""] if joined else []), *shown, row.source))
-    columns = ("model", *(["joined"] if joined else []), *heads.values(), "source")
     notes = list(_of_papers(tables))
     if len(aggregations) > 1:
         named = ", ".join(name for name in aggregations if name)
@@ -88,6 +171,7 @@ def _table(
         if name in each.stored.sets
     ]
     notes += [*_of_sets(found), *(f"{row.model}: {row.signature}" for row in ours if signed)]
+    columns = ("model", *(["joined"] if joined else []), *heads.values(), "source")
     return Table(title, columns, tuple(rows), tuple(heads.values()), tuple(notes))
 
 
@@ -125,16 +209,15 @@ def _value(sets: Mapping[str, StoredSet], names: Sequence[str], metric: str) -> 
 
 def _another_size(name: str, item: StoredSet) -> bool:
     """Whether a copy of a set has more or fewer items than the papers score."""
-    return item.size != published_sizes().get(name, item.size)
+    return item.size != read_published("sizes").get(name, item.size)
 
 
 def _merged(tables: Sequence[PublishedTable]) -> list[Row]:
     """Return the printed rows; those with the same figures (one figure: also the same name) in several tables once."""
     found: dict[object, list[tuple[PublishedTable, PublishedRow]]] = {}
-    for pair in ((table, row) for table in tables for row in table.rows):
-        row = pair[1]
+    for table, row in ((each, row) for each in tables for row in each.rows):
         figures = frozenset((column, cell.value) for column, cell in row.cells.items())
-        found.setdefault((figures, row.aggregation, row.model if len(figures) < 2 else None), []).append(pair)
+        found.setdefault((figures, row.aggregation, row.model if len(figures) < 2 else None), []).append((table, row))
     rows = []
     for alike in found.values():
         first = alike[0][1]
@@ -155,34 +238,25 @@ def _of_papers(tables: Sequence[PublishedTable]) -> Iterator[str]:
     """Yield the notes on printed rows, each once, after all its rows or the whole table."""
     places = []
     for table in tables:
-        for note, models in _group((row.note, row.model) for row in table.rows if row.note).items():
+        for note, models in group((row.note, row.model) for row in table.rows if row.note).items():
             whole = all(row.note == note for row in table.rows)
             places.append((note, table.source if whole else f"{table.source}, {', '.join(models)}"))
-    for note, named in _group(places).items():
+    for note, named in group(places).items():
         yield f"{'; '.join(named)}: {note}"
 
 
 def _of_sets(found: Sequence[tuple[str, str, StoredSet]]) -> Iterator[str]:
     """Yield notes on our sets: other sizes, protocols or copies, and leakage; `found` has run, name and results."""
-    sizes = published_sizes()
-    another = [(item.title, item.size, sizes[name]) for _, name, item in found if _another_size(name, item)]
-    for title, size, printed in dict.fromkeys(another):
-        yield f"{MARK}ours, {title}: {size:,} items, the papers score {printed:,}: another test"
+    for title, size, name in dict.fromkeys((item.title, item.size, name) for _, name, item in found):
+        if size != (printed := read_published("sizes").get(name, size)):
+            yield f"{MARK}ours, {title}: {size:,} items, the papers score {printed:,}: another test"
     every = {item.title for _, _, item in found}
     yield from noted(((item.title, item.note) for _, _, item in found if item.note), len(every), "ours, ")
-    copies = _group((item.title, item.sha256) for _, _, item in found)
+    copies = group((item.title, item.sha256) for _, _, item in found)
     differing = [title for title, digests in copies.items() if len(digests) > 1]
     if differing:
         yield f"{', '.join(differing)}: figures of different copies, by their checksums"
     leaks = [(run, item.title, item.seen_in_training) for run, _, item in found if item.seen_in_training]
-    seen = _group((run, f"{title} {leak['texts']:,} of {leak['of']:,}") for run, title, leak in leaks if leak["texts"])
-    for line, runs in _group((", ".join(places), run) for run, places in seen.items()).items():
+    seen = group((run, f"{title} {leak['texts']:,} of {leak['of']:,}") for run, title, leak in leaks if leak["texts"])
+    for line, runs in group((", ".join(places), run) for run, places in seen.items()).items():
         yield f"{', '.join(runs)}: trained on texts of these sets: {line}"
-
-
-def _group(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
-    """Return the distinct values of each key, keys and values in order of first appearance."""
-    found: dict[Key, dict[Value, None]] = {}
-    for key, value in pairs:
-        found.setdefault(key, {})[value] = None
-    return {key: list(values) for key, values in found.items()}

@@ -1,9 +1,8 @@
 """Stored scores: the files that evaluations and studies leave, read as runs with an evaluation for each seed."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
@@ -65,8 +64,7 @@ class StoredStudy(_Stored):
     cells: list[StudyCell]
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+class Evaluation(NamedTuple):
     """The results of one suite and their file; `seed`: the training's, or the folder if it is not known."""
 
     stored: StoredSuite
@@ -77,8 +75,7 @@ class Evaluation:
 Read = Callable[[Path, str], list[Evaluation]]  # from a run's folder and its seed to its evaluations
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(NamedTuple):
     """One evaluated model, or all seeds of one setting of a study: `seeds` counts those without results too."""
 
     title: str
@@ -91,22 +88,23 @@ class Run:
 
     def records(self) -> list[dict[str, Any]]:
         """Return the long form as JSON values: a row for each figure, x 100 for rates."""
-        rows = []
-        for each in self.evaluations:
-            stored = each.stored
-            about = {"run": self.title, "file": str(each.file), "weights": stored.model.get("weights")}
-            for name, item in stored.sets.items():
-                of_set = {"items": item.sha256, "settings": stored.settings, "seed": each.seed, "suite": stored.suite}
-                for metric, value in item.figures.items():
-                    rows.append({**about, **of_set, "set": name, "metric": metric, "value": value})
-        return rows
+        return [
+            {
+                "run": self.title, "file": str(file), "weights": stored.model.get("weights"), "items": item.sha256,
+                "settings": stored.settings, "seed": seed, "suite": stored.suite, "set": name, "metric": metric,
+                "value": value,
+            }
+            for stored, file, seed in self.evaluations
+            for name, item in stored.sets.items()
+            for metric, value in item.figures.items()
+        ]  # fmt: skip
 
 
 def read_runs(path: Path) -> list[Run]:
     """Read a run's directory, a folder of results, a JSON file of them, or a study.
 
-    A model that has only results of other settings gives a run for each of them. Raises InputError:
-    nothing is there, or what is there cannot be read.
+    A model that has only results of other settings gives a run for each of them. Raises InputError if there are no
+    results, or they cannot be read.
     """
     if path.is_file():
         if path.name in STUDIES:
@@ -134,13 +132,8 @@ def read_study(file: Path, read: Read = read_results) -> list[Run]:
     for cell in load(StoredStudy, file).cells:
         title = ", ".join(f"{name}={label}" for name, label in cell.settings.items())
         # The folder may have been moved since, so only the last parts of a path count.
-        depth = 2 if title else 1
-        found = [
-            each
-            for run in cell.runs
-            if run.error is None
-            for each in read(file.parent.joinpath(*Path(run.directory).parts[-depth:]), str(run.seed))
-        ]
+        parts = {run.seed: Path(run.directory).parts[-2 if title else -1 :] for run in cell.runs if run.error is None}
+        found = [each for seed, part in parts.items() for each in read(file.parent.joinpath(*part), str(seed))]
         runs.append(Run(f"{file.parent} {title}".rstrip(), found, len(cell.runs)))
     return runs + _runs(sorted(file.parent.glob(UNTRAINED)), read)
 
@@ -152,7 +145,7 @@ def _runs(folders: Sequence[Path], read: Read = read_results) -> list[Run]:
 
 
 def load(model: type[Model], path: Path) -> Model:
-    """Read a file of results. Raises InputError: it cannot be read, or contains something else."""
+    """Read a file of results; raises InputError if it cannot be read as one."""
     try:
         return model.model_validate_json(path.read_bytes())
     except (OSError, ValueError):

@@ -1,17 +1,19 @@
-"""Percentile bootstrap intervals of the runs' scores, and paired bootstrap tests of one run against others."""
+"""Percentile bootstrap intervals of the runs' scores, and paired bootstrap tests of one run against others.
+
+An estimate is an array (1 + resamples,): a score x 100 or the difference of two, then its value in every bootstrap
+draw; NaN where it is undefined.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.console import InputError
-from trainers.evaluation.table import Table
+from trainers.evaluation.record import Table
 from trainers.evaluation.task import Predictions
 from trainers.files import read_arrays
 from trainers.results.comparison import ALL
@@ -23,67 +25,45 @@ ROUNDING = 0.01  # the most that the score of the items may differ from the figu
 AVERAGED = "an average treats its sets as independent"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimate:
-    """A score x 100 or the difference of two, and the same in every bootstrap draw: NaN where it is undefined."""
-
-    value: float
-    draws: Floats
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """The 95% percentile interval (Efron 1979)."""
-        low, high = np.nanpercentile(self.draws, [2.5, 97.5])
-        return float(low), float(high)
-
-    @property
-    def p_value(self) -> float:
-        """The two-sided p-value of a difference (Berg-Kirkpatrick et al. 2012).
-
-        The share of draws at least as far from the observed difference as that is from zero. The observed one counts as
-        a draw, so the least is 1 / (draws + 1).
-        """
-        # Minus a rounding error, so that a draw equal to the observed difference counts.
-        far = np.abs(self.draws[~np.isnan(self.draws)] - self.value) >= abs(self.value) - 1e-9
-        return float((1 + np.sum(far)) / (len(far) + 1))
-
-    def __sub__(self, other: Estimate) -> Estimate:
-        """Return the difference of two scores, for which the same items were drawn."""
-        return Estimate(self.value - other.value, self.draws - other.draws)
+Sets: TypeAlias = Mapping[str, tuple[StoredSet, Predictions, Floats]]
+"""A run's sets of one suite by name: results, items, and the estimate of the score; those without a score left out."""
 
 
-class Scored(NamedTuple):
-    """A set's results, the items, and their bootstrap."""
-
-    stored: StoredSet
-    items: Predictions
-    drawn: Estimate
-
-
-Sets: TypeAlias = Mapping[str, Scored]
-"""A run's sets of one suite by name, without those that lack items (geometry) or a score."""
-
-
-def estimate(items: Predictions, resamples: int, seed: int = 0) -> Estimate:
-    """Return a set's score and `resamples` bootstrap draws, which depend on the seed and the number of items alone."""
-    value = float(_scores(items.statistic, items.gold[None], items.predicted[None])[0])
+def estimate(items: Predictions, resamples: int, seed: int = 0) -> Floats:
+    """Return the estimate of a set's score; its draws depend on the seed and the number of items alone."""
     rng, size = np.random.default_rng(seed), len(items.predicted)
-    draws, most = [], max(1, PORTION // max(1, size))
+    scores, most = [_scores(items.statistic, items.gold[None], items.predicted[None])], max(1, PORTION // max(1, size))
     for start in range(0, resamples, most):
         rows = rng.integers(0, size, (min(most, resamples - start), size))
-        draws.append(_scores(items.statistic, items.gold[rows], items.predicted[rows]))
-    return Estimate(value, np.concatenate(draws))
+        scores.append(_scores(items.statistic, items.gold[rows], items.predicted[rows]))
+    return np.concatenate(scores)
 
 
-def average(sets: Sequence[Estimate]) -> Estimate:
-    """Return the plain mean of sets, treated as independent though STS-B and STS12-16 share some items."""
-    return Estimate(float(np.mean([each.value for each in sets])), np.mean([each.draws for each in sets], axis=0))
+def interval(drawn: Floats) -> tuple[float, float]:
+    """Return the 95% percentile interval (Efron 1979) of an estimate."""
+    low, high = np.nanpercentile(drawn[1:], [2.5, 97.5])
+    return float(low), float(high)
 
 
-def shuffled(sets: Sequence[Estimate], seed: int = 0) -> list[Estimate]:
-    """Return the sets with their draws in random order, which makes equal draws independent."""
+def p_value(drawn: Floats) -> float:
+    """Return the two-sided p-value of the estimate of a difference (Berg-Kirkpatrick et al. 2012).
+
+    The share of draws at least as far from the observed difference as that is from zero. The observed one counts as a
+    draw, so the least is 1 / (draws + 1).
+    """
+    observed, draws = drawn[0], drawn[1:]
+    # Minus a rounding error, so that a draw equal to the observed difference counts.
+    far = np.abs(draws[~np.isnan(draws)] - observed) >= abs(observed) - 1e-9
+    return float((1 + np.sum(far)) / (len(far) + 1))
+
+
+def average_difference(sets: Sequence[Floats], seed: int = 0) -> Floats:
+    """Return the mean of the estimates, treated as independent though STS-B and STS12-16 share some items.
+
+    Their draws are put in random order first, because sets of one size draw the same items.
+    """
     rng = np.random.default_rng((seed, 2))
-    return [Estimate(each.value, rng.permutation(each.draws)) for each in sets]
+    return np.mean([[each[0], *rng.permutation(each[1:])] for each in sets], axis=0)
 
 
 def _scores(statistic: str, gold: Floats, predicted: Floats) -> Floats:
@@ -117,7 +97,7 @@ def assess(
         if test and run.seeds > 1:
             raise InputError(f"{run.title} is {run.seeds} seeds: a test takes single runs, name one")
     found = [(run.title, _scored(suite, run, resamples, seed)) for run in present if run.seeds == 1]
-    measures = dict.fromkeys(next(iter(each.stored.figures)) for _, sets in found for each in sets.values())
+    measures = dict.fromkeys(next(iter(stored.figures)) for _, sets in found for stored, *_ in sets.values())
     named = ", ".join("Spearman over all pairs of a set" if name == ALL else name for name in measures)
     tables = []
     if intervals:
@@ -135,30 +115,30 @@ def assess(
 
 def _intervals(sets: Sets, resamples: int, seed: int) -> Iterator[tuple[str, ...]]:
     for title, count, names in _lines(sets):
-        drawn = sets[names[0]].drawn
+        *_, drawn = sets[names[0]]
         if len(names) > 1:
-            drawn = average([estimate(sets[name].items, resamples, seed + row) for row, name in enumerate(names)])
-        yield title, count, *_decimals(drawn.value, *drawn.interval)
+            drawn = np.mean([estimate(sets[name][1], resamples, seed + row) for row, name in enumerate(names)], axis=0)
+        yield title, count, *_decimals(drawn[0], *interval(drawn))
 
 
 def _against(first: Sets, second: Sets, seed: int) -> Iterator[tuple[str, ...]]:
     shared = {name: each for name, each in first.items() if name in second}
-    for name, each in shared.items():
-        if each.stored.sha256 != second[name].stored.sha256:
-            raise InputError(f"{each.stored.title} has different items in the two runs: evaluate both on one copy")
+    for name, (stored, *_) in shared.items():
+        if stored.sha256 != second[name][0].sha256:
+            raise InputError(f"{stored.title} has different items in the two runs: evaluate both on one copy")
     for title, count, names in _lines(shared):
-        found = [second[name].drawn - first[name].drawn for name in names]
-        drawn = average(shuffled(found, seed)) if len(names) > 1 else found[0]
-        scores = _decimals(*(fmean(sets[name].drawn.value for name in names) for sets in (first, second)))
-        yield title, count, *scores, f"{drawn.value:+.2f}", *_decimals(*drawn.interval), f"{drawn.p_value:.4f}"
+        found = [second[name][2] - first[name][2] for name in names]
+        drawn = average_difference(found, seed) if len(names) > 1 else found[0]
+        scores = _decimals(*(float(np.mean([sets[name][2][0] for name in names])) for sets in (first, second)))
+        yield title, count, *scores, f"{drawn[0]:+.2f}", *_decimals(*interval(drawn)), f"{p_value(drawn):.4f}"
 
 
 def _lines(sets: Sets) -> list[tuple[str, str, list[str]]]:
     """Return title, number of items and names for each set, and for the average if several sets are counted."""
-    counted = [name for name, each in sets.items() if each.stored.counted]
-    lines = [(each.stored.title, [name]) for name, each in sets.items()]
+    counted = [name for name, (stored, *_) in sets.items() if stored.counted]
+    lines = [(stored.title, [name]) for name, (stored, *_) in sets.items()]
     lines += [(f"average of {len(counted)}", counted)] if len(counted) > 1 else []
-    return [(title, str(sum(len(sets[name].items.gold) for name in names)), names) for title, names in lines]
+    return [(title, str(sum(len(sets[name][1].gold) for name in names)), names) for title, names in lines]
 
 
 def _scored(suite: str, run: Run, resamples: int, seed: int) -> Sets:
@@ -171,11 +151,11 @@ def _scored(suite: str, run: Run, resamples: int, seed: int) -> Sets:
             gold, predicted, statistic = (arrays[f"{name}/{part}"] for part in ("gold", "predicted", "statistic"))
             items, stored = Predictions(statistic.item(), gold, predicted), evaluation.stored.sets[name]
             drawn, figure = estimate(items, resamples, seed), next(iter(stored.figures.values()), None)
-            if figure is None and np.isnan(drawn.value):
+            if figure is None and np.isnan(drawn[0]):
                 continue
-            if figure is None or not abs(drawn.value - figure) <= ROUNDING:
-                raise ValueError(f"{name}: {drawn.value} there, {figure} in the results")
-            found[name] = Scored(stored, items, drawn)
+            if figure is None or not abs(drawn[0] - figure) <= ROUNDING:
+                raise ValueError(f"{name}: {drawn[0]} there, {figure} in the results")
+            found[name] = (stored, items, drawn)
     except (OSError, ValueError, LookupError) as error:
         raise InputError(f"{file} does not match the results beside it ({error}): evaluate again") from None
     return found

@@ -6,45 +6,68 @@ Finished work is not repeated: the same command resumes an interrupted study.
 import gc
 import json
 import os
+import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+import xxhash
+from pydantic import TypeAdapter, ValidationError
 
 from pipelines.console import InputError, TwinviewsError, note, table
 from trainers.catalogue import ObjectiveModule
 from trainers.data.kinds import DataOptions, read_examples
-from trainers.embedding.model import load_model as load_encoder
+from trainers.embedding.model import load_model
 from trainers.encoders.location import STARTER, locate
 from trainers.encoders.modules import Pooling
 from trainers.evaluation.cli import DATA_VARIABLE
-from trainers.evaluation.record import write
+from trainers.evaluation.record import markdown, show, write
 from trainers.evaluation.suite import evaluate_suites, find_suites
-from trainers.evaluation.table import markdown, show
 from trainers.evaluation.task import Suite
 from trainers.files import whole_file
+from trainers.flags import Flag
 from trainers.processes import is_first, join_processes, of_first, processes
-from trainers.results.axes import Axes, Setting, folder_part, settings
 from trainers.results.comparison import compare_suite
 from trainers.results.records import Evaluation, StoredSet, StoredStudy, StoredSuite, load, read_results, read_study
 from trainers.settings import Training, resolve
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import request_of, run_training, settings_of
 
-SUITE = "sts"
-TRAINING = "training"
-
+SUITE, TRAINING = "sts", "training"
+LONGEST = 80  # most characters of a value in a folder's name
 # What may differ between a study and its continuation; its data are told by their names here, not by their content.
 OUTSIDE = FREE - {*DataOptions.model_fields, "dev"} | {"seed", "out", "dry_run", "overwrite"}
+
+Axes: TypeAlias = Mapping[str, Mapping[str, Any]]  # the values of options by key, each by its label
+Precision: TypeAlias = Literal["fp32", "bf16"]
+
+
+class Setting(NamedTuple):
+    """One setting of a study: its label on every axis, by option, and the values of the options by key."""
+
+    labels: Mapping[str, str]
+    values: Mapping[str, Any]
+
+    @property
+    def title(self) -> str:
+        """The setting as a reader writes it, e.g. `momentum=0.9, batch-size=16`; empty without axes."""
+        return ", ".join(f"{name}={label}" for name, label in self.labels.items())
+
+    @property
+    def folder(self) -> str:
+        """The name of its folder, the same in every study."""
+        return ",".join(f"{name}={folder_part(label)}" for name, label in self.labels.items())
 
 
 class Scoring(NamedTuple):
     """The benchmarks that every run is scored on, read once."""
 
     data: str
-    precision: Literal["fp32", "bf16"]
+    precision: Precision
     suite: Suite
 
 
@@ -71,18 +94,76 @@ class Study:
         return values
 
 
+def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], written: Collection[str] = ()) -> Axes:
+    """Read `KEY=V1,V2,...` of every `--over`.
+
+    `flags` are the options that can be swept, by key; `written` the keys of those on the command line. Raises
+    InputError: there is nothing to sweep over, no such option, a value of another type, or something twice.
+    """
+    if not over:
+        raise InputError("nothing to sweep over: give --over KEY=V1,V2, such as --over batch-size=16,32,64")
+    axes: dict[str, Mapping[str, Any]] = {}
+    for text in over:
+        name, _, listed = text.partition("=")
+        option = name.strip().removeprefix("--").replace("_", "-")
+        key = option.replace("-", "_")
+        if key not in flags:
+            known = ", ".join(sorted(flag.replace("_", "-") for flag in flags))
+            raise InputError(f"--over {name!r}: no option of that name to sweep over; there are {known}")
+        if key in axes or key in written:
+            raise InputError(f"--over {option}: the option is given twice: give all its values once, with --over")
+        labels = [label.strip() for label in listed.split(",")]
+        if not all(labels):
+            raise InputError(f"--over {text!r}: a value is empty: write it as KEY=V1,V2")
+        axes[key] = dict(_labelled(option, label, flags[key]) for label in labels)
+        if len({folder_part(label) for label in axes[key]}) < len(labels):
+            raise InputError(f"--over {text!r}: two values have the same folder name: give each value once")
+    return axes
+
+
+def settings(axes: Axes) -> list[Setting]:
+    """Return all combinations of the axes' values, the last axis running fastest; an empty one without axes."""
+    found = []
+    for pairs in product(*(values.items() for values in axes.values())):
+        each = {key: pair for key, pair in zip(axes, pairs, strict=True)}
+        labels = {key.replace("_", "-"): label for key, (label, _) in each.items()}
+        found.append(Setting(labels, {key: value for key, (_, value) in each.items()}))
+    return found
+
+
+def folder_part(label: str) -> str:
+    """Return a label as part of a file name: paths become dashes, long ones a hash and their end."""
+    safe = re.sub(r"[^\w.+-]+", "-", label)
+    return safe if len(safe) <= LONGEST else f"{xxhash.xxh64_hexdigest(label.encode())[:8]}~{safe[-LONGEST + 9 :]}"
+
+
+def _labelled(option: str, label: str, flag: Flag) -> tuple[str, Any]:
+    """Return a label with its value; 1e-4 and 0.0001 have one label, and so one folder."""
+    taken: TypeAdapter[Any] = TypeAdapter(flag.type)
+    try:
+        value = taken.validate_python(label)
+    except ValidationError as error:
+        try:
+            # A plus joins the values of an option that takes several, unless it is part of a file's name.
+            return label, taken.validate_python([label] if Path(label).exists() else label.split("+"))
+        except ValidationError:
+            raise InputError(f"--over {option}={label}: {error.errors()[0]['msg'].lower()}") from None
+    if flag.least is not None and value < flag.least:
+        raise InputError(f"--over {option}={label}: input should be at least {flag.least}")
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return repr(value).removesuffix(".0") if number else label, value
+
+
 def train_study(
     name: str, module: ObjectiveModule, values: Mapping[str, Any], axes: Axes | None = None, *, seeds: int | None,
-    data: str | None, baseline: bool, eval_precision: Literal["fp32", "bf16"] | None,
+    data: str | None, baseline: bool, eval_precision: Precision | None,
 ) -> None:  # fmt: skip
     """Train every combination of the axes' values under several seeds, score the runs, and print their comparison.
 
-    It is written to `seeds.json` and `seeds.md` in the folder of the runs, or to `sweep.json` and `sweep.md` with axes.
-    Several processes train every run together; the first one scores and saves.
-
-    `values` are all options by key, for what is not swept over; `seeds` (None: one) count from `values["seed"]` on;
-    `data` are the benchmarks, by default the environment's; `baseline` scores the untrained encoder too. Raises
-    InputError: options or data that cannot be used. Raises TwinviewsError: a run failed; the others are done.
+    It is written to `seeds.json` and `seeds.md` beside the runs, or to `sweep.json` and `sweep.md` with axes. `values`
+    are all options by key; `seeds` (None: one) count from `values["seed"]` on. Several processes train every run
+    together; the first one scores and saves. Raises InputError: options or data that cannot be used. Raises
+    TwinviewsError: a run failed; the others are done.
     """
     values = {**values, **dict.fromkeys(axes or ())}
     out = values["out"] or Path("runs", f"sweep-{name}" if axes else name)
@@ -109,7 +190,7 @@ def train_study(
         _report(study, errors)
 
 
-def find_scoring(data: str | None, precision: Literal["fp32", "bf16"] | None, *, baseline: bool) -> Scoring | None:
+def find_scoring(data: str | None, precision: Precision | None, *, baseline: bool) -> Scoring | None:
     """Read the benchmarks in `data` or the environment's; raises InputError if they are missing but needed."""
     data = data or os.environ.get(DATA_VARIABLE)
     if baseline and not data:
@@ -120,32 +201,26 @@ def find_scoring(data: str | None, precision: Literal["fp32", "bf16"] | None, *,
 def score(
     model: str, directory: Path, scoring: Scoring, pooling: Pooling | None = None, *, again: bool = False
 ) -> None:
-    """Write the scores of a model (a directory, a Hub name or `starter`) into `directory`, as `train evaluate` does.
+    """Write the scores of a model, with another pooling if given, into `directory`, as `train evaluate` does.
 
     Existing scores of the same vectors (weights, configuration, settings, versions) and items are kept, unless `again`.
-    `pooling` replaces the model's own.
     """
-    encoder = load_encoder(model, pooling=pooling, precision=scoring.precision)
+    encoder = load_model(model, pooling=pooling, precision=scoring.precision)
     path = directory / f"{SUITE}.json"
     if path.exists() and not again:
-        if _is_of(path, encoder.fingerprint(), scoring.suite):
+        items, fingerprint = {task.name: task.sha256() for task in scoring.suite.tasks}, encoder.fingerprint()
+        try:
+            stored = load(StoredSuite, path)
+            known = stored.model.get("fingerprint"), {name: each.sha256 for name, each in stored.sets.items()}
+        except InputError:
+            known = None, {}
+        if fingerprint is not None and known == (fingerprint, items):
             return
         note(f"{path} is damaged, or of other weights, settings or items: it is replaced")
     given = {"data": scoring.data, "pooling": pooling, "precision": scoring.precision, "device": encoder.device}
     evaluation = evaluate_suites(encoder, [scoring.suite], trained=encoder.directory, settings=given)
     directory.mkdir(parents=True, exist_ok=True)
     write(directory, evaluation)
-
-
-def _is_of(path: Path, fingerprint: str | None, suite: Suite) -> bool:
-    """Whether a file has the scores of this encoder on these items."""
-    try:
-        stored = load(StoredSuite, path)
-    except InputError:
-        return False
-    items = {name: each.sha256 for name, each in stored.sets.items()}
-    same = fingerprint is not None and stored.model.get("fingerprint") == fingerprint
-    return same and items == {task.name: task.sha256() for task in suite.tasks}
 
 
 def read_training(run: Path, seed: str) -> list[Evaluation]:
@@ -157,13 +232,10 @@ def read_training(run: Path, seed: str) -> list[Evaluation]:
         return []
     figures = {key: entry[key] for entry in lines for key in ("loss", "spread") if key in entry}
     # At step 0 it is the untrained encoder's.
-    dev = [entry["dev"] for entry in lines if "dev" in entry and entry.get("step") != 0]
-    if dev:
+    if dev := [entry["dev"] for entry in lines if "dev" in entry and entry.get("step") != 0]:
         figures["dev"] = max(dev) if keep == "best" else dev[-1]
-    sets = {
-        key: StoredSet(title="", size=0, counted=False, sha256="", figures={key: value})
-        for key, value in figures.items()
-    }
+    common: dict[str, Any] = {"title": "", "size": 0, "counted": False, "sha256": ""}
+    sets = {key: StoredSet(figures={key: value}, **common) for key, value in figures.items()}
     return [Evaluation(StoredSuite(suite=TRAINING, model={}, settings={}, sets=sets), run, seed)] if sets else []
 
 
@@ -191,19 +263,38 @@ def _planned(study: Study) -> list[list[object]]:
 
 
 def _train(study: Study) -> dict[Path, str | None]:
-    """Do the runs; return by directory why each failed, if it did. What single runs print goes to stderr."""
+    """Train and score every run; return by directory why each failed, if it did. What single runs print goes to stderr.
+
+    With several processes a failure ends the study.
+    """
     errors: dict[Path, str | None] = {}
     if is_first() and (study.values["overwrite"] or not study.file.is_file()):
         _save(study, errors)
     for number, (setting, seed, options) in enumerate(study.runs, 1):
+        out: Path = options["out"]
+        errors[out] = None
         if is_first():
-            title = ", ".join(part for part in (setting.title, f"seed {seed}") if part)
-            note(f"[{number} of {len(study.runs)}] {title}")
-        error = errors[options["out"]] = _run(study, options)
+            note(f"[{number} of {len(study.runs)}] {', '.join(filter(None, [setting.title, f'seed {seed}']))}")
+        finished = not options["overwrite"] and (out / DONE).is_file()
+        try:
+            with redirect_stdout(sys.stderr):
+                request = request_of(study.objective, study.module, options)
+                run_training(request, study.module, settings_of(study.module, options))
+            if study.scoring is not None and is_first():
+                score(str(out), out / "evaluation", study.scoring, again=options["overwrite"])
+        except TwinviewsError as error:
+            # A finished run is refused if the data changed: its results must stay.
+            if processes() > 1 or (finished and isinstance(error, InputError)):
+                raise
+            errors[out] = str(error)
+        except RuntimeError as error:
+            if type(error).__name__ != "OutOfMemoryError" or processes() > 1:
+                raise
+            errors[out] = "out of memory: take a smaller --batch-size or --max-tokens"
         # Trainer and its callbacks refer to each other and to the model.
         gc.collect()
-        if error is not None:
-            note(f"failed: {error}")
+        if errors[out] is not None:
+            note(f"failed: {errors[out]}")
         if is_first():
             _save(study, errors)
     # No process exits while the first one still scores.
@@ -211,36 +302,13 @@ def _train(study: Study) -> dict[Path, str | None]:
     return errors
 
 
-def _run(study: Study, options: Mapping[str, Any]) -> str | None:
-    """Train and score one run; return why it failed, if it did. With several processes a failure ends the study."""
-    directory: Path = options["out"]
-    finished = not options["overwrite"] and (directory / DONE).is_file()
-    try:
-        with redirect_stdout(sys.stderr):
-            request = request_of(study.objective, study.module, options)
-            run_training(request, study.module, settings_of(study.module, options))
-        if study.scoring is not None and is_first():
-            score(str(directory), directory / "evaluation", study.scoring, again=options["overwrite"])
-    except TwinviewsError as error:
-        # A finished run is refused if the data changed: its results must stay.
-        if processes() > 1 or (finished and isinstance(error, InputError)):
-            raise
-        return str(error)
-    except RuntimeError as error:
-        if type(error).__name__ != "OutOfMemoryError" or processes() > 1:
-            raise
-        return "out of memory: take a smaller --batch-size or --max-tokens"
-    return None
-
-
 def _save(study: Study, errors: Mapping[Path, str | None]) -> None:
     """List the runs that have been done in the study's file."""
     cells: dict[str, dict[str, Any]] = {}
     for setting, seed, options in study.runs:
-        if options["out"] in errors:
+        if (out := options["out"]) in errors:
             cell = cells.setdefault(setting.title, {"settings": dict(setting.labels), "runs": []})
-            run = {"seed": seed, "directory": options["out"].as_posix(), "error": errors[options["out"]]}
-            cell["runs"].append(run)
+            cell["runs"].append({"seed": seed, "directory": out.as_posix(), "error": errors[out]})
     values = {"objective": study.objective, "options": study.shared(), "cells": list(cells.values())}
     study.file.parent.mkdir(parents=True, exist_ok=True)
     with whole_file(study.file) as stream:

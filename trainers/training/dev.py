@@ -12,8 +12,7 @@ from sentence_transformers import SimilarityFunction
 from pipelines.console import InputError, TwinviewsError
 from trainers.data.examples import Examples
 from trainers.data.kinds import read_graded
-from trainers.evaluation.metrics import spearman
-from trainers.evaluation.pairs import read_pairs
+from trainers.evaluation.pairs import read_pairs, spearman
 from trainers.evaluation.suites.sts import BENCHMARKS
 from trainers.evaluation.task import Missing
 from trainers.objective import Objective

@@ -11,9 +11,8 @@ import xxhash
 from numpy.typing import NDArray
 
 from pipelines.console import InputError, note, progress
-from trainers.embedding.cache import cached
 from trainers.embedding.model import EmbeddingModel, load_model
-from trainers.embedding.vectors import checked
+from trainers.embedding.vectors import cached, checked
 from trainers.encoders.batches import MASK
 from trainers.encoders.location import locate
 from trainers.encoders.modules import Pooling

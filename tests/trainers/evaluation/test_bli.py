@@ -8,7 +8,7 @@ from known_vectors import parted
 from numpy.typing import NDArray
 
 from pipelines.console import InputError
-from trainers.baselines.encoders import function_encoder
+from trainers.embedding.baselines import function_encoder
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation import record
 from trainers.evaluation.suite import evaluate_suites

@@ -136,6 +136,7 @@ def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
         (["tiny", "--data", ""], "--data is empty"),
         (["tiny", "--data", "nowhere"], "no data folder 'nowhere'"),
         (["tiny", "--data", "."], "no set of sts is in .; the first is STS12: "),
+        (["tiny", "--seed", "-1"], "Invalid value for '--seed': Input should be greater than or equal to 0"),
         (["tiny", "--pooling", "max"], "'max' is not one of 'mean', 'cls', 'first-last', 'padded-mean'"),
         (["./absent"], "no model directory './absent'"),
         (["tiny", "--out", "tiny/config.json"], "cannot write into the folder 'tiny/config.json'"),
@@ -152,6 +153,15 @@ def test_mistakes_are_told(model: Path, capsys: Capsys, arguments: list[str], me
     lines = capsys.readouterr().err.splitlines()
     assert lines[-1].startswith("error: ")
     assert message in lines[-1]
+
+
+def test_results_of_another_model_are_not_overwritten(model: Path, capsys: Capsys) -> None:
+    shutil.copytree(model, "other")
+    assert evaluate([str(model), "--out", "out"]) == evaluate(["tiny", "--out", "out"]) == 0
+    before = Path("out/sample.json").read_bytes()
+    assert evaluate(["other", "--out", "out"]) == 2
+    assert "out/sample.json holds the results of 'tiny': give another --out" in capsys.readouterr().err
+    assert Path("out/sample.json").read_bytes() == before
 
 
 def test_a_file_that_cannot_be_written_is_one_line_with_its_name(model: Path, tmp_path: Path, capsys: Capsys) -> None:

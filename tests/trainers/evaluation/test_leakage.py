@@ -8,7 +8,7 @@ import pytest
 
 from pipelines.console import call
 from trainers.cli import app
-from trainers.evaluation.leakage import find_leaks, leaks_of, normalised
+from trainers.evaluation.suite import find_leaks, leaks_of, normalised
 from trainers.evaluation.task import Result, Task
 
 

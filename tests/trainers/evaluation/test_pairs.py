@@ -31,7 +31,7 @@ from trainers.evaluation.pairs import (
 )
 from trainers.evaluation.suites import afs, lexical, lexical_crosslingual, qnli, sts, sts_multilingual
 from trainers.evaluation.task import Missing
-from trainers.results.papers import PAPERS, published_tables
+from trainers.results.comparison import PAPERS, published_tables
 
 SUITES = (sts, sts_multilingual, lexical, lexical_crosslingual, afs)
 BENCHMARKS = {item.name: item for suite in SUITES for item in suite.BENCHMARKS} | {"qnli": qnli.QNLI}
@@ -77,6 +77,9 @@ def year(folder: str = "STS12-en-test", prefix: str = "STS") -> dict[str, str | 
 
 
 FORMATS: dict[str, tuple[Benchmark, dict[str, str | bytes], list[tuple[str, str, float]]]] = {
+    "a year without its ungraded lines, quotes and odd characters kept": (
+        YEAR, year(), [('a "b', "c", 4.5), ("d\u2028e", "f", 0.0), ("g", "h", 2.0)],
+    ),
     "STS-B, columns five to seven without quoting": (
         small("stsb", test=2),
         {"stsbenchmark/sts-test.csv": 'main-news\tx\t2016\t1\t4.200\t"Quoted at one end\tIt said "no".\n'
@@ -172,14 +175,6 @@ def test_every_format_is_read_as_by_hand_gzipped_or_not(kind: str, tmp_path: Pat
     assert (again.subsets, again.sha256()) == (read.subsets, read.sha256())
 
 
-def test_a_year_skips_ungraded_lines_and_keeps_quotes_and_odd_characters(tmp_path: Path) -> None:
-    read = found(YEAR, write(tmp_path, year()))
-    assert read.subsets == {
-        "MSRpar": (Pair('a "b', "c", 4.5), Pair("d\u2028e", "f", 0.0)), "OnWN": (Pair("g", "h", 2.0),),
-    }  # fmt: skip
-    assert read.counted
-
-
 @pytest.mark.parametrize("parent", ["", "sts", "data/downstream/STS"])
 @pytest.mark.parametrize("folder", YEAR.layouts[0].folders)
 def test_the_usual_places_are_searched(tmp_path: Path, parent: str, folder: str) -> None:
@@ -241,7 +236,9 @@ def test_broken_files_are_refused(name: str, files: dict[str, str | bytes], mess
 
 
 def test_the_checksum_depends_on_the_pairs_not_on_the_layout(tmp_path: Path) -> None:
-    one = found(YEAR, write(tmp_path / "one", year())).sha256()
+    first = found(YEAR, write(tmp_path / "one", year()))
+    one = first.sha256()
+    assert (list(first.subsets), first.counted) == (["MSRpar", "OnWN"], True)
     folder = write(tmp_path / "two", year("test-gold"))
     assert found(YEAR, folder).sha256() == one
     write(folder, {"test-gold/STS.gs.surprise.OnWN.txt": "3"})
@@ -433,6 +430,7 @@ def test_binary_grades_give_the_area_under_the_curve() -> None:
     assert result.predictions.gold.tolist() == gold.tolist()
 
 
-def test_equal_vectors_have_no_correlation() -> None:
+def test_equal_vectors_have_no_correlation_and_equal_grades_no_area() -> None:
     same = Vectors(VECTORS.rows, np.ones_like(MATRIX))
     assert set(score_pairs(drawn(), False, same).metrics.values()) == {None}
+    assert score_binary(drawn(1), VECTORS).metrics == {"auc": None}

@@ -9,7 +9,7 @@ import pytest
 from known_vectors import evaluate
 
 from pipelines.console import InputError
-from trainers.baselines.encoders import function_encoder
+from trainers.embedding.baselines import function_encoder
 from trainers.embedding.vectors import Vectors
 from trainers.evaluation import suites
 from trainers.evaluation.record import write

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from trainers.evaluation.metrics import auc, average, pearson, spearman
-from trainers.evaluation.table import Table, markdown, mean
+from trainers.evaluation.pairs import average, pearson, spearman
+from trainers.evaluation.record import Table, markdown, mean
 
 
 @pytest.mark.parametrize("values", [[72.5, 73.1, 72.9], [1.0, 1.0], [-3.0, 4.0, 2.0, 8.0]])
@@ -57,10 +57,6 @@ def test_correlations_equal_scipy(pairs: list[tuple[int, int]]) -> None:
 def test_a_constant_list_has_no_correlation_even_when_its_mean_is_rounded() -> None:
     assert spearman([1.0, 2.0, 3.0], [0.1, 0.1, 0.1]) is None
     assert pearson([1.0, 2.0, 3.0], [0.1, 0.1, 0.1]) is None
-
-
-def test_auc_without_positives_or_negatives_is_undefined() -> None:
-    assert auc([1, 1], [0.1, 0.2]) is None
 
 
 def test_an_undefined_value_leaves_an_average_undefined() -> None:

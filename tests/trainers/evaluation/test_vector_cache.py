@@ -1,6 +1,7 @@
 """The vector cache: the same vectors, fewer texts encoded, and nothing that a damaged file can do."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -11,11 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from trainers.baselines.encoders import function_encoder
-from trainers.embedding import cache
-from trainers.embedding.cache import cached
+from trainers.embedding import vectors as cache
+from trainers.embedding.baselines import function_encoder
 from trainers.embedding.model import load_model
-from trainers.embedding.vectors import Advance, still
+from trainers.embedding.vectors import Advance, cached, still
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -132,7 +132,7 @@ def test_processes_that_write_at_once_leave_whole_shards(tmp_path: Path) -> None
     script = (
         "import sys; from pathlib import Path; sys.path.insert(0, sys.argv[1]);"
         "from tests.trainers.evaluation.test_vector_cache import Counting;"
-        "from trainers.embedding.cache import cached;"
+        "from trainers.embedding.vectors import cached;"
         "[cached(Counting(), Path(sys.argv[2])).encode([f'{sys.argv[3]} {i} {j}' for j in range(50)] + ['both'])"
         " for i in range(20)]"
     )
@@ -144,6 +144,15 @@ def test_processes_that_write_at_once_leave_whole_shards(tmp_path: Path) -> None
     assert np.array_equal(cached(encoder, tmp_path).encode(texts), Counting().encode(texts))
     assert encoder.asked == []
     assert not list((tmp_path / NAME).glob(".*"))
+
+
+def test_what_a_killed_evaluation_left_is_deleted_by_a_later_one(tmp_path: Path) -> None:
+    cached(Counting(), tmp_path).encode(TEXTS)
+    draft = tmp_path / NAME / ".0.npz.1000000001.augment.tmp"
+    draft.write_bytes(b"half")
+    os.utime(draft, (0, 0))
+    cached(Counting(), tmp_path).encode(TEXTS)
+    assert not draft.exists()
 
 
 def test_a_cache_that_cannot_be_written_costs_a_note_and_no_score(tmp_path: Path, capsys: Capsys) -> None:

@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
 from pipelines.console import call
 from trainers.cli import app
-from trainers.evaluation.metrics import auc, spearman
+from trainers.evaluation.pairs import spearman
 from trainers.evaluation.task import Predictions
 
 SIZES = {"sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927}
@@ -65,7 +66,9 @@ def figure(items: Predictions) -> float:
     """Return the score x 100 of items, by the evaluation's own arithmetic."""
     if items.statistic == "mean":
         return 100 * float(items.predicted.mean())
-    value = (spearman if items.statistic == "spearman" else auc)(items.gold, items.predicted)
+    if items.statistic == "auc":
+        return 100 * float(roc_auc_score(items.gold, items.predicted))
+    value = spearman(items.gold, items.predicted)
     assert value is not None
     return 100 * value
 

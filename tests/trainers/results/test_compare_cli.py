@@ -250,9 +250,11 @@ def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, 
     for number, pooling in enumerate(("mean", "cls")):
         options = ["--suite", "sample", "--pooling", pooling, "--out", f"run{number}"]
         assert call(app, ["evaluate", str(tiny_bert), *options]) == 0
-    capsys.readouterr()
-    assert compare("run0", "run1", "--intervals", "--test", "--resamples", 200, "--json") == 0
+    signatures = [line for line in capsys.readouterr().err.splitlines() if line.startswith("signature: ")]
+    assert all("|tokens:32|" in line and "|seed:1111|" in line for line in signatures)
+    assert compare("run0", "run1", "--intervals", "--test", "--resamples", 200, "--signature", "--json") == 0
     scores, intervals, tests = tables(capsys.readouterr().out)
+    assert [f"signature: {line[6:]}" for line in scores["notes"] if "|sets:" in line] == signatures
     printed = json.loads(Path("run1/sample.json").read_text())["sets"]["sample"]["figures"]["all"]
     assert [row["model"] for row in scores["rows"]] == ["run0", "run1"]
     assert scores["rows"][1]["smoke test"] == intervals["rows"][1]["score"] == f"{printed:.2f}"

@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 from made_items import NAMES, cells, compare, figures, lines, tables, write_run, write_study
 
-from pipelines.console import call
-from trainers.cli import app
-from trainers.results.papers import published_sizes
+from trainers.results.comparison import read_published
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -26,7 +24,7 @@ def test_a_note_names_its_sets_once(capsys: Capsys) -> None:
 
 def test_figures_of_another_task_are_marked(capsys: Capsys) -> None:
     names = [f"bli-{pair}" for pair in ("en-fr", "en-it", "en-ru", "en-tr", "it-fr", "ru-fr")]
-    noted = {name: {"note": "* few candidates", "size": published_sizes()[name]} for name in names}
+    noted = {name: {"note": "* few candidates", "size": read_published("sizes")[name]} for name in names}
     run = write_run("mine", {name: {"acc@1": 7.0} for name in names}, suite="bli", sets=noted)
     assert compare(run, "--with", "mirror") == 0
     shown = capsys.readouterr()
@@ -114,11 +112,3 @@ def test_seeds_share_one_with_what_differs_joined(tmp_path: Path, capsys: Capsys
     write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))
     (line,) = signatures(Path("study"), capsys)
     assert line.endswith("weights:111111111111+222222222222|runs:2")
-
-
-def test_an_evaluation_prints_the_one_that_a_comparison_prints(tiny_bert: Path, capsys: Capsys) -> None:
-    assert call(app, ["evaluate", str(tiny_bert), "--suite", "sample", "--out", "run"]) == 0
-    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("signature: ")]
-    assert signatures(Path("run"), capsys) == [line.removeprefix("signature: ")]
-    assert "|tokens:32|" in line
-    assert "|seed:1111|" in line

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import trainers.evaluation.suites
-from trainers.results.papers import (
+from trainers.results.comparison import (
     PAPERS,
     SPEARMAN,
     Column,

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation.reading import bad_line, check_count, filled_lines, usual_places
+from trainers.evaluation.reading import bad_line, check_count, filled_lines, tsv_rows, usual_places
 from trainers.evaluation.search import score_blocks, unit
 from trainers.evaluation.task import HUB, MARK, Missing, Predictions, Result, Task
-from trainers.files import file_lines, file_sha256
+from trainers.files import file_sha256
 
 METRICS = ("acc@1", "MRR", "cosine acc@1", "unmapped acc@1")
+PRINTED = ("mapped, CSLS", "mapped, CSLS", "mapped, cosine", "unmapped, CSLS")  # the part that each metric is of
 REPORTED = ("en-fr", "en-it", "en-ru", "en-tr", "it-fr", "ru-fr")  # the pairs of Mirror-BERT's Table 6, in its order
 COUNTED = len(REPORTED)
 
@@ -37,10 +38,7 @@ TIED = 1e-6  # the most that equal cosines differ by, from rounding
 
 
 class Lexicon(NamedTuple):
-    """The vocabularies of two languages, dictionary words first; `train` and `test` pair rows that are translations.
-
-    The target's words are the candidates, and CSLS measures neighbourhoods in the source's.
-    """
+    """The words of two languages, the dictionaries' first; `train` and `test` pair rows that are translations."""
 
     source: Sequence[str]
     target: Sequence[str]
@@ -65,13 +63,7 @@ def score_lexicon(lexicon: Lexicon, vectors: Vectors, seed: int = 0) -> Result:
             outcomes.append((rank == 1).astype(np.float64))
             right, reciprocal = float(100 * outcomes[-1].mean()), float(100 * (1 / rank).mean())
             parts[f"{kind}, {how}"] = {"acc@1": right, "MRR": reciprocal, "candidates": len(lexicon.target)}
-    printed = (
-        ("mapped, CSLS", "acc@1"),
-        ("mapped, CSLS", "MRR"),
-        ("mapped, cosine", "acc@1"),
-        ("unmapped, CSLS", "acc@1"),
-    )
-    metrics = {name: parts[part][metric] for name, (part, metric) in zip(METRICS, printed, strict=True)}
+    metrics = {name: parts[part][name.rpartition(" ")[2]] for name, part in zip(METRICS, PRINTED, strict=True)}
     return Result(metrics, Predictions("mean", np.ones(len(outcomes[0])), outcomes[0]), parts)
 
 
@@ -99,19 +91,19 @@ def ranks(
     """Return the ranks, from 1, of each query's best translation among the candidates, by CSLS and by cosine.
 
     CSLS is 2 cos(q, c) - r(q) - r(c) (Lample et al. 2018, Eq. 4); r(q) changes no rank and is left out. `queries`
-    (n, d) are mapped vectors of source words, `candidates` (m, d) those of target words; `translations` has the rows of
-    the right candidates for each query, at least one; `penalties` (m,) are r of each candidate.
+    (n, d) are source words, `candidates` (m, d) target words with r in `penalties` (m,); `translations` has the rows of
+    the right candidates for each query, at least one.
     """
-    by_csls, by_cosine = np.empty(len(queries), np.int64), np.empty(len(queries), np.int64)
     width = max(map(len, translations), default=1)
     # Repeating the first translation fills the rows without changing the best one.
     padded = np.array([[*rows, *[rows[0]] * (width - len(rows))] for rows in translations])
+    found = []
     for start, block in score_blocks(unit(queries), unit(candidates)):
         cosines = block.cpu().numpy()
-        rows = slice(start, start + len(cosines))
-        by_cosine[rows] = _best_ranks(cosines, padded[rows])
+        right = padded[start : start + len(cosines)]
         # Half of CSLS ranks the same.
-        by_csls[rows] = _best_ranks(cosines - penalties / np.float32(2), padded[rows])
+        found.append([_best_ranks(each, right) for each in (cosines - penalties / np.float32(2), cosines)])
+    by_csls, by_cosine = np.concatenate(found, axis=1)
     return by_csls, by_cosine
 
 
@@ -128,7 +120,7 @@ def find(data: str) -> list[Task | Missing]:
     """Read every pair of languages in a folder, the averaged ones first; raises InputError for a malformed file."""
     places = [] if data.startswith(HUB) else usual_places(FOLDERS, Path(data).expanduser())
     read: list[Task | Missing] = []
-    for pair in [*REPORTED, *(pair for pair in PAIRS if pair not in REPORTED)]:
+    for pair in dict.fromkeys([*REPORTED, *PAIRS]):
         names = [f"{pair}/yacle.{part}.{pair}.tsv" for part in SIZES]
         root = next((place for place in places if all((place / name).is_file() for name in names)), None)
         if root is not None:
@@ -138,16 +130,15 @@ def find(data: str) -> list[Task | Missing]:
     return read
 
 
-def _read(root: Path, pair: str, paths: Sequence[Path]) -> Task:
-    train, test = (_entries(path, size) for path, size in zip(paths, SIZES.values(), strict=True))
-    files = list(paths)
+def _read(root: Path, pair: str, paths: list[Path]) -> Task:
+    train, test = entries = [_entries(path, size) for path, size in zip(paths, SIZES.values(), strict=True)]
     rows: list[dict[str, int]] = []
     note = f"{MARK}{DICTIONARIES}"
     for side, language in enumerate(pair.split("-")):
-        words = [entry[side] for entry in [*train, *test]]
+        words = [entry[side] for each in entries for entry in each]
         vocabulary = root / "vocabulary" / f"{language}.txt"
         if vocabulary.is_file():
-            files.append(vocabulary)
+            paths.append(vocabulary)
             words += [line.strip().lower() for _, line in filled_lines(vocabulary)]
             note = f"candidates are the words of {vocabulary.name} and of the dictionaries" if side else note
         rows.append({word: row for row, word in enumerate(dict.fromkeys(words))})
@@ -161,18 +152,16 @@ def _read(root: Path, pair: str, paths: Sequence[Path]) -> Task:
     )  # fmt: skip
     return Task(
         name=f"bli-{pair}", title=f"BLI {pair}", source=str(root / pair), note=note, counted=pair in REPORTED,
-        files={f"{path.parent.name}/{path.name}": file_sha256(path) for path in files}, size=len(lexicon.test),
+        files={f"{path.parent.name}/{path.name}": file_sha256(path) for path in paths}, size=len(lexicon.test),
         texts=[*source, *target], lines=[f"{part}\n" for part in (*lexicon[:3], sorted(lexicon.test.items()))],
         score=partial(score_lexicon, lexicon),
     )  # fmt: skip
 
 
-def _entries(path: Path, size: int) -> list[tuple[str, str]]:
-    entries = []
-    for number, line in enumerate(file_lines(path), 1):
-        fields = [field.strip().lower() for field in line.split("\t")]
+def _entries(path: Path, size: int) -> list[list[str]]:
+    rows = [(number, [field.strip().lower() for field in fields]) for number, fields in tsv_rows(path)]
+    for number, fields in rows:
         if len(fields) != 2 or not all(fields):
-            raise bad_line(path, number, "a word and its translation", line)
-        entries.append((fields[0], fields[1]))
-    check_count(path, len(entries), size, "pairs of words")
-    return entries
+            raise bad_line(path, number, "a word and its translation", "\t".join(fields))
+    check_count(path, len(rows), size, "pairs of words")
+    return [fields for _, fields in rows]

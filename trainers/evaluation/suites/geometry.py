@@ -5,6 +5,7 @@ train split, which is why it is scored in addition to the test. Alignment and un
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -58,30 +59,29 @@ def all_pairs(vectors: NDArray[np.float32]) -> dict[str, float]:
     """Return uniformity and the cosines of all n (n - 1) / 2 pairs of different rows of (n, d); n > 1."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     unit = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    total = squares = near = 0.0
+    sums = np.zeros(3)
     for start in range(0, len(unit), BLOCK):
         rows = unit[start : start + BLOCK]
         # The columns left of the block belong to earlier blocks.
         later = np.triu(np.ones((len(rows), len(unit) - start), dtype=np.bool_), 1)
         cosines = (rows @ unit[start:].T)[later]
-        total += float(cosines.sum(dtype=np.float64))
-        squares += float(np.square(cosines).sum(dtype=np.float64))
-        near += float(np.exp(4 * cosines - 4).sum(dtype=np.float64))
-    pairs = len(unit) * (len(unit) - 1) // 2
-    mean = total / pairs
-    deviation = float(np.sqrt(max(squares / pairs - mean**2, 0.0)))
-    return {"uniformity": float(np.log(near / pairs)), "random-cosine": mean, "random-sd": deviation}
+        sums += [each.sum(dtype=np.float64) for each in (cosines, np.square(cosines), np.exp(4 * cosines - 4))]
+    mean, square, near = (sums / (len(unit) * (len(unit) - 1) // 2)).tolist()
+    deviation = float(np.sqrt(max(square - mean**2, 0.0)))
+    return {"uniformity": float(np.log(near)), "random-cosine": mean, "random-sd": deviation}
 
 
 def find(data: str) -> list[Task | Missing]:
-    """Read the sentences from a folder or the Hub; raises InputError for a malformed file or a wrong count."""
-    read = read_all((STSB, STSB_TRAIN), data)
-    return [item if isinstance(item, Missing) else of_pairs(item) for item in read]
+    """Read the sentences from a folder or the Hub; raises InputError for a malformed file or a wrong count.
 
-
-def of_pairs(pairs: Pairs) -> Task:
-    """Return the sentences of graded pairs; those graded at least `POSITIVE` are the positive ones."""
-    positive = [pair[:2] for subset in pairs.subsets.values() for pair in subset if pair.gold >= POSITIVE]
-    score = partial(score_texts, pairs.texts, positive)
-    known = {name: getattr(pairs, name) for name in ("name", "title", "source", "files", "size", "texts", "lines")}
-    return Task(note=UNITS, counted=False, score=score, **known)
+    The pairs graded at least `POSITIVE` are the positive ones.
+    """
+    read: list[Task | Missing] = []
+    for item in read_all((STSB, STSB_TRAIN), data):
+        if isinstance(item, Pairs):
+            positive = [pair[:2] for subset in item.subsets.values() for pair in subset if pair.gold >= POSITIVE]
+            score = partial(score_texts, item.texts, positive)
+            read.append(replace(item, note=UNITS, counted=False, score=score))
+        else:
+            read.append(item)
+    return read

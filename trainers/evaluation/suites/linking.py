@@ -33,8 +33,6 @@ SPELLING = "ncbi-spell-check.txt"
 class Corpus(NamedTuple):
     """A corpus in PubTator's format: train, dev and test file with their annotations; `mentions` of the test."""
 
-    name: str
-    title: str
     folders: tuple[str, ...]
     files: Mapping[str, int]
     kinds: frozenset[str]
@@ -42,22 +40,19 @@ class Corpus(NamedTuple):
     where: str
 
 
-CORPORA = (
-    Corpus(
-        "ncbi-disease", "NCBI-disease", ("ncbi-disease", "NCBI-disease", "NCBI_disease"),
+CORPORA = {
+    "ncbi-disease": Corpus(
+        ("ncbi-disease", "NCBI-disease", "NCBI_disease"),
         {"NCBItrainset_corpus.txt": 5145, "NCBIdevelopset_corpus.txt": 787, "NCBItestset_corpus.txt": 960},
         frozenset({"SpecificDisease", "Modifier", "DiseaseClass", "CompositeMention"}), 960,
         "https://www.ncbi.nlm.nih.gov/CBBresearch/Dogan/DISEASE/",
     ),
-    Corpus(
-        "bc5cdr-disease", "BC5CDR-disease", ("bc5cdr", "BC5CDR", "CDR_Data/CDR.Corpus.v010516", "CDR.Corpus.v010516"),
-        {
-            "CDR_TrainingSet.PubTator.txt": 9385, "CDR_DevelopmentSet.PubTator.txt": 9591,
-            "CDR_TestSet.PubTator.txt": 9809,
-        },
+    "bc5cdr-disease": Corpus(
+        ("bc5cdr", "BC5CDR", "CDR_Data/CDR.Corpus.v010516", "CDR.Corpus.v010516"),
+        {f"CDR_{part}Set.PubTator.txt": n for part, n in (("Training", 9385), ("Development", 9591), ("Test", 9809))},
         frozenset({"Disease"}), 4424, "https://biocreative.bioinformatics.udel.edu/tasks/biocreative-v/track-3-cdr/",
     ),
-)  # fmt: skip
+}  # fmt: skip
 
 
 class Prepared(NamedTuple):
@@ -79,15 +74,16 @@ class Prepared(NamedTuple):
     where: str = SAPBERT
 
 
-def _biosyn(name: str, title: str, files: int, mentions: int, fewest: int) -> Prepared:
-    layout = ((name,), "test_dictionary.txt", "processed_test/*.concept")
-    return Prepared(name, title, *layout, files, concepts.read_concepts, mentions, fewest, where=BIOSYN)
-
-
 PREPARED = (
-    _biosyn("ncbi-disease", "NCBI-disease", 100, 960, 960),
-    _biosyn("bc5cdr-disease", "BC5CDR-disease", 500, 4424, 4300),
-    _biosyn("bc5cdr-chemical", "BC5CDR-chemical", 500, 5385, 5300),
+    *(
+        Prepared(
+            title.lower(), title, (title.lower(),), "test_dictionary.txt", "processed_test/*.concept", files,
+            concepts.read_concepts, mentions, fewest, where=BIOSYN,
+        )
+        for title, files, mentions, fewest in (
+            ("NCBI-disease", 100, 960, 960), ("BC5CDR-disease", 500, 4424, 4300), ("BC5CDR-chemical", 500, 5385, 5300),
+        )
+    ),
     Prepared(
         "xl-bel", "XL-BEL", ("xl-bel", "xl_bel", "xlbel_v0.0", "xl_bel/xlbel_v0.0", "xl-bel/xlbel_v0.0"),
         "umls_onto_all_lang_cased_wikimed_only_399931.txt", "??_1k_test_query.txt", 10, concepts.read_queries, 10000,
@@ -147,11 +143,10 @@ def find(data: str) -> list[Task | Missing]:
         reason = "not on the Hub in a form that is read"
         return [Missing(known.name, known.title, reason, known.where) for known in PREPARED]
     folder = Path(data).expanduser()
-    corpora = {corpus.name: corpus for corpus in CORPORA}
     found = [_prepared(known, folder) for known in PREPARED]
     for number, task in enumerate(found):
-        if isinstance(task, Missing) and task.name in corpora:
-            found[number] = _corpus(corpora[task.name], folder)
+        if isinstance(task, Missing) and task.name in CORPORA:
+            found[number] = _corpus(task.name, task.title, folder)
     return [*found, *_own(folder)]
 
 
@@ -171,15 +166,16 @@ def _prepared(known: Prepared, data: Path) -> Task | Missing:
     return _set(known.name, known.title, mentions, read_names(dictionary), [dictionary, *paths], note)
 
 
-def _corpus(corpus: Corpus, data: Path) -> Task | Missing:
+def _corpus(name: str, title: str, data: Path) -> Task | Missing:
+    corpus = CORPORA[name]
     paths = find_files(list(corpus.files), corpus.folders, data)
     places = usual_places(("", "dictionary", *corpus.folders), data)
     medic = find_file(MEDIC, places)
     if isinstance(paths, str) or medic is None:
         reason = paths if isinstance(paths, str) else f"no {MEDIC} below {data}"
-        return Missing(corpus.name, corpus.title, reason, f"{BIOSYN} or {corpus.where}")
+        return Missing(name, title, reason, f"{BIOSYN} or {corpus.where}")
     # The list corrects the words of NCBI-disease.
-    spelling = find_file(SPELLING, places) if corpus.name == "ncbi-disease" else None
+    spelling = find_file(SPELLING, places) if name == "ncbi-disease" else None
     pairs = [line.partition("||") for _, line in filled_lines(spelling)] if spelling else []
     words = {wrong.strip(): right.strip() for wrong, _, right in pairs}
     parts: list[list[Mention]] = []
@@ -193,12 +189,12 @@ def _corpus(corpus: Corpus, data: Path) -> Task | Missing:
     unlinked = corpus.mentions - len(test)
     note = OWN_RULES + (f"; {unlinked} mentions have no concept: left out" if unlinked else "")
     files = [*paths, medic, *([spelling] if spelling else [])]
-    return _set(corpus.name, corpus.title, test, chain(read_names(medic, concepts.bare), known), files, note)
+    return _set(name, title, test, chain(read_names(medic, concepts.bare), known), files, note)
 
 
 def _own(data: Path) -> Iterator[Task]:
     """Read a user's sets: `linking/<name>/dictionary.txt` of id||name and `mentions.txt` of id||mention."""
-    known = {name for each in (*CORPORA, *PREPARED) for name in each.folders}
+    known = {name for each in (*CORPORA.values(), *PREPARED) for name in each.folders}
     for folder in sorted(path for path in (data / "linking").glob("*") if path.is_dir() and path.name not in known):
         names, mentions = (find_file(name, [folder]) for name in ("dictionary.txt", "mentions.txt"))
         if names is None or mentions is None:

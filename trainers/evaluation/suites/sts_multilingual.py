@@ -15,7 +15,6 @@ _EXTENDED = "https://public.ukp.informatik.tu-darmstadt.de/reimers/sentence-tran
 _MULTI_MT = "https://github.com/PhilipMay/stsb-multi-mt"
 _MSRVID = "http://files.deeppavlov.ai/datasets/STS2012_MSRvid_translated.tar.gz"
 _TRANSLATED = "machine translated (DeepL)"
-_FOLDERS = ("stsb-multi-mt", "stsb_multi_mt", "stsb-multi-mt/data")
 
 
 def read_scored_lines(subset: str, path: Path) -> Iterator[Pair]:
@@ -85,30 +84,24 @@ MONOLINGUAL = (
 )  # fmt: skip
 
 
-def _translated(language: str, split: str, pairs: int) -> Benchmark:
-    dev = " dev" if split == "dev" else ""
-    layout = Layout(_FOLDERS, (f"stsb-{language}-{split}.csv",), read_translated)
+def _stsb(language: str, split: str = "test", *, english: bool = False) -> Benchmark:
+    """Return a translation of STS-B, or with `english` first sentences a stand-in for a cross-lingual test."""
+    files = ("stsb-en-test.csv", f"stsb-{language}-test.csv") if english else (f"stsb-{language}-{split}.csv",)
+    name, dev = f"en-{language}" if english else language, "dev" if split == "dev" else ""
+    note = f"English first sentences, second ones {_TRANSLATED}" if english else _TRANSLATED
     return Benchmark(
-        f"stsb-{language}{dev.replace(' ', '-')}", f"STS-B {language.upper()}{dev}", {split: pairs}, _MULTI_MT,
-        (layout,), HubCopy("stsb_multi_mt", split, language), counted=False,
-        note=None if language == "en" else _TRANSLATED,
-    )  # fmt: skip
-
-
-def _crossed(language: str) -> Benchmark:
-    """Return English first sentences with the translations of the second ones: a stand-in for a cross-lingual test."""
-    layout = Layout(_FOLDERS, ("stsb-en-test.csv", f"stsb-{language}-test.csv"), read_translated)
-    return Benchmark(
-        f"stsb-en-{language}", f"STS-B EN-{language.upper()}", {"test": 1379}, _MULTI_MT, (layout,), counted=False,
-        note=f"English first sentences, second ones {_TRANSLATED}",
+        f"stsb-{name}-{dev}".rstrip("-"), f"STS-B {name.upper()} {dev}".rstrip(), {split: 1500 if dev else 1379},
+        _MULTI_MT, (Layout(("stsb-multi-mt", "stsb_multi_mt", "stsb-multi-mt/data"), files, read_translated),),
+        None if english else HubCopy("stsb_multi_mt", split, language), counted=False,
+        note=None if language == "en" else note,
     )  # fmt: skip
 
 
 _LANGUAGES = ("en", "de", "es", "fr", "ru")
 STSB = (
-    *(_translated(language, "test", 1379) for language in _LANGUAGES),
-    *map(_crossed, _LANGUAGES[1:]),
-    *(_translated(language, "dev", 1500) for language in _LANGUAGES),
+    *(_stsb(language) for language in _LANGUAGES),
+    *(_stsb(language, english=True) for language in _LANGUAGES[1:]),
+    *(_stsb(language, "dev") for language in _LANGUAGES),
 )
 BENCHMARKS = (*STS17, *MONOLINGUAL, *STSB)
 COUNTED = len(STS17)

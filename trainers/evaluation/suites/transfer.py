@@ -5,10 +5,11 @@ Conneau & Kiela 2018; the classification tables of Zhang et al. 2020 (IS-BERT) a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +20,8 @@ from trainers.evaluation.suites.sts import SENTEVAL
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
 from trainers.files import file_lines, file_sha256
 
-if TYPE_CHECKING:
-    from sklearn.linear_model import LogisticRegression
-
 METRICS = ("accuracy", "f1")  # of all items, and of class 1 if papers report it (MRPC), both x 100
 COUNTED = 7
-QUESTION_TYPES = ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM")
 # By the parts of a set: all, each item held out once; train, dev and test; train and test.
 PROTOCOLS = {
     "all": "logistic regression, 10-fold cross-validation, strength by 10 folds inside",
@@ -61,73 +58,47 @@ Parts: TypeAlias = Mapping[str, Sequence[Labelled]]  # a set's items, in file or
 class Corpus(NamedTuple):
     """What is known of a set before it is read.
 
-    `files` have their part and their number of items, after `header` lines; `read` makes an item of the number of a
-    file and one of its lines, and raises ValueError unless that is what `line` says.
+    `files` have their part and their number of items, after `header` lines. A line must match the pattern `form`, in
+    words `line`; its groups `first` and `second` are the texts, and `label` is one of `classes`. Without classes, the
+    first file has class 1 and the second class 0.
     """
 
     name: str
     title: str
     folders: tuple[str, ...]
     files: Mapping[str, tuple[str, int]]
-    read: Callable[[int, str], Labelled]
-    line: str
+    form: str = "(?P<first>.*)"
+    line: str = "a sentence"
+    classes: tuple[str, ...] = ()
     header: int = 0
     bytewise: bool = False
 
 
-def words(text: str) -> str:
-    """Return the words of a text with one space between them: SentEval gives its encoders lists of words."""
-    return " ".join(text.split())
-
-
-def read_class(file: int, line: str) -> Labelled:
-    """A text a line; the first file has class 1, the second class 0."""
-    return Labelled(words(line), 1 - file)
-
-
-def read_trec(file: int, line: str) -> Labelled:
-    """A question after its type and finer type."""
-    kind, rest = line.split(":", 1)
-    _finer, question = rest.split(" ", 1)
-    return Labelled(words(question), QUESTION_TYPES.index(kind))
-
-
-def read_mrpc(file: int, line: str) -> Labelled:
-    """Tab-separated: whether two sentences are paraphrases, their ids, and they themselves."""
-    quality, _one, _two, first, second = line.split("\t")
-    return Labelled(words(first), ("0", "1").index(quality), words(second))
-
-
-def read_sst2(file: int, line: str) -> Labelled:
-    """A text, a tab, and 0 or 1."""
-    text, label = line.split("\t")
-    return Labelled(words(text), ("0", "1").index(label.strip()))
-
-
-def _classes(name: str, sizes: Mapping[str, int]) -> Corpus:
-    files = {file: ("all", size) for file, size in sizes.items()}
-    return Corpus(name.lower(), name, (name,), files, read_class, "a sentence", bytewise=True)
+def _binary(name: str, sizes: Mapping[str, int]) -> Corpus:
+    return Corpus(name.lower(), name, (name,), {file: ("all", size) for file, size in sizes.items()}, bytewise=True)
 
 
 CORPORA = (
-    _classes("MR", {"rt-polarity.pos": 5331, "rt-polarity.neg": 5331}),
-    _classes("CR", {"custrev.pos": 2407, "custrev.neg": 1368}),
+    _binary("MR", {"rt-polarity.pos": 5331, "rt-polarity.neg": 5331}),
+    _binary("CR", {"custrev.pos": 2407, "custrev.neg": 1368}),
     # SentEval calls objective sentences positive.
-    _classes("SUBJ", {"subj.objective": 5000, "subj.subjective": 5000}),
-    _classes("MPQA", {"mpqa.pos": 3312, "mpqa.neg": 7294}),
+    _binary("SUBJ", {"subj.objective": 5000, "subj.subjective": 5000}),
+    _binary("MPQA", {"mpqa.pos": 3312, "mpqa.neg": 7294}),
     Corpus(
         "sst2", "SST-2", ("SST/binary", "sst/binary", "SST2"),
         {"sentiment-train": ("train", 67349), "sentiment-dev": ("dev", 872), "sentiment-test": ("test", 1821)},
-        read_sst2, "a sentence and a label of 0 or 1, a tab between them",
+        r"(?P<first>[^\t]*)\t\s*(?P<label>[01])\s*", "a sentence and a label of 0 or 1, a tab between them", ("0", "1"),
     ),
     Corpus(
         "trec", "TREC", ("TREC",), {"train_5500.label": ("train", 5452), "TREC_10.label": ("test", 500)},
-        read_trec, "TYPE:type and a question", bytewise=True,
+        r"(?P<label>[A-Z]+):[^ ]* (?P<first>.*)", "TYPE:type and a question",
+        ("ABBR", "DESC", "ENTY", "HUM", "LOC", "NUM"), bytewise=True,
     ),
     Corpus(
         "mrpc", "MRPC", ("MRPC",),
         {"msr_paraphrase_train.txt": ("train", 4076), "msr_paraphrase_test.txt": ("test", 1725)},
-        read_mrpc, "quality (0 or 1), two numbers and two sentences", header=1,
+        r"(?P<label>[01])(?:\t[^\t]*){2}\t(?P<first>[^\t]*)\t(?P<second>[^\t]*)",
+        "quality (0 or 1), two numbers and two sentences", ("0", "1"), header=1,
     ),
 )  # fmt: skip
 
@@ -201,39 +172,34 @@ def judge(
 ) -> tuple[Rows, dict[str, float | None]]:
     """Classify the rows `test` by a regression on the rows `train`, its strength chosen by the splits `inner`.
 
-    `inputs` are (n, d), `classes` (n,) numbers, `strengths` values of scikit-learn's C, each fitted from the solution
-    of the one before. The accuracy of a strength is the mean over the splits, rounded to two decimals as in SentEval;
-    of equal ones the smallest strength wins. BLAS has one thread, so that figures do not depend on the number of cores;
-    the splits share its threads. Returns the classes, and the chosen `strength` with its accuracy x 100, `inner`.
+    `inputs` are (n, d), `classes` (n,), `strengths` values of scikit-learn's C, each fitted from the solution of the
+    one before. A strength's accuracy is its mean over the splits, rounded to two decimals as in SentEval; of equal ones
+    the smallest strength wins. Returns the classes, and the chosen `strength` with its accuracy x 100, `inner`.
     """
     from concurrent.futures import ThreadPoolExecutor
 
+    from sklearn.linear_model import LogisticRegression
     from threadpoolctl import threadpool_info, threadpool_limits  # type: ignore[import-untyped]
+
+    count = len(np.unique(classes))
+    dense = inputs.shape[1] * (count if count > 2 else 1) <= DENSE
+    solver: dict[str, Any] = {"solver": "newton-cholesky"} if dense else {"solver": "lbfgs", "tol": 1e-7}
 
     def shares(split: Split) -> list[float]:
         rows, held = split
-        model, known = classifier(inputs, classes[rows]), inputs[rows]
+        model, known = LogisticRegression(**solver, max_iter=10_000, warm_start=True), inputs[rows]
         fitted = (model.set_params(C=strength).fit(known, classes[rows]) for strength in strengths)
         return [np.mean(each.predict(inputs[held]) == classes[held]) for each in fitted]
 
+    # BLAS has one thread, so that figures do not depend on the number of cores; the splits share its threads.
     threads = max((pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"), default=1)
     with threadpool_limits(1), ThreadPoolExecutor(threads) as pool:
         accuracies = np.round(100 * np.mean(list(pool.map(shares, inner)), axis=0), 2)
         best = int(np.argmax(accuracies))
         # More exact than those of the splits, because there are few of them.
-        model = classifier(inputs, classes[train]).set_params(C=strengths[best], tol=1e-8)
+        model = LogisticRegression(**(solver | {"tol": 1e-8}), max_iter=10_000, warm_start=True, C=strengths[best])
         found = model.fit(inputs[train], classes[train]).predict(inputs[test])
     return found, {"strength": strengths[best], "inner": float(accuracies[best])}
-
-
-def classifier(inputs: Floats, classes: Rows) -> LogisticRegression:
-    """Return an unfitted classifier whose solver suits the number of weights."""
-    from sklearn.linear_model import LogisticRegression
-
-    count = len(np.unique(classes))
-    if inputs.shape[1] * (count if count > 2 else 1) <= DENSE:
-        return LogisticRegression(solver="newton-cholesky", max_iter=10_000, warm_start=True)
-    return LogisticRegression(solver="lbfgs", tol=1e-7, max_iter=10_000, warm_start=True)
 
 
 def find(data: str) -> list[Task | Missing]:
@@ -245,32 +211,34 @@ def find(data: str) -> list[Task | Missing]:
             reason = "not on the Hub in SentEval's order" if data.startswith(HUB) else paths
             where = f"{SENTEVAL} or SentEval's get_transfer_data.bash"
             read.append(Missing(corpus.name, corpus.title, reason, where))
-        else:
-            read.append(_task(corpus, paths))
+            continue
+        parts = read_parts(corpus, paths)
+        protocol = next(text for part, text in PROTOCOLS.items() if part in parts)
+        items = [(part, item) for part, each in parts.items() for item in each]
+        task = Task(
+            name=corpus.name, title=corpus.title, source=str(paths[0].parent), note=f"{protocol}; {DIFFERS}",
+            files={path.name: file_sha256(path) for path in paths}, score=partial(score_labelled, parts),
+            texts=[text for _, item in items for text in item.texts], size=len(parts.get("all") or parts["test"]),
+            lines=[f"{part}\t{item.label}\t{item.texts[0]}\t{item.second or ''}\n" for part, item in items],
+        )  # fmt: skip
+        read.append(task)
     return read
 
 
-def _task(corpus: Corpus, paths: Sequence[Path]) -> Task:
-    parts = read_parts(corpus, paths)
-    protocol = next(text for part, text in PROTOCOLS.items() if part in parts)
-    items = [(part, item) for part, each in parts.items() for item in each]
-    lines = [f"{part}\t{item.label}\t{item.texts[0]}\t{item.second or ''}\n" for part, item in items]
-    return Task(
-        name=corpus.name, title=corpus.title, source=str(paths[0].parent), note=f"{protocol}; {DIFFERS}",
-        files={path.name: file_sha256(path) for path in paths}, size=len(parts["all" if "all" in parts else "test"]),
-        texts=[text for _, item in items for text in item.texts], lines=lines, score=partial(score_labelled, parts),
-    )  # fmt: skip
-
-
 def read_parts(corpus: Corpus, paths: Sequence[Path]) -> Parts:
-    """Read a set's files; raises InputError for a malformed line or a wrong count."""
+    """Read a set's files; raises InputError for a malformed line or a wrong count.
+
+    Words have one space between them, because SentEval gives its encoders lists of words.
+    """
     parts: dict[str, list[Labelled]] = {}
     for place, (path, (part, size)) in enumerate(zip(paths, corpus.files.values(), strict=True)):
         lines = file_lines(path, bytewise=corpus.bytewise)[corpus.header :]
         check_count(path, len(lines), size, "items")
         for number, line in enumerate(lines, 1 + corpus.header):
-            try:
-                parts.setdefault(part, []).append(corpus.read(place, line))
-            except ValueError:
-                raise bad_line(path, number, corpus.line, line) from None
+            found = re.fullmatch(corpus.form, line)
+            if not found or (corpus.classes and found["label"] not in corpus.classes):
+                raise bad_line(path, number, corpus.line, line)
+            first, *second = (" ".join(text.split()) for name, text in found.groupdict().items() if name != "label")
+            label = corpus.classes.index(found["label"]) if corpus.classes else 1 - place
+            parts.setdefault(part, []).append(Labelled(first, label, *second))
     return parts

@@ -22,13 +22,16 @@ from trainers.files import file_sha256
 Described: TypeAlias = tuple[Matrix, str, dict[str, Any]]
 """Vectors (texts, d), what the title says after the name, and what the card says of them."""
 
-STATIC = ("glove", "fasttext")
 FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 EDGES = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
 CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))", re.IGNORECASE | re.DOTALL)
 HEADER = re.compile(rb"\d+ (\d+)")
-USUAL = {"pooling": None, "max_tokens": None, "precision": "fp32", "device": "auto"}
-"""The options of `load_model` that baselines lack, at their defaults."""
+USUAL = {
+    "pooling": None,
+    "max_tokens": None,
+    "precision": "fp32",
+    "device": "auto",
+}  # options that baselines lack
 
 
 @dataclass(slots=True)
@@ -59,17 +62,15 @@ def open_encoder(name: str, **options: Any) -> TextEncoder:  # noqa: ANN401 - as
     else is `starter` or a model on the Hub. Raises InputError: it does not exist, cannot be loaded, or lacks an option.
     """
     kind, colon, file = name.partition(":")
-    static = bool(colon) and kind in STATIC
+    static = colon and kind in ("glove", "fasttext")
     if Path(name).expanduser().is_dir() or not (static or FUNCTION.fullmatch(name)):
         from trainers.embedding.model import load_model
 
         return load_model(name, **options)
-    for option, usual in USUAL.items():
-        value = options.get(option, usual)
-        if value != usual:
-            raise InputError(
-                f"--{option.replace('_', '-')} {value} is for trained models, not for {name}: leave it out"
-            )
+    for option in USUAL:
+        if (value := options.get(option, USUAL[option])) != USUAL[option]:
+            flag = option.replace("_", "-")
+            raise InputError(f"--{flag} {value} is for trained models, not for {name}: leave it out")
     return word_vectors(name, Path(file).expanduser()) if static else load_function(name)
 
 
@@ -134,25 +135,23 @@ def word_vectors(name: str, path: Path) -> Baseline:
     """
 
     def vectors(texts: Sequence[str], advance: Advance) -> Described:
-        words = [text.split() for text in texts]
-        distinct = {word for line in words for word in line}
+        distinct = {word for text in texts for word in text.split()}
         forms = {form for word in distinct for form in (word, *parts(word))}
         table, dimension, digest = read_word_vectors(path, forms | {form.lower() for form in forms})
         known = {word: resolve(word, table) for word in distinct}
         matrix = np.zeros((len(texts), dimension), np.float32)
         total = unknown = empty = 0
-        for row, line in enumerate(words):
-            entries = [entry for word in line for entry in known[word]]
+        for row, text in enumerate(texts):
+            entries = [entry for word in text.split() for entry in known[word]]
             found = [table[entry] for entry in entries if entry is not None]
             total, unknown, empty = total + len(entries), unknown + len(entries) - len(found), empty + (not found)
             if found:
                 matrix[row] = np.mean(found, axis=0, dtype=np.float64)
         advance(len(texts))
-        coverage = f"{100 * unknown / max(total, 1):.2f}% of {total:,} words out of vocabulary"
+        coverage = f", mean of word vectors, {100 * unknown / max(total, 1):.2f}% of {total:,} words out of vocabulary"
         coverage += f"; {empty:,} of {len(texts):,} texts have no known word: zero vectors" if empty else ""
-        counts = {"words": total, "unknown": unknown, "zero_vectors": empty}
         about = {"file": str(path), "dimension": dimension, "sha256": digest}
-        return matrix, f", mean of word vectors, {coverage}", about | counts
+        return matrix, coverage, about | {"words": total, "unknown": unknown, "zero_vectors": empty}
 
     return Baseline(name, "word vectors", vectors)
 
@@ -170,12 +169,10 @@ def parts(word: str) -> tuple[str, ...]:
 
 def resolve(word: str, vocabulary: Container[str]) -> list[str | None]:
     """Return a word's entries, its own or its `parts`' (None: unknown), each looked up as written, then lower-case."""
-
-    def entry(word: str) -> str | None:
-        return next((form for form in (word, word.lower()) if form in vocabulary), None)
-
-    whole = entry(word)
-    return [whole] if whole is not None else [entry(part) for part in parts(word)]
+    whole, *pieces = (
+        next((form for form in (each, each.lower()) if form in vocabulary), None) for each in (word, *parts(word))
+    )
+    return pieces if whole is None else [whole]
 
 
 def read_word_vectors(path: Path, needed: Set[str]) -> tuple[dict[str, NDArray[np.float32]], int, str]:

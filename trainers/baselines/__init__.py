@@ -1,1 +1,0 @@
-"""Encoders that this program does not train: averaged word vectors, and users' functions."""
