@@ -56,10 +56,8 @@ def pairs_card(plan: Plan, counts: Mapping[str, Any], made_by: Mapping[str, str]
 def _card(plan: Plan, title: str, said: Sequence[str], tables: Sequence[Part]) -> str:
     """Title, paragraphs, tables that have rows, and a checksum in a comment."""
     inputs = [(f"`{item.name}`", f"`{item.sha256}`") for item in plan.inputs]
-    shown = (_table(columns, rows) for columns, rows in (*tables, (("made from", "sha256"), inputs)) if rows)
-    return seal("\n\n".join([title, *said, *shown, f"<!-- checksum {UNSEALED} -->"]) + "\n")
-
-
-def _table(columns: Sequence[str], rows: Collection[Sequence[object]]) -> str:
-    escaped = (" | ".join(str(cell).replace("|", "\\|") for cell in row) for row in rows)
-    return "\n".join([f"| {' | '.join(columns)} |", f"|{' --- |' * len(columns)}", *(f"| {row} |" for row in escaped)])
+    parts = [title, *said]
+    for columns, rows in (*tables, (("made from", "sha256"), inputs)):
+        cells = [columns, ["---"] * len(columns), *([str(cell).replace("|", "\\|") for cell in row] for row in rows)]
+        parts += ["\n".join(f"| {' | '.join(row)} |" for row in cells)] if rows else []
+    return seal("\n\n".join([*parts, f"<!-- checksum {UNSEALED} -->"]) + "\n")

@@ -1,10 +1,11 @@
-"""A dataset of ours as Parquet, JSONL or CSV, or on the Hugging Face Hub: one commit of Parquet and a card."""
+"""A dataset as Parquet, JSONL or CSV, or on the Hugging Face Hub: one commit of Parquet and a card."""
 
 import csv
 import io
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
@@ -24,14 +25,14 @@ from pipelines.shards import BATCH_ROWS
 
 GROUP_BYTES = 100_000_000
 """About the size of a row group in memory."""
-MADE_BY_THE_HUB = ".gitattributes"
 SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M"}
 
 
 def export(path: Path, to: str, out: Path, *, limit: int | None = None, overwrite: bool = False) -> int:
     """Write rows of sentences, a view dataset or pairs as parquet, jsonl or csv; returns how many.
 
-    Nested columns become JSON in CSV. `overwrite` replaces an export of ours; anything else at `out` is an InputError.
+    Nested columns become JSON in CSV. Raises InputError if anything but an earlier export, with
+    `overwrite`, is at `out`.
     """
     opened, recipe = open_path(path), beside(out, "recipe.json")
     rows = min(opened.rows, limit or opened.rows)
@@ -39,7 +40,7 @@ def export(path: Path, to: str, out: Path, *, limit: int | None = None, overwrit
     if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
         raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else ""))
     if recipe.exists() and not is_ours:
-        raise InputError(f"{recipe} is in the way and not ours: move it away, or choose another --out")
+        raise InputError(f"{recipe} was not written by this command: move it, or choose another --out")
     with locked_file(out):
         remove_temporaries(out, recipe)
         with whole_file(out) as stream:
@@ -50,10 +51,28 @@ def export(path: Path, to: str, out: Path, *, limit: int | None = None, overwrit
 
 
 def _write_rows(stream: BinaryIO, opened: Opened, rows: int, to: str) -> None:
+    tables = _tables(opened, rows)
+    waiting = next(tables)
     if to == "parquet":
-        _write_parquet(stream, _tables(opened, rows))
+        with pq.ParquetWriter(stream, waiting.schema) as parquet:
+            for following in chain(tables, [None]):
+                group = max(1, GROUP_BYTES * len(waiting) // max(1, waiting.nbytes))
+                end = len(waiting) - (0 if following is None else len(waiting) % group)
+                if end:  # a table without rows would be a row group without rows
+                    parquet.write_table(waiting.slice(0, end), row_group_size=group)
+                waiting = waiting if following is None else pa.concat_tables([waiting.slice(end), following])
     else:
-        _write_text(stream, _tables(opened, rows), to)
+        text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
+        write = csv.writer(text, lineterminator="\n").writerow
+        if to == "csv":
+            write(waiting.schema.names)
+        for batch in (batch for table in chain([waiting], tables) for batch in table.to_batches(BATCH_ROWS)):
+            for row in batch.to_pylist():
+                if to == "csv":
+                    write(map(as_text, row.values()))
+                else:
+                    text.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")
+        text.detach()
     stream.flush()
 
 
@@ -68,33 +87,6 @@ def _tables(opened: Opened, rows: int) -> Iterator[pa.Table]:
         rows -= min(rows, table.num_rows)
         if not rows:
             return
-
-
-def _write_parquet(stream: BinaryIO, tables: Iterator[pa.Table]) -> None:
-    waiting = next(tables)
-    with pq.ParquetWriter(stream, waiting.schema) as writer:
-        while waiting is not None:
-            following = next(tables, None)
-            group = max(1, GROUP_BYTES * waiting.num_rows // max(1, waiting.nbytes))
-            end = waiting.num_rows - (waiting.num_rows % group if following is not None else 0)
-            if end:  # a table without rows would be a row group without rows
-                writer.write_table(waiting.slice(0, end), row_group_size=group)
-            waiting = pa.concat_tables([waiting.slice(end), following]) if following is not None else None
-
-
-def _write_text(stream: BinaryIO, tables: Iterator[pa.Table], to: str) -> None:
-    text = io.TextIOWrapper(stream, encoding="utf-8", newline="", write_through=True)
-    writer = csv.writer(text, lineterminator="\n")
-    for number, table in enumerate(tables):
-        if to == "csv" and number == 0:
-            writer.writerow(table.schema.names)
-        for batch in table.to_batches(max_chunksize=BATCH_ROWS):
-            if to == "csv":
-                writer.writerows(map(as_text, row.values()) for row in batch.to_pylist())
-            else:
-                rows = (json.dumps(row, ensure_ascii=False, default=str) for row in batch.to_pylist())
-                text.writelines(f"{row}\n" for row in rows)
-    text.detach()
 
 
 def push(path: Path, to: str, *, public: bool, license: str, limit: int | None, overwrite: bool) -> str:
@@ -118,7 +110,7 @@ def push(path: Path, to: str, *, public: bool, license: str, limit: int | None, 
             if there.private is public:
                 found, instead = ("private", "leave --public out") if public else ("public", "give --public")
                 raise InputError(f"{repository} exists and is {found}: {instead}, or choose another name")
-            if not overwrite and any(file.rfilename != MADE_BY_THE_HUB for file in there.siblings or ()):
+            if not overwrite and any(file.rfilename != ".gitattributes" for file in there.siblings or ()):
                 raise InputError(f"{repository} holds files: choose another name, or --overwrite it")
             said = f"Add {rows:,} rows"
             api.upload_folder(repo_id=repository.repo_id, repo_type=kind, folder_path=folder, commit_message=said)
@@ -146,14 +138,15 @@ def _hub_errors(to: str) -> Iterator[None]:
 
     try:
         yield
-    except HFValidationError as error:
-        raise InputError(f"--to {to}: {str(error).splitlines()[0]}: write hf:OWNER/NAME") from None
-    except OfflineModeIsEnabled:
-        raise InputError(f"--to {to}: HF_HUB_OFFLINE is set: unset it to reach the Hub") from None
-    except (HTTPError, OSError, RuntimeError, ValueError) as error:
-        status = getattr(getattr(error, "response", None), "status_code", None)
-        if status in (401, 403):
-            said = f"no token that may write there (status {status}): `hf auth login`, or set HF_TOKEN"
-            raise InputError(f"--to {to}: {said}") from None
+    except (HFValidationError, OfflineModeIsEnabled, HTTPError, OSError, RuntimeError, ValueError) as error:
         said = " ".join(str(error).split())[:200] or type(error).__name__
-        raise TwinviewsError(f"--to {to}: the Hub refused it ({said})") from None
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        if isinstance(error, HFValidationError):
+            said = f"{said}: write hf:OWNER/NAME"
+        elif isinstance(error, OfflineModeIsEnabled):
+            said = "HF_HUB_OFFLINE is set: unset it to reach the Hub"
+        elif status in (401, 403):
+            said = f"no token that may write there (status {status}): `hf auth login`, or set HF_TOKEN"
+        else:
+            raise TwinviewsError(f"--to {to}: the Hub refused it ({said})") from None
+        raise InputError(f"--to {to}: {said}") from None

@@ -2,7 +2,7 @@
 
 import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, cast
 
@@ -27,12 +27,10 @@ class About(NamedTuple):
 
 @dataclass(frozen=True)
 class PairColumns:
-    """A batch of pairs as a filter sees it, column by column.
+    """A batch of pairs as a filter sees it; `known` maps the name of a side to what is known about it.
 
-    Attributes:
-        rows: An Arrow record batch of strings: `text`, the sentence (or premise) that a pair comes from, its sides
-            `view_a` and `view_b`, and their names `view_a_name` and `view_b_name`.
-        known: Maps the name of a side to what is known about it.
+    `rows` is an Arrow record batch of strings: `text`, the sentence (or premise) that a pair comes from, its sides
+    `view_a` and `view_b`, and their names `view_a_name` and `view_b_name`.
     """
 
     rows: Any
@@ -55,10 +53,8 @@ class PairColumns:
 class Verdicts(NamedTuple):
     """What a filter says about pairs: one value per pair, as Arrow arrays or sequences.
 
-    Attributes:
-        reasons: Why a pair is dropped, null if it is kept. Reasons are counted, so use a few short texts without
-            numbers or words of the pair.
-        scores: Floats for the filter's column, if it has one.
+    Reasons say why a pair is dropped (null: it is kept). They are counted, so use a few short texts without numbers or
+    words of the pair. Scores are floats for the filter's column, if it has one.
     """
 
     reasons: Any
@@ -68,15 +64,11 @@ class Verdicts(NamedTuple):
 class Filter(BaseModel):
     """A filter of pairs. Its fields are its parameters; unknown parameters are refused.
 
-    It is called with one batch after another, in the order of the pairs, and does not see pairs that an earlier filter
-    dropped. A filter that remembers pairs sets `by_row = False`; it runs in one process, and so does every filter after
-    it, so give it last. Worker processes can still help if it splits the call in two: `prepare(pairs)` computes what
-    depends on each pair alone, in any process, and `settle(prepared)` returns the verdicts.
-
-    Attributes:
-        by_row: Whether each pair is judged by itself, in any process.
-        score: Name of the column for its scores, if it gives any.
-        versions: Versions of the libraries that its verdicts depend on.
+    It gets one batch after another, in the order of the pairs, without those that an earlier filter dropped. A filter
+    that remembers pairs sets `by_row = False`; it runs in one process, and so does every filter after it, so give it
+    last. Worker processes can still help if it splits the call in two: `prepare(pairs)` computes what depends on each
+    pair alone, in any process, and `settle(prepared)` returns the verdicts. `score` names the column for its scores, if
+    it gives any; `versions` has the versions of the libraries that its verdicts depend on.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -98,20 +90,16 @@ class Filter(BaseModel):
         """The name it was made by."""
         return self._name
 
-    def text(self) -> str:
+    def text(self, hidden: Collection[str] = (), **more: str) -> str:
         """The filter as `--filter` takes it: `chrf:max=90.0,min=20.0`."""
-        return self._written(self.model_dump())
-
-    def signature(self) -> str:
-        """Everything that decides its verdicts: parameters and versions. A revision replaces the place of weights."""
-        params = self.model_dump()
-        known = WEIGHTS_PARAMS if params.get("revision") is not None else ()
-        return self._written({key: value for key, value in params.items() if key not in known} | dict(self.versions))
-
-    def _written(self, params: Mapping[str, Any]) -> str:
+        params = {key: value for key, value in {**self.model_dump(), **more}.items() if key not in hidden}
         values = {key: str(value).lower() if isinstance(value, bool) else value for key, value in params.items()}
         parts = ",".join(f"{key}={value}" for key, value in sorted(values.items()) if value is not None)
         return f"{self.name}:{parts}" if parts else self.name
+
+    def signature(self) -> str:
+        """Everything that decides its verdicts: parameters and versions. A revision replaces the place of weights."""
+        return self.text(WEIGHTS_PARAMS if getattr(self, "revision", None) is not None else (), **self.versions)
 
 
 class SideFilter(Filter):
@@ -186,15 +174,12 @@ def make_filter(written: str, runtime: Runtime) -> Filter:
         try:
             filter = model(**params)
         except ValidationError as error:
-            raise InputError(f"--filter {written}: {_fault(model, error)}") from None
+            first = error.errors()[0]
+            value = "".join(f"{key}={first['input']!r}: " for key in first["loc"])
+            said = first["msg"].removeprefix("Value error, ")
+            hint = (
+                f" (it takes: {', '.join(model.model_fields) or 'none'})" if first["type"] == "extra_forbidden" else ""
+            )
+            raise InputError(f"--filter {written}: {value}{said[:1].lower()}{said[1:]}{hint}") from None
         filter._name = name
         return filter.build(runtime)
-
-
-def _fault(model: type[BaseModel], error: ValidationError) -> str:
-    first = error.errors()[0]
-    where = ".".join(map(str, first["loc"]))
-    value = f"{where}={first['input']!r}: " if where else ""
-    hint = f" (it takes: {', '.join(model.model_fields) or 'none'})" if first["type"] == "extra_forbidden" else ""
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{value}{message[:1].lower()}{message[1:]}{hint}"

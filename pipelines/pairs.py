@@ -50,13 +50,13 @@ def read_pairs(path: str | Path) -> "datasets.Dataset":
 
 
 def check_dataset(folder: Path) -> None:
-    """Raise InputError, naming the file, if a dataset folder of ours is unfinished or altered."""
+    """Raise InputError, naming the file, if a dataset folder is unfinished or altered."""
     if read_plan(folder) is not None:
         open_dataset(folder)
 
 
 def made_plan(made: Mapping[str, Any]) -> Plan | None:
-    """The plan that a recipe of pairs recorded; None if there is none of this version."""
+    """The plan that a recipe of pairs recorded; None if it has none, or another version's."""
     try:
         return Plan.model_validate(made.get("plan"))
     except ValidationError:
@@ -67,8 +67,7 @@ def pair_files(path: str | Path) -> list[PairFile]:
     """The files of pairs at a path, one or those of a folder in their order; raises InputError as `read_pairs` does."""
     path = Path(path)
     if path.is_dir() and read_plan(path) is not None:
-        receipts = open_dataset(path, "pairs").receipts
-        return [_checked(path / receipt.file, receipt.sha256) for receipt in receipts]
+        return [_checked(path / each.file, each.sha256) for each in open_dataset(path, "pairs").receipts]
     files = [path] if path.exists() else []
     if path.is_dir():
         found = (file for file in path.glob("*.arrow") if not file.name.startswith(("cache-", ".")))
@@ -80,19 +79,12 @@ def pair_files(path: str | Path) -> list[PairFile]:
 
 def _checked(path: Path, sha256: str | None) -> PairFile:
     """A stream of pairs; raises InputError unless it is whole and has the columns of pairs, as text."""
-    import pyarrow as pa
-
-    try:
-        with pa.memory_map(str(path)) as mapped:
-            schema = pa.ipc.open_stream(mapped).schema
-    except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(
-            f"{path} is not an Arrow IPC stream ({error}): make pairs with `augment build-pairs`"
-        ) from None
+    table = read_table(path, sha256)
+    schema = table.schema
     for name in (*PAIR_COLUMNS, *({NEGATIVE} & set(schema.names))):
         if name not in schema.names:
             raise InputError(f"{path} has no column {name!r}, only {', '.join(schema.names)}: it holds no pairs")
         kind = schema.field(name).type
         if str(kind) not in ("string", "large_string", "null"):
             raise InputError(f"{path}: column {name!r} holds {kind}, not text: it holds no pairs")
-    return PairFile(path, sha256, read_table(path, sha256).num_rows)
+    return PairFile(path, sha256, table.num_rows)

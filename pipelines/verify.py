@@ -5,11 +5,11 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from augment.errors import InputError
-from pipelines.files import beside, is_sealed, read_json, sha256_of
+from pipelines.files import beside, is_sealed, is_written_by, read_json, sha256_of
 from pipelines.folder import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state, state_text
 from pipelines.look.report import MARK
 from pipelines.pairs import PAIR_COLUMNS
-from pipelines.plan import PLAN_FILE
+from pipelines.plan import PLAN_FILE, PLAN_MARKS
 from pipelines.recipe import read_made
 from pipelines.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_name, shard_number
 
@@ -22,7 +22,7 @@ Verified: TypeAlias = tuple[Path, Problem | None]
 def verify(paths: Sequence[Path]) -> dict[Path, Problem | None]:
     """Check every file of datasets, pairs, rejects and exports, or of all outputs in a folder.
 
-    Raises InputError if nothing of ours is at a path.
+    Raises InputError if there is no output at a path.
     """
     found: dict[Path, Problem | None] = {}
     for path in paths:
@@ -38,9 +38,9 @@ def _folder(folder: Path) -> Iterator[Verified]:
     if _is_dataset(folder):
         yield from _dataset(folder)
         return
-    records = [*folder.rglob(PLAN_FILE), *folder.rglob(RECEIPTS)]
+    records = [*folder.rglob(PLAN_FILE), *folder.rglob(STATE_FILE)]
     datasets = {record.parent for record in records if _is_dataset(record.parent)}
-    recorded = {_recorded_by(record) for end in ("recipe.json", "card.md") for record in folder.rglob(f"?*.{end}")}
+    recorded = {_output_of(record) for end in ("recipe.json", "card.md") for record in folder.rglob(f"?*.{end}")}
     outputs = {output for output in recorded if output is not None}
     for each in sorted(datasets):
         yield from _dataset(each)
@@ -51,57 +51,53 @@ def _folder(folder: Path) -> Iterator[Verified]:
 
 
 def _is_dataset(folder: Path) -> bool:
-    plan = read_json(folder / PLAN_FILE)
-    if isinstance(plan, dict) and "twinviews" in plan:
-        return True
-    return (folder / RECEIPTS).is_dir() and any((folder / name).is_file() for name in (PLAN_FILE, STATE_FILE))
+    """Whether a folder has a plan or, if that is missing, the state and receipts of a dataset."""
+    is_planned = is_written_by(folder / PLAN_FILE, *PLAN_MARKS)
+    return is_planned or ((folder / STATE_FILE).is_file() and (folder / RECEIPTS).is_dir())
 
 
-def _recorded_by(record: Path) -> Path | None:
-    """The file of pairs or the export that a recipe or a card belongs to; None if it is not ours."""
+def _output_of(record: Path) -> Path | None:
+    """The file of pairs or the export that a recipe or a card belongs to; None for any other file."""
     plain = record.with_name(record.name.removesuffix(".recipe.json").removesuffix(".card.md"))
     stream = plain.with_name(f"{plain.name}.arrow")
-    command = _command(beside(plain, "recipe.json"))
-    output = plain if (command == "export" or plain.is_file()) and not stream.is_file() else stream
-    return output if output.is_file() or command in (*PAIR_COMMANDS, "export") else None
+    command = _command(plain)
+    missing = stream if command in PAIR_COMMANDS else plain if command == "export" else None
+    return next((each for each in (stream, plain) if each.is_file()), missing)
 
 
-def _command(recipe: Path) -> object:
-    saved = read_json(recipe)
+def _command(path: Path) -> object:
+    """The command in the recipe beside a file."""
+    saved = read_json(beside(path, "recipe.json"))
     return saved.get("command") if isinstance(saved, dict) else None
 
 
 def _file(path: Path) -> Iterator[Verified]:
-    """Pairs or an export, by the recipe beside it; without one, rejects."""
+    """Pairs or an export, by its recipe; without a recipe, rejects."""
     recipe, card = beside(path, "recipe.json"), beside(path, "card.md")
     if not recipe.is_file() and not card.is_file():
         yield from _rejects([path] if path.is_file() else [])
         return
-    yield _by_seal(recipe)
-    if card.is_file() or _command(recipe) in PAIR_COMMANDS:
-        yield _by_seal(card)
+    yield _checked(recipe, _is_sealed)
+    if card.is_file() or _command(path) in PAIR_COMMANDS:
+        yield _checked(card, _is_sealed)
     yield from _report(beside(path, REPORT_FILE))
     recorded = read_made(recipe).get("sha256")
-    yield _by_hash(path, recorded) if recorded is not None or not path.is_file() else (path, None)
+    yield _checked(path, lambda path: recorded in (None, sha256_of(path)))  # a damaged recipe tells nothing
 
 
 def _report(report: Path) -> Iterator[Verified]:
-    """A report of ours, if there is one, known by its beginning or, if that is damaged, by its end."""
+    """The report, if there is one, known by its beginning or, if that is damaged, by its end."""
     content = report.read_bytes() if report.is_file() else b""
     if MARK in content[:1_000] or b"<!-- checksum " in content[-50:]:
-        yield _by_seal(report)
+        yield _checked(report, _is_sealed)
+
+
+def _is_sealed(path: Path) -> bool:
+    return is_sealed(path.read_bytes())
 
 
 def _checked(path: Path, is_whole: Callable[[Path], bool]) -> Verified:
     return path, "missing" if not path.is_file() else None if is_whole(path) else "damaged"
-
-
-def _by_seal(path: Path) -> Verified:
-    return _checked(path, lambda path: is_sealed(path.read_bytes()))
-
-
-def _by_hash(path: Path, sha256: str | None) -> Verified:
-    return _checked(path, lambda path: sha256_of(path) == sha256)
 
 
 def _rejects(files: Sequence[Path]) -> Iterator[Verified]:
@@ -117,14 +113,11 @@ def _rejects(files: Sequence[Path]) -> Iterator[Verified]:
 
 def _may_be_rejects(file: Path) -> bool:
     """Whether a file is an Arrow stream with a column of pairs, or a damaged one."""
-    import pyarrow as pa
-
     if file.suffix != ".arrow":
         return False
     try:
-        with pa.memory_map(str(file)) as mapped:
-            return not {*PAIR_COLUMNS}.isdisjoint(pa.ipc.open_stream(mapped).schema.names)
-    except (pa.ArrowException, OSError, UnicodeDecodeError):
+        return not {*PAIR_COLUMNS}.isdisjoint(read_table(file).schema.names)
+    except (InputError, UnicodeDecodeError):
         return True
 
 
@@ -133,13 +126,12 @@ def _dataset(folder: Path) -> Iterator[Verified]:
     yield from (*_report(beside(folder, REPORT_FILE)), *_report(folder / REPORT_FILE))
     state = folder / STATE_FILE
     shards, hashes = read_state(folder)
-    if state.is_file():
-        yield state, None if shards and state.read_bytes() == state_text(shards, hashes).encode() else "damaged"
-    else:
-        yield state, "unfinished"
-    for path in (folder / name for name in (FILES[1:] if state.is_file() else [PLAN_FILE])):
+    is_finished = state.is_file()
+    is_whole = bool(shards) and state.read_bytes() == state_text(shards, hashes).encode()
+    yield state, "unfinished" if not is_finished else None if is_whole else "damaged"
+    for path in (folder / name for name in (FILES[1:] if is_finished else [PLAN_FILE])):
         if path.name in hashes or not path.is_file():
-            yield _by_hash(path, hashes.get(path.name))
+            yield _checked(path, lambda path: sha256_of(path) == hashes.get(path.name))
     present = {shard_number(path.name) for path in folder.iterdir()}
     present |= {shard_number(path.stem) for path in (folder / RECEIPTS).glob("*.json")}
     for index in sorted({*range(len(shards)), *(index for index in present if index is not None)}):
@@ -154,15 +146,13 @@ def _shard(folder: Path, index: int, recorded: str | None) -> Iterator[Verified]
     if path.is_file() and expected is None and not record.is_file():
         yield path, "unfinished"
         return
-    shard = _by_hash(path, expected)
+    shard = _checked(path, lambda path: sha256_of(path) == expected)
     if not path.is_file() or expected is not None:
         yield shard
 
     def follows(record: Path) -> bool:
-        if receipt is None or receipt.sha256 != expected:
-            return False
-        if shard[1] is not None:
-            return True
+        if receipt is None or receipt.sha256 != expected or shard[1] is not None:
+            return receipt is not None and receipt.sha256 == expected
         return record.read_bytes() == make_receipt(index, read_table(path), receipt.sha256).to_json().encode()
 
     yield _checked(record, follows)

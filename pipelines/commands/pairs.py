@@ -1,5 +1,6 @@
 """`augment build-pairs` and `mine-negatives`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,7 @@ from pipelines.commands.view import (
     OverwriteOption,
     WorkersOption,
 )
-from pipelines.console import ConfigOption, show_json, table
+from pipelines.console import ConfigOption, show, show_json, table
 
 SOURCES_HELP = (
     "Files (ingested to data/sentences) or a folder of sentences; without, data/sentences or the sample. For "
@@ -94,7 +95,7 @@ def _build_pairs(
     sentence are kept and counted, unless a filter drops them.
     """
     from pipelines.offline import offline
-    from pipelines.pairing.build import PairsOptions, build_pairs, preview_pairs, show_pairs
+    from pipelines.pairing.build import PairsOptions, build_pairs, preview_pairs
     from pipelines.views.run import Execution
 
     options = PairsOptions(
@@ -107,7 +108,20 @@ def _build_pairs(
             _show_preview(preview_pairs(options, running, target, rejects), as_json=json)
         return
     counts, made = build_pairs(options, running, target, rejects=rejects, overwrite=overwrite)
-    show_pairs(target, counts, made, as_json=json)
+    _show_pairs(target, counts, made, as_json=json)
+
+
+def _show_pairs(out: Path, counts: Mapping[str, Any], made: bool, *, as_json: bool) -> None:
+    """Print how many pairs there are and what was dropped."""
+    if as_json:
+        show_json({"out": str(out), **counts, "made_now": made})
+        return
+    rows = [(name, number) for name, number in counts.items() if not isinstance(number, Mapping)]
+    for key, what in (("parts", "of "), ("dropped", "dropped: "), ("kept", "kept: ")):
+        rows += [(f"  {what}{name}", number) for name, number in counts.get(key, {}).items()]
+    table((str(out), "rows"), rows)
+    if not made:
+        show("already complete, nothing done")
 
 
 def _show_preview(preview: dict[str, Any], *, as_json: bool) -> None:
@@ -142,7 +156,6 @@ def _mine_negatives(
     """
     from pipelines.files import beside
     from pipelines.offline import offline
-    from pipelines.pairing.build import show_pairs
     from pipelines.pairing.negatives import Mining, mine_negatives, preview_mining
 
     if skip >= within:
@@ -154,4 +167,4 @@ def _mine_negatives(
             _show_preview(preview_mining(pairs, wanted, target), as_json=json)
         return
     counts, made = mine_negatives(pairs, wanted, target, device, batch_size, overwrite=overwrite)
-    show_pairs(target, counts, made, as_json=json)
+    _show_pairs(target, counts, made, as_json=json)

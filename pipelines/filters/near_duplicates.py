@@ -1,7 +1,7 @@
 """Drop pairs that are nearly the same as an earlier one: MinHash over character n-grams, banded (LSH)."""
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
 from itertools import chain
 from typing import Self
@@ -35,6 +35,7 @@ class NearDuplicates(Filter):
     """
 
     by_row = False
+    versions = {"rensa": version("rensa")}  # noqa: RUF012 - a ClassVar of the parent
     threshold: float = Field(default=0.8, ge=0.3, le=1)
     n: int = Field(default=5, ge=1, le=50)
     window: int = Field(default=1_000_000, ge=1, le=100_000_000)
@@ -48,22 +49,16 @@ class NearDuplicates(Filter):
             raise InputError(f"--filter near-duplicates: no memory for window={self.window}: lower it") from None
         return self
 
-    @property
-    def versions(self) -> Mapping[str, str]:  # type: ignore[override]
-        """The hashes depend on the version of rensa."""
-        return {"rensa": version("rensa")}
-
     def __call__(self, pairs: PairColumns) -> Verdicts:
         """Judge every pair."""
         return self.settle(self.prepare(pairs))
 
     def prepare(self, pairs: PairColumns) -> NDArray[np.uint32]:
         """The signature of each pair and then its origin: (pairs, HASHES + 4)."""
-        signatures = sign(list(zip(pairs.strings("view_a"), pairs.strings("view_b"), strict=True)), self.n)
-        views = map("\0".join, zip(pairs.strings("view_a_name"), pairs.strings("view_b_name"), strict=True))
-        hashes = zip(map(_hash, pairs.strings("text")), map(_hash, views), strict=True)
-        origins = np.array(list(hashes), dtype=np.uint64).reshape(-1, 2)
-        return np.hstack([signatures, origins.view(np.uint32)])
+        texts, one, two, name, other = map(pairs.strings, ("text", "view_a", "view_b", "view_a_name", "view_b_name"))
+        signatures = sign(list(zip(one, two, strict=True)), self.n)
+        hashes = zip(map(_hash, texts), map(_hash, map("\0".join, zip(name, other, strict=True))), strict=True)
+        return np.hstack([signatures, np.array(list(hashes), dtype=np.uint64).reshape(-1, 2).view(np.uint32)])
 
     def settle(self, prepared: NDArray[np.uint32]) -> Verdicts:
         """The verdicts on successive pairs, from what was prepared."""
@@ -130,20 +125,19 @@ class Index:
         for signature, origin, places in zip(signatures.astype(np.uint8), origins, places_of, strict=True):
             numbers = self._tables[places]
             near = (numbers[numbers > max(0, self._added - self._window)].astype(np.int64) - 1) % self._window
-            dropped.append(near.size > 0 and self._is_known(signature, origin, near))
-            if not dropped[-1]:
+            is_known = False
+            if near.size:
+                others, equal = self._origins[near], np.count_nonzero(self._signatures[near] == signature, axis=1)
+                compared = (others[:, 0] != origin[0]) | (others[:, 1] == origin[1])
+                jaccard = (equal / HASHES - CHANCE) / (1 - CHANCE)
+                is_known = bool((compared & (jaccard >= self._threshold)).any())
+            dropped.append(is_known)
+            if not is_known:
                 slot = self._added % self._window
                 self._signatures[slot], self._origins[slot] = signature, origin
                 self._added += 1
                 self._tables[places] = self._added
         return dropped
-
-    def _is_known(self, signature: NDArray[np.uint8], origin: NDArray[np.uint64], slots: NDArray[np.int64]) -> bool:
-        """Whether the estimated Jaccard similarity of a pair to one of those in the slots reaches the threshold."""
-        equal = np.count_nonzero(self._signatures[slots] == signature, axis=1) / HASHES
-        others = self._origins[slots]
-        compared = (others[:, 0] != origin[0]) | (others[:, 1] == origin[1])
-        return bool((compared & ((equal - CHANCE) / (1 - CHANCE) >= self._threshold)).any())
 
     def _places(self, signatures: NDArray[np.uint32]) -> NDArray[np.int64]:
         """The slot of each band: (n, HASHES) to (n, bands)."""

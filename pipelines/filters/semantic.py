@@ -57,9 +57,7 @@ def sentence_encoder(path: Path, device: str) -> "SentenceTransformer":
     from safetensors import SafetensorError
     from sentence_transformers import SentenceTransformer
 
-    log = logging.getLogger("sentence_transformers")
-    level = log.level
-    log.setLevel(logging.ERROR)  # it warns that a plain model is pooled by the mean
+    logging.getLogger("sentence_transformers").setLevel(logging.ERROR)  # it warns that a plain model gets mean pooling
     try:
         with quiet_transformers():
             model = SentenceTransformer(
@@ -71,6 +69,4 @@ def sentence_encoder(path: Path, device: str) -> "SentenceTransformer":
             )
     except (OSError, ValueError, KeyError, RuntimeError, ImportError, SafetensorError) as error:
         raise InputError(f"encoder {path} cannot be loaded ({' '.join(str(error).split())[:120]})") from None
-    finally:
-        log.setLevel(level)
     return model.float().eval()

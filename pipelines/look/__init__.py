@@ -1,4 +1,4 @@
-"""A dataset looked at: statistics, rows with their changes, on the terminal and as a page."""
+"""Inspecting a dataset: statistics, rows with their changes, on the terminal and as a page."""
 
 REPORT_ROWS = 20
 SAMPLE_ROWS = 2_000

@@ -1,7 +1,8 @@
-"""Anything of ours opened for a look: what it is, where it comes from, and its rows."""
+"""A dataset opened for inspection: its kind, its origin, its rows, and statistics over a sample."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -9,27 +10,29 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import ArrayLike
 
 from augment.errors import InputError
+from augment.words import special_tokens
 from pipelines.files import beside
 from pipelines.folder import open_dataset
-from pipelines.pairs import PairFile, made_plan, pair_files
-from pipelines.plan import Kind, read_plan
+from pipelines.look import SAMPLE_ROWS
+from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, PairFile, made_plan, pair_files
+from pipelines.plan import Kind, Plan, read_plan
 from pipelines.recipe import read_made
 from pipelines.shards import read_table
+from pipelines.similarity import chrf, chrf_signature, self_bleu
+
+MOST_VALUES = 20
+BINS = 20
+QUANTILES = {"min": 0.0, "5%": 0.05, "25%": 0.25, "median": 0.5, "75%": 0.75, "95%": 0.95, "max": 1.0}
+COMPARED = {"b {} a": ("view_b", "view_a"), "a {} text": ("view_a", "text"), "b {} text": ("view_b", "text")}
+"""What is compared with what in a pair: hypothesis and reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A dataset.
-
-    Attributes:
-        kind: What the rows are.
-        path: Where it is.
-        facts: Name, plan and hashes, as JSON.
-        counts: Rows by status, reason and so on, counted when it was made.
-        files: IPC streams, in order, with their hashes and rows.
-    """
+    """A dataset: what its rows are, where it is, its name, plan and hashes as JSON, what was counted, and its files."""
 
     kind: Kind
     path: Path
@@ -52,9 +55,8 @@ class Opened:
         for table in self.tables():
             taken.append(table.schema.empty_table())
             for batch in table.to_batches():
-                rows = np.arange(len(batch))
-                if reason is not None:
-                    rows = np.flatnonzero(pc.equal(batch["reason"], reason).fill_null(False))
+                is_meant = np.True_ if reason is None else pc.equal(batch["reason"], reason).fill_null(False)
+                rows = np.flatnonzero(np.broadcast_to(is_meant, len(batch)))
                 low, high = np.searchsorted(wanted, (first, first + len(rows)))
                 if low < high:
                     taken.append(pa.Table.from_batches([batch.take(pa.array(rows[wanted[low:high] - first]))]))
@@ -76,9 +78,9 @@ def spread(total: int, most: int, seed: int | None = None) -> list[int]:
 def open_path(path: Path) -> Opened:
     """Open sentences, a view dataset, pairs (a file, or a folder of them) or rejects.
 
-    Raises InputError if nothing of ours is there, or it is unfinished or damaged.
+    Raises InputError if there is no dataset, or it is unfinished or damaged.
     """
-    files: Sequence[PairFile]
+    plan: Plan | None
     if not path.is_file() and (read_plan(path) is not None or not any(path.glob("*.arrow"))):
         dataset = open_dataset(path)
         plan, counts = dataset.plan, dataset.counts
@@ -86,14 +88,13 @@ def open_path(path: Path) -> Opened:
         more: dict[str, Any] = {"shards": len(files), "digest": dataset.digest}
     else:
         files, made = pair_files(path), read_made(beside(path, "recipe.json"))
-        known = made_plan(made)
-        if known is None:
-            rows = sum(file.rows for file in files)
-            return Opened("pairs", path, {"rows": rows}, {"pairs": rows}, files)
-        plan, counts, more = known, made["counts"], {"sha256": made["sha256"]}
+        plan, counts, more = made_plan(made), made.get("counts", {}), {"sha256": made.get("sha256")}
+    rows = sum(file.rows for file in files)
+    if plan is None:
+        return Opened("pairs", path, {"rows": rows}, {"pairs": rows}, files)
     facts = {
         "name": plan.name,
-        "rows": sum(file.rows for file in files),
+        "rows": rows,
         "signature": plan.signature,
         "seed": plan.seed,
         "params": {key: value for key, value in plan.params.items() if value is not None},
@@ -102,3 +103,151 @@ def open_path(path: Path) -> Opened:
         **more,
     }
     return Opened(plan.kind, path, {key: value for key, value in facts.items() if value is not None}, counts, files)
+
+
+@dataclass(frozen=True, slots=True)
+class Distribution:
+    """Summary of `n` numbers: mean, quantiles, and counts in bins of equal width between two `ends`.
+
+    Numbers beyond the ends are counted in the outermost bins.
+    """
+
+    n: int
+    mean: float
+    quantiles: Mapping[str, float]
+    ends: tuple[float, float]
+    counts: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class Statistics:
+    """What was found in a sample of the rows, drawn by the seed.
+
+    Attributes:
+        shares: Count and total by name: `view equals the sentence`.
+        measures: Distributions by name. chrF is 0 to 100, a length ratio is in characters.
+        values: For each further column of text, the counts of its values, the most frequent first.
+        self_bleu: For pairs, the BLEU of `view_a` against `view_b`, and sacrebleu's signature of it.
+        chrf_signature: What sacrebleu calls this chrF, if there is any.
+    """
+
+    rows: int
+    sampled: int
+    seed: int
+    shares: dict[str, tuple[int, int]] = field(default_factory=dict)
+    measures: dict[str, Distribution] = field(default_factory=dict)
+    values: dict[str, dict[str, int]] = field(default_factory=dict)
+    self_bleu: tuple[float, str] | None = None
+    chrf_signature: str | None = None
+
+    def share(self, name: str, flags: pa.ChunkedArray) -> None:
+        """Count the true flags among those that are not null."""
+        if of := len(flags) - flags.null_count:
+            self.shares[name] = (pc.sum(flags).as_py() or 0, of)
+
+    def measure(self, name: str, values: ArrayLike, low: float | None = None, high: float | None = None) -> None:
+        """Add the distribution of the values, if there are any."""
+        if found := distribution(values, low, high):
+            self.measures[name] = found
+
+    def compare(self, name: str, table: pa.Table, hypothesis: str, reference: str) -> None:
+        """Add the chrF of the rows that have both texts."""
+        whole = _whole(table, hypothesis, reference)
+        if len(whole):
+            self.measure(name, chrf(whole[hypothesis].to_pylist(), whole[reference].to_pylist()), 0, 100)
+            self.chrf_signature = chrf_signature()
+
+    def compare_lengths(self, name: str, hypothesis: pa.ChunkedArray, reference: pa.ChunkedArray) -> None:
+        """Add the characters of each hypothesis divided by those of its reference, where that has any."""
+        ours, theirs = (np.asarray(pc.utf8_length(each).cast("float64")) for each in (hypothesis, reference))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            self.measure(name, ours / theirs)
+
+    def column(self, table: pa.Table, name: str) -> None:
+        """Count the texts of a column, or measure its numbers."""
+        column = table[name].drop_null()
+        if pa.types.is_floating(column.type):
+            self.measure(f"column {name}", column)
+        elif pa.types.is_string(column.type):
+            self.values[name] = dict(Counter(sorted(column.to_pylist())).most_common(MOST_VALUES))
+
+
+def statistics(opened: Opened, sample: int = SAMPLE_ROWS, seed: int = 0) -> Statistics:
+    """Statistics of a random sample of rows (0: all); raises InputError if a file cannot be read."""
+    table = opened.take(spread(opened.rows, sample or opened.rows, seed))
+    found = Statistics(opened.rows, table.num_rows, seed)
+    {"sentences": _sentences, "view": _view, "pairs": _pairs}[opened.kind](table, found)
+    return found
+
+
+def distribution(values: ArrayLike, low: float | None = None, high: float | None = None) -> Distribution | None:
+    """The distribution of the finite values; None if there are none.
+
+    The bins lie between `low` and `high`, or else between the 1% and the 99% quantiles; for whole numbers each bin
+    holds the same number of them.
+    """
+    numbers = np.asarray(values, dtype=np.float64)
+    numbers = numbers[np.isfinite(numbers)]
+    if not numbers.size:
+        return None
+    first, last = np.quantile(numbers, [0.01, 0.99])
+    ends = (float(first) if low is None else low, float(last) if high is None else high)
+    if low is None and (numbers == np.round(numbers)).all():
+        width = -(-(np.ceil(last) - np.floor(first) + 1) // BINS)
+        edges = np.arange(np.floor(first) - 0.5, np.ceil(last) + 0.5 + width, width)
+        ends = (float(edges[0] + 0.5), float(edges[-1] - 0.5))
+    else:  # equal numbers make one bar in the middle
+        edges = np.linspace(*(ends if ends[0] < ends[1] else (ends[0] - 0.5, ends[0] + 0.5)), BINS + 1)
+    counts, _ = np.histogram(np.clip(numbers, edges[0], edges[-1]), edges)
+    quantiles = dict(zip(QUANTILES, np.quantile(numbers, list(QUANTILES.values())).tolist(), strict=True))
+    return Distribution(numbers.size, float(numbers.mean()), quantiles, ends, tuple(counts.tolist()))
+
+
+def _sentences(table: pa.Table, found: Statistics) -> None:
+    found.measure("words", pc.list_value_length(pc.utf8_split_whitespace(table["text"])))
+    found.measure("characters", pc.utf8_length(table["text"]))
+    if "pair" in table.schema.names:
+        found.share("have a pair", table["pair"].is_valid())
+    if "label" in table.schema.names:
+        found.column(table, "label")
+
+
+def _view(table: pa.Table, found: Statistics) -> None:
+    """All but the first share are of the rows that have a view."""
+    found.share("have a view", table["view"].is_valid())
+    rows = table.filter(table["view"].is_valid())
+    found.share("view equals the sentence", pc.equal(rows["status"], "unchanged"))
+    both = zip(rows["text"].to_pylist(), rows["view"].to_pylist(), strict=True)
+    special = [bool(special_tokens(view).keys() - special_tokens(text)) for text, view in both]
+    found.share("view has a special token that the sentence has not", pa.chunked_array([special], pa.bool_()))
+    found.share("pivot equals the sentence", pc.equal(rows["pivot"], rows["text"]))
+    for name in ("target fraction", "achieved fraction"):
+        found.measure(name, rows[name.replace(" ", "_")].drop_null(), 0, 1)
+    edits = pc.list_value_length(rows["edits"]).fill_null(0)
+    found.measure("edits", edits if pc.any(pc.greater(edits, 0)).as_py() else [])
+    found.compare_lengths("length, view / text", rows["view"], rows["text"])
+    found.compare("chrF, view ~ text", rows, "view", "text")
+
+
+def _pairs(table: pa.Table, found: Statistics) -> None:
+    """Rejects may lack a side; they are left out of whatever needs it."""
+    found.share("the two views are identical", pc.equal(table["view_a"], table["view_b"]))
+    for side in ("view_a", "view_b"):
+        found.share(f"{side} equals the sentence", pc.equal(table[side], table["text"]))
+    if NEGATIVE in table.schema.names:
+        found.share("have a negative", table[NEGATIVE].is_valid())
+        found.compare("chrF, negative ~ a", table, NEGATIVE, "view_a")
+    for name, (hypothesis, reference) in COMPARED.items():
+        found.compare_lengths(f"length, {name.format('/')}", table[hypothesis], table[reference])
+    for name, (hypothesis, reference) in COMPARED.items():
+        found.compare(f"chrF, {name.format('~')}", table, hypothesis, reference)
+    whole = _whole(table, "view_a", "view_b")
+    if len(whole):
+        found.self_bleu = self_bleu(whole["view_a"].to_pylist(), whole["view_b"].to_pylist())
+    for name in table.schema.names:
+        if name not in (*PAIR_COLUMNS, NEGATIVE):
+            found.column(table, name)
+
+
+def _whole(table: pa.Table, one: str, two: str) -> pa.Table:
+    return table.filter(pc.and_(table[one].is_valid(), table[two].is_valid()))

@@ -9,29 +9,20 @@ from augment.errors import InputError
 from pipelines.files import UNSEALED, beside, is_written_by, remove_temporaries, seal, write_whole
 from pipelines.folder import REPORT_FILE
 from pipelines.lock import locked_file
-from pipelines.look.opened import Opened, open_path, spread
-from pipelines.look.rows import figure, flat, heading, lines, percent, sampling
-from pipelines.look.statistics import IDENTICAL, QUANTILES, Statistics, statistics
+from pipelines.look.inspect import figure, flat, heading, lines, percent, sampling
+from pipelines.look.opened import QUANTILES, Opened, open_path, spread, statistics
 from pipelines.page import render_page
 from pipelines.plan import read_plan
 
 ROWS_PER_REASON = 3
 MOST_REASONS = 8
-GENERATOR = "Twinviews"
-MARK = f'<meta name="generator" content="{GENERATOR} '.encode()
-KINDS = {"sentences": "Sentences", "view": "View of sentences", "pairs": "Pairs of views"}
-DEFINITIONS = (
-    "Lengths are in characters. chrF is the sentence-level chrF2 of sacrebleu, 0 to 100: “chrF, b ~ a” scores view_b "
-    "with view_a as its reference.",
-    "Self-BLEU is the corpus BLEU of view_a with view_b as its only reference, 0 to 100: the lower, the more the two "
-    "views differ in wording.",
-)
+MARK = b'<meta name="generator" content="Twinviews '
 
 
 def report_path(path: Path) -> Path:
     """Where the report of a dataset goes: beside it, as in `data/pairs.report.html`, or into a folder of pairs.
 
-    Beside a folder of pairs the report of a file with the same name may lie.
+    The report beside a folder of pairs may belong to a file with the same name.
     """
     is_pairs = path.is_dir() and (plan := read_plan(path)) is not None and plan.kind == "pairs"
     return path / REPORT_FILE if is_pairs else beside(path, REPORT_FILE)
@@ -40,8 +31,8 @@ def report_path(path: Path) -> Path:
 def write_report(path: Path, out: Path, rows: int, sampled: int, seed: int, *, overwrite: bool) -> bool:
     """Write the report of sentences, a view dataset, pairs or rejects; False if this very report exists already.
 
-    The page shows `rows`, spread evenly, and statistics of `sampled` rows drawn by the seed (0: of all). A file that
-    is no report of ours is never replaced: InputError.
+    The page shows `rows`, spread evenly, and statistics of `sampled` rows drawn by the seed (0: of all). Raises
+    InputError if any other file than a report is at `out`.
     """
     check_free(out, overwrite=True)
     html = report_html(open_path(path), rows, sampled, seed)
@@ -55,7 +46,7 @@ def write_report(path: Path, out: Path, rows: int, sampled: int, seed: int, *, o
 
 
 def check_free(out: Path, *, overwrite: bool) -> None:
-    """Raise InputError if a file is at `out` that is no report of ours, or that `overwrite` does not cover."""
+    """Raise InputError if `out` exists, unless it is a report and `overwrite` is given."""
     if out.exists():
         ours = is_written_by(out, MARK, b"<!-- checksum ")
         if not (ours and overwrite):
@@ -71,36 +62,19 @@ def report_html(opened: Opened, rows: int, sampled: int, seed: int) -> str:
         "pipelines.look",
         figure,
         percent,
+        written,
         opened=opened,
         found=found,
-        generator=f"{GENERATOR} {__version__}",
-        kind=KINDS[opened.kind],
+        version=__version__,
         title=(opened.path if opened.path.name else opened.path.resolve()).name,
-        tiles=dict(_tiles(found)),
         # With the share of the greatest; left out if there is only the number of rows.
         counts=[(name, number, number / most) for name, number in numbers] if most and len(numbers) > 1 else [],
         quantiles=list(QUANTILES),
         groups=dict(_groups(opened, rows)),
-        facts=dict(_facts(opened.facts)),
-        definitions=DEFINITIONS if found.chrf_signature else (),
         sampling=sampling(found),
         command=f"augment report --rows {rows} --sample {sampled} --seed {seed}",
     )
     return seal(f"{html}<!-- checksum {UNSEALED} -->\n")
-
-
-def _tiles(found: Statistics) -> Iterator[tuple[str, str]]:
-    """The most important numbers."""
-    yield "rows", f"{found.rows:,}"
-    for name, label in (("view equals the sentence", "views equal their sentence"), (IDENTICAL, "identical pairs")):
-        if name in found.shares:
-            count, of = found.shares[name]
-            yield label, f"{percent(count / of)} %"
-    for name in ("achieved fraction", "words", "characters", "chrF, view ~ text", "chrF, b ~ a"):
-        if name in found.measures:
-            yield f"{name}, mean", figure(found.measures[name].mean)
-    if found.self_bleu is not None:
-        yield "self-BLEU", f"{found.self_bleu[0]:.1f}"
 
 
 def _groups(opened: Opened, rows: int) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -114,10 +88,8 @@ def _groups(opened: Opened, rows: int) -> Iterator[tuple[str, list[dict[str, Any
         yield title, [{"heading": heading(opened.kind, row), "lines": list(lines(opened.kind, row))} for row in found]
 
 
-def _facts(facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    named = {key: value for key, value in facts.items() if key not in ("params", "inputs", "signature")}
-    for name, value in {**named, **facts.get("params", {})}.items():
-        if isinstance(value, Mapping):
-            value = [f"{key}={each}" for key, each in value.items()]
-        written = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-        yield name.replace("_", "-"), written
+def written(value: object) -> str:
+    """A setting as text: lists and mappings without brackets."""
+    if isinstance(value, Mapping):
+        value = [f"{key}={each}" for key, each in value.items()]
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -2,10 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -48,27 +48,35 @@ class Candidates:
         self.notes = (*self.notes, pc.if_else(negatives.is_null(), "it has no negative", None))
         return self
 
+    def batch(self, start: int) -> "Candidates":
+        """A copy of up to BATCH_ROWS rows; a slice sent to another process would take the whole column along."""
+        columns = (self.reasons, self.parts, *self.notes)
+        reasons, parts, *notes = (pa.concat_arrays([each.slice(start, BATCH_ROWS)]) for each in columns)
+        return Candidates(pa.concat_batches([self.pairs.slice(start, BATCH_ROWS)]), reasons, parts, notes)
+
     def left(self, about: Callable[[str], About]) -> PairColumns:
         """The pairs that no filter has dropped so far."""
         return PairColumns(self.pairs.filter(self.reasons.is_null()), about)
 
-    def apply(self, filter: Filter, verdicts: Verdicts) -> None:
-        """Record the verdicts on the pairs that were left; raises TwinviewsError if their number is wrong."""
-        left, rows = self.reasons.is_null(), len(self.reasons)
-        scores = pa.nulls(left.true_count) if verdicts.scores is None else verdicts.scores
-        columns = pa.array(verdicts.reasons, pa.string()), pa.array(scores, pa.float64())
-        for column in columns:
-            if len(column) != left.true_count:
-                said = f"gave {len(column)} verdicts for {left.true_count} pairs: fix the filter"
-                raise TwinviewsError(f"filter {filter.name!r} {said}")
-        self.reasons = pc.replace_with_mask(self.reasons, left, columns[0])
-        if filter.score is not None:
-            scored = pc.replace_with_mask(pa.nulls(rows, pa.float64()), left, columns[1])
-            self.pairs = self.pairs.append_column(filter.score, scored)
-
-
-def _made(task: Any) -> Candidates:  # noqa: ANN401 - a task that is its candidates
-    return cast(Candidates, task)
+    def judge(self, filter: Filter, about: Callable[[str], About]) -> None:
+        """Record a filter's verdicts on the pairs left; raises TwinviewsError if their number is wrong."""
+        with blamed(ENTRY_POINT_GROUP, filter.name):
+            if self.prepared is not None:
+                verdicts, self.prepared = filter.settle(self.prepared), None  # type: ignore[attr-defined]
+            else:
+                pairs = self.left(about)
+                verdicts = filter(pairs) if len(pairs) else Verdicts([])
+            left, rows = self.reasons.is_null(), len(self.reasons)
+            scores = pa.nulls(left.true_count) if verdicts.scores is None else verdicts.scores
+            columns = pa.array(verdicts.reasons, pa.string()), pa.array(scores, pa.float64())
+            for column in columns:
+                if len(column) != left.true_count:
+                    said = f"gave {len(column)} verdicts for {left.true_count} pairs: fix the filter"
+                    raise TwinviewsError(f"filter {filter.name!r} {said}")
+            self.reasons = pc.replace_with_mask(self.reasons, left, columns[0])
+            if filter.score is not None:
+                scored = pc.replace_with_mask(pa.nulls(rows, pa.float64()), left, columns[1])
+                self.pairs = self.pairs.append_column(filter.score, scored)
 
 
 @dataclass(frozen=True)
@@ -79,8 +87,7 @@ class PairSource:
         policy: Name of the policy.
         unit: What is read: sentences, rows, ...
         inputs: What the candidates are made from.
-        tasks: What `candidates` takes, each for TASK_ROWS rows of the input.
-        candidates: Makes the candidates of a task, in any process; by default tasks are candidates already.
+        tasks: Candidates of TASK_ROWS rows of the input, or what `candidates` makes them from, in any process.
         about: Maps the name of a side to what is known about it.
         params: What decides the candidates besides inputs, seed and limit.
         made_by: For the card: how each side or source was made.
@@ -92,7 +99,7 @@ class PairSource:
     unit: str
     inputs: Sequence[Input]
     tasks: Iterator[Any]
-    candidates: Callable[[Any], Candidates] = _made
+    candidates: Callable[[Any], Candidates] | None = None
     about: Callable[[str], About] = About
     params: Mapping[str, Any] = field(default_factory=dict)
     made_by: Mapping[str, str] = field(default_factory=dict)
@@ -111,64 +118,37 @@ def judged_batches(
     change the result. Raises TwinviewsError if a filter breaks its contract or a worker dies.
     """
     first = next((n for n, each in enumerate(filters) if not each.by_row), len(filters))
-    ahead = filters[: first + 1]
-    waiting = iter(source.tasks)
+    ahead, waiting = filters[: first + 1], iter(source.tasks)
     begun = list(islice(waiting, workers))
-    workers, tasks = len(begun), chain(begun, waiting)  # no process without a task
+    tasks, shared = chain(begun, waiting), replace(source, tasks=iter(()))
     judged: Iterable[list[Candidates]]
-    if workers > 1:
+    if len(begun) > 1:  # a worker without a task would be started in vain
         written = [each.text() for each in ahead]
-        judged = run_workers(partial(_worker, source.candidates, source.about, written, runtime), tasks, workers)
+        judged = run_workers(partial(_worker, shared, written, runtime), tasks, len(begun))
     else:
-        judged = map(partial(_judge_ahead, source.candidates, source.about, ahead), tasks)
+        judged = map(partial(_judge_ahead, shared, ahead), tasks)
     for batch in chain.from_iterable(judged):
         for each in filters[first:]:
-            _judge(batch, each, source.about)
+            batch.judge(each, source.about)
         yield batch
 
 
-def _worker(candidates: Any, about: Any, filters: Sequence[str], runtime: Runtime, number: int) -> Any:  # noqa: ANN401
-    """What a worker does with tasks."""
-    return partial(map, partial(_judge_ahead, candidates, about, [make_filter(each, runtime) for each in filters]))
+def _worker(source: PairSource, filters: Sequence[str], runtime: Runtime, number: int) -> Any:  # noqa: ANN401
+    return partial(map, partial(_judge_ahead, source, [make_filter(each, runtime) for each in filters]))
 
 
-def _judge_ahead(
-    candidates: Callable[[Any], Candidates],
-    about: Callable[[str], About],
-    filters: Sequence[Filter],
-    task: Any,  # noqa: ANN401 - whatever the source's tasks are
-) -> list[Candidates]:
+def _judge_ahead(source: PairSource, filters: Sequence[Filter], task: Any) -> list[Candidates]:  # noqa: ANN401
     """The candidates of a task in batches, judged by filters that judge each pair by itself."""
-    whole = candidates(task)
-    batches = [_batch(whole, start) for start in range(0, whole.pairs.num_rows, BATCH_ROWS)]
+    whole = task if source.candidates is None else source.candidates(task)
+    batches = [whole.batch(start) for start in range(0, whole.pairs.num_rows, BATCH_ROWS)]
     for batch in batches:
         for each in filters:
             if each.by_row:
-                _judge(batch, each, about)
-            elif hasattr(each, "prepare") and len(pairs := batch.left(about)):
+                batch.judge(each, source.about)
+            elif hasattr(each, "prepare") and len(pairs := batch.left(source.about)):
                 with blamed(ENTRY_POINT_GROUP, each.name):
                     batch.prepared = each.prepare(pairs)
     return batches
-
-
-def _judge(batch: Candidates, filter: Filter, about: Callable[[str], About]) -> None:
-    with blamed(ENTRY_POINT_GROUP, filter.name):
-        if batch.prepared is not None:
-            verdicts, batch.prepared = filter.settle(batch.prepared), None  # type: ignore[attr-defined]
-        else:
-            pairs = batch.left(about)
-            verdicts = filter(pairs) if len(pairs) else Verdicts([])
-        batch.apply(filter, verdicts)
-
-
-def _batch(whole: Candidates, start: int) -> Candidates:
-    """A batch of candidates as a copy: a slice sent to another process takes along everything it was cut from."""
-
-    def cut(column: pa.Array) -> pa.Array:
-        return pa.concat_arrays([column.slice(start, BATCH_ROWS)])
-
-    pairs = pa.concat_batches([whole.pairs.slice(start, BATCH_ROWS)])
-    return Candidates(pairs, cut(whole.reasons), cut(whole.parts), [cut(each) for each in whole.notes])
 
 
 class PairCounts:

@@ -4,20 +4,20 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import xxhash
 
 from augment.errors import InputError
-from augment.weights import Weights, find_encoder
+from augment.weights import find_encoder
 from pipelines.console import note, progress
 from pipelines.files import sha256_of
 from pipelines.filters.semantic import sentence_encoder
 from pipelines.pairing.candidates import TASK_ROWS, Candidates, PairSource
 from pipelines.pairing.write import PairsJob, write_pairs
-from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, PairFile, pair_files
+from pipelines.pairs import NEGATIVE, PAIR_COLUMNS, pair_files
 from pipelines.plan import Input
 from pipelines.shards import read_table
 
@@ -65,17 +65,18 @@ def preview_mining(path: Path, wanted: Mining, out: Path) -> dict[str, Any]:
 def _source(path: Path, wanted: Mining, device: str, batch_size: int) -> PairSource:
     files, weights = pair_files(path), find_encoder(wanted.encoder)
     try:
-        schema = pa.unify_schemas([read_table(file.path, file.sha256).schema for file in files])
+        tables = [read_table(file.path, file.sha256) for file in files]
+        table = pa.concat_tables(tables, promote_options="permissive")
     except pa.ArrowException as error:
         raise InputError(f"{path} holds files of different columns ({error}): give one of them") from None
-    more = {field.name: field.type for field in schema if field.name not in (*PAIR_COLUMNS, NEGATIVE)}
+    more = {field.name: field.type for field in table.schema if field.name not in (*PAIR_COLUMNS, NEGATIVE)}
     inputs = [Input(name=str(each.path), sha256=each.sha256 or sha256_of(each.path), rows=each.rows) for each in files]
     how = f"rank {wanted.skip + 1} to {wanted.within} by {wanted.encoder}, {wanted.margin:g} below the positive"
     return PairSource(
         policy="mined",
         unit="read",
         inputs=inputs,
-        tasks=_candidates(files, more, wanted, weights, device, batch_size),
+        tasks=_candidates(table.slice(0, wanted.limit), more, wanted, weights.path, device, batch_size),
         params={**asdict(wanted), "revision": weights.revision, "seed": None, "limit": None},
         made_by={NEGATIVE: how},
         columns={**more, NEGATIVE: pa.string()},
@@ -85,25 +86,17 @@ def _source(path: Path, wanted: Mining, device: str, batch_size: int) -> PairSou
 
 
 def _candidates(
-    files: Sequence[PairFile],
-    more: Mapping[str, pa.DataType],
-    wanted: Mining,
-    weights: Weights,
-    device: str,
-    batch_size: int,
+    table: pa.Table, more: Mapping[str, pa.DataType], wanted: Mining, encoder: Path, device: str, batch_size: int
 ) -> Iterator[Candidates]:
     """All pairs, once their negatives are found."""
-    tables = [read_table(file.path, file.sha256) for file in files]
-    table = pa.concat_tables(tables, promote_options="permissive").slice(0, wanted.limit)
     none = negatives = pa.nulls(len(table), pa.string())
     if NEGATIVE in table.schema.names:
         negatives = table[NEGATIVE].combine_chunks().cast(pa.string())
     whole = pc.and_(table["view_a"].is_valid(), table["view_b"].is_valid()).combine_chunks()
     wanting = pc.and_(negatives.is_null(), whole)
     if wanting.true_count:
-        sentences, anchors = _rows(table.filter(whole)), _rows(table.filter(wanting))
-        model = sentence_encoder(weights.path, device)
-        found = _mine(sentences, anchors, wanted, model, batch_size)
+        model = sentence_encoder(encoder, device)
+        found = _mine(_rows(table.filter(whole)), _rows(table.filter(wanting)), wanted, model, batch_size)
         negatives = pc.replace_with_mask(negatives, wanting, pa.array(found, pa.string()))
     reasons = pc.if_else(whole, pa.scalar(None, pa.string()), "a view is missing")
     schema = pa.schema([*((name, pa.string()) for name in PAIR_COLUMNS), *more.items()])
@@ -114,55 +107,46 @@ def _candidates(
         yield Candidates(pairs, reasons[rows], none[rows]).add_negatives(negatives[rows])
 
 
-class _Row(NamedTuple):
-    """A pair: its id, its sentence (`view_a` if there is none) and its sides."""
-
-    id: str
-    sentence: str
-    one: str
-    two: str
-
-
-def _rows(table: pa.Table) -> list[_Row]:
+def _rows(table: pa.Table) -> list[tuple[str, str, str, str]]:
+    """The id, sentence (`view_a` if there is none), `view_a` and `view_b` of each pair."""
     columns = (table[name].to_pylist() for name in ("id", "text", "view_a", "view_b"))
-    return [_Row(id, text or one, one, two) for id, text, one, two in zip(*columns, strict=True)]
+    return [(id, text or one, one, two) for id, text, one, two in zip(*columns, strict=True)]
 
 
 def _mine(
-    sentences: Sequence[_Row],
-    rows: Sequence[_Row],
+    pairs: Sequence[tuple[str, str, str, str]],
+    wanting: Sequence[tuple[str, str, str, str]],
     wanted: Mining,
     model: Any,  # noqa: ANN401 - a SentenceTransformer
     batch_size: int,
 ) -> list[str | None]:
-    """A negative for each of `rows`, out of the texts of `view_b` in `sentences`."""
+    """A negative for each pair in `wanting`, out of the texts of `view_b` in `pairs`."""
     import torch
 
-    places = {text: place for place, text in enumerate(dict.fromkeys(row.two for row in sentences))}
+    places = {text: place for place, text in enumerate(dict.fromkeys(two for *_, two in pairs))}
     texts = list(places)
-    numbers = {text: number for number, text in enumerate(dict.fromkeys([*texts, *(row.one for row in rows)]))}
+    numbers = {text: number for number, text in enumerate(dict.fromkeys([*texts, *(one for *_, one, _ in wanting)]))}
     vectors = model.encode(
         list(numbers), batch_size=batch_size, normalize_embeddings=True, show_progress_bar=False, convert_to_tensor=True
     )
     own: defaultdict[str, set[int]] = defaultdict(set)  # texts of the same sentence are never negatives
-    for row in sentences:
-        own[row.sentence].update(places[text] for text in row[1:] if text in places)
+    for _, *row in pairs:
+        own[row[0]].update(places[text] for text in row if text in places)
     size = max(1, BLOCK_SCORES // len(texts))
     drawn: list[str | None] = []
-    with progress("negatives", len(rows)) as advance, torch.inference_mode():
-        for start in range(0, len(rows), size):
-            block = rows[start : start + size]
-            anchors = vectors[[numbers[row.one] for row in block]]
-            positives = vectors[[numbers[row.two] for row in block]]
+    with progress("negatives", len(wanting)) as advance, torch.inference_mode():
+        for start in range(0, len(wanting), size):
+            block = wanting[start : start + size]
+            anchors, positives = (vectors[[numbers[row[side]] for row in block]] for side in (2, 3))
             scores = anchors @ vectors[: len(texts)].T
             scores[scores > ((anchors * positives).sum(dim=1) - wanted.margin)[:, None]] = -torch.inf
-            for number, row in enumerate(block):
-                scores[number, list(own[row.sentence])] = -torch.inf
+            for number, (_, sentence, *_) in enumerate(block):
+                scores[number, list(own[sentence])] = -torch.inf
             best, closest = scores.topk(min(wanted.within, len(texts)))
             counts = torch.isfinite(best).sum(dim=1).tolist()
-            for row, ranks, count in zip(block, closest.tolist(), counts, strict=True):
+            for (id, *_), ranks, count in zip(block, closest.tolist(), counts, strict=True):
                 left = [texts[place] for place in ranks[wanted.skip : count]]
-                draw = xxhash.xxh64_intdigest(f"{wanted.seed}|{row.id}".encode())
+                draw = xxhash.xxh64_intdigest(f"{wanted.seed}|{id}".encode())
                 drawn.append(left[draw % len(left)] if left else None)
             advance(len(block))
     return drawn

@@ -2,10 +2,12 @@
 
 import csv
 import json
+import operator
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -19,9 +21,8 @@ from pipelines.ingest import normalise
 from pipelines.pairing.candidates import Candidates, PairSource
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
 from pipelines.plan import Input
-from pipelines.reading.lines import read_lines
 from pipelines.reading.rows import Columns, listed
-from pipelines.reading.sources import Source, check_source, load_hub, read_rows
+from pipelines.reading.sources import Source, check_source, load_hub, read_lines, read_rows
 from pipelines.seen import Seen
 
 COLUMNS = {
@@ -93,7 +94,8 @@ def _look(source: Source) -> NliSource:
         numbered = (features[each] for each in COLUMNS["label"] if hasattr(features.get(each), "names"))
         label_names = next((each.names for each in numbered), None)
     elif source.format in ("jsonl", "csv", "tsv"):
-        names = _header(source)
+        line = next((line for lines in read_lines(source.path, source.name) for line in lines if line.strip()), "")
+        names = _header(line, source)
     else:
         raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")
     found = []
@@ -107,9 +109,8 @@ def _look(source: Source) -> NliSource:
     return NliSource(source, Columns(premise, label, hypothesis), label_names)
 
 
-def _header(source: Source) -> list[str]:
+def _header(line: str, source: Source) -> list[str]:
     """The names of a file's columns, from its first line; raises InputError if that should be a JSON object."""
-    line = next((line for lines in read_lines(source.path, source.name) for line in lines if line.strip()), "")
     if source.format == "jsonl":
         with suppress(ValueError, RecursionError):
             first = json.loads(line or "{}")
@@ -132,25 +133,6 @@ def entailment(sources: Sequence[NliSource], limit: int | None = None, *, negati
         columns={NEGATIVE: pa.string()} if negatives else {},
         limit=limit,
     )
-
-
-def _candidates(sources: Sequence[NliSource], limit: int | None, *, negatives: bool) -> Iterator[Candidates]:
-    """A candidate per row; rows that are not entailed or are duplicates have that reason.
-
-    The second hypothesis that a premise entails gets the second contradiction of it, and so on in turn.
-    """
-    contradictions, turns = contradictions_of(sources, limit) if negatives else {}, Counter[str]()
-    with TemporaryDirectory() as spool:
-        seen = Seen(Path(spool))
-        for part, rows in _batches(sources, limit):
-            found = _entailed(rows, part, seen)
-            column: list[str | None] = [None] * len(rows)
-            for place in np.flatnonzero(found.reasons.is_null()).tolist() if negatives else ():
-                premise, hypothesis, _ = rows[place]
-                others = [each for each in contradictions.get(premise, ()) if each != hypothesis]
-                column[place] = others[turns[premise] % len(others)] if others else None
-                turns[premise] += 1
-            yield found.add_negatives(pa.array(column, pa.string())) if negatives else found
 
 
 def _batches(sources: Sequence[NliSource], limit: int | None) -> Iterator[tuple[str | None, list[NliRow]]]:
@@ -180,20 +162,34 @@ def contradictions_of(sources: Sequence[NliSource], limit: int | None = None) ->
     return found
 
 
-def _entailed(rows: Sequence[NliRow], part: str | None, seen: Seen) -> Candidates:
-    """Candidates of some rows; a pair that was `seen` is an exact duplicate."""
-    numbers = [xxhash.xxh64_intdigest(f"{row.premise}\t{row.hypothesis}".encode()) for row in rows]
-    reasons = [_reason(*row) for row in rows]
-    entailed = [place for place, reason in enumerate(reasons) if reason is None]
-    fresh = seen.add(np.array([numbers[place] for place in entailed], dtype=np.uint64))
-    for place, is_new in zip(entailed, fresh.tolist(), strict=True):
-        reasons[place] = None if is_new else "exact duplicate"
-    premises, hypotheses, _ = zip(*rows, strict=True)
-    names = (pa.repeat(side, len(rows)) for side in ("premise", "hypothesis"))
-    ids = [f"{number:016x}" for number in numbers]
-    columns = dict(zip(PAIR_COLUMNS, (ids, premises, premises, hypotheses, *names), strict=True))
-    parts = pa.array([part] * len(rows), pa.string())
-    return Candidates(pa.RecordBatch.from_pydict(columns), pa.array(reasons, pa.string()), parts)
+def _candidates(sources: Sequence[NliSource], limit: int | None, *, negatives: bool) -> Iterator[Candidates]:
+    """A candidate per row; rows that are not entailed or are duplicates have that reason.
+
+    The second hypothesis that a premise entails gets the second contradiction of it, and so on in turn.
+    """
+    contradictions, turns = contradictions_of(sources, limit) if negatives else {}, Counter[str]()
+    with TemporaryDirectory() as spool:
+        seen = Seen(Path(spool))
+        for part, rows in _batches(sources, limit):
+            reasons, found = [_reason(*row) for row in rows], [""] * len(rows)
+            numbers = [xxhash.xxh64_intdigest(f"{row.premise}\t{row.hypothesis}".encode()) for row in rows]
+            entailed = [place for place, reason in enumerate(reasons) if reason is None]
+            fresh = seen.add(np.array([numbers[place] for place in entailed], dtype=np.uint64)).tolist()
+            for place in compress(entailed, map(operator.not_, fresh)):
+                reasons[place] = "exact duplicate"
+            for place in compress(entailed, fresh) if negatives else ():
+                premise, hypothesis, _ = rows[place]
+                others = [each for each in contradictions.get(premise, ()) if each != hypothesis]
+                found[place] = others[turns[premise] % len(others)] if others else ""
+                turns[premise] += 1
+            premises, hypotheses, _ = zip(*rows, strict=True)
+            names = (pa.repeat(side, len(rows)) for side in ("premise", "hypothesis"))
+            ids = [f"{number:016x}" for number in numbers]
+            pairs = dict(zip(PAIR_COLUMNS, (ids, premises, premises, hypotheses, *names), strict=True))
+            parts = pa.array([part] * len(rows), pa.string())
+            made = Candidates(pa.RecordBatch.from_pydict(pairs), pa.array(reasons, pa.string()), parts)
+            column = pa.array([each or None for each in found], pa.string())
+            yield made.add_negatives(column) if negatives else made
 
 
 def _reason(premise: str, hypothesis: str, label: str | None) -> str | None:

@@ -1,7 +1,7 @@
 """Pairs and rejects on disk: one file or a folder of shards, with recipe, card and report."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -28,17 +28,17 @@ from pipelines.shards import BATCH_ROWS, commit_shard, read_table, shard_name
 
 REASON = "reason"
 REJECTS_SHA256 = "rejects_sha256"
-"""Where the recipe of the pairs has the hash of the rejects, by which the next run knows that they are ours."""
+"""The key, in the recipe of the pairs, of the rejects' hash, by which the next run recognises them."""
 CARD_MARKS = (PAIRS_TITLE.encode(), b"<!-- checksum ")
 RECIPE_MARKS = (b'"command": "build-pairs"', b'"command": "mine-negatives"', b'"pairs": "')
-"""A damaged card or recipe is known as ours by any of these."""
+"""Any of these identifies a damaged card or recipe as one that we wrote."""
 
 
 @dataclass(frozen=True)
 class PairsJob:
     """What to write and where: one file, or with `shards` a folder of at most that many.
 
-    Dropped rows go to `rejects`, with their reasons, as an IPC stream file. The recipe has `command` and `options`.
+    Dropped rows go to `rejects`, with their reasons, as an IPC stream file. `command` and `options` go into the recipe.
     """
 
     source: PairSource
@@ -74,7 +74,7 @@ class PairsJob:
         return pa.schema([*columns.items(), *((score, pa.float64()) for score in scores)])
 
     def recipe(self, made: Mapping[str, Any]) -> str:
-        """The resolved recipe; `made` is for the reader and for the next run."""
+        """The resolved recipe, with what was `made`, for the reader and for the next run."""
         options = {**self.options, "limit": self.source.limit, "shards": self.shards}
         return recipe_text(self.command, options, made=made or None)
 
@@ -87,8 +87,8 @@ class PairsJob:
 def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
     """Write pairs with recipe, card and report; what was counted, and whether they were made now.
 
-    Raises InputError if the output belongs to another recipe, is not ours or is an input, or something else is where
-    the rejects go; TwinviewsError if no pair is left.
+    Raises InputError if the output belongs to another recipe, is another program's or an input, or the rejects would
+    replace another file; TwinviewsError if no pair is left.
     """
     out, rejects = job.out, job.rejects
     report = out / REPORT_FILE if job.shards else beside(out, REPORT_FILE)
@@ -115,38 +115,31 @@ def write_pairs(job: PairsJob) -> tuple[Mapping[str, Any], bool]:
 
 def _write_file(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     """What was counted, the hash of the file, and whether it was made now."""
-    card, recipe = (beside(job.out, name) for name in (CARD_FILE, RECIPE_FILE))
-    remove_temporaries(job.out, card, recipe)
+    out, (card, recipe) = job.out, (beside(job.out, name) for name in (CARD_FILE, RECIPE_FILE))
+    remove_temporaries(out, card, recipe)
     made = read_made(recipe)
     known = is_written_by(recipe, *RECIPE_MARKS) or is_written_by(card, *CARD_MARKS)
-    if not (job.overwrite and known) and _is_whole(job, made):
-        if not (card.is_file() and is_sealed(card.read_bytes())):
-            write_whole(card, job.card(made["counts"]))
-        return made["counts"], made["sha256"], False
+    if out.exists() and not (job.overwrite and known):
+        plan = made_plan(made)
+        if plan is None:
+            raise InputError(f"{out} has no recipe of its own ({recipe.name}): choose another --out")
+        difference = plan.difference(job.plan)
+        if difference is not None:
+            raise InputError(f"{out} belongs to another recipe, {difference}: choose another --out, or --overwrite it")
+        if sha256_of(out) == made["sha256"] and _has_rejects(job, made):
+            if not (card.is_file() and is_sealed(card.read_bytes())):
+                write_whole(card, job.card(made["counts"]))
+            return made["counts"], made["sha256"], False
     for path, marks in ((recipe, RECIPE_MARKS), (card, CARD_MARKS)):
         if path.exists() and not is_written_by(path, *marks):
-            raise InputError(f"{path} is in the way and not ours: move it away, or choose another --out")
-    with _judged(job, job.out, made) as (counts, facts, written):
+            raise InputError(f"{path} was not written by this command: move it, or choose another --out")
+    with _judged(job, out, made) as (counts, facts, written):
         sha256 = sha256_of(written)
-        # Recipe and card come first: pairs without a recipe would not be known as ours.
+        # Recipe and card come first: without a recipe, the next run would not recognise the pairs.
         write_whole(card, job.card(counts))
         described = {"plan": job.plan.model_dump(mode="json"), "counts": counts, "sha256": sha256}
         write_whole(recipe, job.recipe({**described, **facts}))
     return counts, sha256, True
-
-
-def _is_whole(job: PairsJob, made: Mapping[str, Any]) -> bool:
-    """Whether the pairs and their rejects are there, made by this plan; raises InputError if other pairs are."""
-    out, plan = job.out, made_plan(made)
-    if not out.exists():
-        return False
-    if plan is None:
-        name = beside(out, RECIPE_FILE).name
-        raise InputError(f"{out} has no recipe of ours beside it ({name}): choose another --out")
-    difference = plan.difference(job.plan)
-    if difference is not None:
-        raise InputError(f"{out} belongs to another recipe, {difference}: choose another --out, or --overwrite it")
-    return bool(sha256_of(out) == made["sha256"]) and _has_rejects(job, made)
 
 
 def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
@@ -162,7 +155,7 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
     with _judged(job, first, made) as (counts, facts, _):
         clear_dataset(out)
         write_whole(out / PLAN_FILE, plan.to_json())
-        write_whole(out / RECIPE_FILE, job.recipe(facts))  # before the rejects, which are known as ours by it
+        write_whole(out / RECIPE_FILE, job.recipe(facts))  # before the rejects, which it identifies
     table = read_table(first)
     size = -(-len(table) // (job.shards or 1))
     starts = range(0, len(table), size)
@@ -175,13 +168,17 @@ def _write_folder(job: PairsJob) -> tuple[Mapping[str, Any], str, bool]:
 def _judged(job: PairsJob, out: Path, made: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, str], Path]]:
     """Write the pairs that are kept to `out`, and the others to the rejects; both appear when the block ends.
 
-    Yields what was counted, the hash of the rejects for the recipe, and where the pairs are written.
+    Yields what was counted, the hash of the rejects for the recipe, and where the pairs are written. Raises InputError
+    if the rejects would replace another file, or rejects without `overwrite`.
     """
-    _check_rejects(job, made)
-    schema, counts, facts = job.schema, PairCounts(), dict[str, str]()
-    others: AbstractContextManager[BinaryIO | None]
-    others = nullcontext() if job.rejects is None else whole_file(job.rejects)
-    with whole_file(out) as stream, others as dropped:
+    path, schema, counts, facts = job.rejects, job.schema, PairCounts(), dict[str, str]()
+    if path is not None and path.exists() and not _has_rejects(job, made):
+        names = set[str]()
+        with suppress(InputError):
+            names.update(read_table(path).schema.names)
+        if not job.overwrite or not {*PAIR_COLUMNS, REASON} <= names:
+            raise InputError(f"--rejects {path} exists: choose another file, or --overwrite it if it holds rejects")
+    with whole_file(out) as stream, nullcontext() if path is None else whole_file(path) as dropped:
         pairs = PairStream(stream, schema)
         rejects = None if dropped is None else PairStream(dropped, schema.append(pa.field(REASON, pa.string())))
         for batch in judged_batches(job.source, job.filters, job.runtime, job.workers):
@@ -191,51 +188,44 @@ def _judged(job: PairsJob, out: Path, made: Mapping[str, Any]) -> Iterator[tuple
             if rejects is not None:
                 rejects.add(rows.append_column(REASON, batch.reasons).filter(batch.reasons.is_valid()))
         pairs.close()
-        stream.flush()
-        if dropped is not None and rejects is not None:
+        if rejects is not None and dropped is not None:
             rejects.close()
-            dropped.flush()
             facts[REJECTS_SHA256] = sha256_of(Path(dropped.name))
         yield counts.as_dict(job.source), facts, Path(stream.name)
 
 
 class PairStream:
-    """Pairs into an IPC stream in full batches, however few come at once."""
+    """Pairs into an IPC stream in full batches, however few come at once; system errors name the stream's file."""
 
     def __init__(self, stream: BinaryIO, schema: pa.Schema) -> None:
+        self._stream, self._waiting = stream, schema.empty_table()
         self._writer = pa.ipc.new_stream(pa.PythonFile(stream, "w"), schema)
-        self._waiting = schema.empty_table()
 
     def add(self, pairs: pa.RecordBatch) -> None:
         """Write the batches that these pairs fill."""
         self._waiting = pa.concat_tables([self._waiting, pa.Table.from_batches([pairs])])
         self._write(len(self._waiting) - len(self._waiting) % BATCH_ROWS)
 
-    def _write(self, rows: int) -> None:
-        for start in range(0, rows, BATCH_ROWS):
-            part = self._waiting.slice(start, min(BATCH_ROWS, rows - start))
-            # A copy: the bytes written for a slice depend on what lies behind it.
-            self._writer.write_batch(pa.concat_batches(part.to_batches()))
-        self._waiting = self._waiting.slice(rows)
-
     def close(self) -> None:
-        """End the stream."""
-        self._write(len(self._waiting))
-        self._writer.close()
+        """Write the rest and end the stream."""
+        self._write(len(self._waiting), last=True)
+
+    def _write(self, rows: int, *, last: bool = False) -> None:
+        try:
+            for start in range(0, rows, BATCH_ROWS):
+                part = self._waiting.slice(start, min(BATCH_ROWS, rows - start))
+                # A copy: the bytes written for a slice depend on what lies behind it.
+                self._writer.write_batch(pa.concat_batches(part.to_batches()))
+            if last:
+                self._writer.close()
+                self._stream.flush()
+        except OSError as error:  # pairs and rejects are open together: say which one cannot be written
+            error.filename = str(self._stream.name)
+            raise
+        self._waiting = self._waiting.slice(rows)
 
 
 def _has_rejects(job: PairsJob, made: Mapping[str, Any]) -> bool:
     """Whether no rejects are wanted, or they are there as recorded."""
-    rejects = job.rejects
-    return rejects is None or (rejects.is_file() and sha256_of(rejects) == made.get(REJECTS_SHA256))
-
-
-def _check_rejects(job: PairsJob, made: Mapping[str, Any]) -> None:
-    """Raise InputError if something that is not ours, or not to be overwritten, is where the rejects go."""
-    rejects, names = job.rejects, set[str]()
-    if rejects is None or not rejects.exists() or _has_rejects(job, made):
-        return
-    with suppress(InputError):
-        names.update(read_table(rejects).schema.names)
-    if not job.overwrite or not {*PAIR_COLUMNS, REASON} <= names:
-        raise InputError(f"--rejects {rejects} exists: choose another file, or --overwrite it if it holds rejects")
+    path = job.rejects
+    return path is None or (path.is_file() and sha256_of(path) == made.get(REJECTS_SHA256))

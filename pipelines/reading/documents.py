@@ -3,16 +3,16 @@
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
-from typing import Any, Literal
+from typing import Literal
 
 from augment.errors import InputError
 from pipelines.reading.rows import Rows
 
-_BLOCKS = """
+PARAGRAPHS = """
 address article aside blockquote body br caption dd details dialog div dl dt fieldset figcaption figure footer form
 h1 h2 h3 h4 h5 h6 header hgroup hr li main nav ol option p section summary table tbody td tfoot th thead tr ul
 """
-BLOCKS = frozenset(_BLOCKS.split())
+BLOCKS = frozenset(PARAGRAPHS.split())
 """Elements of HTML that begin and end a paragraph."""
 LEFT_OUT = frozenset(["head", "math", "noscript", "pre", "script", "select", "style", "svg", "template", "textarea"])
 """Elements that hold no prose."""
@@ -42,21 +42,18 @@ def document_paragraphs(text: str, format: Literal["markdown", "html"]) -> Itera
     except etree.ParserError:  # there are only comments
         return
     walk = etree.iterwalk(root, events=("start", "end", "comment", "pi"))
-    for piece in "".join(_pieces(walk)).split("\0"):
-        if words := " ".join(piece.split()):
-            yield words
-
-
-def _pieces(walk: Any) -> Iterator[str]:  # noqa: ANN401 - lxml has no types
-    """The text of elements, with zero bytes, which no HTML text holds, where blocks begin and end."""
+    parts = []  # with a zero byte, which no HTML text holds, where a block begins or ends
     for event, node in walk:
-        yield "\0" if node.tag in BLOCKS else ""
+        parts.append("\0" if node.tag in BLOCKS else "")
         if event != "start":
-            yield node.tail or ""
+            parts.append(node.tail or "")
         elif node.tag in LEFT_OUT:
             walk.skip_subtree()
         else:
-            yield node.text or ""
+            parts.append(node.text or "")
+    for piece in "".join(parts).split("\0"):
+        if words := " ".join(piece.split()):
+            yield words
 
 
 def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Rows]:

@@ -13,8 +13,6 @@ from augment.errors import InputError
 from pipelines.shards import check_stream_end
 
 TEXT_COLUMNS = ("text", "sentence")
-ID = "id"
-"""A column that is not taken for the text, even if it is the only one."""
 BATCH_ROWS = 10_000
 DIALECTS: Mapping[str, Mapping[str, Any]] = {
     "csv": {"strict": True},
@@ -65,14 +63,12 @@ def as_text(value: object) -> str | None:
 
 def text_column(where: str, columns: Columns, names: Sequence[str]) -> str:
     """The name of the text column among `names`; raises InputError, naming `where`, if there is none."""
-    if columns.text is not None:
-        if columns.text not in names:
-            raise InputError(f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column")
-        return columns.text
-    for name in TEXT_COLUMNS:
+    if columns.text is not None and columns.text not in names:
+        raise InputError(f"{where} has no column {listed([columns.text])}, only {listed(names)}: give --column")
+    for name in TEXT_COLUMNS if columns.text is None else (columns.text,):
         if name in names:
             return name
-    if len(names) == 1 and names[0] not in (ID, columns.label, columns.pair):
+    if len(names) == 1 and names[0] not in ("id", columns.label, columns.pair):
         return names[0]
     raise InputError(f"{where} has the columns {listed(names)}: say which with --column NAME")
 
@@ -89,18 +85,15 @@ def read_cells(form: str, lines: Iterator[str], name: str, columns: Columns) -> 
     places: list[int | None] = []
     try:
         for cells in reader:
-            if not cells:
-                yield Row("")
-                continue
-            if not places:
+            if cells and not places:
                 places, is_header = _find_columns(name, columns, cells)
                 if is_header:
                     continue
-            last = max(place for place in places if place is not None)
-            if last >= len(cells):
+            last = max((place for place in places if place is not None), default=0)
+            if cells and last >= len(cells):
                 said = f"has {len(cells)} cells, but column {last + 1} is needed: fix the line"
                 raise InputError(f"{name}: line {reader.line_num} {said}")
-            text, label, pair = (None if place is None else cells[place] for place in places)
+            text, label, pair = (None if place is None else cells[place] for place in places) if cells else [None] * 3
             yield Row(text or "", label, pair)
     except csv.Error as error:
         said = f"line {reader.line_num} is not valid CSV ({error}): fix the line, or give --format"
@@ -122,8 +115,8 @@ def _find_columns(name: str, columns: Columns, first: Sequence[str]) -> tuple[li
     elif columns.text is not None:
         text = int(columns.text) - 1 if re.fullmatch(r"\d{1,9}", columns.text) else -1
         if not 0 <= text < len(cells):
-            wanted = listed([columns.text])
-            raise InputError(f"{name} has no column {wanted}, its first row is {listed(cells)}: give --column")
+            said = f"{listed([columns.text])}, its first row is {listed(cells)}"
+            raise InputError(f"{name} has no column {said}: give --column")
     elif known and known[0] in TEXT_COLUMNS:
         text = lowered.index(known[0])
     elif len(cells) == 1:
@@ -148,22 +141,17 @@ def read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Ro
         if isinstance(value, str):
             row = Row(value)
         elif isinstance(value, dict):
-            text = text_column(where, columns, list(value))
-            columns = columns if columns.text else replace(columns, text=text)
-            row = _json_row(where, columns, value)
+            column = text_column(where, columns, list(value))
+            columns = columns if columns.text else replace(columns, text=column)
+            for each in (column, columns.pair):
+                if not isinstance(value.get(each), str | None):
+                    raise InputError(f"{where}: {each!r} is {repr(value[each])[:60]}, not a string: give --column")
+            row = Row(value[column] or "", as_text(value.get(columns.label)), value.get(columns.pair))
         else:
             raise InputError(f"{where} is a {type(value).__name__}: one object or string a line")
         if any(cell and HALF.search(cell) for cell in row):
             raise InputError(f"{where} holds half a surrogate pair, not a character: fix the line")
         yield row
-
-
-def _json_row(where: str, columns: Columns, value: Mapping[str, Any]) -> Row:
-    text, pair = value.get(columns.text or ""), value.get(columns.pair)
-    for column, cell in ((columns.text, text), (columns.pair, pair)):
-        if cell is not None and not isinstance(cell, str):
-            raise InputError(f"{where}: {column!r} is {repr(cell)[:60]}, not a string: give --column")
-    return Row(text or "", as_text(value.get(columns.label)), pair)
 
 
 def read_columns(form: str, path: Path, name: str, columns: Columns) -> Iterator[Rows]:

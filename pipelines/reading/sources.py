@@ -3,6 +3,7 @@
 The format follows from the name's ending (`.txt` or anything unknown is text; `.gz` or `.zst` may follow) unless given.
 """
 
+import codecs
 import csv
 import hashlib
 import shutil
@@ -10,6 +11,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from io import IncrementalNewlineDecoder
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
@@ -17,7 +19,6 @@ from typing import Any, Literal, TypeAlias, get_args
 from augment.errors import InputError
 from pipelines.files import is_remote, locate
 from pipelines.reading.documents import document_paragraphs, paragraphs, split_sentences
-from pipelines.reading.lines import CHUNK_BYTES, MAX_LINE, read_lines
 from pipelines.reading.rows import Columns, Row, Rows, collect, read_cells, read_columns, read_jsonl, rows_of
 
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
@@ -28,6 +29,9 @@ ENDINGS: Mapping[str, Format] = {
     ".ndjson": "jsonl",
     ".feather": "arrow",
 }
+CHUNK_BYTES = 1 << 20
+MAX_LINE = 1 << 24
+"""Characters; a small archive can unpack to an endless line."""
 HUB = "hf:"
 STDIN = "-"
 SAMPLE = "sample:sentences"
@@ -68,7 +72,8 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise InputError(f"cannot read {shown[:200]} ({error.strerror}): check the path and its permissions") from None
-    return Source(shown, path, format or _format(name), digest)
+    ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
+    return Source(shown, path, format or ENDINGS.get(ending, "text"), digest)
 
 
 def _copy(name: str, spool: Path) -> Path:
@@ -77,12 +82,6 @@ def _copy(name: str, spool: Path) -> Path:
     with copy.open("wb") as target, source as stream:
         shutil.copyfileobj(stream, target, CHUNK_BYTES)
     return copy
-
-
-def _format(name: str) -> Format:
-    path = Path(name)
-    ending = Path(path.stem).suffix if path.suffix in {".gz", ".zst"} else path.suffix
-    return ENDINGS.get(ending.lower(), "text")
 
 
 def read_rows(source: Source, columns: Columns, language: str | None = None) -> Iterator[Rows]:
@@ -102,10 +101,8 @@ def read_rows(source: Source, columns: Columns, language: str | None = None) -> 
             yield rows
             read += len(rows.texts)
     except (pa.ArrowException, OSError, ValueError, OverflowError, RecursionError) as error:
-        raise InputError(
-            f"{source.name} cannot be read as {source.format}, or is damaged after row {read:,} ({error}): "
-            "get it again, or give --format"
-        ) from None
+        said = f"cannot be read as {source.format}, or is damaged after row {read:,} ({error})"
+        raise InputError(f"{source.name} {said}: get it again, or give --format") from None
 
 
 def _read(source: Source, columns: Columns, *, running: bool) -> Iterator[Rows]:
@@ -142,3 +139,41 @@ def load_hub(name: str) -> Any:  # noqa: ANN401 - a datasets.Dataset
     except (DatasetNotFoundError, ConnectionError, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"cannot load {name!r} ({reason}): check name, config and split, and the network") from None
+
+
+def read_lines(path: Path, name: str) -> Iterator[list[str]]:
+    r"""Stream the lines of a UTF-8 file, many at a time and without their ends; errors call it `name`.
+
+    A line ends with \n, \r\n or \r. A file whose name ends in `.gz` or `.zst` is compressed. Raises InputError for
+    binary content, invalid UTF-8, a line longer than MAX_LINE, and a damaged or truncated archive.
+    """
+    import pyarrow as pa
+
+    decoder = IncrementalNewlineDecoder(codecs.getincrementaldecoder("utf-8-sig")(), translate=True)
+    number = size = 0  # lines and bytes so far
+    data, rest = b" ", ""
+    try:
+        with pa.input_stream(str(path), compression={".gz": "gzip", ".zst": "zstd"}.get(path.suffix)) as stream:
+            while data:
+                data = stream.read(CHUNK_BYTES)
+                size += len(data)
+                text = rest + decoder.decode(data, final=not data)
+                *lines, rest = found = text.split("\n")
+                if "\0" in text:
+                    line = number + 1 + text[: text.index("\0")].count("\n")
+                    raise InputError(f"{name} is binary (NUL byte in line {line}): give UTF-8 text")
+                if max(map(len, found)) > MAX_LINE:
+                    line = number + 1 + next(place for place, each in enumerate(found) if len(each) > MAX_LINE)
+                    raise InputError(f"{name}: line {line} is longer than {MAX_LINE:,} characters: split it")
+                if lines:
+                    yield lines
+                number += len(lines)
+        if rest:
+            yield [rest]
+    except UnicodeDecodeError as error:
+        line = number + len((error.object[: error.start] + b"x").splitlines())
+        byte = size - len(error.object) + error.start
+        said = f"invalid UTF-8 in line {line}, byte {byte} (0x{error.object[error.start]:02x})"
+        raise InputError(f"{name}: {said}: convert it, e.g. iconv -f latin1 -t utf-8") from None
+    except OSError as error:
+        raise InputError(f"{name} is truncated or damaged after line {number} ({error}): get it again") from None

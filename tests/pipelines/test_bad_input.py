@@ -97,8 +97,7 @@ def test_bad_source_is_one_line_and_nothing_is_written(
     before = sorted(folder.rglob("*"))
     for command in ("ingest", "identity"):
         done = augment(command, name)
-        assert done.code == 2
-        assert expected in done.err
+        assert (done.code, expected in done.err) == (2, True)
         assert is_one_line(done.err)
         assert done.out == ""
         assert sorted(folder.rglob("*")) == before
@@ -147,8 +146,7 @@ def test_a_missing_column_is_named_with_those_that_are_there(augment: Callable[.
 )
 def test_bad_usage_is_one_line(augment: Callable[..., Any], arguments: list[str], expected: str) -> None:
     done = augment(*arguments)
-    assert done.code == 2
-    assert expected in done.err
+    assert (done.code, expected in done.err) == (2, True)
     assert is_one_line(done.err)
     assert not Path("data").exists()
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from augment.errors import InputError, MissingExtraError
 from augment.view import Runtime
-from pipelines.filter import About, Filter, PairColumns, filter_names, filter_summaries, is_round_trip, make_filter
+from pipelines.filter import About, Filter, PairColumns, filter_names, filter_summaries, make_filter
 from pipelines.filters.near_duplicates import HASHES, sign
 
 CPU = Runtime("cpu")
@@ -274,9 +274,3 @@ def test_every_filter_has_a_summary() -> None:
     assert [name.partition(":")[0] for name in summaries] == filter_names()
     assert summaries["chrf:min=,max="].startswith("Score the sides' surface similarity")
     assert all(text.endswith(".") for text in summaries.values())
-
-
-@pytest.mark.parametrize(("view", "expected"), [("backtranslate", True), ("translate", False), ("span-mask", False)])
-def test_back_translation_is_a_round_trip(view: str, expected: bool) -> None:
-    assert is_round_trip(view) == expected
-    assert not is_round_trip(None)

@@ -22,8 +22,8 @@ from hypothesis import strategies as st
 
 from pipelines import ingest as ingest_module
 from pipelines.ingest import normalise, row_id
-from pipelines.reading import lines as lines_module
 from pipelines.reading import rows as rows_module
+from pipelines.reading import sources as lines_module
 
 TEXTS = ['A cat, "sleeping".', "Zwei Bäume", "A dog."]
 

@@ -190,8 +190,7 @@ def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
         with target.open(newline="", encoding="utf-8") as stream:
             assert [(row["id"], row["text"]) for row in csv.DictReader(stream)] == [(r["id"], r["text"]) for r in rows]
     refused = made("export", path, "--to", to)
-    assert refused.code == 2
-    assert "exists" in refused.err
+    assert (refused.code, "exists" in refused.err) == (2, True)
     assert made("export", path, "--to", to, "--limit", 5, "--overwrite").out.startswith("5 rows")
 
 

@@ -12,7 +12,6 @@ from pydantic import Field
 
 from augment.view import Runtime
 from pipelines.filter import Filter, PairColumns, Verdicts
-from pipelines.pairing import views
 from pipelines.pairing.candidates import Candidates, PairSource, judged_batches
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.workers import run_workers
@@ -67,7 +66,7 @@ def test_what_a_filter_drops_the_next_does_not_see() -> None:
 def test_any_number_of_workers_makes_the_same_bytes(
     augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(views, "TASK_ROWS", 16)
+    monkeypatch.setattr("pipelines.pairing.build.TASK_ROWS", 16)
     augment("span-mask", lines)
     filters = ["--filter", "length-ratio:unit=character,max=2", "--filter", "near-duplicates:n=2,threshold=0.5"]
     run = ["build-pairs", "--pairs", "original", "--view", "span-mask", *filters, "--filter", "chrf:max=95"]

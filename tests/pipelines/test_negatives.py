@@ -168,6 +168,6 @@ def test_a_dry_run_and_mistakes_write_nothing(pairs: Augment) -> None:
         assert (refused.code, expected in refused.err.splitlines()[-1]) == (2, True), refused.err
     Path("n.arrow").write_text("mine")
     refused = pairs("mine-negatives", "data/pairs.arrow", "--out", "n.arrow")
-    assert (refused.code, "n.arrow has no recipe of ours beside it" in refused.err) == (2, True)
+    assert (refused.code, "n.arrow has no recipe of its own" in refused.err) == (2, True)
     Path("n.arrow").unlink()
     assert sorted(Path().rglob("*")) == before

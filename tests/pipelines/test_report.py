@@ -11,9 +11,8 @@ import pyarrow as pa
 import pytest
 from foreigners import write_stream
 
-from pipelines.look.opened import open_path
+from pipelines.look.opened import open_path, statistics
 from pipelines.look.report import report_path
-from pipelines.look.statistics import statistics
 
 Augment = Callable[..., Any]
 VOID = {"meta", "link", "br", "hr", "img", "input"}
@@ -133,8 +132,10 @@ def test_a_report_replaces_only_reports_of_ours(made: Augment) -> None:
     made("report", "data/pairs.arrow")
     first = out.read_bytes()
     refused = made("report", "data/pairs.arrow", "--rows", 3)
-    assert refused.code == 2
-    assert "data/pairs.report.html exists: choose another --out, or --overwrite it" in refused.err
+    assert (refused.code, "data/pairs.report.html exists: choose another --out, or --overwrite it" in refused.err) == (
+        2,
+        True,
+    )
     assert out.read_bytes() == first
     assert json.loads(made("report", "data/pairs.arrow", "--rows", 3, "--overwrite", "--json").out) == {
         "out": str(out),

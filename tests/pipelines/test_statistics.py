@@ -14,8 +14,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from augment.errors import InputError
 from pipelines.folder import view_schema
-from pipelines.look.opened import Opened, open_path
-from pipelines.look.statistics import QUANTILES, Distribution, distribution, statistics
+from pipelines.look.opened import QUANTILES, Distribution, Opened, distribution, open_path, statistics
 from pipelines.pairs import PAIR_COLUMNS, PairFile
 from pipelines.plan import Kind
 from pipelines.similarity import chrf, chrf_signature, self_bleu

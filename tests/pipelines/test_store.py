@@ -352,7 +352,7 @@ def test_a_damaged_recipe_of_pairs_is_one_line(made: Augment, broken: str) -> No
     recipe = Path("data/pairs.recipe.json")
     for damage in (broken, json.dumps({"made": {"plan": 5, "counts": broken, "sha256": [1]}})):
         recipe.write_text(damage)
-        is_refused(made("build-pairs", "--pairs", "self"), "has no recipe of ours")
+        is_refused(made("build-pairs", "--pairs", "self"), "has no recipe of its own")
         assert made("inspect", PAIRS).code == 0
 
 
