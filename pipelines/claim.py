@@ -23,9 +23,7 @@ STAGED = "data"
 def standing_dataset(out: Path, plan: Plan, *, overwrite: bool = False, advice: str = ADVICE) -> Dataset | None:
     """The finished dataset in `out` under this plan; None if it is still to be made there.
 
-    Raises:
-        InputError: It belongs to another recipe (the line names the difference), holds files that we did not write, or
-            is a file.
+    Raises InputError if `out` belongs to another recipe (and names the difference), holds foreign files, or is a file.
     """
     check_folder(out)
     if overwrite and is_written_by(out / PLAN_FILE, *PLAN_MARKS):

@@ -114,9 +114,7 @@ def remove_temporary(entry: Path) -> None:
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
-    Raises:
-        InputError: It cannot be written there, because the folder is read-only for instance; the line names `path`.
-        TwinviewsError: It cannot be written for another reason, such as a full disk.
+    Raises InputError if `path` is a wrong place to write, TwinviewsError for any other reason, such as a full disk.
     """
     with _moved([path]) as (temporary,), _synced(temporary) as stream:
         yield stream

@@ -50,11 +50,9 @@ def row_id(text: str) -> str:
 class Ingest:
     """What to ingest and how.
 
-    Attributes:
-        limit: The number of sentences to keep.
-        language: The language by whose rules running text is split into sentences; None if a row is a sentence.
-        words: The fewest and the most words (separated by white space) of a sentence that is kept; None for any number.
-        labels: "spans" if the label column holds spans of characters; otherwise it is kept as it is.
+    At most `limit` sentences are kept, each of at least `words[0]` and at most `words[1]` words between white space.
+    Running text is split into sentences by the rules of `language`; with None, each row is a sentence. With `labels`,
+    the label column holds spans of characters.
     """
 
     names: Sequence[str]
@@ -68,7 +66,7 @@ class Ingest:
 
     def plan(self, sources: Sequence[Source]) -> Plan:
         """The plan for sources that were checked."""
-        columns, shared = self.columns, {"limit": self.limit, "shard_size": self.shard_size}
+        columns, shared = self.columns, dict[str, Any](limit=self.limit, shard_size=self.shard_size)
         params: dict[str, Any] = {"label_column": columns.label, "pair_column": columns.pair}
         params |= {"format": self.format, "column": columns.text}
         if self.language is not None:

@@ -113,9 +113,8 @@ def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
 def make_run(run: ViewRun, execution: Execution) -> Result:
     """Make the missing shards and finish the dataset; a finished one is left alone, unless it is to be overwritten.
 
-    Raises:
-        InputError: The folder belongs to another recipe or to somebody else, or another process is writing it.
-        TwinviewsError: A view or a worker failed; finished shards stay.
+    Raises InputError if the folder belongs to another recipe or to somebody else, or if another process is writing it;
+    TwinviewsError if a view or a worker failed. Finished shards stay.
     """
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
         dataset = standing_dataset(run.out, run.plan, overwrite=execution.overwrite)
