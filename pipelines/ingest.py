@@ -1,6 +1,7 @@
 """Sources to sentences in one folder: normalised and counted, without empty lines and exact duplicates."""
 
 import math
+import mmap
 import shutil
 import tempfile
 import unicodedata
@@ -10,13 +11,14 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import xxhash
+from numpy.typing import NDArray
 
-from augment.errors import InputError
+from augment.errors import InputError, TwinviewsError
 from pipelines.card import sentences_card
 from pipelines.claim import ADVICE, STAGED, check_folder, put_in_place, remove_leftovers, standing_dataset
 from pipelines.console import note
@@ -28,12 +30,14 @@ from pipelines.reading.rows import Columns
 from pipelines.reading.sources import SAMPLE, Format, Source, check_source, read_rows
 from pipelines.reading.spans import read_spans
 from pipelines.recipe import recipe_text
-from pipelines.seen import Seen
 from pipelines.shards import Receipt, commit_shard, read_table
 
 DATA = Path("data")
 SENTENCES = DATA / "sentences"
 SHARD_ROWS = 50_000
+MEMORY_HASHES = 1 << 20
+"""The longest run of hashes kept in memory; all such runs together are less than twice as long, 16 MiB."""
+Hashes: TypeAlias = NDArray[np.uint64]
 
 
 def normalise(text: str) -> str:
@@ -44,6 +48,68 @@ def normalise(text: str) -> str:
 def row_id(text: str) -> str:
     """The id of a normalised text: its xxh64 as 16 hex digits."""
     return xxhash.xxh64_hexdigest(text.encode())
+
+
+class Seen:
+    """Which 64-bit hashes were seen before: sorted runs, each more than twice as long as the next, in bounded memory.
+
+    Runs of more than `memory_hashes` go to files in `folder` that have no name and vanish with the process.
+    """
+
+    def __init__(self, folder: Path, memory_hashes: int = MEMORY_HASHES) -> None:
+        self._folder = folder
+        self._memory_hashes = memory_hashes
+        self._runs: list[Hashes] = []
+
+    def add(self, hashes: Hashes) -> NDArray[np.bool_]:
+        """Add hashes, and return which of them are new; raises TwinviewsError if the disk is full."""
+        values, first = np.unique(hashes, return_index=True)
+        for known in self._runs:
+            places = np.searchsorted(known, values)
+            is_new = known[np.minimum(places, len(known) - 1)] != values
+            values, first = values[is_new], first[is_new]
+            _release(known)
+        fresh = np.zeros(len(hashes), dtype=np.bool_)
+        fresh[first] = True
+        if len(values):
+            while self._runs and len(self._runs[-1]) <= 2 * len(values):
+                values = self._merge([self._runs.pop(), values])
+            self._runs.append(values)
+        return fresh
+
+    def _merge(self, runs: list[Hashes]) -> Hashes:
+        if sum(map(len, runs)) <= self._memory_hashes:
+            return np.sort(np.concatenate(runs), kind="stable")
+        try:
+            with tempfile.TemporaryFile(dir=self._folder) as stream:
+                for part in _merged(runs, self._memory_hashes // 4):
+                    stream.write(part.data)
+                stream.flush()
+                return np.frombuffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint64)
+        except OSError as error:
+            raise TwinviewsError(
+                f"{self._folder} cannot store the hashes of the sentences seen ({error.strerror}): make room there"
+            ) from None
+
+
+def _merged(runs: list[Hashes], step: int) -> Iterator[Hashes]:
+    """The hashes of runs in order, in parts of at most `step` hashes of each run."""
+    left = [*runs]
+    while left := [run for run in left if len(run)]:
+        # The smallest end of the next parts: these parts hold all hashes up to it.
+        end = min(run[min(step, len(run)) - 1] for run in left)
+        stops = [int(np.searchsorted(run, end, side="right")) for run in left]
+        yield np.sort(np.concatenate([run[:stop] for run, stop in zip(left, stops, strict=True)]), kind="stable")
+        left = [run[stop:] for run, stop in zip(left, stops, strict=True)]
+        for run in runs:
+            _release(run)
+
+
+def _release(run: Hashes) -> None:
+    """Release the pages that were read of a run in a file; the system's cache may keep them."""
+    mapped = getattr(run.base, "obj", None)
+    if isinstance(mapped, mmap.mmap):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,8 @@ AHEAD = 3
 """Windows that a worker holds at a time: it reads one, makes one and writes one."""
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
+Read: TypeAlias = tuple[Window, list[list[Any]], list[int]]
+"""A window; its columns: ids, texts, and spans if the input has any; and the seeds of its rows."""
 ALLOCATIONS = 100_000
 """New objects between two runs of Python's garbage collector. Rows form no cycles, and with the default threshold the
 collector takes as long as making them."""
@@ -44,16 +46,6 @@ class Made(NamedTuple):
     receipts: Sequence[Receipt]
     seconds: float
     stages: Mapping[Stage, float]
-
-
-class Sentences(NamedTuple):
-    """The sentences of a window with their seeds, and their spans if the input has any."""
-
-    window: Window
-    ids: list[str]
-    texts: list[str]
-    seeds: list[int]
-    spans: list[Any] | None
 
 
 @dataclass(frozen=True)
@@ -116,13 +108,13 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
     gc.set_threshold(ALLOCATIONS)
     try:
         ahead = reader.submit(_read, run, source)
-        while (sentences := ahead.result()) is not None:
+        while (read := ahead.result()) is not None:
             ahead = reader.submit(_read, run, source)
             started = time.monotonic()
-            viewed = _make(run, sentences)
+            viewed = _make(run, read)
             if behind is not None:
                 yield behind.result()
-            behind = writer.submit(_write, run, sentences, viewed, started, spent)
+            behind = writer.submit(_write, run, read, viewed, started, spent)
         if behind is not None:
             yield behind.result()
     finally:
@@ -131,28 +123,28 @@ def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
         writer.shutdown()
 
 
-def _read(run: ViewRun, windows: Iterator[Window]) -> Sentences | None:
-    """The sentences of the next window, tokenised for the view; None after the last one."""
+def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
+    """Read the next window, and let the view tokenise its texts; None after the last one."""
     window = next(windows, None)
     if window is None:
         return None
     with timed("read"):
         table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
-        ids, texts, *spans = (table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names)
-        seeds = [row_seed(run.plan.seed or 0, identity, run.plan.signature or "") for identity in ids]
+        columns = [table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names]
+        seeds = [row_seed(run.plan.seed or 0, identity, run.plan.signature or "") for identity in columns[0]]
     if hasattr(run.view, "tokenise"):
         with timed("tokenise"):
-            run.view.tokenise(texts)
-    return Sentences(window, ids, texts, seeds, spans[0] if spans else None)
+            run.view.tokenise(columns[1])
+    return window, columns, seeds
 
 
-def _make(run: ViewRun, sentences: Sentences) -> Sequence[Viewed]:
+def _make(run: ViewRun, read: Read) -> Sequence[Viewed]:
     """What the view makes of sentences; raises TwinviewsError unless it is a consistent `Viewed` for each."""
-    name, texts = run.plan.name, sentences.texts
+    name, (_, (_, texts, *_), seeds) = run.plan.name, read
     view: Any = run.view
     known, started = SECONDS["model"], time.perf_counter()
     with blamed(ENTRY_POINT_GROUP, name):
-        viewed: Sequence[Viewed] = view(texts, sentences.seeds)
+        viewed: Sequence[Viewed] = view(texts, seeds)
         if not isinstance(viewed, Sequence) or {*map(type, viewed)} - {Viewed} or len(viewed) != len(texts):
             raise TwinviewsError(f"view {name!r} did not return a list of {len(texts)} Viewed: fix the view")
     if SECONDS["model"] == known:  # a view that does not time its model is all model
@@ -163,24 +155,25 @@ def _make(run: ViewRun, sentences: Sentences) -> Sequence[Viewed]:
     return viewed
 
 
-def _write(run: ViewRun, sentences: Sentences, viewed: Sequence[Viewed], started: float, spent: Counter[Stage]) -> Made:
+def _write(run: ViewRun, read: Read, viewed: Sequence[Viewed], started: float, spent: Counter[Stage]) -> Made:
     """Commit the shards of a window that was begun at `started`; raises TwinviewsError for values of a wrong type.
 
     `spent` has the seconds by stage when the last window was committed, and is brought up to date.
     """
+    window, columns, _ = read
     with timed("write"):
-        _, ids, texts, _, spans = sentences
-        schema = view_schema([] if spans is None else [SPANS])
+        schema = view_schema([SPANS] if len(columns) > 2 else [])
         tables, first = {}, 0
-        for index in sentences.window:
+        for index in window:
             start, stop = run.plan.shards[index]
             rows = slice(first, first + stop - start)
             first = rows.stop
+            ids, texts, *spans = (column[rows] for column in columns)
             with blamed(ENTRY_POINT_GROUP, run.plan.name):
-                columns = [ids[rows], texts[rows], *zip(*viewed[rows], strict=True)]
-                if spans is not None:
-                    columns += zip(*map(_carried, texts[rows], spans[rows], viewed[rows]), strict=True)
-                tables[index] = pa.Table.from_arrays(columns, schema=schema)
+                arrays = [ids, texts, *zip(*viewed[rows], strict=True)]
+                for each in spans:
+                    arrays += zip(*map(_carried, texts, each, viewed[rows]), strict=True)
+                tables[index] = pa.Table.from_arrays(arrays, schema=schema)
         receipts = commit_shards(run.out, tables)
     stages = Counter(SECONDS)
     stages.subtract(spent)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augment.errors import TwinviewsError
-from pipelines.seen import Seen
+from pipelines.ingest import Seen
 
 BATCHES = st.lists(st.lists(st.integers(0, 60) | st.integers(2**64 - 9, 2**64 - 1), max_size=40), max_size=12)
 
