@@ -106,8 +106,8 @@ def _ingest(
 
 def _views(json: view.JsonOption = False) -> None:
     """List the views that are installed, ours and those of other packages."""
-    views = {name: {"summary": view.view_summary(name), "example": view.view_example(name)} for name in view_names()}
+    views = {name: view.describe_view(name) for name in view_names()}
     if json:
-        show_json(views)
+        show_json({name: dict(zip(("summary", "example"), each, strict=True)) for name, each in views.items()})
     else:
-        table(("view", "what it does", "try"), [(name, *each.values()) for name, each in views.items()])
+        table(("view", "what it does", "try"), [(name, *each) for name, each in views.items()])

@@ -36,9 +36,8 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
-VersionOption = Annotated[
-    bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
-]
+VERSION = typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+VersionOption = Annotated[bool, VERSION]
 
 
 def run(app: typer.Typer) -> NoReturn:
@@ -115,7 +114,7 @@ def _system_failure(error: OSError) -> tuple[int, str]:
 
 def _quiet_libraries() -> None:
     for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed: the next file opened would get its descriptor, and its messages
+        if getattr(sys, name) is None:  # closed: the next opened file would get its descriptor and its messages
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 - held as long as the process
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     # The Hub's client reports every retry; our own line reports the failure once.
@@ -191,7 +190,8 @@ def progress(
         task = bar.add_task(description, total=total, completed=done)
 
         def advance(count: int) -> None:
-            interrupt.check()
+            if interrupt.came():  # swallowed by a finaliser, a callback, or a library that calls `hasattr` from C
+                raise KeyboardInterrupt
             bar.advance(task, count)
 
         yield advance

@@ -37,7 +37,7 @@ ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
 
 
 def locate(name: str | Path) -> Path:
-    """A path on this machine as it is; an address of fsspec's (`s3://`, `gs://`, ...) as an object much like a `Path`.
+    """A local path as a `Path`; an address that fsspec knows (`s3://`, `gs://`, ...) as an object much like one.
 
     Raises MissingExtraError if the extra for addresses is not installed, InputError if nothing answers there.
     """

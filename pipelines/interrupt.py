@@ -17,15 +17,6 @@ def came() -> bool:
     return _state["came"]
 
 
-def check() -> None:
-    """Raise KeyboardInterrupt again if one came and was swallowed.
-
-    Python swallows it in finalisers and callbacks, and so do libraries that call `hasattr` from C.
-    """
-    if came():
-        raise KeyboardInterrupt
-
-
 def end_at_once() -> None:
     """Let Ctrl-C end the process on the spot while it starts or exits, when there is nothing to clean up."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -28,7 +28,7 @@ SourcesArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[SOURCE]...",
-        help="Files (ingested to data/sentences) or a folder of sentences; without, data/sentences or the sample.",
+        help="Files (ingested to data/sentences) or a folder of sentences; by default data/sentences, else the sample.",
         show_default=False,
     ),
 ]
@@ -39,7 +39,7 @@ LimitOption = Annotated[int | None, Blank(min=1, max=MOST, help="Only the first 
 WorkersOption = Annotated[int, typer.Option(min=1, max=MOST, help="Worker processes; they share the GPUs.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 BatchTokensOption = Annotated[int | None, Blank(min=1, max=MOST, help="Tokens in a batch, padding included.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be made; write nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be made; write nothing.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an output that we wrote before.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
 
@@ -57,7 +57,7 @@ class ViewOptions:
     device: DeviceOption = "auto"
     batch_tokens: BatchTokensOption = None
     engine: Annotated[Literal["local", "ray"], typer.Option(help="Run workers here, or on a Ray cluster.")] = "local"
-    address: Annotated[str | None, Blank(help="The Ray cluster; the one here, or a new one, if not given.")] = None
+    address: Annotated[str | None, Blank(help="Address of the Ray cluster; a local or new one if not given.")] = None
     profile: Annotated[bool, typer.Option("--profile", help="Print seconds by stage on stderr.")] = False
     dry_run: DryRunOption = False
     overwrite: OverwriteOption = False
@@ -65,20 +65,13 @@ class ViewOptions:
     config: ConfigOption = None
 
 
-def view_summary(name: str) -> str:
-    """The first line of a view module's docstring."""
-    return (inspect.getdoc(view_module(name)) or "").split("\n")[0]
-
-
-def view_example(name: str) -> str:
-    """A command line for the view that can be pasted."""
-    shown = [f"augment {name}"]
+def describe_view(name: str) -> tuple[str, str]:
+    """The first line of a view module's docstring, and a command line for the view that can be pasted."""
+    example = f"augment {name}"
     for key, field in view_options(name).items():
-        if field.is_required():
-            shown.append(f"--{key} {field.examples[0] if field.examples else 'de'}")
-        elif key == view_attribute(name, "named_by"):
-            shown.append(f"--{key} {field.default or 'de'}")
-    return " ".join(shown)
+        if field.is_required() or key == view_attribute(name, "named_by"):
+            example += f" --{key} {(field.examples or ['de'])[0] if field.is_required() else field.default or 'de'}"
+    return (inspect.getdoc(view_module(name)) or "").split("\n")[0], example
 
 
 def add_view_command(app: typer.Typer, name: str) -> None:
@@ -106,7 +99,8 @@ def add_view_command(app: typer.Typer, name: str) -> None:
     parameters = [sources, *own.values(), *(item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in shared)]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {item.name: item.annotation for item in parameters}
-    app.command(name, help=view_summary(name), epilog=f"Example: {view_example(name)}")(command)
+    summary, example = describe_view(name)
+    app.command(name, help=summary, epilog=f"Example: {example}")(command)
 
 
 def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pydantic FieldInfo
