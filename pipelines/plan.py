@@ -70,14 +70,15 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
         for mine, its in zip(self.inputs, other.inputs, strict=False):
             compared[f"the content of the input ({mine.name} there, {its.name} here)"] = mine.sha256, its.sha256
         compared |= {"the signature": (self.signature, other.signature), "the shards": (self.shards, other.shards)}
-        for what, values in compared.items():
-            if values[0] != values[1]:
-                there, here = (
-                    "none" if v is None else str(v) if isinstance(v, int | float) else repr(v) for v in values
-                )
-                there, here = (text if len(text) <= 40 else text[:18] + "…" + text[-12:] for text in (there, here))
-                return f"{what} is {there} there and {here} here"
+        for what, (ours, theirs) in compared.items():
+            if ours != theirs:
+                return f"{what} is {_short(ours)} there and {_short(theirs)} here"
         return None
+
+
+def _short(value: object) -> str:
+    text = "none" if value is None else str(value) if isinstance(value, int | float) else repr(value)
+    return text if len(text) <= 40 else text[:18] + "…" + text[-12:]
 
 
 def read_plan(folder: Path) -> Plan | None:
