@@ -150,7 +150,8 @@ def _moved(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
         if moved:
             sync_folder(paths[0].parent)
     except OSError as error:
-        named = {None: paths[0], **{str(temporary): path for temporary, path in moved.items()}}
+        named: dict[str | None, Path] = {str(temporary): path for temporary, path in moved.items()}
+        named[None] = paths[0]
         if error.filename not in named:
             raise
         reason = f"({error.strerror or error}): fix that, then run the same command again"

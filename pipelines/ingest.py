@@ -242,7 +242,8 @@ def _sentences(
             texts = [normalise(text) for text in given.texts]
             is_labelled = is_labelled or any(label is not None for label in given.labels)
             for place in _choose(job, texts, seen, counts):
-                text, label = texts[place], given.labels[place]
+                text = texts[place]
+                label: Any = given.labels[place]
                 if job.labels:
                     label = read_spans(f"{source.name}: row {first + place}", label, given.texts[place], text)
                 yield row_id(text), text, label, normalise(given.pairs[place] or "") or None
