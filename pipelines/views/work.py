@@ -132,9 +132,10 @@ def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
         table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
         columns = [table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names]
         seeds = [row_seed(run.plan.seed or 0, identity, run.plan.signature or "") for identity in columns[0]]
-    if hasattr(run.view, "tokenise"):
+    tokenise = getattr(run.view, "tokenise", None)
+    if tokenise is not None:
         with timed("tokenise"):
-            run.view.tokenise(columns[1])
+            tokenise(columns[1])
     return window, columns, seeds
 
 
