@@ -18,28 +18,19 @@ from pipelines.shards import RECEIPTS, shard_number
 ADVICE = "choose another --out, or --overwrite it"
 STAGED = "data"
 """Name of the temporary folder, inside the dataset's, that files are collected in until they are complete."""
-LOCKS = (LOCK, f".{REPORT_FILE}{LOCK}")
-
-
-def check_folder(out: Path) -> None:
-    """Raise InputError if `out` cannot be a dataset folder because a file is there."""
-    if out.exists() and not out.is_dir():
-        raise InputError(f"{out} cannot be made, something is in the way: choose another --out")
 
 
 def standing_dataset(out: Path, plan: Plan, *, overwrite: bool = False, advice: str = ADVICE) -> Dataset | None:
     """The finished dataset in `out` under this plan; None if it is still to be made there.
 
-    Raises:
-        InputError: It belongs to another recipe (the line names the difference), holds files that we did not write, or
-            is a file.
+    Raises InputError if `out` belongs to another recipe (and names the difference), holds foreign files, or is a file.
     """
     check_folder(out)
     if overwrite and is_written_by(out / PLAN_FILE, *PLAN_MARKS):
         return None
     standing = read_plan(out)
     if standing is None:
-        ours = {*LOCKS, *(entry.name for entry in _leftovers(out))}
+        ours = {LOCK, f".{REPORT_FILE}{LOCK}", *(entry.name for entry in _leftovers(out))}
         foreign = min({entry.name for entry in out.glob("*")} - ours, default=None)
         if foreign is not None:
             raise InputError(f"{out} holds {foreign!r} and no {PLAN_FILE}, so it is not ours: choose another --out")
@@ -48,6 +39,12 @@ def standing_dataset(out: Path, plan: Plan, *, overwrite: bool = False, advice: 
     if difference is not None:
         raise InputError(f"{out} belongs to another recipe, {difference}: {advice}")
     return finished_dataset(out, standing)
+
+
+def check_folder(out: Path) -> None:
+    """Raise InputError if `out` cannot be a dataset folder because a file is there."""
+    if out.exists() and not out.is_dir():
+        raise InputError(f"{out} cannot be made, something is in the way: choose another --out")
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -78,8 +75,8 @@ def clear_dataset(folder: Path, *, plan_too: bool = False) -> None:
 def put_in_place(staged: Path, folder: Path) -> None:
     """Replace the dataset in `folder` by the finished, synced one in `staged`, a folder inside it."""
     clear_dataset(folder)
-    files = [entry.relative_to(staged) for entry in staged.rglob("*") if entry.is_file()]
-    others = [file for file in files if file.name not in (PLAN_FILE, STATE_FILE)]
+    made = [entry.relative_to(staged) for entry in staged.rglob("*") if entry.is_file()]
+    others = [file for file in made if file.name not in (PLAN_FILE, STATE_FILE)]
     for together in ([Path(PLAN_FILE)], others, [Path(STATE_FILE)]):
         for file in together:
             make_folder((folder / file).parent)

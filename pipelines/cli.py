@@ -66,18 +66,10 @@ def _ingest(
         ),
     ] = None,
     label_column: Annotated[str, typer.Option(help="Column to keep as label, if there is one.")] = "label",
-    labels: Annotated[
-        Literal["spans"] | None,
-        view.Blank(help="Labels are spans, [[start, end, label], ...], also as JSON; word-level views keep them."),
-    ] = None,
+    labels: Annotated[Literal["spans"] | None, view.Blank(help="Labels are spans: [[start, end, label], ...].")] = None,
     pair_column: Annotated[str, typer.Option(help="Column to keep as pair, if there is one.")] = "pair",
-    format: Annotated[
-        Format | None, view.Blank(help="Format of all sources; by default, each file's ending decides.")
-    ] = None,
-    split: Annotated[
-        Literal["sentences"] | None,
-        view.Blank(help="Split running text, across line ends, into sentences."),
-    ] = None,
+    format: Annotated[Format | None, view.Blank(help="Format of all sources, whatever their endings.")] = None,
+    split: Annotated[Literal["sentences"] | None, view.Blank(help="Split running text into sentences.")] = None,
     language: Annotated[str, typer.Option(help="The language for --split, such as en, de or zh.")] = "en",
     min_words: Annotated[int | None, view.Blank(min=0, help="Drop sentences of fewer words.")] = None,
     max_words: Annotated[int | None, view.Blank(min=1, help="Drop sentences of more words.")] = None,
@@ -114,8 +106,8 @@ def _ingest(
 
 def _views(json: view.JsonOption = False) -> None:
     """List the views that are installed, ours and those of other packages."""
-    views = {name: {"summary": view.view_summary(name), "example": view.view_example(name)} for name in view_names()}
+    views = {name: view.describe_view(name) for name in view_names()}
     if json:
-        show_json(views)
+        show_json({name: dict(zip(("summary", "example"), each, strict=True)) for name, each in views.items()})
     else:
-        table(("view", "what it does", "try"), [(name, *each.values()) for name, each in views.items()])
+        table(("view", "what it does", "try"), [(name, *each) for name, each in views.items()])

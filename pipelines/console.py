@@ -36,9 +36,8 @@ def _show_version(value: bool) -> None:
         raise typer.Exit
 
 
-VersionOption = Annotated[
-    bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
-]
+VERSION = typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+VersionOption = Annotated[bool, VERSION]
 
 
 def run(app: typer.Typer) -> NoReturn:
@@ -49,7 +48,7 @@ def run(app: typer.Typer) -> NoReturn:
 def call(app: typer.Typer, arguments: Sequence[str]) -> int:
     """Run a command line on the given arguments and return its exit code; no arguments means `--help`.
 
-    Whatever a user can cause ends as one line on stderr. With `TWINVIEWS_DEBUG=1` the traceback is kept.
+    Whatever a user can cause ends as one line on stderr; only a bug has a traceback.
     """
     _quiet_libraries()
     code, said = 0, ""
@@ -61,10 +60,11 @@ def call(app: typer.Typer, arguments: Sequence[str]) -> int:
         if not interrupt.came():
             raise
     if interrupt.came() or code == interrupt.EXIT_CODE:
-        note(interrupt.MESSAGE)
-        return interrupt.EXIT_CODE
+        code, said = interrupt.EXIT_CODE, interrupt.MESSAGE
+    elif said:
+        said = f"error: {' '.join(said.split())}"
     if said:
-        note(f"error: {' '.join(said.split())}")
+        note(said)
     return code
 
 
@@ -87,38 +87,34 @@ def _outcome(app: typer.Typer, arguments: Sequence[str]) -> tuple[int, str]:
         message = str(error.format_message() if hasattr(error, "format_message") else error)
         context = getattr(error, "ctx", None)
         return 2, message if context is None else f"{message.rstrip('.')}; see `{context.command_path} --help`"
-    except InputError as error:
-        return 2, str(error)
-    except Exception as error:
-        failure = None if os.environ.get("TWINVIEWS_DEBUG") else _failure(error)
-        if failure is None:
-            raise
-        return failure
+    except (TwinviewsError, RecursionError) as error:
+        return 2 if isinstance(error, InputError) else 1, str(error)
+    except OSError as error:
+        return _system_failure(error)
+    except (MemoryError, RuntimeError) as error:
+        if isinstance(error, MemoryError) or NO_MEMORY.search(str(error)):
+            return 1, "out of memory: use smaller batches or a machine with more memory"
+        raise
 
 
-def _failure(error: Exception) -> tuple[int, str] | None:
-    """The exit code and message of an error that a user can cause; None for any other."""
-    if isinstance(error, MemoryError) or (isinstance(error, RuntimeError) and NO_MEMORY.search(str(error))):
-        return 1, "out of memory: use smaller batches or a machine with more memory"
-    if isinstance(error, TwinviewsError | RecursionError):
-        return 1, str(error)
-    if not isinstance(error, OSError):
-        return None
-    reason = error.strerror or str(error)
+def _system_failure(error: OSError) -> tuple[int, str]:
+    """The exit code and message of an error of the system; no message for a closed pipe."""
+    reason, code = error.strerror or str(error), 1
     try:
         sys.stdout.flush()
     except OSError:  # Python's own flush, at exit, would be a second error
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 1, "" if isinstance(error, BrokenPipeError) else f"cannot write to stdout ({reason})"
-    if isinstance(error, BrokenPipeError) or error.filename is None:
-        return 1, "" if isinstance(error, BrokenPipeError) else str(error)
-    places = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
-    return 2 if error.errno in WRONG_PATH else 1, f"{places}: {reason}"
+        said = f"cannot write to stdout ({reason})"
+    else:
+        places = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+        said = f"{places}: {reason}" if places else str(error)
+        code = 2 if places and error.errno in WRONG_PATH else 1
+    return (1, "") if isinstance(error, BrokenPipeError) else (code, said)
 
 
 def _quiet_libraries() -> None:
     for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed: the next file opened would get its descriptor, and its messages
+        if getattr(sys, name) is None:  # closed: the next opened file would get its descriptor and its messages
             setattr(sys, name, open(os.devnull, "r+", encoding="utf-8"))  # noqa: SIM115 - held as long as the process
     logging.basicConfig(level=logging.WARNING, format="%(message)s", stream=sys.stderr)
     # The Hub's client reports every retry; our own line reports the failure once.
@@ -194,7 +190,8 @@ def progress(
         task = bar.add_task(description, total=total, completed=done)
 
         def advance(count: int) -> None:
-            interrupt.check()
+            if interrupt.came():  # swallowed by a finaliser, a callback, or a library that calls `hasattr` from C
+                raise KeyboardInterrupt
             bar.advance(task, count)
 
         yield advance

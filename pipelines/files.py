@@ -37,7 +37,7 @@ ADDRESS = re.compile(r"([a-z][a-z0-9+]+):/+(.+)", re.DOTALL)
 
 
 def locate(name: str | Path) -> Path:
-    """A path on this machine as it is; an address of fsspec's (`s3://`, `gs://`, ...) as an object much like a `Path`.
+    """A local path as a `Path`; an address that fsspec knows (`s3://`, `gs://`, ...) as an object much like one.
 
     Raises MissingExtraError if the extra for addresses is not installed, InputError if nothing answers there.
     """
@@ -72,6 +72,15 @@ def make_folder(path: Path) -> None:
         sync_folder(folder.parent)
 
 
+def sync_folder(folder: Path) -> None:
+    """Make renames in a folder survive a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 def temporary_of(path: Path) -> Path:
     """A temporary path in the same folder for what will be `path`; no two calls, on any machine, get the same one."""
     return path.with_name(f".{path.name}.{os.getpid()}{secrets.randbelow(10**9):09d}.augment.tmp")
@@ -101,22 +110,11 @@ def remove_temporary(entry: Path) -> None:
         entry.unlink(missing_ok=True)
 
 
-def sync_folder(folder: Path) -> None:
-    """Make renames in a folder survive a power cut."""
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A file to write that appears at `path` only when the block ends well, complete and on the disk.
 
-    Raises:
-        InputError: It cannot be written there, because the folder is read-only for instance; the line names `path`.
-        TwinviewsError: It cannot be written for another reason, such as a full disk.
+    Raises InputError if `path` is a wrong place to write, TwinviewsError for any other reason, such as a full disk.
     """
     with _moved([path]) as (temporary,), _synced(temporary) as stream:
         yield stream
@@ -130,12 +128,9 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def write_files(contents: Mapping[Path, bytes]) -> None:
-    """Write files of one folder, each whole or not at all, several at once."""
+    """Write files of one folder, each whole or not at all, several at once; raises as `whole_file` does."""
 
     def write(place: Path, data: bytes) -> None:
-        if is_remote(place):
-            place.write_bytes(data)
-            return
         with _synced(place) as stream:
             stream.write(data)
 
@@ -146,34 +141,35 @@ def write_files(contents: Mapping[Path, bytes]) -> None:
 @contextmanager
 def _moved(paths: Sequence[Path]) -> Iterator[Sequence[Path]]:
     """Where to write files of one folder: temporary files, moved there together when the block ends well."""
-    temporaries = [] if is_remote(paths[0]) else [temporary_of(path) for path in paths]
+    places = paths if is_remote(paths[0]) else [temporary_of(path) for path in paths]
+    moved = {} if is_remote(paths[0]) else dict(zip(places, paths, strict=True))
     try:
-        yield temporaries or paths
-        for temporary, path in zip(temporaries, paths, strict=False):
+        yield places
+        for temporary, path in moved.items():
             os.replace(temporary, path)
-        if temporaries:
+        if moved:
             sync_folder(paths[0].parent)
     except OSError as error:
-        named = dict(zip(map(str, temporaries), paths, strict=False))
-        if error.filename not in (None, *named):
+        named: dict[str | None, Path] = {str(temporary): path for temporary, path in moved.items()}
+        named[None] = paths[0]
+        if error.filename not in named:
             raise
+        reason = f"({error.strerror or error}): fix that, then run the same command again"
         kind = InputError if error.errno in WRONG_PATH else TwinviewsError
-        raise kind(
-            f"{named.get(error.filename, paths[0])} cannot be written ({error.strerror or error}): "
-            "fix that, then run the same command again"
-        ) from None
+        raise kind(f"{named[error.filename]} cannot be written {reason}") from None
     finally:
-        for temporary in temporaries:
+        for temporary in moved:
             with suppress(OSError):  # the folder is missing, which was reported above
                 temporary.unlink()
 
 
 @contextmanager
-def _synced(temporary: Path) -> Iterator[BinaryIO]:
-    with temporary.open("wb") as stream:
+def _synced(place: Path) -> Iterator[BinaryIO]:
+    with place.open("wb") as stream:
         yield stream
-        stream.flush()
-        os.fsync(stream.fileno())
+        if not is_remote(place):
+            stream.flush()
+            os.fsync(stream.fileno())
 
 
 def sha256_of(path: Path) -> str:
@@ -182,9 +178,8 @@ def sha256_of(path: Path) -> str:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     status = path.stat()
     key = (str(path.absolute()), status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    if time.time() - max(status.st_mtime, status.st_ctime) < SETTLED_SECONDS:
-        return _sha256.__wrapped__(*key)
-    return _sha256(*key)
+    is_settled = time.time() - max(status.st_mtime, status.st_ctime) >= SETTLED_SECONDS
+    return _sha256(*key) if is_settled else _sha256.__wrapped__(*key)
 
 
 @lru_cache(maxsize=1 << 16)

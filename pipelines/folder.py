@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from augment.errors import InputError
+from augment.view import Viewed
 from pipelines.files import read_json, write_whole
 from pipelines.plan import PLAN_FILE, Kind, Plan, read_plan
 from pipelines.shards import Receipt, read_table, valid_receipt
@@ -31,8 +32,6 @@ REPORT_FILE = "report.html"
 FILES = (STATE_FILE, INFO_FILE, COUNTS_FILE, RECIPE_FILE, CARD_FILE, PLAN_FILE)
 SPANS, LOST = "spans", "spans_lost"
 """Columns with labelled spans of characters and, in a view, the number of its sentence's spans that it lost."""
-DERIVED = (RECIPE_FILE, CARD_FILE)
-"""Files for human readers: if they were altered, the dataset is still read, and its command writes them again."""
 
 
 @dataclass(frozen=True)
@@ -73,37 +72,24 @@ class Dataset:
         return pa.concat_tables(parts)
 
 
-def sentence_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema
-    """The columns of sentences: `id`, `text`, and those of `label`, `spans` and `pair` that are given."""
+def dataset_schema(columns: Sequence[str]) -> Any:  # noqa: ANN401 - a pyarrow schema
+    """The schema of these columns; offsets of edits and spans are in characters of `text`, fractions in [0, 1]."""
     import pyarrow as pa
 
-    return pa.schema([(name, _spans() if name == SPANS else pa.string()) for name in ("id", "text", *columns)])
-
-
-def _spans() -> Any:  # noqa: ANN401 - a pyarrow type
-    import pyarrow as pa
-
-    return pa.list_(pa.struct([("start", pa.int32()), ("end", pa.int32()), ("label", pa.string())]))
+    string, offsets = pa.string(), [("start", pa.int32()), ("end", pa.int32())]
+    kinds = {
+        "edits": pa.list_(pa.struct([*offsets, ("old", string), ("new", string)])),
+        **dict.fromkeys(("target_fraction", "achieved_fraction"), pa.float64()),
+        "alternatives": pa.list_(string),
+        SPANS: pa.list_(pa.struct([*offsets, ("label", string)])),
+        LOST: pa.int32(),
+    }
+    return pa.schema([(name, kinds.get(name, string)) for name in columns])
 
 
 def view_schema(columns: Sequence[str] = ()) -> Any:  # noqa: ANN401 - a pyarrow schema
-    """The columns of a view dataset; offsets of edits are in characters of `text`, fractions in [0, 1].
-
-    If the sentences' `columns` have spans, the view's spans and the number of lost ones come last.
-    """
-    import pyarrow as pa
-
-    edit = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("old", pa.string()), ("new", pa.string())])
-    return pa.schema(
-        [
-            *((name, pa.string()) for name in ("id", "text", "view", "status", "reason", "pivot")),
-            ("edits", pa.list_(edit)),
-            ("target_fraction", pa.float64()),
-            ("achieved_fraction", pa.float64()),
-            ("alternatives", pa.list_(pa.string())),
-            *([(SPANS, _spans()), (LOST, pa.int32())] if SPANS in columns else []),
-        ]
-    )
+    """The schema of a view of sentences with these columns; if they have spans, those of the view come last."""
+    return dataset_schema(["id", "text", "view", *Viewed._fields[1:], *([SPANS, LOST] if SPANS in columns else [])])
 
 
 def finalise(
@@ -130,6 +116,16 @@ def finalise(
     for name, text in (*texts.items(), (STATE_FILE, state)):
         write_whole(folder / name, text)
     return Dataset(folder, plan, tuple(receipts), counts)
+
+
+def _feature(kind: Any) -> Any:  # noqa: ANN401 - a pyarrow type
+    """A column's type as `datasets` writes it; importing `datasets` itself takes two seconds."""
+    name = str(kind)
+    if name.startswith("list"):
+        return {"feature": _feature(kind.value_type), "_type": "List"}
+    if name.startswith("struct"):
+        return {field.name: _feature(field.type) for field in kind}
+    return {"dtype": "float64" if name == "double" else name, "_type": "Value"}
 
 
 def count_receipts(receipts: Sequence[Receipt]) -> dict[str, Any]:
@@ -169,38 +165,22 @@ def read_state(folder: Path) -> tuple[list[tuple[str, str]], dict[str, str]]:
         return [], {}
 
 
-def _feature(kind: Any) -> dict[str, Any]:  # noqa: ANN401 - a pyarrow type
-    """A column's type as `datasets` writes it; importing `datasets` itself takes two seconds."""
-    import pyarrow as pa
-
-    if pa.types.is_list(kind):
-        return {"feature": _feature(kind.value_type), "_type": "List"}
-    if pa.types.is_struct(kind):
-        return {field.name: _feature(field.type) for field in kind}
-    return {"dtype": {"double": "float64"}.get(str(kind), str(kind)), "_type": "Value"}
-
-
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
-
-
-def _sha256(content: str | bytes) -> str:
-    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()
-
-
 def open_dataset(folder: Path, kind: Kind | None = None) -> Dataset:
-    """A finished dataset; raises InputError if it is missing, not ours, of another kind, unfinished or damaged."""
+    """A finished dataset; raises InputError if it is missing, not ours, of another kind, unfinished or damaged.
+
+    Its recipe and card are for human readers: an altered one does not matter here, and its command writes it again.
+    """
     plan = read_plan(folder)
     if plan is None:
         what = "is not a dataset folder of twinviews" if folder.exists() else "does not exist"
         raise InputError(f"{folder} {what} (no {PLAN_FILE} there): check the path")
     if kind is not None and plan.kind != kind:
         raise InputError(f"{folder} holds {plan.kind} ({plan.name}), not {kind}: check the path")
-    return _checked(folder, plan, ignored=DERIVED)
+    return _checked(folder, plan, ignored=(RECIPE_FILE, CARD_FILE))
 
 
 def finished_dataset(folder: Path, plan: Plan) -> Dataset | None:
-    """The dataset if every file of it is there and as it was written, otherwise None."""
+    """The dataset if all of its files are as they were written, otherwise None."""
     try:
         return _checked(folder, plan)
     except InputError:
@@ -223,3 +203,11 @@ def _checked(folder: Path, plan: Plan, ignored: Sequence[str] = ()) -> Dataset:
     if damaged:
         raise InputError(f"{folder / damaged[0]} is missing, altered or damaged: {advice}")
     return Dataset(folder, plan, tuple(filter(None, receipts)), json.loads((folder / COUNTS_FILE).read_bytes()))
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2) + "\n"
+
+
+def _sha256(content: str | bytes) -> str:
+    return hashlib.sha256(content.encode() if isinstance(content, str) else content).hexdigest()

@@ -1,36 +1,43 @@
 """Sources to sentences in one folder: normalised and counted, without empty lines and exact duplicates."""
 
 import math
+import mmap
 import shutil
 import tempfile
 import unicodedata
-from collections import deque
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
+import numpy as np
+import pyarrow as pa
 import xxhash
+from numpy.typing import NDArray
 
-from augment.errors import InputError
+from augment.errors import InputError, TwinviewsError
 from pipelines.card import sentences_card
 from pipelines.claim import ADVICE, STAGED, check_folder, put_in_place, remove_leftovers, standing_dataset
 from pipelines.console import note
 from pipelines.files import locate, temporary_of
-from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, finalise, open_dataset, sentence_schema
+from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, dataset_schema, finalise, open_dataset
 from pipelines.lock import locked_folder
 from pipelines.plan import Input, Plan, read_plan
 from pipelines.reading.rows import Columns
 from pipelines.reading.sources import SAMPLE, Format, Source, check_source, read_rows
 from pipelines.reading.spans import read_spans
 from pipelines.recipe import recipe_text
-from pipelines.seen import Seen
 from pipelines.shards import Receipt, commit_shard, read_table
 
 DATA = Path("data")
 SENTENCES = DATA / "sentences"
 SHARD_ROWS = 50_000
+MEMORY_HASHES = 1 << 20
+"""The longest run of hashes kept in memory; all such runs together are less than twice as long, 16 MiB."""
+Hashes: TypeAlias = NDArray[np.uint64]
 
 
 def normalise(text: str) -> str:
@@ -43,15 +50,75 @@ def row_id(text: str) -> str:
     return xxhash.xxh64_hexdigest(text.encode())
 
 
+class Seen:
+    """Which 64-bit hashes were seen before: sorted runs, each more than twice as long as the next, in bounded memory.
+
+    Runs of more than `memory_hashes` go to files in `folder` that have no name and vanish with the process.
+    """
+
+    def __init__(self, folder: Path, memory_hashes: int = MEMORY_HASHES) -> None:
+        self._folder = folder
+        self._memory_hashes = memory_hashes
+        self._runs: list[Hashes] = []
+
+    def add(self, hashes: Hashes) -> NDArray[np.bool_]:
+        """Add hashes, and return which of them are new; raises TwinviewsError if the disk is full."""
+        values, first = np.unique(hashes, return_index=True)
+        for known in self._runs:
+            places = np.searchsorted(known, values)
+            is_new = known[np.minimum(places, len(known) - 1)] != values
+            values, first = values[is_new], first[is_new]
+            _release(known)
+        fresh = np.zeros(len(hashes), dtype=np.bool_)
+        fresh[first] = True
+        if len(values):
+            while self._runs and len(self._runs[-1]) <= 2 * len(values):
+                values = self._merge([self._runs.pop(), values])
+            self._runs.append(values)
+        return fresh
+
+    def _merge(self, runs: list[Hashes]) -> Hashes:
+        if sum(map(len, runs)) <= self._memory_hashes:
+            return np.sort(np.concatenate(runs), kind="stable")
+        try:
+            with tempfile.TemporaryFile(dir=self._folder) as stream:
+                for part in _merged(runs, self._memory_hashes // 4):
+                    stream.write(part.data)
+                stream.flush()
+                return np.frombuffer(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ), dtype=np.uint64)
+        except OSError as error:
+            raise TwinviewsError(
+                f"{self._folder} cannot store the hashes of the sentences seen ({error.strerror}): make room there"
+            ) from None
+
+
+def _merged(runs: list[Hashes], step: int) -> Iterator[Hashes]:
+    """The hashes of runs in order, in parts of at most `step` hashes of each run."""
+    left = [*runs]
+    while left := [run for run in left if len(run)]:
+        # The smallest end of the next parts: these parts hold all hashes up to it.
+        end = min(run[min(step, len(run)) - 1] for run in left)
+        stops = [int(np.searchsorted(run, end, side="right")) for run in left]
+        yield np.sort(np.concatenate([run[:stop] for run, stop in zip(left, stops, strict=True)]), kind="stable")
+        left = [run[stop:] for run, stop in zip(left, stops, strict=True)]
+        for run in runs:
+            _release(run)
+
+
+def _release(run: Hashes) -> None:
+    """Release the pages that were read of a run in a file; the system's cache may keep them."""
+    mapped = getattr(run.base, "obj", None)
+    if isinstance(mapped, mmap.mmap):
+        mapped.madvise(mmap.MADV_DONTNEED)
+
+
 @dataclass(frozen=True, slots=True)
 class Ingest:
     """What to ingest and how.
 
-    Attributes:
-        limit: The number of sentences to keep.
-        language: The language by whose rules running text is split into sentences; None if a row is a sentence.
-        words: The fewest and the most words (separated by white space) of a sentence that is kept; None for any number.
-        labels: "spans" if the label column holds spans of characters; otherwise it is kept as it is.
+    At most `limit` sentences are kept, each of at least `words[0]` and at most `words[1]` words between white space.
+    Running text is split into sentences by the rules of `language`; with None, each row is a sentence. With `labels`,
+    the label column holds spans of characters.
     """
 
     names: Sequence[str]
@@ -63,14 +130,9 @@ class Ingest:
     words: tuple[int, int | None] | None = None
     labels: Literal["spans"] | None = None
 
-    @property
-    def optional(self) -> tuple[str, str]:
-        """The columns that are kept if the source has them."""
-        return self.labels or "label", "pair"
-
     def plan(self, sources: Sequence[Source]) -> Plan:
         """The plan for sources that were checked."""
-        columns = self.columns
+        columns, shared = self.columns, dict[str, Any](limit=self.limit, shard_size=self.shard_size)
         params: dict[str, Any] = {"label_column": columns.label, "pair_column": columns.pair}
         params |= {"format": self.format, "column": columns.text}
         if self.language is not None:
@@ -80,8 +142,7 @@ class Ingest:
         if self.labels is not None:
             params["labels"] = self.labels
         inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
-        size = self.shard_size
-        return Plan(kind="sentences", name="sentences", params=params, limit=self.limit, shard_size=size, inputs=inputs)
+        return Plan(kind="sentences", name="sentences", params=params, inputs=inputs, **shared)
 
 
 def ingest(
@@ -104,7 +165,8 @@ def ingest(
             return finished, False
         if not dry_run:
             return _write(job, sources, plan, out, counts), True
-        deque(_sentences(job, sources, Path(spool), counts), maxlen=0)
+        for _ in _sentences(job, sources, Path(spool), counts):
+            pass
         return Dataset(out, plan, (), counts), False
 
 
@@ -145,43 +207,30 @@ def _write(job: Ingest, sources: Sequence[Source], plan: Plan, out: Path, counts
 
 def _write_shards(
     job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]
-) -> tuple[list[Receipt], Any]:
+) -> tuple[list[Receipt], pa.Schema]:
     """Stream the sources into shards; leave out a label, spans or pair column that is empty throughout."""
-    import pyarrow as pa
-
-    schema, stale = sentence_schema([]), 0
+    columns, optional = ["id", "text"], (job.labels or "label", "pair")
     receipts: list[Receipt] = []
-    for columns in _cut(_sentences(job, sources, folder, counts), job.shard_size):
-        table = pa.Table.from_arrays(columns, schema=sentence_schema(job.optional))
-        used = [name for name in job.optional if name in schema.names or table[name].null_count < len(table)]
-        if len(schema) < 2 + len(used):
-            stale, schema = len(receipts), sentence_schema(used)
-        receipts.append(commit_shard(folder, len(receipts), table.select(schema.names)))
+    stale, rows = 0, _sentences(job, sources, folder, counts)
+    while shard := [*islice(rows, job.shard_size)]:
+        table = pa.Table.from_arrays([*zip(*shard, strict=True)], schema=dataset_schema([*columns[:2], *optional]))
+        used = [name for name in optional if name in columns or table[name].null_count < len(table)]
+        if len(columns) < 2 + len(used):
+            stale, columns = len(receipts), [*columns[:2], *used]
+        receipts.append(commit_shard(folder, len(receipts), table.select(columns)))
     # A column that first has a value here is missing from the shards before it.
+    schema = dataset_schema(columns)
     for index, receipt in enumerate(receipts[:stale]):
         there = read_table(folder / receipt.file).to_pydict()
-        columns = [there.get(name, [None] * receipt.rows) for name in schema.names]
-        receipts[index] = commit_shard(folder, index, pa.Table.from_arrays(columns, schema=schema))
+        arrays = [there.get(name, [None] * receipt.rows) for name in columns]
+        receipts[index] = commit_shard(folder, index, pa.Table.from_arrays(arrays, schema=schema))
     return receipts, schema
-
-
-def _cut(batches: Iterator[Sequence[list[Any]]], rows: int) -> Iterator[list[list[Any]]]:
-    """Columns of exactly `rows` values, the last ones shorter, out of batches of columns."""
-    waiting: list[list[Any]] = [[], [], [], []]
-    for batch in batches:
-        for column, more in zip(waiting, batch, strict=True):
-            column.extend(more)
-        while len(waiting[0]) >= rows:
-            yield [column[:rows] for column in waiting]
-            waiting = [column[rows:] for column in waiting]
-    if waiting[0]:
-        yield waiting
 
 
 def _sentences(
     job: Ingest, sources: Sequence[Source], folder: Path, counts: dict[str, int]
-) -> Iterator[Sequence[list[Any]]]:
-    """Ids, texts, labels (or spans) and pairs of the sentences to keep; hashes that exceed memory go to `folder`.
+) -> Iterator[tuple[str, str, Any, str | None]]:
+    """Id, text, label (or spans) and pair of each sentence to keep; hashes that exceed memory go to `folder`.
 
     Nothing after the last sentence to keep is read, counted or checked. Raises InputError if there are no sentences, or
     if a source has no labels that could be spans.
@@ -190,15 +239,14 @@ def _sentences(
     for source in sources:
         first, is_labelled = 1, False
         for given in read_rows(source, job.columns, language=job.language):
-            texts, labels = [normalise(text) for text in given.texts], list[Any](given.labels)
-            is_labelled = is_labelled or any(label is not None for label in labels)
-            kept = _choose(job, texts, seen, counts)
-            for place in kept if job.labels else ():
-                where = f"{source.name}: row {first + place}"
-                labels[place] = read_spans(where, labels[place], given.texts[place], texts[place])
-            ids = [row_id(texts[place]) for place in kept]
-            pairs = [normalise(given.pairs[place] or "") or None for place in kept]
-            yield ids, [texts[place] for place in kept], [labels[place] for place in kept], pairs
+            texts = [normalise(text) for text in given.texts]
+            is_labelled = is_labelled or any(label is not None for label in given.labels)
+            for place in _choose(job, texts, seen, counts):
+                text = texts[place]
+                label: Any = given.labels[place]
+                if job.labels:
+                    label = read_spans(f"{source.name}: row {first + place}", label, given.texts[place], text)
+                yield row_id(text), text, label, normalise(given.pairs[place] or "") or None
             first += len(texts)
             if counts["kept"] == job.limit:
                 break
@@ -216,22 +264,20 @@ def _sentences(
 
 
 def _choose(job: Ingest, texts: list[str], seen: Seen, counts: dict[str, int]) -> list[int]:
-    """Places of the texts to keep: those that are not empty, not seen before, of the right length, within the limit."""
-    import numpy as np
-
-    filled = long = np.flatnonzero([bool(text) for text in texts])
+    """Places of the texts to keep, up to the limit; what becomes of each text up to the last one is counted."""
+    fates = ["" if text else "empty" for text in texts]
     if job.words is not None:
         fewest, most = job.words[0], math.inf if job.words[1] is None else job.words[1]
-        long = filled[[fewest <= len(texts[place].split()) <= most for place in filled]]
-    hashes = np.array([xxhash.xxh64_intdigest(texts[place].encode()) for place in long], dtype=np.uint64)
-    kept, end = long[seen.add(hashes)], len(texts)
+        fits = [fewest <= len(text.split()) <= most for text in texts]
+        fates = [fate or ("" if fit else "length") for fate, fit in zip(fates, fits, strict=True)]
+    hashes = [xxhash.xxh64_intdigest(text.encode()) for text, fate in zip(texts, fates, strict=True) if not fate]
+    is_new = iter(seen.add(np.array(hashes, dtype=np.uint64)).tolist())
+    fates = [fate or ("kept" if next(is_new) else "duplicate") for fate in fates]
+    kept = [place for place, fate in enumerate(fates) if fate == "kept"]
     if job.limit is not None and counts["kept"] + len(kept) >= job.limit:
         kept = kept[: job.limit - counts["kept"]]
-        end = int(kept[-1]) + 1
-    there, looked_at = (int(np.searchsorted(places, end)) for places in (filled, long))
-    found = {"read": end, "empty": end - there, "duplicate": looked_at - len(kept), "kept": len(kept)}
-    for name, number in (found | {"length": there - looked_at}).items():
-        if name in counts:
-            counts[name] += number
-    places: list[int] = kept.tolist()
-    return places
+        fates = fates[: kept[-1] + 1]
+    for fate, number in Counter(fates).items():
+        counts[fate] += number
+    counts["read"] += len(fates)
+    return kept

@@ -4,6 +4,8 @@ import atexit
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 EXIT_CODE = 130
 MESSAGE = "interrupted; run the same command again to resume"
@@ -15,15 +17,6 @@ def came() -> bool:
     return _state["came"]
 
 
-def check() -> None:
-    """Raise KeyboardInterrupt again if one came and was swallowed.
-
-    Python swallows it in finalisers and callbacks, and so do libraries that call `hasattr` from C.
-    """
-    if came():
-        raise KeyboardInterrupt
-
-
 def end_at_once() -> None:
     """Let Ctrl-C end the process on the spot while it starts or exits, when there is nothing to clean up."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
@@ -32,30 +25,26 @@ def end_at_once() -> None:
         atexit.register(signal.signal, signal.SIGINT, signal.SIG_IGN)
 
 
-class raised:
+@contextmanager
+def raised() -> Iterator[None]:
     """Let Ctrl-C raise KeyboardInterrupt in the block, once; a second one kills the process, even if it hangs.
 
     Background jobs still ignore it, and only the main thread can handle it.
     """
+    import threading
 
-    def __enter__(self) -> None:
-        import threading
-
-        _state["came"] = False
-        self._before, self._hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    _state["came"] = False
+    before, hook = signal.getsignal(signal.SIGINT), sys.unraisablehook
+    try:
         in_main = threading.current_thread() is threading.main_thread()
-        if in_main and self._before in (signal.default_int_handler, _end):
-            sys.unraisablehook = self._report
+        if in_main and before in (signal.default_int_handler, _end):
+            sys.unraisablehook = lambda lost: None if lost.exc_type is KeyboardInterrupt else hook(lost)
             signal.signal(signal.SIGINT, _raise)
-
-    def __exit__(self, *_: object) -> None:
+        yield
+    finally:
         if signal.getsignal(signal.SIGINT) is _raise or came():
-            signal.signal(signal.SIGINT, self._before)
-        sys.unraisablehook = self._hook
-
-    def _report(self, lost: "sys.UnraisableHookArgs") -> None:
-        if lost.exc_type is not KeyboardInterrupt:
-            self._hook(lost)
+            signal.signal(signal.SIGINT, before)
+        sys.unraisablehook = hook
 
 
 def _raise(_signal: int, _frame: object) -> None:

@@ -8,7 +8,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import xxhash
@@ -23,25 +23,24 @@ TRIES = 100
 NO_LOCKS = "warning: the file system of %s has no locks: make sure that no other machine or process writes there"
 
 
-def locked_folder(out: Path) -> AbstractContextManager[None]:
+@contextmanager
+def locked_folder(out: Path) -> Iterator[None]:
     """Hold a folder (of a dataset or a run) for this process; make it if missing, remove it if it stays empty.
 
     Raises InputError if another process holds it (the line says which), or a file is in the way.
     """
-    return _held(out / LOCK, out)
-
-
-def locked_file(out: Path) -> AbstractContextManager[None]:
-    """Hold an output that is one file, as `locked_folder` does."""
-    return _held(out.with_name(f".{out.name}{LOCK}"), out)
+    with locked_file(out, out / LOCK):
+        yield
 
 
 @contextmanager
-def _held(lock: Path, out: Path) -> Iterator[None]:
+def locked_file(out: Path, lock: Path | None = None) -> Iterator[None]:
+    """Hold an output that is one file, as `locked_folder` does."""
+    lock = lock or out.with_name(f".{out.name}{LOCK}")
     if is_remote(out):
         logger.warning(NO_LOCKS, out)
         lock = Path(tempfile.gettempdir()) / f".{xxhash.xxh64_hexdigest(str(out).encode())}{LOCK}"
-    made = [folder for folder in (lock.parent, *lock.parent.parents) if not folder.exists()]
+    missing = [folder for folder in (lock.parent, *lock.parent.parents) if not folder.exists()]
     try:
         descriptor = _acquire(lock, out)
         try:
@@ -50,14 +49,14 @@ def _held(lock: Path, out: Path) -> Iterator[None]:
             lock.unlink(missing_ok=True)
             os.close(descriptor)
     finally:
-        for folder in made:
+        for folder in missing:
             with suppress(OSError):
                 folder.rmdir()
 
 
 def _acquire(lock: Path, out: Path) -> int:
     """The descriptor of the lock file, locked and with our name in it."""
-    owner = f"pid {os.getpid()}: {shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])}"
+    name = f"pid {os.getpid()}: {shlex.join([Path(sys.argv[0]).name, *sys.argv[1:]])}"
     for _ in range(TRIES):
         try:
             make_folder(lock.parent)
@@ -67,29 +66,22 @@ def _acquire(lock: Path, out: Path) -> int:
             continue
         except (FileExistsError, NotADirectoryError):
             break
-        try:
-            _lock(descriptor, out)
-            with suppress(FileNotFoundError):
-                if os.path.samestat(os.fstat(descriptor), lock.stat()):
-                    os.ftruncate(descriptor, 0)
-                    with suppress(OSError):  # on a full disk the lock still holds, but names no owner
-                        os.pwrite(descriptor, owner.encode(errors="replace"), 0)
-                    return descriptor
-        except BaseException:
-            os.close(descriptor)
-            raise
-        os.close(descriptor)  # its holder removed the file after we opened it
+        with ExitStack() as stack:
+            stack.callback(os.close, descriptor)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                owner = os.pread(descriptor, 220, 0).decode(errors="replace")
+                holder = f"another process ({owner})" if owner else "another process"  # which is just starting
+                raise InputError(f"{out} is being written by {holder}: wait for it, or choose another --out") from None
+            except OSError as error:
+                if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
+                    raise
+                logger.warning(NO_LOCKS, out)
+            if os.fstat(descriptor).st_nlink:  # else its holder removed the file after we opened it
+                os.ftruncate(descriptor, 0)
+                with suppress(OSError):  # on a full disk the lock still holds, but names no owner
+                    os.pwrite(descriptor, name.encode(errors="replace"), 0)
+                stack.pop_all()
+                return descriptor
     raise InputError(f"{out} cannot be made, something is in the way: choose another --out")
-
-
-def _lock(descriptor: int, out: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        owner = os.pread(descriptor, 220, 0).decode(errors="replace")
-        holder = f"another process ({owner})" if owner else "another process"  # which is just starting
-        raise InputError(f"{out} is being written by {holder}: wait for it, or choose another --out") from None
-    except OSError as error:
-        if error.errno not in (errno.ENOSYS, errno.EOPNOTSUPP, errno.ENOLCK):
-            raise
-        logger.warning(NO_LOCKS, out)

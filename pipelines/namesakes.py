@@ -3,16 +3,15 @@
 import os
 import sys
 
-NAMES = ("augment", "pipelines", "trainers")
 HOME = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-ADVICE = "install it in an environment of its own"
 
 
 def check_namesakes() -> None:
     """End the program with one line if another package hides one of ours."""
-    for name in NAMES:
+    for name in ("augment", "pipelines", "trainers"):
         paths = (os.path.join(os.path.abspath(place), name) for place in sys.path)
         found = (path for path in paths if os.path.isfile(f"{path}/__init__.py") or os.path.isfile(f"{path}.py"))
         first = next(found, None)
         if first is not None and os.path.dirname(first) != HOME:
-            sys.exit(f"error: {first} hides the package {name!r} of Twinviews: {ADVICE}")
+            advice = "install it in an environment of its own"
+            sys.exit(f"error: {first} hides the package {name!r} of Twinviews: {advice}")

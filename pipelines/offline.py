@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from augment.errors import InputError
 
@@ -13,11 +14,11 @@ def offline() -> Iterator[None]:
     from huggingface_hub import constants
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    switches = [constants, *filter(None, [sys.modules.get("datasets.config")])]
+    switches: list[Any] = [constants, *filter(None, [sys.modules.get("datasets.config")])]
     before = [switch.HF_HUB_OFFLINE for switch in switches]
-    for switch in switches:
-        switch.HF_HUB_OFFLINE = True  # type: ignore[attr-defined]
     try:
+        for switch in switches:
+            switch.HF_HUB_OFFLINE = True
         yield
     except InputError as error:
         cause: BaseException | None = error
@@ -27,4 +28,4 @@ def offline() -> Iterator[None]:
         raise (error if cause is None else InputError(str(error).partition(" (")[0] + advice)) from None
     finally:
         for switch, value in zip(switches, before, strict=True):
-            switch.HF_HUB_OFFLINE = value  # type: ignore[attr-defined]
+            switch.HF_HUB_OFFLINE = value

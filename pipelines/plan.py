@@ -14,6 +14,7 @@ PLAN_FILE = "plan.json"
 PLAN_MARKS = (b'"twinviews": "', b'"signature": ')
 """Either of these identifies a damaged plan as one of ours."""
 Kind = Literal["sentences", "view", "pairs"]
+COMPARED = ("kind", "name", "seed", "limit", "shard_size", "twinviews")
 
 
 class Input(BaseModel, frozen=True, extra="forbid"):
@@ -27,17 +28,10 @@ class Input(BaseModel, frozen=True, extra="forbid"):
 class Plan(BaseModel, frozen=True, extra="forbid"):
     """Everything that decides a dataset's rows.
 
-    Attributes:
-        kind: What the rows are.
-        name: The view ("backtranslate") or the policy ("bsl"); "sentences" for sentences.
-        params: The view's resolved parameters, with the revision of its models; of other kinds their settings.
-        signature: The view's signature; None for other kinds.
-        seed: The run seed that every row's seed comes from; None where nothing is drawn.
-        limit: How many rows of the input are used, from the first; None for all.
-        shard_size: Rows in a shard; only the last has fewer.
-        inputs: What it is made from.
-        shards: For views, the rows of the input that each shard covers, as (start, stop).
-        twinviews: Version that made the plan.
+    `name` is the view ("backtranslate") or the policy ("bsl"); `params` are the view's resolved parameters with the
+    revision of its models, or the settings of another kind. `seed` is None where nothing is drawn, `limit` where all
+    rows of the input are used. Only the last shard has fewer than `shard_size` rows. Views alone have a `signature`,
+    and in `shards` the rows of the input that each shard covers, as (start, stop).
     """
 
     kind: Kind
@@ -65,12 +59,11 @@ class Plan(BaseModel, frozen=True, extra="forbid"):
 
         Names of inputs do not count, nor where weights lie if their revision is the same.
         """
-        fields = ("kind", "name", "seed", "limit", "shard_size", "twinviews")
         revision = self.params.get("revision")
         same_weights = WEIGHTS_PARAMS if revision is not None and revision == other.params.get("revision") else ()
         params = sorted({*self.params, *other.params}.difference(same_weights))
         compared: dict[str, tuple[object, object]] = {
-            **{f"the {each.replace('_', ' ')}": (getattr(self, each), getattr(other, each)) for each in fields},
+            **{f"the {each}".replace("_", " "): (getattr(self, each), getattr(other, each)) for each in COMPARED},
             **{each.replace("_", "-"): (self.params.get(each), other.params.get(each)) for each in params},
             "the number of inputs": (len(self.inputs), len(other.inputs)),
         }

@@ -54,13 +54,21 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
     """
     if value is None or context.resilient_parsing:
         return value
-    recipe, name = _read_recipe(value), context.info_name
-    command = recipe.get("command", name)
+    try:
+        recipe = parse_yaml(value.read_bytes().decode())
+    except OSError as error:
+        raise InputError(f"no recipe file {str(value)!r} ({error}): give the path of a YAML or JSON file") from None
+    except ValueError as error:
+        raise InputError(f"{value} is not a YAML recipe ({error}): write one `option: value` a line") from None
+    if not isinstance(recipe, dict | None) or not all(isinstance(key, str) for key in recipe or {}):
+        raise InputError(f"{value} holds {type(recipe).__name__}, not a mapping: write one `option: value` a line")
+    name = context.info_name
+    command = (recipe or {}).get("command", name)
     if command != name:
         raise InputError(f"{value} is a recipe of `{command}`, not of `{name}`: give it to its own command")
-    options = {key.replace("-", "_"): item for key, item in recipe.items() if key not in RECIPE_METADATA}
+    options = {key.replace("-", "_"): item for key, item in (recipe or {}).items() if key not in RECIPE_METADATA}
     known = {item.name: item for item in context.command.params if item.name not in (None, parameter.name, "help")}
-    unknown = ", ".join(map(repr, sorted(set(options) - set(known))))
+    unknown = ", ".join(map(repr, sorted(options.keys() - known)))
     if unknown:
         raise InputError(f"{value}: no option {unknown} in `{name}`; it knows {', '.join(sorted(known))}")
     present = {
@@ -71,18 +79,6 @@ def load_config(context: typer.Context, parameter: typer.CallbackParam, value: P
     }
     context.default_map = {**(context.default_map or {}), **present}
     return value
-
-
-def _read_recipe(path: Path) -> Mapping[str, Any]:
-    try:
-        recipe = parse_yaml(path.read_bytes().decode())
-    except OSError as error:
-        raise InputError(f"no recipe file {str(path)!r} ({error}): give the path of a YAML or JSON file") from None
-    except ValueError as error:
-        raise InputError(f"{path} is not a YAML recipe ({error}): write one `option: value` a line") from None
-    if not isinstance(recipe, dict | None) or not all(isinstance(key, str) for key in recipe or {}):
-        raise InputError(f"{path} holds {type(recipe).__name__}, not a mapping: write one `option: value` a line")
-    return recipe or {}
 
 
 ConfigOption = Annotated[

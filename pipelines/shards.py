@@ -12,6 +12,8 @@ from augment.errors import InputError
 from pipelines.files import is_remote, make_folder, sha256_of, write_files
 
 RECEIPTS = "receipts"
+SHARD_ROWS = 1_024
+"""Rows in a shard of a view."""
 BATCH_ROWS = 1_000
 SHARD = re.compile(r"data-(\d{5,})\.arrow")
 END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
@@ -57,8 +59,19 @@ def read_receipt(folder: Path, index: int) -> Receipt | None:
     return receipt if receipt.file == shard_name(index) else None
 
 
+def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
+    """The receipt of a shard if the shard's bytes (and rows, where given) are what it says, else None."""
+    receipt = read_receipt(folder, index)
+    try:
+        if receipt is None or rows not in (None, receipt.rows) or receipt.sha256 != sha256_of(folder / receipt.file):
+            return None
+    except OSError:
+        return None
+    return receipt
+
+
 def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
-    """Write shards (tables by number) and then their receipts, without which they do not count."""
+    """Write shards (pyarrow tables by number) and then their receipts, without which they do not count."""
     import pyarrow as pa
 
     shards, receipts = {}, {}
@@ -66,8 +79,7 @@ def commit_shards(folder: Path, tables: Mapping[int, Any]) -> list[Receipt]:
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, table.schema) as writer:
             writer.write_table(table.combine_chunks(), max_chunksize=BATCH_ROWS)
-        data = bytes(sink.getvalue())
-        shards[folder / shard_name(index)] = data
+        shards[folder / shard_name(index)] = data = bytes(sink.getvalue())
         receipts[receipt_path(folder, index)] = make_receipt(index, table, hashlib.sha256(data).hexdigest())
     make_folder(folder / RECEIPTS)
     write_files(shards)
@@ -81,7 +93,7 @@ def commit_shard(folder: Path, index: int, table: Any) -> Receipt:  # noqa: ANN4
 
 
 def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN401 - a pyarrow table
-    """The receipt of shard `index`, whose rows are those of `table` and whose bytes have this hash."""
+    """The receipt of shard `index`, which has the rows of `table` and bytes of this hash."""
     import pyarrow.compute as pc
 
     def count(column: str) -> dict[str, int]:
@@ -92,18 +104,8 @@ def make_receipt(index: int, table: Any, sha256: str) -> Receipt:  # noqa: ANN40
     if "spans_lost" in table.schema.names:
         carried, lost = pc.sum(pc.list_value_length(table["spans"])), pc.sum(table["spans_lost"])
         spans = {"carried": carried.as_py() or 0, "lost": lost.as_py() or 0}
-    file, rows, statuses, reasons = shard_name(index), table.num_rows, count("status"), count("reason")
-    return Receipt(file=file, rows=rows, sha256=sha256, statuses=statuses, reasons=reasons, spans=spans)
-
-
-def valid_receipt(folder: Path, index: int, rows: int | None = None) -> Receipt | None:
-    """The receipt of a shard if the shard's bytes (and rows, where given) are what it says, else None."""
-    receipt = read_receipt(folder, index)
-    try:
-        intact = receipt is not None and receipt.sha256 == sha256_of(folder / receipt.file)
-    except OSError:
-        return None
-    return receipt if intact and receipt is not None and rows in (None, receipt.rows) else None
+    counts: dict[str, Any] = {"statuses": count("status"), "reasons": count("reason"), "spans": spans}
+    return Receipt(file=shard_name(index), rows=table.num_rows, sha256=sha256, **counts)
 
 
 def check_stream_end(path: Path) -> None:
@@ -118,7 +120,7 @@ def check_stream_end(path: Path) -> None:
 def read_table(path: Path, sha256: str | None = None) -> Any:  # noqa: ANN401 - a pyarrow table
     """All rows of one IPC stream, mapped into memory if it is a local file.
 
-    Raises InputError if it is missing, damaged, or not as its recorded hash says; without a hash, its end marker and
+    Raises InputError if it is missing, damaged, or differs from its recorded hash; without a hash, its end marker and
     every value are checked.
     """
     import pyarrow as pa

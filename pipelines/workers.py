@@ -26,16 +26,9 @@ def run_workers(
 ) -> Generator[R]:
     """Do tasks in worker processes, and yield their results.
 
-    Args:
-        build: Called once in each worker with its number; this and the tasks are pickled.
-        tasks: What to do; the next one is taken when a result is yielded.
-        workers: How many processes.
-        ahead: Tasks that a worker holds at a time, which bounds memory.
-        ordered: Whether results come in the order of the tasks; if not, no worker waits for a slower one.
-
-    Raises:
-        TwinviewsError: A worker died, mostly for lack of memory.
-        Exception: What a task raised.
+    `build` is called once in each worker with its number; it and the tasks are pickled. A worker holds at most `ahead`
+    tasks, which bounds memory. If the results need not be `ordered` like the tasks, no worker waits for a slower one.
+    Raises TwinviewsError if a worker died, mostly for lack of memory, and whatever a task raised.
     """
     processes: list[Any] = []
     asked: deque[Connection] = deque()
@@ -48,8 +41,7 @@ def run_workers(
             asked.append(worker)
 
     try:
-        pipes = [_start(build, number, workers, processes) for number in range(workers)]
-        for worker in pipes * ahead:
+        for worker in [_start(build, number, workers, processes) for number in range(workers)] * ahead:
             ask(worker)
         while asked:
             ready = asked if ordered else wait(dict.fromkeys(asked))
@@ -61,8 +53,9 @@ def run_workers(
             ask(worker)
             yield result
     except (EOFError, ConnectionError):
-        reason = "a worker died (out of memory?): run the same command again with fewer --workers"
-        raise TwinviewsError(reason) from None
+        raise TwinviewsError(
+            "a worker died (out of memory?): run the same command again with fewer --workers"
+        ) from None
     finally:
         for process in processes:
             process.terminate()  # after Ctrl-C or a failed task, some are still working

@@ -1,14 +1,14 @@
 """The subcommand of a view, with an option for every field of the view."""
 
 import inspect
-import types
-import typing
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
 
@@ -17,11 +17,10 @@ from augment.view import Runtime, ViewSpec, check_params, view_attribute, view_m
 from pipelines.claim import check_folder
 from pipelines.console import ConfigOption, show_json, table
 from pipelines.files import locate
-from pipelines.ingest import sentences_for
+from pipelines.folder import Dataset
 from pipelines.offline import offline
 from pipelines.recipe import parse_yaml
-from pipelines.views import run as views
-from pipelines.views.work import build_view
+from pipelines.shards import SHARD_ROWS
 
 Blank = partial(typer.Option, show_default=False)
 """An option without a default value."""
@@ -29,7 +28,7 @@ SourcesArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[SOURCE]...",
-        help="Files (ingested to data/sentences) or a folder of sentences; without, data/sentences or the sample.",
+        help="Files (ingested to data/sentences) or a folder of sentences; by default data/sentences, else the sample.",
         show_default=False,
     ),
 ]
@@ -40,7 +39,7 @@ LimitOption = Annotated[int | None, Blank(min=1, max=MOST, help="Only the first 
 WorkersOption = Annotated[int, typer.Option(min=1, max=MOST, help="Worker processes; they share the GPUs.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu, cuda or cuda:N.")]
 BatchTokensOption = Annotated[int | None, Blank(min=1, max=MOST, help="Tokens in a batch, padding included.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Say what would be made; write nothing.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Show what would be made; write nothing.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an output that we wrote before.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Results as JSON.")]
 
@@ -53,12 +52,12 @@ class ViewOptions:
     out: Annotated[Path | None, Blank(help="Folder of the view dataset; data/views/NAME if not given.")] = None
     seed: SeedOption = 0
     limit: LimitOption = None
-    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows committed at once.")] = views.SHARD_ROWS
+    shard_size: Annotated[int, typer.Option(min=1, max=MOST, help="Rows committed at once.")] = SHARD_ROWS
     workers: WorkersOption = 1
     device: DeviceOption = "auto"
     batch_tokens: BatchTokensOption = None
-    engine: Annotated[views.EngineName, typer.Option(help="Run workers here, or on a Ray cluster.")] = "local"
-    address: Annotated[str | None, Blank(help="The Ray cluster; the one here, or a new one, if not given.")] = None
+    engine: Annotated[Literal["local", "ray"], typer.Option(help="Run workers here, or on a Ray cluster.")] = "local"
+    address: Annotated[str | None, Blank(help="Address of the Ray cluster; a local or new one if not given.")] = None
     profile: Annotated[bool, typer.Option("--profile", help="Print seconds by stage on stderr.")] = False
     dry_run: DryRunOption = False
     overwrite: OverwriteOption = False
@@ -66,60 +65,52 @@ class ViewOptions:
     config: ConfigOption = None
 
 
-def view_summary(name: str) -> str:
-    """The first line of a view module's docstring."""
-    return (inspect.getdoc(view_module(name)) or "").split("\n")[0]
-
-
-def view_example(name: str) -> str:
-    """A command line for the view that can be pasted."""
-    shown = [f"augment {name}"]
+def describe_view(name: str) -> tuple[str, str]:
+    """The first line of a view module's docstring, and a command line for the view that can be pasted."""
+    example = f"augment {name}"
     for key, field in view_options(name).items():
-        if field.is_required():
-            shown.append(f"--{key} {field.examples[0] if field.examples else 'de'}")
-        elif key == view_attribute(name, "named_by"):
-            shown.append(f"--{key} {field.default or 'de'}")
-    return " ".join(shown)
+        if field.is_required() or key == view_attribute(name, "named_by"):
+            example += f" --{key} {(field.examples or ['de'])[0] if field.is_required() else field.default or 'de'}"
+    return (inspect.getdoc(view_module(name)) or "").split("\n")[0], example
 
 
 def add_view_command(app: typer.Typer, name: str) -> None:
     """Add the subcommand of a view; raises TwinviewsError if it names a parameter like an option of every view."""
     own = {key: _option(key, field) for key, field in view_options(name).items()}
-    sources, *rest = inspect.signature(ViewOptions).parameters.values()
-    shared = [item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in rest]
-    clash = sorted(own.keys() & {item.name for item in (sources, *rest)})
+    sources, *shared = inspect.signature(ViewOptions).parameters.values()
+    clash = sorted(own.keys() & {item.name for item in (sources, *shared)})
     if clash:
         raise TwinviewsError(f"view {name!r}: parameter {clash[0]!r} is an option of every view command: rename it")
 
     def command(**values: Any) -> None:  # noqa: ANN401 - whatever the options hold
         given = {key: value for key in own if (value := values.pop(key)) is not None}
-        each = _each(given, view_attribute(name, "named_by"))
+        named_by = view_attribute(name, "named_by", "")
+        listed = given.get(named_by)
+        if isinstance(listed, str) and "," in listed:  # `--pivot de,fr` asks for two views
+            names = dict.fromkeys(part.strip() for part in listed.split(",") if part.strip())
+            if not names:
+                raise InputError(f"--{named_by} {listed!r} names nothing: write one, or several as in de,fr")
+            each = [{**given, named_by: part} for part in names]
+        else:
+            each = [given]
         specs = [ViewSpec(name, check_params(name, params).model_dump()) for params in each]
-        run_view_command(specs, ViewOptions(**values))
+        _run_view_command(specs, ViewOptions(**values))
 
-    parameters = [sources, *own.values(), *shared]
+    parameters = [sources, *own.values(), *(item.replace(kind=inspect.Parameter.KEYWORD_ONLY) for item in shared)]
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     command.__annotations__ = {item.name: item.annotation for item in parameters}
-    app.command(name, help=view_summary(name), epilog=f"Example: {view_example(name)}")(command)
-
-
-def _each(given: Mapping[str, Any], key: str | None) -> list[dict[str, Any]]:
-    """The parameters of each view that is asked for: `--pivot de,fr` asks for two."""
-    listed = given.get(key) if key is not None else None
-    if key is None or not isinstance(listed, str) or "," not in listed:
-        return [dict(given)]
-    names = dict.fromkeys(part.strip() for part in listed.split(",") if part.strip())
-    if not names:
-        raise InputError(f"--{key} {listed!r} names nothing: write one, or several as in de,fr")
-    return [{**given, key: part} for part in names]
+    summary, example = describe_view(name)
+    app.command(name, help=summary, epilog=f"Example: {example}")(command)
 
 
 def _option(key: str, field: Any) -> inspect.Parameter:  # noqa: ANN401 - a pydantic FieldInfo
     """A field as an option; a type that the command line does not know is given as YAML."""
-    annotation = field.annotation
-    more: dict[str, Any] = {}
+    annotation, more = field.annotation, dict[str, Any]()
     default = inspect.Parameter.empty if field.is_required() else field.get_default(call_default_factory=True)
-    if not _is_simple(annotation):
+    is_union = get_origin(annotation) in (Union, UnionType)
+    kinds = [kind for kind in (get_args(annotation) if is_union else (annotation,)) if kind is not NoneType]
+    is_choice = get_origin(kinds[0]) is Literal and {*map(type, get_args(kinds[0]))} == {str}
+    if len(kinds) > 1 or not (is_choice or kinds[0] in (str, int, float, bool)):
         annotation, default = str | None, default if field.is_required() else None
         more = {"parser": _parse_option, "metavar": "YAML"}
     option = typer.Option(help=field.description, show_default=default is not None, **more)
@@ -134,22 +125,16 @@ def _parse_option(given: Any) -> Any:  # noqa: ANN401 - YAML, or what a recipe h
         raise typer.BadParameter(f"{given[:60]!r} is not YAML: write it like [1, 2] or {{a: 1}}") from None
 
 
-def _is_simple(annotation: Any) -> bool:  # noqa: ANN401 - any type
-    parts = [part for part in typing.get_args(annotation) if part is not types.NoneType]
-    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
-        return len(parts) == 1 and _is_simple(parts[0])
-    is_choice = typing.get_origin(annotation) is Literal and all(isinstance(part, str) for part in parts)
-    return is_choice or annotation in (str, int, float, bool)
-
-
-def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
+def _run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
     """Make a dataset of each view and print what became of its rows; several go to folders of their own in `out`."""
+    from pipelines.ingest import sentences_for
+    from pipelines.views.run import Execution, make_run, note_starter, plan_run, preview_run, view_label
+    from pipelines.views.work import build_view
+
     if options.address is not None and options.engine != "ray":
         raise InputError(f"--address {options.address} belongs to --engine ray: add it, or leave out --address")
     runtime = Runtime(options.device, options.batch_tokens)
-    execution = views.Execution(
-        runtime, options.workers, options.engine, options.address, options.overwrite, options.profile
-    )
+    execution = Execution(runtime, options.workers, options.engine, options.address, options.overwrite, options.profile)
     sources, out = options.sources or [], None if options.out is None else locate(options.out)
     if out is not None:
         check_folder(out)
@@ -157,25 +142,26 @@ def run_view_command(specs: Sequence[ViewSpec], options: ViewOptions) -> None:
         # First, so that a wrong pivot or a missing model is reported before anything is ingested.
         built = [build_view(spec, runtime) for spec in specs]
         source = sentences_for(sources, dry_run=options.dry_run)
-    views.note_starter(built[0].spec)
+    note_starter(built[0].spec)
     shown = []
     for view in built:
-        folder = out / views.view_label(view.spec) if out is not None and len(built) > 1 else out
+        folder = out / view_label(view.spec) if out is not None and len(built) > 1 else out
         cut: dict[str, Any] = {"seed": options.seed, "limit": options.limit, "shard_size": options.shard_size}
-        run = views.plan_run(view, source, runtime, **cut, out=folder, names=sources)
+        run = plan_run(view, source, runtime, **cut, out=folder, names=sources)
         if options.dry_run:
-            shown.append(views.preview_run(run, overwrite=options.overwrite))
+            shown.append(preview_run(run, overwrite=options.overwrite))
             if not options.json:
                 table(("", "would be"), shown[-1].items())
         else:
-            shown.append(_report(views.make_run(run, execution), quiet=options.json))
+            started = time.monotonic()
+            dataset, made = make_run(run, execution)
+            shown.append(_report(dataset, made, time.monotonic() - started, quiet=options.json))
     if options.json:
         show_json(shown[0] if len(shown) == 1 else shown)
 
 
-def _report(result: views.Result, *, quiet: bool) -> dict[str, Any]:
+def _report(dataset: Dataset, made: int, seconds: float, *, quiet: bool) -> dict[str, Any]:
     """What became of the rows of a view dataset, as JSON; printed as tables, unless `quiet`."""
-    dataset, made, seconds = result
     counts, total = dataset.counts, dataset.rows
     if not quiet:
         rows = [*counts["statuses"].items(), *((f"reason: {key}", rows) for key, rows in counts["reasons"].items())]

@@ -17,13 +17,12 @@ import pyarrow as pa
 import xxhash
 
 from augment.errors import InputError
-from pipelines.ingest import normalise
+from pipelines.ingest import Seen, normalise
 from pipelines.pairing.candidates import Candidates, PairSource
 from pipelines.pairs import NEGATIVE, PAIR_COLUMNS
 from pipelines.plan import Input
 from pipelines.reading.rows import Columns, listed
 from pipelines.reading.sources import Source, check_source, load_hub, read_lines, read_rows
-from pipelines.seen import Seen
 
 COLUMNS = {
     "premise": ("sentence1", "premise", "ori_sentence"),

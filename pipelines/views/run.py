@@ -1,8 +1,8 @@
 """One view of sentences on disk, from top to bottom: plan, window, make, commit, finish."""
 
 import time
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,15 +22,17 @@ from pipelines.lock import locked_folder
 from pipelines.plan import PLAN_FILE, Input, Plan
 from pipelines.recipe import recipe_text
 from pipelines.shards import RECEIPTS, Receipt, read_table, valid_receipt
-from pipelines.views.cluster import run_cluster
-from pipelines.views.work import AHEAD, ViewRun, Windows, make_windows, worker
+from pipelines.shards import SHARD_ROWS as SHARD_ROWS
+from pipelines.views.work import AHEAD, ViewRun, Window, make_windows, run_cluster, worker
 from pipelines.workers import run_workers
 
 VIEWS = DATA / "views"
-SHARD_ROWS = 1_024
+WINDOW_SECONDS = 20.0
+"""How long a window takes, which is about what a kill loses."""
+WINDOW_ROWS = 65_536
+"""The most rows in a window."""
 STARTER = "starter"
 REAL_WEIGHTS = {"models": "--models opus-mt", "encoder": "--encoder bert-base-uncased"}
-EngineName = Literal["local", "ray"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +41,17 @@ class Execution:
 
     runtime: Runtime = field(default_factory=Runtime)
     workers: int = 1
-    engine: EngineName = "local"
+    engine: Literal["local", "ray"] = "local"
     address: str | None = None
     overwrite: bool = False
     profile: bool = False
 
 
 class Result(NamedTuple):
-    """The dataset after a run, how many of its rows this run made, and in how many seconds."""
+    """The dataset after a run, and how many of its rows this run made."""
 
     dataset: Dataset
     made: int
-    seconds: float
 
 
 def note_starter(spec: ViewSpec) -> None:
@@ -96,9 +97,7 @@ def plan_run(
 def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
     """What `make_run` would do; raises InputError if the folder belongs to another recipe."""
     plan = run.plan
-    # A dry run only counts new sentences; without their hash there is no plan to compare.
-    is_comparable = bool(run.source.receipts) and not overwrite
-    if is_comparable:
+    if run.source.receipts and not overwrite:  # a dry run only counts new sentences: there is no hash to compare
         standing_dataset(run.out, plan)
     weights = {key: plan.params.get(key) for key in (*REAL_WEIGHTS, "revision")}
     return {
@@ -107,7 +106,6 @@ def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
         "sentences": plan.inputs[0].rows,
         "rows": plan.rows,
         "shards": len(plan.shards),
-        "shards_there": len(_intact(run.out, plan)) if is_comparable else 0,
         **{key: value for key, value in weights.items() if value is not None},
     }
 
@@ -115,62 +113,73 @@ def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
 def make_run(run: ViewRun, execution: Execution) -> Result:
     """Make the missing shards and finish the dataset; a finished one is left alone, unless it is to be overwritten.
 
-    Raises:
-        InputError: The folder belongs to another recipe or to somebody else, or another process is writing it.
-        TwinviewsError: A view or a worker failed; finished shards stay.
+    Raises InputError if the folder belongs to another recipe or to somebody else, or if another process is writing it;
+    TwinviewsError if a view or a worker failed. Finished shards stay.
     """
-    started, made = time.monotonic(), 0
     with progress(run.out.name, run.plan.rows) as advance, locked_folder(run.out):
         dataset = standing_dataset(run.out, run.plan, overwrite=execution.overwrite)
         remove_leftovers(run.out)
-        if dataset is None:
-            if execution.overwrite and run.out.exists():
-                clear_dataset(run.out)
-            try:
-                write_whole(run.out / PLAN_FILE, run.plan.to_json())
-                made = _make(run, execution, advance)
-                dataset = _finish(run)
-            except BaseException:
-                remove_leftovers(run.out)  # of workers that were stopped while they wrote
-                if not (run.out / RECEIPTS).exists():
-                    clear_dataset(run.out, plan_too=True)  # it failed before the first shard: nothing to resume
-                raise
-        return Result(dataset, made, time.monotonic() - started)
+        if dataset is not None:
+            return Result(dataset, 0)
+        if execution.overwrite and run.out.exists():
+            clear_dataset(run.out)
+        try:
+            write_whole(run.out / PLAN_FILE, run.plan.to_json())
+            made = _make(run, execution, advance)
+            return Result(_finish(run), made)
+        except BaseException:
+            remove_leftovers(run.out)  # of workers that were stopped while they wrote
+            if not (run.out / RECEIPTS).exists():
+                clear_dataset(run.out, plan_too=True)  # it failed before the first shard: nothing to resume
+            raise
 
 
 def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) -> int:
-    """Make and commit the shards that have no valid receipt, a window at a time; return the number of their rows."""
-    there = _intact(run.out, run.plan)
+    """Make and commit the shards that have no valid receipt, a window at a time; return the number of their rows.
+
+    The first window is one shard, the next ones take about `WINDOW_SECONDS` each. No window is larger than a worker's
+    share of the remaining shards.
+    """
+    there = _intact(run)
     advance(sum(receipt.rows for receipt in there.values()))
-    missing = [index for index in range(len(run.plan.shards)) if index not in there]
+    missing = deque(index for index in range(len(run.plan.shards)) if index not in there)
     if not missing:
         return 0
-    workers, made, stages, started = min(execution.workers, len(missing)), 0, Counter[Stage](), time.monotonic()
+    workers = min(execution.workers, len(missing))
     is_here = execution.engine == "local" and workers == 1
-    windows = Windows(missing, run.plan.shard_size, 1 if is_here else workers * AHEAD)
+    shares, pace, most = 1 if is_here else workers * AHEAD, 1, max(1, WINDOW_ROWS // run.plan.shard_size)
+
+    def windows() -> Iterator[Window]:
+        while missing:
+            yield [missing.popleft() for _ in range(max(1, min(pace, len(missing) // shares)))]
+
     if is_here:
-        running = make_windows(run, windows)
+        running = make_windows(run, windows())
     elif execution.engine == "local":
-        running = run_workers(partial(worker, run.for_worker()), windows, workers, ahead=AHEAD, ordered=False)
+        running = run_workers(partial(worker, run.for_worker()), windows(), workers, ahead=AHEAD, ordered=False)
     else:
-        running = run_cluster(run, windows, workers, execution.address)
+        running = run_cluster(run, windows(), workers, execution.address)
+    rows, stages, started = 0, Counter[Stage](), time.monotonic()
     with closing(running):
-        for window in running:
-            windows.learn(window)
-            stages.update(window.stages)
-            rows = sum(receipt.rows for receipt in window.receipts)
-            made += rows
-            advance(rows)
+        for made in running:
+            pace = min(max(1, int(len(made.receipts) * WINDOW_SECONDS / max(made.seconds, 1e-3))), most)
+            stages.update(made.stages)
+            more = sum(receipt.rows for receipt in made.receipts)
+            rows += more
+            advance(more)
     if execution.profile:
         seconds = (time.monotonic() - started) * workers
         waiting = max(0.0, seconds - stages["model"])
         parts = ", ".join(f"{stage} {stages[stage]:.2f}" for stage in get_args(Stage))
         note(f"{run.out}: {seconds:.2f} s: {parts}, waiting {waiting:.2f} ({waiting / seconds:.1%} of the time)")
-    return made
+    return rows
 
 
-def _intact(out: Path, plan: Plan) -> Mapping[int, Receipt]:
-    found = ((index, valid_receipt(out, index, stop - start)) for index, (start, stop) in enumerate(plan.shards))
+def _intact(run: ViewRun) -> Mapping[int, Receipt]:
+    """The receipts of the shards that are as they were written, by number."""
+    found = (
+        (index, valid_receipt(run.out, index, stop - start)) for index, (start, stop) in enumerate(run.plan.shards)
+    )
     return {index: receipt for index, receipt in found if receipt is not None}
 
 
@@ -178,7 +187,7 @@ def _finish(run: ViewRun) -> Dataset:
     """Turn the shards into a dataset, provided that neither they nor the sentences have changed."""
     plan, source = run.plan, run.source
     remove_leftovers(run.out)  # of workers that were lost
-    receipts = [receipt for _, receipt in sorted(_intact(run.out, plan).items())]
+    receipts = [*_intact(run).values()]
     if len(receipts) < len(plan.shards):
         raise TwinviewsError(f"shards of {run.out} changed while it was written: run the same command again")
     columns: list[str] = []

@@ -1,17 +1,26 @@
-"""A window of shards at work: its rows are sorted and batched together; reading, making and writing overlap."""
+"""Windows of shards, made here or on a Ray cluster.
+
+The rows of a window are sorted and batched together; reading, making and writing overlap.
+"""
 
 import gc
+import logging
+import socket
 import time
+from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
+import pyarrow as pa
+
 from augment.device import device_kind
 from augment.edits import LabelledSpan, carry_spans
-from augment.errors import TwinviewsError
+from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.plugins import blamed
 from augment.seconds import SECONDS, Stage, timed
 from augment.view import ENTRY_POINT_GROUP, WEIGHTS_PARAMS, Runtime, View, Viewed, ViewSpec, make_view, row_seed
@@ -19,71 +28,31 @@ from pipelines.folder import SPANS, Dataset, view_schema
 from pipelines.plan import Plan
 from pipelines.shards import Receipt, commit_shards
 
-WINDOW_SECONDS = 20.0
-"""How long a window takes, which is about what a kill loses."""
-MOST_ROWS = 65_536
+CONNECT_SECONDS = 10.0
 AHEAD = 3
 """Windows that a worker holds at a time: it reads one, makes one and writes one."""
 Window: TypeAlias = list[int]
 """Numbers of shards whose rows a view sorts and batches together."""
+Read: TypeAlias = tuple[Window, list[list[Any]], list[int]]
+"""A window; its columns: ids, texts, and spans if the input has any; and the seeds of its rows."""
 ALLOCATIONS = 100_000
 """New objects between two runs of Python's garbage collector. Rows form no cycles, and with the default threshold the
 collector takes as long as making them."""
 
 
 class Made(NamedTuple):
-    """A committed window: its receipts, the seconds since it was begun, and the seconds by stage since the last one."""
+    """A committed window: its receipts, the seconds that it took, and the seconds by stage since the previous one."""
 
     receipts: Sequence[Receipt]
     seconds: float
     stages: Mapping[Stage, float]
 
 
-class Sentences(NamedTuple):
-    """The sentences of a window with their seeds, and their spans if the input has any."""
-
-    window: Window
-    ids: list[str]
-    texts: list[str]
-    seeds: list[int]
-    spans: list[Any] | None
-
-
-class Windows:
-    """Cuts the missing shards into windows; the first is one shard, the next ones take about `WINDOW_SECONDS` each.
-
-    `learn` sets the pace by the last window. No window is larger than a worker's share of the remaining shards.
-    """
-
-    def __init__(self, indices: Sequence[int], shard_size: int, shares: int) -> None:
-        self._left = list(indices)
-        self._most = max(1, MOST_ROWS // shard_size)
-        self._shares = shares
-        self._shards = 1
-
-    def __iter__(self) -> Iterator[Window]:
-        while self._left:
-            count = min(self._shards, max(1, len(self._left) // self._shares))
-            window, self._left = self._left[:count], self._left[count:]
-            yield window
-
-    def learn(self, made: Made) -> None:
-        """Set the size of the next windows by what the last one took."""
-        shards = int(len(made.receipts) * WINDOW_SECONDS / max(made.seconds, 1e-3))
-        self._shards = min(max(1, shards), self._most)
-
-
 @dataclass(frozen=True)
 class ViewRun:
-    """A view of sentences to be made in a folder.
+    """A view of the sentences `source` to be made in the folder `out`.
 
-    Attributes:
-        plan: Everything that decides the rows.
-        source: The sentences.
-        out: The view's folder.
-        runtime: The device and the size of a batch.
-        view: The view on that device; None if another process is to build it.
-        names: The sources, as given.
+    `view` is None if another process is to build it; `names` are the sources as given.
     """
 
     plan: Plan
@@ -95,7 +64,7 @@ class ViewRun:
 
     @property
     def has_weights(self) -> bool:
-        """Whether a GPU is of use; looking for one means importing torch."""
+        """Whether the view can use a GPU; looking for one means importing torch."""
         return any(self.plan.params.get(key) is not None for key in WEIGHTS_PARAMS)
 
     def for_worker(self) -> "ViewRun":
@@ -129,92 +98,87 @@ def worker(run: ViewRun, number: int) -> Callable[[Iterable[Window]], Generator[
 def make_windows(run: ViewRun, windows: Iterable[Window]) -> Generator[Made]:
     """Make and commit windows; while one is made, the next is read and the previous one is written.
 
-    At most one window waits on either side, which bounds memory. The view runs in this thread, where Ctrl-C arrives; an
-    error of any stage is raised here after the other stages have ended.
+    At most one window waits on either side, which bounds memory. The view runs in this thread, which receives Ctrl-C.
+    An error of any stage is raised here after the other stages have ended.
     """
-    run, source, spent = run.built(), iter(windows), dict(SECONDS)
+    run, source, spent = run.built(), iter(windows), Counter(SECONDS)
     reader, writer = ThreadPoolExecutor(1), ThreadPoolExecutor(1)
     behind: Future[Made] | None = None
     thresholds = gc.get_threshold()
     gc.set_threshold(ALLOCATIONS)
     try:
         ahead = reader.submit(_read, run, source)
-        while (sentences := ahead.result()) is not None:
+        while (read := ahead.result()) is not None:
             ahead = reader.submit(_read, run, source)
             started = time.monotonic()
-            viewed = _make(run, sentences)
+            viewed = _make(run, read)
             if behind is not None:
                 yield behind.result()
-            behind = writer.submit(_write, run, sentences, viewed, started, spent)
+            behind = writer.submit(_write, run, read, viewed, started, spent)
         if behind is not None:
             yield behind.result()
     finally:
         gc.set_threshold(*thresholds)
-        reader.shutdown(wait=False, cancel_futures=True)  # it may be waiting for windows, and changes nothing
+        reader.shutdown(wait=False, cancel_futures=True)  # it may be waiting for windows, and writes nothing
         writer.shutdown()
 
 
-def _read(run: ViewRun, windows: Iterator[Window]) -> Sentences | None:
-    """The sentences of the next window, tokenised for the view; None after the last one."""
-    import pyarrow as pa
-
+def _read(run: ViewRun, windows: Iterator[Window]) -> Read | None:
+    """Read the next window, and let the view tokenise its texts; None after the last one."""
     window = next(windows, None)
     if window is None:
         return None
     with timed("read"):
         table = pa.concat_tables([run.source.read(*run.plan.shards[index]) for index in window])
-        ids, texts, *spans = (table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names)
-        seeds = [row_seed(run.plan.seed or 0, identity, run.plan.signature or "") for identity in ids]
+        columns = [table[name].to_pylist() for name in ("id", "text", SPANS) if name in table.schema.names]
+        seeds = [row_seed(run.plan.seed or 0, identity, run.plan.signature or "") for identity in columns[0]]
     tokenise = getattr(run.view, "tokenise", None)
     if tokenise is not None:
         with timed("tokenise"):
-            tokenise(texts)
-    return Sentences(window, ids, texts, seeds, spans[0] if spans else None)
+            tokenise(columns[1])
+    return window, columns, seeds
 
 
-def _make(run: ViewRun, sentences: Sentences) -> Sequence[Viewed]:
-    """What the view makes of sentences; raises TwinviewsError unless that is a `Viewed` that makes sense for each."""
-    name, texts = run.plan.name, sentences.texts
+def _make(run: ViewRun, read: Read) -> Sequence[Viewed]:
+    """What the view makes of sentences; raises TwinviewsError unless it is a consistent `Viewed` for each."""
+    name, (_, (_, texts, *_), seeds) = run.plan.name, read
     view: Any = run.view
     known, started = SECONDS["model"], time.perf_counter()
     with blamed(ENTRY_POINT_GROUP, name):
-        viewed: Sequence[Viewed] = view(texts, sentences.seeds)
+        viewed: Sequence[Viewed] = view(texts, seeds)
         if not isinstance(viewed, Sequence) or {*map(type, viewed)} - {Viewed} or len(viewed) != len(texts):
             raise TwinviewsError(f"view {name!r} did not return a list of {len(texts)} Viewed: fix the view")
     if SECONDS["model"] == known:  # a view that does not time its model is all model
         SECONDS["model"] += time.perf_counter() - started
     for text, one in zip(texts, viewed, strict=True):
         if (one.text is None) != (one.status in ("failed", "rejected")):
-            said = f"status {one.status!r} and {one.text!r} for {text!r}"
-            raise TwinviewsError(f"view {name!r} gave {said}: fix the view")
+            raise TwinviewsError(f"view {name!r} gave {one.text!r} as {one.status!r} for {text!r}: fix the view")
     return viewed
 
 
-def _write(
-    run: ViewRun, sentences: Sentences, viewed: Sequence[Viewed], started: float, spent: dict[Stage, float]
-) -> Made:
+def _write(run: ViewRun, read: Read, viewed: Sequence[Viewed], started: float, spent: Counter[Stage]) -> Made:
     """Commit the shards of a window that was begun at `started`; raises TwinviewsError for values of a wrong type.
 
-    `spent` holds the seconds by stage when the last window was committed, and is brought up to date.
+    `spent` has the seconds by stage when the last window was committed, and is brought up to date.
     """
-    import pyarrow as pa
-
+    window, columns, _ = read
     with timed("write"):
-        _, ids, texts, _, spans = sentences
+        schema = view_schema([SPANS] if len(columns) > 2 else [])
         tables, first = {}, 0
-        for index in sentences.window:
+        for index in window:
             start, stop = run.plan.shards[index]
             rows = slice(first, first + stop - start)
             first = rows.stop
+            ids, texts, *spans = (column[rows] for column in columns)
             with blamed(ENTRY_POINT_GROUP, run.plan.name):
-                columns = [ids[rows], texts[rows], *zip(*viewed[rows], strict=True)]
-                if spans is not None:
-                    columns += zip(*map(_carried, texts[rows], spans[rows], viewed[rows]), strict=True)
-                tables[index] = pa.Table.from_arrays(columns, schema=view_schema([SPANS] if spans is not None else []))
+                arrays = [ids, texts, *zip(*viewed[rows], strict=True)]
+                for each in spans:
+                    arrays += zip(*map(_carried, texts, each, viewed[rows]), strict=True)
+                tables[index] = pa.Table.from_arrays(arrays, schema=schema)
         receipts = commit_shards(run.out, tables)
-    now = dict(SECONDS)  # a copy, as other threads add to it
-    stages = {stage: seconds - spent.get(stage, 0) for stage, seconds in now.items()}
-    spent.update(now)
+    stages = Counter(SECONDS)
+    stages.subtract(spent)
+    spent.update(stages)
     return Made(receipts, time.monotonic() - started, stages)
 
 
@@ -223,3 +187,59 @@ def _carried(text: str, spans: Sequence[Mapping[str, Any]] | None, one: Viewed) 
     if one.text is None or (one.text != text and not one.edits):
         return [], len(spans or ())
     return carry_spans([LabelledSpan(**span) for span in spans or ()], one.edits)
+
+
+def run_cluster(run: ViewRun, windows: Iterable[Window], workers: int, address: str | None) -> Generator[Made]:
+    """Make windows on a cluster, and yield each when it is committed; a lost worker's window is made again.
+
+    All machines must see the folders by the same absolute paths or addresses. Raises InputError if there is no cluster
+    at `address`, TwinviewsError if a view fails.
+    """
+    ray = _connect(address)
+    try:
+        # Every worker gets a GPU to itself if there are any and the view has weights.
+        gpus = int(ray.cluster_resources().get("GPU", 0)) if run.has_weights and run.runtime.device != "cpu" else 0
+        remote = ray.remote(num_gpus=min(gpus, 1), max_restarts=-1, max_task_retries=-1)(Worker)
+        actors = [remote.remote(run.for_worker()) for _ in range(min(workers, gpus or workers))]
+        source = iter(windows)
+        asked = {actor.make.remote(window): actor for actor, window in zip(actors * AHEAD, source, strict=False)}
+        while asked:
+            (done,), _ = ray.wait(list(asked), num_returns=1)
+            actor = asked.pop(done)
+            yield ray.get(done)
+            asked |= {actor.make.remote(window): actor for window in islice(source, 1)}
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause if isinstance(error.cause, TwinviewsError) else TwinviewsError(str(error.cause)) from None
+    except ray.exceptions.RayError as error:
+        raise TwinviewsError(f"the Ray cluster failed ({str(error).splitlines()[0]}): see `ray status`") from None
+    finally:
+        ray.shutdown()
+
+
+def _connect(address: str | None) -> Any:  # noqa: ANN401 - a module
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtraError("--engine ray", "ray") from None
+    try:
+        host, separator, port = (address or "").rpartition(":")
+        if separator and port.isdigit() and "/" not in host:  # where nothing listens, Ray itself waits for minutes
+            socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT_SECONDS).close()
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (OSError, ValueError, RuntimeError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputError(f"--address {address}: no Ray cluster answers there ({reason}): see `ray status`") from None
+    return ray
+
+
+class Worker:
+    """An actor; its first window loads the models, so that the caller sees what fails there."""
+
+    def __init__(self, run: ViewRun) -> None:
+        self._run = run
+
+    def make(self, window: Window) -> Made:
+        """Make and commit a window."""
+        self._run = self._run.built()
+        (made,) = make_windows(self._run, [window])
+        return made

@@ -83,16 +83,9 @@ def add_package(site: Path, modules: Mapping[str, str], **points: str) -> Path:
 def start_beside(site: Path, folder: Path, *arguments: object, **environment: str) -> "subprocess.Popen[str]":
     """`augment` as a process in `folder` that knows the packages of `site`; it leads a process group."""
     known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}", "HF_HUB_OFFLINE": "1", **environment}
-    return subprocess.Popen(
-        [sys.executable, "-c", COMMAND, *map(str, arguments)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-        env=known,
-        start_new_session=True,
-    )
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    command = [sys.executable, "-c", COMMAND, *map(str, arguments)]
+    return subprocess.Popen(command, **streams, text=True, cwd=folder, env=known, start_new_session=True)
 
 
 def start_with_foreigners(folder: Path, site: Path, *arguments: object) -> "subprocess.Popen[str]":

@@ -88,15 +88,10 @@ def test_a_table_is_not_read_as_markup_nor_cut(capsys: pytest.CaptureFixture[str
 @pytest.mark.parametrize("arguments", [["inspect", "data/sentences", "--json"], ["views"]])
 def test_results_that_cannot_be_written_are_one_line(arguments: list[str], lines: Path, augment: Augment) -> None:
     augment("ingest", lines)
+    command = [sys.executable, "-c", "from pipelines.cli import main; main()", *arguments]
+    known = {"PYTHONPATH": str(Path(__file__).parents[2])}
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", "from pipelines.cli import main; main()", *arguments],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            env={"PYTHONPATH": str(Path(__file__).parents[2])},
-            check=False,
-        )
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=known, check=False)
     assert (done.returncode, done.stderr) == (1, "error: cannot write to stdout (No space left on device)\n")
 
 

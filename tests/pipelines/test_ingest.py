@@ -13,18 +13,22 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import datasets
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xxhash
+from foreigners import write_stream
 from hypothesis import given
 from hypothesis import strategies as st
 
+from augment.errors import TwinviewsError
 from pipelines import ingest as ingest_module
-from pipelines.ingest import normalise, row_id
+from pipelines.ingest import Seen, normalise, row_id
 from pipelines.reading import rows as rows_module
 from pipelines.reading import sources as lines_module
 
+Augment = Callable[..., Any]
 TEXTS = ['A cat, "sleeping".', "Zwei Bäume", "A dog."]
 
 
@@ -41,7 +45,7 @@ def test_id_depends_on_the_normalised_text_alone(text: str, space: str) -> None:
     assert row_id(once) == f"{xxhash.xxh64_intdigest(once.encode()):016x}"
 
 
-def test_empty_lines_and_duplicates_are_dropped_and_counted(augment: Callable[..., Any], folder: Path) -> None:
+def test_empty_lines_and_duplicates_are_dropped_and_counted(augment: Augment, folder: Path) -> None:
     (folder / "a.txt").write_text("\ufeffOne.\n\n  One.  \r\nCafe\u0301\n   \nCafé\nTwo.", encoding="utf-8")
     done = augment("ingest", "a.txt", "--json")
     assert done.code == 0
@@ -62,7 +66,7 @@ def test_empty_lines_and_duplicates_are_dropped_and_counted(augment: Callable[..
     ],
 )
 def test_every_line_end_gives_the_same_rows(
-    augment: Callable[..., Any], folder: Path, name: str, lines: list[str], end: str
+    augment: Augment, folder: Path, name: str, lines: list[str], end: str
 ) -> None:
     data = "".join(line + end for line in lines).encode()
     (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
@@ -82,37 +86,31 @@ def test_lines_do_not_depend_on_how_the_file_is_cut_into_chunks(whole: str, size
 
 
 def write(folder: Path, ending: str) -> str:
-    path = folder / f"s.{ending}"
-    plain = "\n".join(TEXTS) + "\n"
-    table = pa.table({"text": TEXTS, "number": [1, 2, 3]})
-    if ending == "txt":
-        path.write_text(plain, encoding="utf-8")
-    elif ending == "txt.gz":
-        # Two members, as `cat a.gz b.gz` leaves them.
-        path.write_bytes(gzip.compress(plain[:9].encode()) + gzip.compress(plain[9:].encode()))
-    elif ending == "txt.zst":
-        for part in (plain[:9], plain[9:]):
-            with path.open("ab") as file, pa.CompressedOutputStream(file, "zstd") as stream:
-                stream.write(part.encode())
-    elif ending == "csv":
-        path.write_text('number,text\n1,"A cat, ""sleeping""."\n2,Zwei Bäume\n3,A dog.\n', encoding="utf-8")
-    elif ending == "tsv":
-        path.write_text("number\tTEXT\n" + "".join(f"1\t{text}\n" for text in TEXTS), encoding="utf-8")
-    elif ending == "jsonl":
-        path.write_text("".join(json.dumps({"text": text, "n": 1}) + "\n" for text in TEXTS))
-    elif ending == "parquet":
+    path, plain = folder / f"s.{ending}", "\n".join(TEXTS) + "\n"
+    parts, table = (plain[:9].encode(), plain[9:].encode()), pa.table({"text": TEXTS, "number": [1, 2, 3]})
+    if ending == "parquet":
         pq.write_table(table, path)
-    elif ending == "arrow":
-        with pa.ipc.new_stream(path, table.schema) as writer:
-            writer.write_table(table)
     elif ending == "feather":
         with pa.ipc.new_file(path, table.schema) as writer:
             writer.write_table(table)
+    elif ending == "arrow":
+        write_stream(path, table)
+    else:
+        content = {
+            "txt": plain,
+            # Two members, as `cat a.gz b.gz` leaves them.
+            "txt.gz": b"".join(map(gzip.compress, parts)),
+            "txt.zst": b"".join(pa.compress(part, "zstd", asbytes=True) for part in parts),
+            "csv": 'number,text\n1,"A cat, ""sleeping""."\n2,Zwei Bäume\n3,A dog.\n',
+            "tsv": "number\tTEXT\n" + "".join(f"1\t{text}\n" for text in TEXTS),
+            "jsonl": "".join(json.dumps({"text": text, "n": 1}) + "\n" for text in TEXTS),
+        }[ending]
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
     return path.name
 
 
 @pytest.mark.parametrize("ending", ["txt", "txt.gz", "txt.zst", "csv", "tsv", "jsonl", "parquet", "arrow", "feather"])
-def test_every_format_gives_the_same_sentences(augment: Callable[..., Any], folder: Path, ending: str) -> None:
+def test_every_format_gives_the_same_sentences(augment: Augment, folder: Path, ending: str) -> None:
     done = augment("ingest", write(folder, ending))
     assert (done.code, done.err) == (0, "")
     assert [(row["id"], row["text"]) for row in rows()] == [(row_id(text), text) for text in TEXTS]
@@ -125,14 +123,14 @@ def test_stdin_is_a_source_in_any_format(start: Callable[..., "subprocess.Popen[
     assert [row["text"] for row in rows()] == ["One.", "Two."]
 
 
-def test_several_sources_are_one_dataset_without_duplicates(augment: Callable[..., Any], folder: Path) -> None:
+def test_several_sources_are_one_dataset_without_duplicates(augment: Augment, folder: Path) -> None:
     (folder / "a.txt").write_text("One.\nTwo.\n")
     (folder / "b.csv").write_text("text,label\nTwo.,x\nThree.,y\n")
     assert augment("ingest", "a.txt", "b.csv").code == 0
     assert [(row["text"], row["label"]) for row in rows()] == [("One.", None), ("Two.", None), ("Three.", "y")]
 
 
-def test_a_label_may_hold_what_json_has_no_form_for(augment: Callable[..., Any], folder: Path) -> None:
+def test_a_label_may_hold_what_json_has_no_form_for(augment: Augment, folder: Path) -> None:
     label = [[date(2026, 11, 22)], [Decimal("1.50")], [b"x"]]
     for number, each in enumerate(label):
         pq.write_table(pa.table({"text": [f"row {number}"], "label": [each]}), folder / f"{number}.parquet")
@@ -140,7 +138,7 @@ def test_a_label_may_hold_what_json_has_no_form_for(augment: Callable[..., Any],
     assert [row["label"] for row in rows()] == ['["2026-11-22"]', '["1.50"]', "[\"b'x'\"]"]
 
 
-def test_label_and_pair_are_kept_when_present(augment: Callable[..., Any], folder: Path) -> None:
+def test_label_and_pair_are_kept_when_present(augment: Augment, folder: Path) -> None:
     (folder / "a.jsonl").write_text('{"sentence": "One.", "gold": 1, "pair": " Uno. "}\n{"sentence": "Two."}\n')
     assert augment("ingest", "a.jsonl", "--label-column", "gold").code == 0
     assert [{**row, "id": ""} for row in rows()] == [
@@ -162,7 +160,7 @@ def test_label_and_pair_are_kept_when_present(augment: Callable[..., Any], folde
     ],
 )
 def test_csv_header_is_a_first_row_that_names_a_wanted_column(
-    augment: Callable[..., Any], folder: Path, content: str, column: str | None, expected: list[str]
+    augment: Augment, folder: Path, content: str, column: str | None, expected: list[str]
 ) -> None:
     (folder / "a.csv").write_text(content)
     assert augment("ingest", "a.csv", *(["--column", column] if column else [])).code == 0
@@ -172,7 +170,7 @@ def test_csv_header_is_a_first_row_that_names_a_wanted_column(
 @pytest.mark.parametrize("first", [0, 5, 9])
 @pytest.mark.parametrize("shard_size", [2, 4, 100])
 def test_shards_have_a_column_that_comes_late_and_no_empty_one(
-    augment: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch, first: int, shard_size: int
+    augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, first: int, shard_size: int
 ) -> None:
     written: list[int] = []
     commit = ingest_module.commit_shard
@@ -192,7 +190,7 @@ def test_shards_have_a_column_that_comes_late_and_no_empty_one(
 
 @pytest.mark.parametrize("limit", [1, 2, 4, None])
 def test_nothing_behind_the_limit_counts(
-    augment: Callable[..., Any], folder: Path, monkeypatch: pytest.MonkeyPatch, limit: int | None
+    augment: Augment, folder: Path, monkeypatch: pytest.MonkeyPatch, limit: int | None
 ) -> None:
     monkeypatch.setattr(rows_module, "BATCH_ROWS", 3)
     (folder / "a.jsonl").write_text('"a"\n"a"\n\n"b"\n\n"c"\n"b"\n"d"\n\nnonsense\n')
@@ -205,3 +203,25 @@ def test_nothing_behind_the_limit_counts(
         counts = json.loads(done.out)
         expected = {1: (1, 1, 0, 0), 2: (4, 2, 1, 1), 4: (8, 4, 2, 2)}[limit]
         assert tuple(counts[name] for name in ("read", "kept", "empty", "duplicate")) == expected
+
+
+BATCHES = st.lists(st.lists(st.integers(0, 60) | st.integers(2**64 - 9, 2**64 - 1), max_size=40), max_size=12)
+
+
+@given(BATCHES, st.sampled_from([4, 16, 1_000]))
+def test_the_first_of_each_hash_is_new(batches: list[list[int]], memory_hashes: int) -> None:
+    known: set[int] = set()
+    with TemporaryDirectory() as folder:
+        seen = Seen(Path(folder), memory_hashes)
+        for batch in batches:
+            expected = [value not in known and value not in batch[:place] for place, value in enumerate(batch)]
+            assert seen.add(np.array(batch, dtype=np.uint64)).tolist() == expected
+            known.update(batch)
+        assert list(Path(folder).iterdir()) == []  # its files have no name
+
+
+def test_a_disk_that_takes_no_more_is_one_line(tmp_path: Path) -> None:
+    seen = Seen(tmp_path / "gone", memory_hashes=4)
+    seen.add(np.arange(4, dtype=np.uint64))
+    with pytest.raises(TwinviewsError, match=r"gone cannot store the hashes .*No such file"):
+        seen.add(np.arange(4, 8, dtype=np.uint64))

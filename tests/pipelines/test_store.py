@@ -7,10 +7,11 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pyarrow as pa
 import pytest
-from foreigners import content, wait_for
+from foreigners import content, wait_for, write_stream
 
 from pipelines.console import InputError
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
@@ -45,9 +46,7 @@ def flip(path: Path, place: int) -> None:
 
 def stream(path: Path, rows: int, first: int = 0) -> None:
     texts = [f"sentence {number}" for number in range(first, first + rows)]
-    table = pa.table(dict.fromkeys(PAIR_COLUMNS, texts))
-    with pa.ipc.new_stream(path, table.schema) as writer:
-        writer.write_table(table, max_chunksize=10)
+    write_stream(path, pa.table(dict.fromkeys(PAIR_COLUMNS, texts)), 10)
 
 
 def cut_between_batches(path: Path) -> None:
@@ -121,19 +120,11 @@ def test_a_lock_follows_no_link_and_that_of_a_killed_process_holds_nobody_up(
 
 
 @pytest.mark.parametrize(("number", "code"), [(errno.ENOLCK, 0), (errno.EIO, 1)])
-def test_only_where_there_are_no_locks_does_it_go_on_without(
-    augment: Augment,
-    lines: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
-    number: int,
-    code: int,
+def test_only_a_file_system_without_locks_is_written_without_one(
+    augment: Augment, lines: Path, caplog: pytest.LogCaptureFixture, number: int, code: int
 ) -> None:
-    def fail(*_: object) -> None:
-        raise OSError(number, os.strerror(number))
-
-    monkeypatch.setattr("fcntl.flock", fail)
-    done = augment("ingest", lines)
+    with mock.patch("fcntl.flock", side_effect=OSError(number, os.strerror(number))):
+        done = augment("ingest", lines)
     is_made = code == 0
     assert (done.code, "has no locks" in caplog.text, (SENTENCES / "state.json").exists()) == (code, is_made, is_made)
     assert is_made or os.strerror(number) in done.err
@@ -260,12 +251,9 @@ def test_sentences_overwritten_while_a_view_runs_stop_it(
     assert not Path("out/state.json").exists()
 
 
-def test_a_dry_run_counts_and_writes_nothing(augment: Augment, lines: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise AssertionError("a dry run writes shards")
-
-    monkeypatch.setattr("pipelines.ingest.commit_shard", refuse)
-    said = json.loads(augment("ingest", lines, "--shard-size", 25, "--dry-run", "--json").out)
+def test_a_dry_run_counts_and_writes_nothing(augment: Augment, lines: Path) -> None:
+    with mock.patch("pipelines.ingest.commit_shard", side_effect=AssertionError("a dry run writes shards")):
+        said = json.loads(augment("ingest", lines, "--shard-size", 25, "--dry-run", "--json").out)
     assert (said["kept"], said["shards"], said["made_now"]) == (60, 3, False)
     assert json.loads(augment("span-mask", lines, "--dry-run", "--json").out)["rows"] == 60
     assert not Path("data").exists()
@@ -276,12 +264,9 @@ def test_a_dry_run_downloads_nothing(
 ) -> None:
     from huggingface_hub import constants
 
-    def refuse(*_: object, **__: object) -> None:
-        raise AssertionError("a dry run asks the network")
-
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
-    monkeypatch.setattr("socket.socket.connect", refuse)
+    monkeypatch.setattr("socket.socket.connect", mock.Mock(side_effect=AssertionError("a dry run asks the network")))
     for run in (
         ["backtranslate", "--pivot", "de", "--models", "opus-mt"],
         ["mlm-fill", "--encoder", "bert-base-uncased"],
