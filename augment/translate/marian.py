@@ -12,8 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from augment.device import pack, padded
-from augment.seconds import SECONDS, timed
+from augment.device import SECONDS, pack, padded, timed
 from augment.translate.decoding import Decoding, resolve_engine
 from augment.translate.vocabulary import Vocabulary
 from augment.view import row_seed
