@@ -158,7 +158,7 @@ def test_the_head_at_the_masked_places_gives_what_it_gives_everywhere(filler: Ca
 def test_a_vocabulary_that_marks_words_in_another_way_is_one_line() -> None:
     letters = {letter: number for number, letter in enumerate("abcdefgh")}
     ends = Tokenizer(models.BPE(letters | {"he</w>": 8}, [], end_of_word_suffix="</w>"))
-    with refused("marks words in no way known here"):
+    with refused("marks words in an unknown way"):
         WholeWords(PreTrainedTokenizerFast(tokenizer_object=ends))
 
 
