@@ -170,7 +170,7 @@ def test_a_pickle_translates_as_the_safetensors_it_was_made_of(
     assert [one.text for one in made[0]] == [ENGLISH[text] for text in texts]
     shutil.rmtree(user_cache)
     (opus / "source.spm").unlink()
-    with refused(f"{opus} is no MarianMT model: it lacks source.spm"):
+    with refused(f"{opus} is not a MarianMT model: it lacks source.spm"):
         resolve_models(str(opus.parent), "de", "en")
     assert not user_cache.exists(), "the pickle is not converted"
 
