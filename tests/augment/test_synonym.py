@@ -164,9 +164,9 @@ def stop_words(real_wordnet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path.parent.mkdir()
     path.write_text("une\n", encoding="utf-8")
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path), *nltk.data.path])
-    omw.open_tables.cache_clear()
+    omw.tables.cache_clear()
     yield path
-    omw.open_tables.cache_clear()
+    omw.tables.cache_clear()
 
 
 @pytest.mark.parametrize("language", ["fr", "fra"])

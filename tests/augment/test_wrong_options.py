@@ -45,12 +45,12 @@ def test_a_wrong_option_is_one_line(name: str, params: dict[str, Any], expected:
     [
         ("ContextualWordEmbsAug", {"device": "cuda"}, "device='cuda' among the arguments of ContextualWordEmbsAug"),
         ("SynonymAug", {"lang": "fra"}, "NLTK's Open Multilingual WordNet was not found"),
-        ("SplitAug", {"aug_pp": 0.3}, "SplitAug cannot be built: TypeError"),
-        ("SplitAug", {"aug_p": "much"}, "SplitAug fails on a plain sentence: TypeError"),
-        ("SplitAug", {"tokenizer": "str.split"}, "SplitAug fails on a plain sentence: TypeError"),
-        ("TfIdfAug", {"model_path": "/nowhere/"}, "TfIdfAug cannot be built: FileNotFoundError"),
-        ("RandomWordAug", {"action": "eat"}, "RandomWordAug cannot be built: ValueError"),
-        ("BackTranslationAug", {"from_model_name": "/nowhere/at/all"}, "BackTranslationAug cannot be built"),
+        ("SplitAug", {"aug_pp": 0.3}, "SplitAug cannot be used: TypeError"),
+        ("SplitAug", {"aug_p": "much"}, "SplitAug cannot be used: TypeError"),
+        ("SplitAug", {"tokenizer": "str.split"}, "SplitAug cannot be used: TypeError"),
+        ("TfIdfAug", {"model_path": "/nowhere/"}, "TfIdfAug cannot be used: FileNotFoundError"),
+        ("RandomWordAug", {"action": "eat"}, "RandomWordAug cannot be used: ValueError"),
+        ("BackTranslationAug", {"from_model_name": "/nowhere/at/all"}, "BackTranslationAug cannot be used"),
     ],
 )
 def test_a_wrong_argument_of_nlpaug_is_one_line(augmenter: str, arguments: dict[str, Any], expected: str) -> None:
