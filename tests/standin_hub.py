@@ -60,6 +60,8 @@ class StandinHub:
         if parts[2:4] == ["resolve", COMMIT]:
             return self.repositories["/".join(["model", *parts[:2]])].files["/".join(parts[4:])]
         repository = self.repositories[f"{parts[1].removesuffix('s')}/{parts[2]}/{parts[3]}"]
+        if parts[4:5] == ["revision"] and parts[5] not in (COMMIT, "main"):
+            raise KeyError(parts[5])
         if len(parts) == 4 or parts[4] == "revision":
             files = [{"rfilename": name} for name in (".gitattributes", *repository.files)]
             private = repository.settings["visibility"] == "private"

@@ -51,9 +51,8 @@ def build_marian(folder: Path, pairs: Sequence[tuple[str, str]], codes: Sequence
     """Write a MarianMT that has learnt `pairs` by heart, with its own vocabulary."""
     folder.mkdir(parents=True)
     text = [line for line in (*GERMAN, *GERMAN.values(), *FRENCH.values(), *ENGLISH.values()) if line]
-    special = {"bos_id": -1, "eos_id": 0, "unk_id": 1, "minloglevel": 2}
-    prefix = str(folder / "source")
-    SentencePieceTrainer.train(sentence_iterator=iter(text * 20), model_prefix=prefix, vocab_size=55, **special)
+    settings = {"model_prefix": str(folder / "source"), "bos_id": -1, "eos_id": 0, "unk_id": 1, "minloglevel": 2}
+    SentencePieceTrainer.train(sentence_iterator=iter(text * 20), vocab_size=55, **settings)
     (folder / "source.model").rename(folder / "source.spm")
     shutil.copyfile(folder / "source.spm", folder / "target.spm")
     pieces = [line.partition("\t")[0] for line in (folder / "source.vocab").read_text(encoding="utf-8").splitlines()]

@@ -105,14 +105,12 @@ def test_the_padding_token_may_be_any(copied: Path) -> None:
     pad = ids["<pad>"]
     moved = {token: 2 if token == "<pad>" else number + (number >= 2) for token, number in ids.items()}
     (copied / "vocab.json").write_text(json.dumps(moved), encoding="utf-8")
-    order = torch.tensor([0, 1, pad, *range(2, pad)])
-    state = load_file(copied / "model.safetensors")
+    state, order = load_file(copied / "model.safetensors"), torch.tensor([0, 1, pad, *range(2, pad)])
     for name, value in state.items():
         if pad + 1 in value.shape:
             state[name] = value.index_select(value.shape.index(pad + 1), order)
     save_file(state, copied / "model.safetensors", {"format": "pt"})
-    config = json.loads((copied / "config.json").read_text(encoding="utf-8"))
-    config |= {"pad_token_id": 2, "decoder_start_token_id": 2}
+    config = json.loads((copied / "config.json").read_text()) | {"pad_token_id": 2, "decoder_start_token_id": 2}
     (copied / "config.json").write_text(json.dumps(config), encoding="utf-8")
     for engine in ENGINES:
         translator = MarianTranslator(copied, ">>de<<", engine=engine, precision="fp32")
