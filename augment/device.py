@@ -24,7 +24,7 @@ SECONDS: defaultdict[Stage, float] = defaultdict(float)
 
 
 def resolve_device(name: str) -> "torch.device":
-    """The device of that name, for "auto" CUDA where available; raises InputError if this machine lacks the device."""
+    """The device of that name, for "auto" CUDA if available; raises InputError if this machine lacks it."""
     import torch
 
     if name == "auto":
@@ -46,7 +46,7 @@ def device_kind(name: str) -> str:
 
 
 def usable_cores() -> int:
-    """The number of threads to compute with: OMP_NUM_THREADS where set, else the cores that this process may use."""
+    """The number of threads to compute with: OMP_NUM_THREADS if set, else the cores that this process may use."""
     threads = os.environ.get("OMP_NUM_THREADS", "")
     if threads.isdecimal() and int(threads):
         return int(threads)

@@ -130,7 +130,7 @@ class Decoder:
 
 
 def search(decoder: Decoder, max_length: int, seeds: Sequence[int] = ()) -> list[list[list[int]]]:
-    """For every source its hypotheses, the best first: token ids, with the end token where it was reached.
+    """For every source its hypotheses, the best first: token ids, with the end token if it was reached.
 
     Their length is at most `max_length`, the end included. Seeds are those of `CTranslate2Engine.search`.
     """
