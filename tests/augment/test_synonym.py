@@ -174,8 +174,8 @@ def test_stop_words_are_left_alone_and_part_of_the_revision(stop_words: Path) ->
 
 
 def test_a_language_that_is_not_there_is_one_line(stop_words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as bare, refused("python -m nltk.downloader omw-1.4"):
+        bare.setattr(nltk.data, "path", nltk.data.path[1:])
+        make_view(ViewSpec("synonym", {"language": "fr"}))
     with refused("language 'de': this Open Multilingual WordNet does not have it; it has: fr"):
         make_view(ViewSpec("synonym", {"language": "de"}))
-    monkeypatch.setattr(nltk.data, "path", nltk.data.path[1:])
-    with refused("python -m nltk.downloader omw-1.4"):
-        make_view(ViewSpec("synonym", {"language": "fr"}))
