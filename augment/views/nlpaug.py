@@ -136,7 +136,7 @@ def _on_our_wordnet(kind: type) -> type:
         def pos_tag(cls, tokens: Sequence[str]) -> list[tuple[str, str]]:
             return tagger().tag(tokens)  # type: ignore[no-any-return]
 
-    class Augmenter(kind):  # type: ignore[misc,valid-type]
+    class Augmenter(kind):  # type: ignore[misc]
         @classmethod
         def get_model(cls, _source: str, lang: str, *_: object) -> Dictionary:
             return Dictionary(lang=lang, is_synonym=kind.__name__ == "SynonymAug")
