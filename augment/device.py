@@ -1,14 +1,16 @@
-"""Where a model runs and how its rows are packed; neither may change a view's text."""
+"""Where a model runs, how its rows are packed and how long it takes; none of this may change a view's text."""
 
 import logging
 import os
 import re
+import time
 import warnings
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from augment.errors import InputError
 
@@ -16,10 +18,13 @@ if TYPE_CHECKING:
     import torch
 
 LENGTH_STEP = 16
+Stage: TypeAlias = Literal["read", "tokenise", "model", "detokenise", "write"]
+SECONDS: defaultdict[Stage, float] = defaultdict(float)
+"""Seconds that this process has spent on each stage, for `--profile`; one thread at a time adds to a stage."""
 
 
 def resolve_device(name: str) -> "torch.device":
-    """The device of that name, for "auto" CUDA where available; raises InputError if this machine lacks the device."""
+    """The device of that name, for "auto" CUDA if available; raises InputError if this machine lacks it."""
     import torch
 
     if name == "auto":
@@ -41,7 +46,7 @@ def device_kind(name: str) -> str:
 
 
 def usable_cores() -> int:
-    """The number of threads to compute with: OMP_NUM_THREADS where set, else the cores that this process may use."""
+    """The number of threads to compute with: OMP_NUM_THREADS if set, else the cores that this process may use."""
     threads = os.environ.get("OMP_NUM_THREADS", "")
     if threads.isdecimal() and int(threads):
         return int(threads)
@@ -68,7 +73,7 @@ def pack(widths: Sequence[int], budget: int) -> Iterator[list[int]]:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silence transformers' advice and loading bars, which are of no use to people who run a view."""
+    """Silence transformers' warnings and progress bars."""
     from transformers.utils import logging as transformers_logging
 
     verbosity = transformers_logging.get_verbosity()
@@ -76,10 +81,19 @@ def quiet_transformers() -> Iterator[None]:
     transformers_logging.set_verbosity(logging.ERROR)
     transformers_logging.disable_progress_bar()
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             yield
     finally:
         transformers_logging.set_verbosity(verbosity)
         if bars:
             transformers_logging.enable_progress_bar()
+
+
+@contextmanager
+def timed(stage: Stage) -> Iterator[None]:
+    """Add the seconds that the block takes to a stage."""
+    started = time.perf_counter()
+    try:
+        yield
+    finally:
+        SECONDS[stage] += time.perf_counter() - started

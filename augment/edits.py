@@ -1,7 +1,8 @@
-"""Words with their offsets, and edits of the original string: what is not edited stays byte-identical."""
+"""Words with their offsets, and edits of the original string; unedited text stays byte-identical."""
 
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import regex
@@ -13,7 +14,7 @@ _LETTER = r"(?:[\p{L}\p{N}]\p{M}*)"
 _VISIBLE = r"[^\s\x1c-\x1f][\p{M}\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\U000e0100-\U000e01ef]*"
 """An emoji with its skin tone, the letters of regional flags and rare variation selectors."""
 _JOINER = r"['’‘.&@/_\-\u2010\u2011\u00ad\u00b7\u05f3\u05f4\u200c\u200d\u2060]"
-"""What joins letters to one word: apostrophes, dots, hyphens; the Catalan dot, Hebrew and Persian joiners."""
+"""Characters inside words: apostrophes, dots, hyphens; the Catalan dot, Hebrew and Persian joiners."""
 _TOKEN = regex.compile(
     rf"""
     (?P<other>[0-9#*]\ufe0f?\u20e3 | [\U0001f1e6-\U0001f1ff]{{2}})      # keycaps, flags
@@ -46,7 +47,7 @@ class LabelledSpan(NamedTuple):
 def tokens(text: str) -> list[Token]:
     """Split into words, numbers, dotted abbreviations and single other characters; white space belongs to no token.
 
-    Contractions and hyphenated words stay whole, and so do letters with their marks and emoji of several code points.
+    Contractions, hyphenated words, letters with their marks and emoji of several code points stay whole.
     """
     return [Token(found.start(), found.end(), found.group(), found.lastgroup or "") for found in _TOKEN.finditer(text)]
 
@@ -59,7 +60,7 @@ def words(text: str) -> list[Token]:
 def apply_edits(text: str, edits: Iterable[Edit]) -> str:
     """Replace `text[start:end]` by `new` for every edit, in any order; offsets are in characters of `text`.
 
-    Raises ValueError where `old` is not the text there, or two edits overlap.
+    Raises ValueError if `old` is not the text there or two edits overlap.
     """
     view, following = text, len(text)
     for edit in sorted(edits, reverse=True):
@@ -72,13 +73,11 @@ def apply_edits(text: str, edits: Iterable[Edit]) -> str:
 
 
 def find_edits(text: str, view: str) -> tuple[Edit, ...]:
-    """The edits, in whole tokens and the white space between them, that turn `text` into `view`; none if equal."""
+    """The edits that turn `text` into `view`, in whole tokens and the white space between them; none if equal."""
     before, after = _spaced_tokens(text), _spaced_tokens(view)
-    starts = [0]
-    for piece in before:
-        starts.append(starts[-1] + len(piece))
+    starts = list(accumulate(map(len, before), initial=0))
     edits = []
-    # Punctuation is "junk": two texts do not match at a comma alone.
+    # Punctuation is "junk": a comma alone does not align two texts.
     matcher = SequenceMatcher(lambda piece: not any(map(str.isalnum, piece)), before, after, autojunk=False)
     for kind, i, j, k, m in matcher.get_opcodes():
         if kind == "equal":
@@ -93,18 +92,18 @@ def find_edits(text: str, view: str) -> tuple[Edit, ...]:
 
 
 def matching_case(word: str, new: str) -> str:
-    """Return `new` in the case of `word`: all capitals, a capital first, or as it is."""
+    """`new` in the case of `word`: all capitals, capitalised, or unchanged."""
     if len(word) > 1 and word.isupper():
         return new.upper()
     return new[:1].upper() + new[1:] if word[:1].isupper() else new
 
 
 def carry_spans(spans: Sequence[LabelledSpan], edits: Iterable[Edit]) -> tuple[list[LabelledSpan], int]:
-    """Where labelled spans of a sentence lie in the view that edits make of it, and how many lie nowhere.
+    """The labelled spans of a sentence in the view that the edits make of it, and how many spans are lost.
 
-    A span moves with what is before it, and grows or shrinks with an edit that lies within it or covers it exactly;
-    what is inserted at its very start or end stays outside. It is lost where an edit reaches over one of its ends or
-    leaves nothing of it. Spans may overlap, edits may not; both stand in any order.
+    A span moves with the text before it and grows or shrinks with an edit inside it or of exactly its characters; text
+    inserted at its start or end stays outside. It is lost if an edit crosses one of its ends or deletes it. Spans may
+    overlap, edits may not; their order does not matter.
     """
     carried, ordered = [], sorted(edits)
     for span in spans:
@@ -123,9 +122,6 @@ def carry_spans(spans: Sequence[LabelledSpan], edits: Iterable[Edit]) -> tuple[l
 
 
 def _spaced_tokens(text: str) -> list[str]:
-    """Tokens, each with the white space before it, so that two texts never have only a space in common."""
-    pieces, end = [], 0
-    for token in tokens(text):
-        pieces.append(text[end : token.end])
-        end = token.end
-    return [*pieces, text[end:]] if end < len(text) else pieces
+    """Tokens, each with the white space before it, so that a space alone does not align two texts."""
+    ends = [0, *(token.end for token in tokens(text)), len(text)]
+    return [text[start:end] for start, end in pairwise(ends) if start < end]

@@ -20,9 +20,9 @@ INFLECTED = frozenset(["NNS", "VBZ", "VBG", "VBD", "VBN", "JJR", "JJS", "RBR", "
 """Penn tags of forms that differ from the lemma."""
 
 _LIKE = {entry.replace("-", ""): entry.partition("-") for entry in word_list("compounds")}
-"""Compounds that LemmInflect lacks; they inflect like the verb after the hyphen of the list."""
+"""Compounds missing from LemmInflect; they inflect like the verb after the list's hyphen."""
 _OWN = {(lemma, tag): form for lemma, tag, form in map(str.split, word_list("forms"))}
-"""Forms that LemmInflect gets wrong; "-" where there is none."""
+"""Forms that LemmInflect gets wrong; "-" if there is none."""
 _AN = ("usher.*", "ouija.*", "oui")
 _A = ("unanim.*", "uk", "ubermensch.*")
 """Regular expressions of words that inflect gives the wrong article."""
@@ -66,7 +66,7 @@ def load_data(name: str) -> Any:  # noqa: ANN401 - JSON
 
 @lru_cache(maxsize=200_000)
 def inflect(lemma: str, tag: str) -> str | None:
-    """The form of a lower-case lemma for a Penn tag; None where English has none (a comparative of "wooden").
+    """The form of a lower-case lemma for a Penn tag; None if English has none (a comparative of "wooden").
 
     For tags that are not in `INFLECTED` the lemma itself is the form.
     """
@@ -92,7 +92,7 @@ def inflect(lemma: str, tag: str) -> str | None:
 
 @lru_cache(maxsize=50_000)
 def is_plural_entry(lemma: str) -> bool:
-    """Whether a dictionary's noun is a plural as it stands: scissors, clothes; not glass, bus, basis, gas."""
+    """Whether a dictionary's noun is itself a plural: scissors, clothes; not glass, bus, basis, gas."""
     return lemma.endswith("s") and inflect(lemma, "NNS") == lemma
 
 
@@ -113,14 +113,14 @@ def _forms(lemma: str, part: str) -> Mapping[str, Sequence[str]]:
     import lemminflect
 
     forms: Mapping[str, Sequence[str]] = lemminflect.getAllInflections(lemma, part)
-    # Its dictionary has "can" and "will" as modals, "blog" and "dare" with one form; WordNet's are regular verbs.
+    # Its dictionary has "can" and "will" as modals only, "blog" and "dare" with one form; WordNet has regular verbs.
     if part == "VERB" and "VBG" not in forms:
         forms = lemminflect.getAllInflectionsOOV(lemma, part)
     return forms
 
 
 def _unknown_plural(lemma: str) -> str | None:
-    """The plural of a noun that is not in LemmInflect's dictionary; None for one that is there without a plural."""
+    """The plural of a noun missing from LemmInflect's dictionary; None for one that is there without a plural."""
     import lemminflect
 
     if _forms(lemma, "NOUN"):

@@ -1,4 +1,4 @@
-"""What can go wrong, as a tree.
+"""The tree of errors.
 
 TwinviewsError            something failed; exit code 1
 └── InputError            a user's mistake: one line with what, the value seen, what to do; exit code 2

@@ -19,9 +19,9 @@ _PIECE = regex.compile(r"\w+|[^\w\s]")
 
 
 class WordView(View):
-    """A view that changes some words or characters and can be told which ones to leave alone.
+    """A view that changes some words or characters, but none of given terms and patterns.
 
-    Terms match whole words, whatever their case and the white space between them.
+    Terms match whole words, ignoring case and the kind of white space between them.
     """
 
     keep: str | None = Field(default=None, description="file of terms, one a line, in which nothing is changed")
@@ -32,9 +32,18 @@ class WordView(View):
     _pattern: regex.Pattern[str] | None = PrivateAttr(default=None)
 
     def build(self, runtime: Runtime) -> Self:
-        """A copy with its terms and their revision; raises InputError where these or the pattern are wrong."""
-        terms = _read_terms(self.keep) if self.keep is not None else []
-        revision = hashlib.sha256("\n".join(map(" ".join, terms)).encode()).hexdigest()[:12] if terms else None
+        """A copy with its terms and their revision; raises InputError if these or the pattern are wrong."""
+        terms: list[tuple[str, ...]] = []
+        revision = None
+        if self.keep is not None:
+            try:
+                lines = Path(self.keep).read_text(encoding="utf-8-sig").splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"keep={self.keep} cannot be read ({error}); write one term a line in UTF-8") from None
+            terms = sorted({tuple(_PIECE.findall(line.casefold())) for line in lines} - {()})
+            if not terms:
+                raise InputError(f"keep={self.keep} has no terms; write one a line")
+            revision = hashlib.sha256("\n".join(map(" ".join, terms)).encode()).hexdigest()[:12]
         if self.keep_revision not in (None, revision):
             raise InputError(f"keep={self.keep}: the terms have revision {revision}, not {self.keep_revision}")
         view = self.model_copy(update={"keep_revision": revision})
@@ -47,7 +56,7 @@ class WordView(View):
 
     def kept(self, text: str) -> list[Span]:
         """Start and end of the spans of `text` that must not change; they may overlap."""
-        # Pydantic's lookup of a private attribute takes longer than most views of a row.
+        # Looking up a private attribute of a pydantic model takes longer than most views of a row.
         if not (self.keep or self.keep_pattern):
             return []
         found = [match.span() for match in self._pattern.finditer(text, overlapped=True)] if self._pattern else []
@@ -63,15 +72,3 @@ class WordView(View):
 def touches(spans: Sequence[Span], start: int, end: int) -> bool:
     """Whether a change of `text[start:end]`, or an insertion where these are equal, affects one of the spans."""
     return any(start < stop and end > first for first, stop in spans)
-
-
-def _read_terms(path: str) -> list[tuple[str, ...]]:
-    """Terms in pieces, sorted."""
-    try:
-        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"keep={path} cannot be read ({error}); give a UTF-8 file with one term a line") from None
-    terms = {tuple(_PIECE.findall(line.casefold())) for line in lines} - {()}
-    if not terms:
-        raise InputError(f"keep={path} has no terms; write one a line")
-    return sorted(terms)

@@ -2,6 +2,7 @@
 
 import unicodedata
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,16 +19,16 @@ CUDA_BATCH_TOKENS = 65_536
 MOST_TOKENS = 512
 BYTES = "Ġ"
 SPACES = (BYTES, "▁")
-"""The marks of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and SentencePiece."""
+"""First characters of tokens after a space: in byte-level tokenizers, whose tokens spell bytes, and SentencePiece."""
 UNSPACED = frozenset(["CJK", "HIRAGANA", "KATAKANA", "BOPOMOFO", "THAI", "LAO", "KHMER", "MYANMAR"])
 """Scripts without spaces between words."""
 
 Proposals = list[tuple[str, float]]
-"""Words for one masked place, in lower case with their logits, the likeliest first."""
+"""Words for one masked place, in lower case, with their logits; the likeliest first."""
 
 
 class Slot(NamedTuple):
-    """The kind of word that a place takes: its script, only lower case, and no space before it (after a bracket)."""
+    """The kind of word that a place takes: its script; lower case only; no space before it, as after a bracket."""
 
     script: str | None
     lower: bool
@@ -35,10 +36,7 @@ class Slot(NamedTuple):
 
 
 class Masked(NamedTuple):
-    """A row for the model: token ids with single mask tokens, and the places of those in order.
-
-    For proposals also the kind of word that each place takes, and the original word.
-    """
+    """A row for the model: token ids, the places of its masks, and, for proposals, their slots and original words."""
 
     ids: list[int]
     places: list[int]
@@ -46,16 +44,16 @@ class Masked(NamedTuple):
     originals: Sequence[str] = ()
 
 
+@dataclass(eq=False)
 class FillModel:
     """A masked language model and its fast tokenizer in one folder, each loaded when it is first needed.
 
     `device` and `batch_tokens` are those of `augment.view.Runtime`.
     """
 
-    def __init__(self, path: Path, *, device: str = "auto", batch_tokens: int | None = None) -> None:
-        self.path = path
-        self._device = device
-        self._batch_tokens = batch_tokens
+    path: Path
+    device: str = "auto"
+    batch_tokens: int | None = None
 
     @cached_property
     def tokenizer(self) -> "PreTrainedTokenizerFast":
@@ -79,7 +77,7 @@ class FillModel:
         model, info = self._read("masked language model", AutoModelForMaskedLM, **settings)
         if info["missing_keys"]:
             raise InputError(f"--encoder {self.path}: without a masked-language head (no {min(info['missing_keys'])})")
-        return model.to(resolve_device(self._device)).eval()
+        return model.to(resolve_device(self.device)).eval()
 
     def _read(self, what: str, kind: Any, **settings: Any) -> Any:  # noqa: ANN401 - one of transformers' classes
         try:
@@ -91,7 +89,7 @@ class FillModel:
 
     @cached_property
     def words(self) -> "WholeWords":
-        """The whole words of the vocabulary; raises InputError where it has none, or marks them in an unknown way."""
+        """The whole words of the vocabulary; raises InputError if it has none or marks them in an unknown way."""
         return WholeWords(self.tokenizer)
 
     @cached_property
@@ -109,27 +107,35 @@ class FillModel:
         return list(batch["input_ids"]), [tuple(pair) for pair in batch["offset_mapping"]]
 
     def propose(self, rows: Sequence[Masked], top: int) -> list[list[Proposals]]:
-        """For every row and masked place the `top` likeliest words, fewer if the vocabulary has no more.
+        """The `top` likeliest words for every masked place of every row, or all if the vocabulary has fewer.
 
         The original word and its variants in case or accents are left out.
         """
-        proposals: list[list[Proposals]] = [[] for _ in rows]
+        proposals: list[list[Proposals]] = [[[] for _ in row.places] for row in rows]
         for batch, scores in self.batches(rows):
-            slots = [slot for number in batch for slot in rows[number].slots]
-            originals = [folded(word) for number in batch for word in rows[number].originals]
-            found = iter(self._likeliest(scores, slots, originals, top))
-            for number in batch:
-                proposals[number] = [next(found) for _ in rows[number].places]
+            masks = [(number, index) for number in batch for index in range(len(rows[number].places))]
+            slots = [rows[number].slots[index] for number, index in masks]
+            for slot in dict.fromkeys(slots):
+                ids, words = self.words.fitting(slot)
+                alike = [mask for mask, other in enumerate(slots) if other == slot]
+                # More than `top`, as variants of the original word and second spellings of a word are dropped.
+                best = scores[alike][:, ids].topk(min(2 * top + 8, len(ids)), dim=1)
+                for mask, logits, indices in zip(alike, best.values.tolist(), best.indices.tolist(), strict=True):
+                    number, index = masks[mask]
+                    original = folded(rows[number].originals[index])
+                    kept: dict[str, float] = {}
+                    for word, logit in zip(map(words.__getitem__, indices), logits, strict=True):
+                        if folded(word) != original:
+                            kept.setdefault(word, logit)
+                    proposals[number][index] = [*kept.items()][:top]
         return proposals
 
     def batches(self, rows: Sequence[Masked]) -> Iterator[tuple[list[int], "torch.Tensor"]]:
-        """Batches of rows that have places: their numbers, and the logits at all their places in order."""
+        """Batches of the rows that have places: their numbers, and the logits at all their places in order."""
         with_places = [number for number, row in enumerate(rows) if row.places]
-        if not with_places:
-            return
         default = CUDA_BATCH_TOKENS if self.model.device.type == "cuda" else CPU_BATCH_TOKENS
         widths = [padded(len(rows[number].ids), self.limit) for number in with_places]
-        for batch in pack(widths, self._batch_tokens or default):
+        for batch in pack(widths, self.batch_tokens or default):
             numbers = [with_places[place] for place in batch]
             yield numbers, self.logits([rows[number] for number in numbers])
 
@@ -141,10 +147,9 @@ class FillModel:
         width = padded(max(len(row.ids) for row in rows), self.limit)
         pad = self.tokenizer.pad_token_id or 0
         ids = torch.tensor([[*row.ids, *[pad] * (width - len(row.ids))] for row in rows], device=device)
-        lengths = torch.tensor([len(row.ids) for row in rows], device=device)
-        mask = (torch.arange(width, device=device)[None] < lengths[:, None]).long()
-        numbers = torch.tensor([number for number, row in enumerate(rows) for _ in row.places], device=device)
-        places = torch.tensor([place for row in rows for place in row.places], device=device)
+        mask = torch.tensor([[1] * len(row.ids) + [0] * (width - len(row.ids)) for row in rows], device=device)
+        pairs = [(number, place) for number, row in enumerate(rows) for place in row.places]
+        numbers, places = torch.tensor(pairs, device=device).T
 
         def cut(_module: object, _inputs: object, output: Any) -> Any:  # noqa: ANN401 - a model's output
             hidden = getattr(output, "last_hidden_state", None)
@@ -152,7 +157,7 @@ class FillModel:
                 output.last_hidden_state = hidden[numbers, places][None]
             return output
 
-        # A head treats each place by itself, so it gets only the hidden states of these: (1, places, width).
+        # A head treats each place by itself, so it gets the hidden states of these alone: (1, places, width).
         hook = self.model.base_model.register_forward_hook(cut)
         try:
             with torch.inference_mode(), quiet_transformers():
@@ -162,32 +167,14 @@ class FillModel:
         found = logits[0] if logits.shape[:2] != ids.shape else logits[numbers, places]
         return found.float()
 
-    def _likeliest(
-        self, scores: "torch.Tensor", slots: Sequence[Slot], originals: Sequence[str], top: int
-    ) -> list[Proposals]:
-        """The likeliest words of each place, given logits (places, vocabulary) and folded original words."""
-        likeliest: list[Proposals] = [[] for _ in slots]
-        for slot in dict.fromkeys(slots):
-            ids, words = self.words.fitting(slot)
-            places = [place for place, other in enumerate(slots) if other == slot]
-            # More than `top`, as variants of the original word and second spellings of a word are dropped.
-            best = scores[places][:, ids].topk(min(2 * top + 8, len(ids)), dim=1)
-            for place, values, indices in zip(places, best.values.tolist(), best.indices.tolist(), strict=True):
-                kept: dict[str, float] = {}
-                for index, value in zip(indices, values, strict=True):
-                    if folded(words[index]) != originals[place]:
-                        kept.setdefault(words[index], value)
-                likeliest[place] = [*kept.items()][:top]
-        return likeliest
-
 
 def folded(word: str) -> str:
-    """A word without case and accents: what a word and its variants share."""
+    """A word without case and accents."""
     return "".join(c for c in unicodedata.normalize("NFKD", word.casefold()) if not unicodedata.combining(c))
 
 
 def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tuple[int, int] | None:
-    """First and last token of a word, given each token's characters and the word's.
+    """First and last token of a word, given the characters of each token and of the word.
 
     None if the tokens do not start and end where the word does, or were cut off.
     """
@@ -201,8 +188,8 @@ def token_span(offsets: Sequence[tuple[int, int]], start: int, end: int) -> tupl
 class WholeWords:
     """The tokens that are whole words, by the kind of place that they may fill.
 
-    Left out: pieces of words, special tokens, tokens with digits or punctuation, single letters, words that mix
-    scripts, and capitalised words without a lower-case entry, which are names. Raises InputError for a vocabulary that
+    It leaves out pieces of words, special tokens, tokens with digits or punctuation, single letters, words of mixed
+    script, and capitalised words without a lower-case entry, which are names. Raises InputError for a vocabulary that
     has no words or marks them in an unknown way.
     """
 
@@ -214,7 +201,8 @@ class WholeWords:
             word = token.removeprefix(self._mark)
             if self._mark == BYTES and not word.isascii():
                 word = decoder.decode([word]).strip()
-            if token not in special and len(word) > 1 and _is_word(word):
+            is_word = word[:1].isalpha() and all(c.isalpha() or unicodedata.category(c)[0] == "M" for c in word)
+            if token not in special and is_word and len(word) > 1 and script_of(word) not in (None, *UNSPACED):
                 tables[not token.startswith(self._mark)][number] = word
         lower = {word for word in tables[0].values() if word == word.lower()}
         after_space, bare = ({n: word for n, word in table.items() if word.lower() in lower} for table in tables)
@@ -224,7 +212,7 @@ class WholeWords:
         self.fitting = lru_cache(maxsize=None)(self._fitting)
 
     def _fitting(self, slot: Slot) -> tuple[list[int], list[str]]:
-        """Ids of the tokens that fit in such a place, and their words in lower case."""
+        """Ids of the tokens that fit such a place, and their words in lower case."""
         found = {
             number: word.lower()
             for number, word in sorted(self._tables[slot.bare].items())
@@ -243,29 +231,19 @@ class WholeWords:
 
 def script_of(word: str) -> str | None:
     """The script that all letters of a word share ("LATIN", "CYRILLIC", "CJK"), None if they do not."""
-    scripts = {_script(letter) for letter in word if not unicodedata.category(letter).startswith("M")}
+    names = [unicodedata.name(letter, "") for letter in word if unicodedata.category(letter)[0] != "M"]
+    scripts = {name.partition(" ")[0] for name in names}
     return scripts.pop() if len(scripts) == 1 else None
 
 
-@lru_cache(maxsize=4096)
-def _script(letter: str) -> str:
-    return unicodedata.name(letter, "").partition(" ")[0]
-
-
 def _word_mark(tokenizer: "PreTrainedTokenizerFast") -> str:
-    """The first character of a token that begins a word; "" for WordPiece, which marks the other tokens."""
+    """The first character of a token that begins a word; "" for WordPiece, which marks all other tokens."""
     vocabulary = tokenizer.get_vocab()
     counts = {mark: sum(token.startswith(mark) for token in vocabulary) for mark in SPACES}
     mark = max(SPACES, key=counts.__getitem__)
-    if counts[mark] > 0.05 * len(vocabulary):  # else it is a character of the vocabulary
+    if counts[mark] > 0.05 * len(vocabulary):  # otherwise it is an ordinary character
         return mark
     if any(token.startswith("##") for token in vocabulary):
         return ""
-    known = "## as BERT, Ġ as RoBERTa, ▁ as XLM-R"
-    raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary marks words in no way known here ({known})")
-
-
-def _is_word(word: str) -> bool:
-    """Whether all characters are letters or marks, and the first is a letter of a script with words."""
-    letters = all(letter.isalpha() or unicodedata.category(letter).startswith("M") for letter in word)
-    return letters and word[0].isalpha() and script_of(word) not in (None, *UNSPACED)
+    known = "known: ## as BERT, Ġ as RoBERTa, ▁ as XLM-R"
+    raise InputError(f"--encoder {tokenizer.name_or_path}: its vocabulary marks words in an unknown way ({known})")

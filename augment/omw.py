@@ -1,4 +1,4 @@
-"""Synonyms in other languages than English, by NLTK's Open Multilingual WordNet (Bond and Foster 2013)."""
+"""Synonyms in languages other than English, by NLTK's Open Multilingual WordNet (Bond and Foster 2013)."""
 
 import hashlib
 from collections import defaultdict
@@ -14,7 +14,7 @@ from augment.words import replaceable
 
 if TYPE_CHECKING:
     from nltk.corpus.reader.api import CorpusReader
-    from nltk.corpus.reader.wordnet import Synset, WordNetCorpusReader
+    from nltk.corpus.reader.wordnet import Synset
 
 OMW = "omw-1.4"
 _LANGUAGES = """
@@ -24,19 +24,19 @@ nb nob norwegian, nl nld dutch, nn nno norwegian, pl pol, pt por portuguese, ro 
 sq als, sv swe swedish, th tha, zh cmn chinese
 """
 LANGUAGES = [entry.split() for entry in _LANGUAGES.split(",")]
-"""The languages of OMW 1.4: the code of two letters, OMW's own of three, and NLTK's name for its stop words, if any."""
+"""The languages of OMW 1.4: a code of two letters, OMW's own of three, and the name of NLTK's stop words, if any."""
 
 
 class Multilingual:
     """The synonyms of words in a language of OMW ("fr" or "fra"), for words in their dictionary form only.
 
     Nothing is inflected, so few words of a highly inflected language are eligible. Raises InputError if OMW is not
-    installed or lacks the language.
+    installed or does not have the language.
     """
 
     def __init__(self, language: str) -> None:
         self._code = {short: code for short, code, *_ in LANGUAGES}.get(language, language)
-        corpus = _corpus(language)
+        corpus = tables()
         files = {file.rpartition("-")[2].removesuffix(".tab"): file for file in reversed(corpus.fileids())}
         if self._code not in files:
             known = ", ".join(sorted(short for short, code, *_ in LANGUAGES if code in files)) or "none"
@@ -46,7 +46,7 @@ class Multilingual:
             content = table.read()
         self.revision = hashlib.sha256("\n".join([content, *sorted(self._stop_words)]).encode()).hexdigest()[:12]
         """Twelve hex digits that identify the language's table and stop words."""
-        self._reader = open_tables()
+        self._reader = wordnet.reader(corpus)
         self._counts = wordnet.sense_counts(wordnet.find())
         self._synonyms = lru_cache(maxsize=50_000)(self._synonyms_of)
 
@@ -56,9 +56,9 @@ class Multilingual:
         return {index: synonyms for index, synonyms in tiers.items() if synonyms}
 
     def _synonyms_of(self, word: str) -> Tiers:
-        """Words that share a sense with `word` as its likeliest part of speech; () where it has none.
+        """Words that share a sense with `word` as its likeliest part of speech; () if there are none.
 
-        OMW has no counts, so those of a sense's English words are its weight.
+        OMW has no counts, so the counts of its English words are a sense's weight.
         """
         senses: dict[str, list[tuple[Synset, float]]] = defaultdict(list)
         for synset in () if word in self._stop_words else self._reader.synsets(word, lang=self._code):
@@ -77,13 +77,8 @@ class Multilingual:
 
 
 @lru_cache(maxsize=1)
-def open_tables() -> "WordNetCorpusReader":
-    """NLTK's reader of WordNet with the tables of all languages; opened once in a process."""
-    return wordnet.reader(_corpus("other than en"))
-
-
-def _corpus(language: str) -> "CorpusReader":
-    """OMW's tables; raises InputError where they are not installed."""
+def tables() -> "CorpusReader":
+    """OMW's tables, for `wordnet.reader`; raises InputError if they are not installed."""
     from nltk.corpus.reader import CorpusReader
     from nltk.corpus.util import LazyCorpusLoader
 
@@ -92,12 +87,12 @@ def _corpus(language: str) -> "CorpusReader":
         loader.fileids()
     except LookupError:
         how = f"run `python -m nltk.downloader {OMW}`"
-        raise InputError(f"language {language!r}: NLTK's Open Multilingual WordNet was not found; {how}") from None
+        raise InputError(f"NLTK's Open Multilingual WordNet was not found: {how}, or use language en") from None
     return loader
 
 
 def _stop_words(code: str) -> frozenset[str]:
-    """NLTK's stop words of a language; none where the list is not installed."""
+    """NLTK's stop words of a language; none if the list is not installed."""
     from nltk.corpus.reader import WordListCorpusReader
     from nltk.corpus.util import LazyCorpusLoader
 

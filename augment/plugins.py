@@ -28,7 +28,8 @@ def plugin_module(package: str, group: str, name: str) -> ModuleType:
     point, files = _points(group).get(name), _files(package)
     module = _loaded(point) if point else None
     if module is None and name not in files:
-        raise InputError(f"unknown {_kind(group)} {name!r}: choose one of {', '.join(plugin_names(package, group))}")
+        kind = group.rpartition(".")[2].removesuffix("s")
+        raise InputError(f"unknown {kind} {name!r}: choose one of {', '.join(plugin_names(package, group))}")
     return module or import_module(f"{package}.{files[name]}")
 
 
@@ -43,7 +44,7 @@ def plugin_model(module: ModuleType) -> "type[BaseModel] | None":
 
 @contextmanager
 def blamed(group: str, name: str) -> Iterator[None]:
-    """Turn any exception of another package's plugin into a TwinviewsError that names it."""
+    """Turn any exception of another package's plugin into a TwinviewsError that names the plugin."""
     try:
         yield
     except TwinviewsError:
@@ -69,7 +70,7 @@ def _points(group: str) -> dict[str, EntryPoint]:
 
 @cache
 def _loaded(point: EntryPoint) -> ModuleType | None:
-    """The module of an entry point; None, with one warning, where it cannot be used."""
+    """The module of an entry point; None, with one warning, if it cannot be used."""
     try:
         module: ModuleType = point.load()
         why = "it needs PARAMS, a pydantic model, and build"
@@ -82,11 +83,7 @@ def _loaded(point: EntryPoint) -> ModuleType | None:
 
 
 def _label(point: EntryPoint) -> str:
-    return f"{_kind(point.group)} {point.name!r} of {point.value}"
-
-
-def _kind(group: str) -> str:
-    return group.rpartition(".")[2].removesuffix("s")
+    return f"{point.group.rpartition('.')[2].removesuffix('s')} {point.name!r} of {point.value}"
 
 
 def _line(error: BaseException) -> str:

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 FIT = 0.5
 SIMILARITY = 20.0
-"""The weights of the log-probability of a candidate's pieces and of the cosine of its vector, beside the log of its
-sense weight. Chosen on captions and STS-B training sentences, by two encoders' similarity of sentence and view."""
+"""Weights of the log-probability of a candidate's pieces and of the cosine of its vector; the log of its sense weight
+has weight 1. Chosen on captions and STS-B training sentences, by two encoders' similarity of sentence and view."""
 
 Scores = dict[str, float]
-"""The score of each candidate of a word; empty where the model does not see the word whole."""
+"""The score of each candidate of a word; empty if the model does not see the word whole."""
 
 
 class Target(NamedTuple):
@@ -34,7 +34,7 @@ class Target(NamedTuple):
 
 
 class _Question(NamedTuple):
-    """A row with masks for one word; its candidates of as many pieces, with these and the score but for the fit."""
+    """A row with masks for one word, its candidates of as many pieces, their scores without the fit, and the scores."""
 
     masked: Masked
     candidates: dict[str, tuple[Sequence[int], float]]
@@ -42,14 +42,14 @@ class _Question(NamedTuple):
 
 
 class Ranking:
-    """Scores the candidates for words in their sentences, by a masked language model."""
+    """Scores the candidates for words in their sentences by a masked language model."""
 
     def __init__(self, model: FillModel) -> None:
         self._fill = model
         self._pieces = lru_cache(maxsize=100_000)(self._pieces_of)
 
     def best(self, texts: Sequence[str], targets: Sequence[Sequence[Target]]) -> list[list[str | None]]:
-        """The best candidate for every word of every text; None where the model does not see the word whole."""
+        """The best candidate for every word of every text; None if the model does not see the word whole."""
         # Rounded, as the last digits may differ between batches.
         return [
             [max(scores, key=lambda form: (round(scores[form], 3), form), default=None) for scores in row]
@@ -59,8 +59,8 @@ class Ranking:
     def scores(self, texts: Sequence[str], targets: Sequence[Sequence[Target]]) -> list[list[Scores]]:
         """The score of each candidate for every word of every text.
 
-        It is log w + f / 2 + 20 c: w the sense weight, f the log-probability of the candidate's pieces in as many
-        masks, in the text as it is otherwise, and c the cosine of its and the word's input embeddings.
+        It is log w + f / 2 + 20 c, where w is the sense weight, f the log-probability of the candidate's pieces in as
+        many masks, in the otherwise unchanged text, and c the cosine of the input embeddings of candidate and word.
         """
         questions: list[_Question] = []
         found: list[list[Scores]] = [[{} for _ in row] for row in targets]
@@ -80,39 +80,36 @@ class Ranking:
     def _questions(
         self, text: str, ids: list[int], offsets: Sequence[tuple[int, int]], target: Target, scores: Scores
     ) -> list[_Question]:
-        """A question for each number of pieces that candidates have; none where the word is not seen whole."""
+        """A question for each number of pieces that candidates have; none if the word is not seen whole."""
+        import torch
+
         span = token_span(offsets, target.start, target.end)
         if span is None:
             return []
-        first, last = span
-        word, lead = text[target.start : target.end], ""
-        if target.start > 0:  # tokenizers tell words after a space from others
-            lead = "a " if text[target.start - 1].isspace() else "("
-        by_size: dict[int, dict[str, tuple[Sequence[int], float]]] = defaultdict(dict)
+        word, head, tail = text[target.start : target.end], ids[: span[0]], ids[span[1] + 1 :]
+        before = text[: target.start][-1:]  # tokenizers distinguish words after a space
+        lead = before and ("a " if before.isspace() else "(")
         pieces = [self._pieces(matching_case(word, form), lead) for form, _ in target.candidates]
-        similarities = self._similarities(ids[first : last + 1], pieces)
-        for (form, weight), own, similarity in zip(target.candidates, pieces, similarities, strict=True):
-            by_size[len(own)][form] = own, math.log(weight) + SIMILARITY * similarity
+        own = ids[span[0] : span[1] + 1]
+        vectors = torch.stack([self._embeddings[list(each)].mean(0) for each in (own, *pieces)])
+        cosines = torch.cosine_similarity(vectors[:1], vectors[1:]).tolist()
+        by_size: dict[int, dict[str, tuple[Sequence[int], float]]] = defaultdict(dict)
+        for (form, weight), each, cosine in zip(target.candidates, pieces, cosines, strict=True):
+            by_size[len(each)][form] = each, math.log(weight) + SIMILARITY * cosine
         questions = []
         for size, candidates in by_size.items():
-            masked = [*ids[:first], *[self._fill.tokenizer.mask_token_id] * size, *ids[last + 1 :]]
+            masked = [*head, *[self._fill.tokenizer.mask_token_id] * size, *tail]
             if size and len(masked) <= self._fill.limit:
-                questions.append(_Question(Masked(masked, list(range(first, first + size))), candidates, scores))
+                places = list(range(len(head), len(head) + size))
+                questions.append(_Question(Masked(masked, places), candidates, scores))
         return questions
-
-    def _similarities(self, word: Sequence[int], forms: Sequence[Sequence[int]]) -> list[float]:
-        """Cosines of the mean input embeddings of a word's pieces and those of each form."""
-        import torch
-
-        vectors = torch.stack([self._embeddings[list(pieces)].mean(0) for pieces in (word, *forms)])
-        return torch.cosine_similarity(vectors[:1], vectors[1:]).tolist()
 
     @cached_property
     def _embeddings(self) -> "torch.Tensor":
         return self._fill.model.get_input_embeddings().weight.detach().float().cpu()  # type: ignore[no-any-return]
 
     def _pieces_of(self, form: str, lead: str) -> tuple[int, ...]:
-        """The tokens of a form where `lead` stands before it."""
+        """The tokens of a form after `lead`."""
         batch = self._fill.tokenizer(lead + form, add_special_tokens=False, return_offsets_mapping=True)
         pairs = zip(batch["input_ids"], batch["offset_mapping"], strict=True)
         return tuple(number for number, (_, end) in pairs if end > len(lead))

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 Weighted = tuple[tuple[str, float], ...]
 """Words with weights above 0, in alphabetical order."""
 Tiers = tuple[Weighted, ...]
-"""The synonyms of one word: those of its dominant senses, then also those of rarer ones, finally all."""
+"""The synonyms of one word: those of its dominant senses, then also of rarer ones, finally all."""
 
 PARTS = {"N": "n", "V": "v", "J": "a", "R": "r"}
 """The first letter of a Penn tag, and WordNet's part of speech."""
 UNWANTED = frozenset(["ethnic_slur", "disparagement", "obscenity", "archaism", "dialect"])
-"""WordNet's usage labels of words that should not be written into a corpus."""
+"""WordNet's usage labels of words that do not belong in a corpus."""
 _UNWANTED_GLOSS = re.compile(
     r"\b(?:archaic|derogatory|disparaging|obscene|offensive|pejorative|vulgar)\b(?:[^;]*\bterms?\b| slang)"
     r"|\bterms? of contempt\b|\barchaic use\b"
@@ -34,11 +34,10 @@ _VOWEL = re.compile("[aeiou]|.y")
 """An entry without one is an abbreviation: "ft", "km", "yr"."""
 _CLITIC = re.compile(r"(?i)(.+)(n['’]t|['’](?:s|re|ve|ll|d|m))$")
 LONGEST_PHRASE = 3
-
-
 TIERS = ((0.3, 5, 0.2), (0.3, 1, 0.2), (0.5, 0, 0.1), (0.2, 1, 0.0), (0.1, 0, 0.0))
-"""For each tier the least share that a sense has of the word's uses, and a synonym's least uses in it and share of its
-own: dominant senses and attested synonyms first; the last has all but those of rare senses (dog: frankfurter)."""
+"""For each tier, a sense's least share of the word's uses, and a synonym's least uses in that sense and least share of
+its own uses. Dominant senses and attested synonyms come first; the last tier omits only rare senses (dog:
+frankfurter)."""
 
 
 class English:
@@ -46,8 +45,8 @@ class English:
 
     def __init__(self, reader: "WordNetCorpusReader", folder: Path) -> None:
         self._reader = reader
-        names = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
-        self._lemmas_of = {part: wordnet.exceptions(folder, name) for part, name in names.items()}
+        parts = zip(PARTS.values(), wordnet.PARTS, strict=True)
+        self._lemmas_of = {part: wordnet.exceptions(folder, name) for part, name in parts}
         # NLTK's Lemma.count searches the file in every call.
         self._counts = wordnet.sense_counts(folder)
         self._entries = frozenset(reader.all_lemma_names())
@@ -122,22 +121,18 @@ class English:
             names = {str(entry.name()) for synset in self._reader.synsets(word, part) for entry in synset.lemmas()}
             with_form = sorted(name for name in names if name.islower() and inflect(name, tag) == word)
             if fitting := self._lemmas_of[part].get(word) or with_form:
-                return max(fitting, key=lambda name: self._uses(name, part))
+                return max(fitting, key=lambda name: sum(map(self._count, self._reader.lemmas(name, part))))
         found = self._reader.morphy(word, part)
         return str(found) if found else None
-
-    def _uses(self, lemma: str, part: str) -> int:
-        entries = (entry for synset in self._reader.synsets(lemma, part) for entry in synset.lemmas())
-        return sum(self._count(entry) for entry in entries if entry.name().lower() == lemma)
 
     def _count(self, entry: "Lemma") -> int:
         return self._counts.get(entry.key(), 0)
 
     def _synonyms(self, word: str, tag: str) -> Tiers:
-        """Words, inflected for `tag`, that share a sense with the lower-case `word`; () where it has none.
+        """Words, inflected for `tag`, that share a sense with the lower-case `word`; () if there are none.
 
-        A synonym weighs the square of the sense's share among the word's uses, times its own uses in that sense to
-        the power of 1.5: of the exponents tried, these kept the meaning of sentences best.
+        A synonym's weight is the square of the sense's share of the word's uses, times the synonym's uses in that sense
+        to the power of 1.5: of the exponents tried, these preserved the meaning of sentences best.
         """
         from wordfreq import get_frequency_dict
 
@@ -166,9 +161,9 @@ class English:
         return tuple(tuple(sorted(weights.items())) for weights in tiers) if tiers[-1] else ()
 
     def _form(self, other: "Lemma", tag: str, *, certain: bool) -> str | None:
-        """The form of an entry for a tag; entries that are plurals as they stand ("woods") are plurals only.
+        """The form of an entry for a tag, if any; entries that are plurals themselves ("woods") are plurals only.
 
-        Where a past form may be a participle (not `certain`), only verbs with one form for both have one.
+        If a past form may be a participle (not `certain`), only verbs with a single form for both have one.
         """
         name = str(other.name())
         if tag[:1] == "N" and name.endswith(("ing", "ness")) and not self._count(other):
@@ -179,9 +174,9 @@ class English:
         return inflect(name, tag) if certain or len(_pasts(name)) == 1 else None
 
     def _senses(self, lemma: str, part: str, word: str = "") -> "list[tuple[Synset, Lemma, float]]":
-        """The senses of a lemma, itself in each, and the share of its uses; unseen senses count a little.
+        """The senses of a lemma, its entry in each, and each sense's share of its uses; unseen senses count a little.
 
-        Those of `word` count too: "arms" are the plural of arm, and weapons.
+        The senses of `word` count too: "arms" are the plural of arm, and weapons.
         """
         synsets = {synset: None for name in (lemma, word) if name for synset in self._reader.synsets(name, part)}
         entries = [(synset, own) for synset in synsets for own in synset.lemmas() if own.name() in (lemma, word)]
@@ -191,7 +186,7 @@ class English:
 
 @lru_cache(maxsize=1)
 def english() -> English:
-    """English by the WordNet that `wordnet.find` gives; opened once in a process."""
+    """English by the WordNet that `wordnet.find` finds; opened once in a process."""
     return English(wordnet.reader(), wordnet.find())
 
 
@@ -212,7 +207,7 @@ def _tags(found: Sequence[Token]) -> list[str]:
 
 
 def _fits(other: "Lemma", own: "Lemma") -> bool:
-    """Whether an entry is a single plain word, unobjectionable, that can stand before a noun or not as `own` can."""
+    """Whether an entry is one plain, unobjectionable word that can stand wherever `own` can."""
     name = str(other.name())
     is_plain = len(name) > 1 and name.isalpha() and name.islower() and _VOWEL.search(name) is not None
     is_placed_alike = other.syntactic_marker() in (None, own.syntactic_marker())
@@ -224,7 +219,7 @@ def _pasts(verb: str) -> set[str | None]:
 
 
 def _corrected(tag: str, word: str, lemma: str) -> str:
-    """The tag of a word, or the one of the same part of speech that its form needs, given its lemma."""
+    """The tag that a word's form needs, given its lemma: `tag` or another of the same part of speech."""
     if word == lemma:
         return "VB" if tag in ("VBZ", "VBG") else tag
     if tag[0] == "N":

@@ -1,4 +1,4 @@
-"""The central types: what makes a view, what became of a sentence, one seed a row, and views found by file name."""
+"""The central types: what makes a view, what became of a sentence, one seed per row, and views by file name."""
 
 import json
 from abc import abstractmethod
@@ -22,7 +22,7 @@ Status: TypeAlias = Literal["ok", "unchanged", "failed", "rejected"]
 VIEWS_PACKAGE = "augment.views"
 ENTRY_POINT_GROUP = "twinviews.views"
 WEIGHTS_PARAMS = ("models", "encoder", "file")
-"""Parameters that say where weights or texts lie; a signature leaves them out once a `revision` says which they are."""
+"""Parameters that say where weights or texts are; a signature omits them if a `revision` identifies the content."""
 
 
 class Edit(NamedTuple):
@@ -38,7 +38,7 @@ class Edit(NamedTuple):
 class ViewSpec:
     """Everything that decides a view's text: its name ("mlm-fill") and its parameters, no device or batch size.
 
-    `constants` stand in the signature like parameters: they once were, and every row's seed depends on the signature.
+    `constants` are former parameters, which stay in the signature because every row's seed depends on it.
     """
 
     name: str
@@ -48,7 +48,7 @@ class ViewSpec:
     def signature(self) -> str:
         """One line for papers and plans: `view:backtranslate|decode:beam:4|pivot:de|rev:9f3ab2c41d07|v:0.1.0`.
 
-        Parameters stand in alphabetical order, without those that are None; a "|" in one is written as %7C.
+        Parameters are in alphabetical order, without those that are None; a "|" in one is written as %7C.
         """
         params = {key: value for key, value in {**self.params, **self.constants}.items() if value is not None}
         revision = params.pop("revision", None)
@@ -68,11 +68,11 @@ class Viewed(NamedTuple):
     Attributes:
         text: The view; None only with status "failed" or "rejected".
         status: "ok", "unchanged" (the view equals the sentence), "failed" or "rejected" (then `reason` says why).
-        reason: A short word that can be counted, such as "too-long"; None for a good first try.
+        reason: A short label for counting, such as "too-long"; None for a good first try.
         pivot: The intermediate translation, if any.
         edits: The edits of the sentence that give `text`; empty for views that rewrite the whole sentence.
         target_fraction, achieved_fraction: The shares of the view's units, in [0, 1], to change and changed; None
-            where there are no units.
+            if there are no units.
         alternatives: Further views of the sentence, all different.
     """
 
@@ -103,9 +103,9 @@ class View(BaseModel):
         name: Its name on the command line and in signatures.
         named_by: The option that names its default folder, so that `--pivot de` and `--pivot fr` have one each.
         ends_in: The option with the language of its texts; of several hops, the last.
-        keeps_masks: Whether `[MASK]` in its texts is wanted.
+        keeps_masks: Whether `[MASK]` belongs in its texts.
         draws: Whether seeds change its texts.
-        constants: What its signature says beside its parameters; see `ViewSpec`.
+        constants: See `ViewSpec`.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -118,12 +118,12 @@ class View(BaseModel):
     constants: ClassVar[Mapping[str, JSON]] = {}
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its weights and parameters; raises InputError where one is missing or wrong."""
+        """The view with its weights and parameters; raises InputError if one is missing or wrong."""
         return self
 
     @property
     def spec(self) -> ViewSpec:
-        """All parameters that decide a text; a built view's include the revisions of its weights."""
+        """All parameters that decide a text; those of a built view include the revisions of its weights."""
         return ViewSpec(self.name, self.model_dump(), self.constants)
 
     @abstractmethod
@@ -152,7 +152,7 @@ def view_class(name: str) -> type[BaseModel]:
 
 
 def view_attribute(name: str, attribute: str, default: Any = None) -> Any:  # noqa: ANN401 - whatever a class has
-    """An attribute of a view's class (see `View`); `default` where there is no such view or attribute."""
+    """An attribute of a view's class (see `View`); `default` if there is no such view or attribute."""
     return getattr(view_class(name), attribute, default) if name in view_names() else default
 
 
@@ -176,10 +176,10 @@ def check_params(name: str, params: Mapping[str, Any]) -> BaseModel:
 
 
 def make_view(spec: ViewSpec, *, device: str = "auto", batch_tokens: int | None = None) -> View:
-    """Build the view that `spec` names, on the device and with the batches of a `Runtime`; loads no weights yet.
+    """Build the view that `spec` names, with the device and batches of a `Runtime`; loads no weights yet.
 
-    The `spec` of the built view has all parameters, and the revision of its weights; a given revision has to match.
-    Raises InputError where a view, parameter, model, word list or extra is missing or wrong, TwinviewsError where
+    The `spec` of the built view has all parameters and the revision of its weights; a given revision has to match.
+    Raises InputError if a view, parameter, model, word list or extra is missing or wrong, and TwinviewsError if
     another package's view cannot be built.
     """
     options = check_params(spec.name, spec.params)

@@ -22,7 +22,7 @@ SAFETENSORS = "model*.safetensors"
 TEXTS = ("*.json", "*.txt", "*.spm", "*.model")
 """A model's other files; never code."""
 HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?", re.ASCII)
-"""A model's name: "bert-base-uncased", "owner/model". Anything else is a path, and the Hub is not asked for it."""
+"""A model's name: "bert-base-uncased", "owner/model". Anything else is a path, for which the Hub is not asked."""
 
 
 class Weights(NamedTuple):
@@ -33,7 +33,7 @@ class Weights(NamedTuple):
 
 
 def find_encoder(name: str, revision: str | None = None) -> Weights:
-    """The weights of an encoder: "starter", a local folder, or a model's name on the Hub; raises as these two do."""
+    """The weights of an encoder: "starter", a local folder, or a model's name on the Hub; may raise InputError."""
     folder = STARTER_ENCODER if name == "starter" else Path(name).expanduser()
     if folder.is_dir() or name == "starter":
         return local_weights(folder, "--encoder", revision)
@@ -41,7 +41,7 @@ def find_encoder(name: str, revision: str | None = None) -> Weights:
 
 
 def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weights:
-    """A folder, or its cached copy if it holds a pickle; raises InputError for missing, damaged or other weights."""
+    """A folder, or its cached copy if it has only a pickle; raises InputError for missing, damaged or other weights."""
     weights = sorted(folder.glob(SAFETENSORS)) or [folder / PICKLE]
     if not (folder / "config.json").is_file() or not weights[0].is_file():
         raise InputError(f"{flag} {folder}: no model there (config.json and model.safetensors or {PICKLE})")
@@ -57,7 +57,7 @@ def local_weights(folder: Path, flag: str, revision: str | None = None) -> Weigh
 
 @cache
 def _hash(path: Path, size: int, changed: int) -> bytes:
-    """The hash of a file's content, computed again only if its size or modification time changed."""
+    """The hash of a file's content, cached by its size and modification time."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
 
@@ -65,7 +65,7 @@ def _hash(path: Path, size: int, changed: int) -> bytes:
 def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
     """A model of the Hub, from the local cache or the network, at `revision` (a commit) or the latest.
 
-    Raises InputError for no such model, no network and nothing in the cache, no weights, or a path to nothing.
+    Raises InputError if there is no such model, no network and nothing in the cache, no weights, or no such path.
     """
     from huggingface_hub import HfApi, snapshot_download
 
@@ -108,9 +108,9 @@ def cache_folder() -> Path:
 
 
 def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
-    """A folder of the cache that holds `weights` (a pattern); if it does not, one process fills a draft of it.
+    """A cache folder that holds `weights` (a pattern); if it is missing, one process fills a draft of it.
 
-    Raises InputError where it cannot be stored.
+    Raises InputError if it cannot be stored.
     """
     from filelock import FileLock
 
@@ -138,13 +138,12 @@ def cached(place: Path, weights: str, fill: Callable[[Path], None]) -> Path:
 
 
 def _texts(folder: Path) -> list[Path]:
-    """The files beside the weights that change a model's output, with the configuration of its modules."""
-    patterns = (*TEXTS, "*/config.json")  # 1_Pooling/config.json
-    return [path for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
+    """The files beside the weights that change a model's output, with those of its modules (1_Pooling/config.json)."""
+    return [path for pattern in (*TEXTS, "*/config.json") for path in folder.glob(pattern) if path.is_file()]
 
 
 def _readable(folder: Path, key: str, flag: str) -> Path:
-    """The folder, or a copy of it with safetensors; raises InputError where weights are missing or damaged."""
+    """The folder, or a copy of it with safetensors; raises InputError if weights are missing or damaged."""
     from safetensors import SafetensorError, safe_open
 
     source = folder
@@ -177,15 +176,15 @@ def _convert(folder: Path, draft: Path, flag: str) -> None:
         raise InputError(f"{flag} {path}: damaged or more than weights; nothing in it was run ({said})") from None
     if not isinstance(state, Mapping) or not all(isinstance(value, torch.Tensor) for value in state.values()):
         raise InputError(f"{flag} {path}: not tensors by name; give a model saved by transformers")
-    # Of tied tensors only the first is kept: transformers ties the others to it. Different views of one memory are
-    # cloned, as safetensors refuses to share it.
+    # Only the first of tied tensors is kept, as transformers ties the others to it. Different views of one memory are
+    # cloned, as safetensors refuses shared memory.
     tensors: dict[object, tuple[str, torch.Tensor]] = {}
     for name, tensor in state.items():
         tensors.setdefault((tensor.data_ptr() or name, tensor.shape, tensor.stride()), (name, tensor))
     kept = {name: tensor.detach().clone().contiguous() for name, tensor in tensors.values()}
     try:
         save_file(kept, draft / "model.safetensors", metadata={"format": "pt"})
-    except SafetensorError as error:  # a full disk, too
+    except SafetensorError as error:  # such as a full disk
         raise OSError(str(error)) from None
     for text in _texts(folder):
         copied = draft / text.relative_to(folder)

@@ -22,7 +22,7 @@ DEBIAN_FOLDER = Path("/usr/share/wordnet")
 BELOW = Path("corpora", "wordnet")
 """WordNet's place in a folder of NLTK data."""
 PARTS = {"noun": 1, "verb": 2, "adj": 3, "adv": 4}
-"""WordNet's parts of speech by their names in its files, and their numbers."""
+"""WordNet's parts of speech: their names in its files, and their numbers."""
 NEEDED = ("cntlist.rev", *(name for part in PARTS for name in (f"data.{part}", f"index.{part}", f"{part}.exc")))
 """The files that decide what WordNet says."""
 HOW_TO_GET_IT = (
@@ -33,8 +33,8 @@ HOW_TO_GET_IT = (
 def find() -> Path:
     """WordNet's folder, or NLTK's archive of it.
 
-    It is looked for in TWINVIEWS_WORDNET, in the folders of NLTK data, in the user's cache, and in Debian's
-    /usr/share/wordnet. Raises InputError where it is in none of them, or not where TWINVIEWS_WORDNET says.
+    It is looked for in TWINVIEWS_WORDNET if that is set, else in the folders of NLTK data, in the user's cache, and in
+    Debian's /usr/share/wordnet. Raises InputError if it is not found.
     """
     import nltk.data
 
@@ -76,13 +76,12 @@ def reader(multilingual: "CorpusReader | None" = None) -> "WordNetCorpusReader":
             return File(lexnames() if file == "lexnames" else _read(place, file))
 
         def map_wn(self, version: str = "wordnet") -> None:
-            """No map from WordNet 3.0 to itself; OMW has its offsets."""
+            """OMW has the offsets of WordNet 3.0, so nothing needs mapping."""
 
     if str(place.parent) not in nltk.data.path:
         # NLTK wants the root of a reader below its data folders.
         nltk.data.path.append(str(place.parent))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return Reader(str(place), multilingual)
 
 

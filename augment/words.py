@@ -1,4 +1,4 @@
-"""Which words of a text a view may replace (no digits, single letters, acronyms or names), and how many."""
+"""Words that a view may replace (no digits, single letters, acronyms or names), and how many to replace."""
 
 import math
 import random
@@ -16,7 +16,7 @@ def word_list(name: str) -> list[str]:
 
 
 FUNCTION_WORDS = frozenset(word_list("function_words"))
-"""Closed-class English words, numerals, auxiliaries and titles: no synonym of them keeps a sentence."""
+"""Closed-class English words, numerals, auxiliaries and titles: replacing one breaks the sentence."""
 
 _NEGATIONS = "no not never none nobody nothing neither nor nowhere without hardly scarcely barely"
 NEGATIONS = frozenset(_NEGATIONS.split())
@@ -29,10 +29,10 @@ SPECIAL_TOKENS = re.compile(
     r"|[⁇▁]",  # SentencePiece's unknown piece and word mark
     re.IGNORECASE,
 )
-"""Tokens of language models that are not text."""
+"""Special tokens of language models."""
 _GLUE = frozenset("#@/\\=<>|~^&+")
 _GLUE_INSIDE = frozenset("-:.\u2010\u2011'’")
-"""Characters that join what touches them on both sides."""
+"""`_GLUE` joins whatever it touches; `_GLUE_INSIDE` only what touches it on both sides."""
 _SENTENCE_ENDS = frozenset(".!?…:\"“”‘'«»([{*-–—•")
 
 
@@ -42,16 +42,16 @@ def special_tokens(text: str) -> Counter[str]:
 
 
 def rounded(number: float, draw: random.Random) -> int:
-    """`number` rounded up or down at random so that the mean is `number`: 1.2 becomes 2 in a fifth of the draws."""
+    """`number` rounded up or down at random, with `number` as the mean: 1.2 becomes 2 in a fifth of the draws."""
     whole = math.floor(number)
     return whole + (draw.random() < number - whole)
 
 
 def replaceable(tokens: Sequence[Token]) -> list[int]:
-    """Positions in `tokens` of plain words, function words included; no single letters, acronyms or proper names.
+    """Positions in `tokens` of plain words, including function words but no single letters, acronyms or proper names.
 
-    A capital inside a sentence marks a name; at its beginning it tells nothing. Parts of addresses, tags and compounds
-    ("#word", "U.S.-led", "http://...", "3-year") are left out.
+    A capital marks a name, except at the beginning of a sentence. Parts of addresses, tags and compounds ("#word",
+    "U.S.-led", "http://...", "3-year") are left out.
     """
     return [
         index
@@ -71,13 +71,11 @@ def _is_plain(tokens: Sequence[Token], index: int) -> bool:
 
 
 def _joined(tokens: Sequence[Token], index: int, step: int) -> bool:
-    """Whether a token is part of something longer on the left (step -1) or on the right (step 1)."""
+    """Whether a token is part of something longer on its left (step -1) or right (step 1)."""
 
     def touches_next(place: int) -> bool:
-        if not 0 <= place + step < len(tokens):
-            return False
-        first, second = sorted((tokens[place], tokens[place + step]))
-        return first.end == second.start
+        first, second = sorted((place, place + step))
+        return first >= 0 and second < len(tokens) and tokens[first].end == tokens[second].start
 
     if not touches_next(index):
         return False

@@ -1,4 +1,4 @@
-"""A small stand-in for the Hugging Face Hub on localhost: it creates repositories and takes files into them."""
+"""A small stand-in for the Hugging Face Hub on localhost: it creates repositories, and takes and gives their files."""
 
 import base64
 import hashlib
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-USER = "somebody"
+USER, COMMIT = "somebody", "0123456789abcdef0123456789abcdef01234567"
 LARGE = (".parquet", ".safetensors", ".bin", ".arrow")
 """Endings of files that the Hub takes through Git LFS."""
 
@@ -40,7 +40,7 @@ class StandinHub:
         """What a process needs in its environment to take this for the Hub."""
         return {"HF_ENDPOINT": self.endpoint, "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1", "HF_TOKEN": "hf_test"}
 
-    def answer(self, method: str, path: str, body: bytes) -> dict[str, Any]:
+    def answer(self, method: str, path: str, body: bytes) -> Any:  # noqa: ANN401 - JSON, or a file
         """What the Hub says to a request; raises KeyError for what it does not know."""
         parts = path.partition("?")[0].strip("/").split("/")
         if method == "PUT" and parts[0] == "objects":
@@ -57,11 +57,18 @@ class StandinHub:
             objects = json.loads(body)["objects"]
             upload = [{"upload": {"href": f"{self.endpoint}/objects/{each['oid']}"}} for each in objects]
             return {"transfer": "basic", "objects": [{**a, "actions": b} for a, b in zip(objects, upload, strict=True)]}
+        if parts[2:4] == ["resolve", COMMIT]:
+            return self.repositories["/".join(["model", *parts[:2]])].files["/".join(parts[4:])]
         repository = self.repositories[f"{parts[1].removesuffix('s')}/{parts[2]}/{parts[3]}"]
-        if len(parts) == 4:
+        if parts[4:5] == ["revision"] and parts[5] not in (COMMIT, "main"):
+            raise KeyError(parts[5])
+        if len(parts) == 4 or parts[4] == "revision":
             files = [{"rfilename": name} for name in (".gitattributes", *repository.files)]
             private = repository.settings["visibility"] == "private"
-            return {"id": f"{parts[2]}/{parts[3]}", "private": private, "siblings": files}
+            return {"id": f"{parts[2]}/{parts[3]}", "sha": COMMIT, "private": private, "siblings": files}
+        if parts[4] == "tree":
+            sizes = {name: len(data) for name, data in repository.files.items()}
+            return [{"type": "file", "path": name, "size": size, "oid": COMMIT} for name, size in sizes.items()]
         if parts[4] == "preupload":
             files = [each["path"] for each in json.loads(body)["files"]]
             modes = {True: "lfs", False: "regular"}
@@ -70,8 +77,8 @@ class StandinHub:
             }
         if parts[4] == "commit":
             self._commit(repository, [json.loads(line) for line in body.splitlines()])
-        url = f"{self.endpoint}/{parts[2]}/{parts[3]}/commit/{'0' * 40}"
-        return {"id": f"{parts[2]}/{parts[3]}", "sha": "0" * 40, "commitUrl": url, "commitOid": "0" * 40}
+        url = f"{self.endpoint}/{parts[2]}/{parts[3]}/commit/{COMMIT}"
+        return {"id": f"{parts[2]}/{parts[3]}", "sha": COMMIT, "commitUrl": url, "commitOid": COMMIT}
 
     def _create(self, settings: dict[str, Any]) -> dict[str, Any]:
         kind, owner = settings.get("type", "model"), settings.get("organization") or USER
@@ -100,17 +107,20 @@ def standin_hub() -> Iterator[StandinHub]:
             hub.requests.append(f"{self.command} {self.path}")
             try:
                 answer = {} if hub.refusing else hub.answer(self.command, self.path, body)
-                status = hub.refusing or answer.pop("status", 200)
+                status = hub.refusing or (answer.pop("status", 200) if isinstance(answer, dict) else 200)
             except KeyError as missing:
                 status, answer = 404, {"error": f"nothing at {self.path} ({missing})"}
-            data = json.dumps(answer).encode()
+            data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+            about = {"ETag": f'"{hashlib.sha1(data).hexdigest()}"', "X-Repo-Commit": COMMIT}
+            about |= {"Content-Type": "application/json", "Content-Length": str(len(data))}
             self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
+            for name, value in about.items():
+                self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(data)
+            if self.command != "HEAD":
+                self.wfile.write(data)
 
-        do_GET = do_POST = do_PUT = _handle
+        do_GET = do_HEAD = do_POST = do_PUT = _handle
 
         def log_message(self, format: str, *arguments: object) -> None:
             """Nothing on stderr."""

@@ -1,1 +1,1 @@
-"""MarianMT translators: many sentences in, as many translations out, each with a reason where it failed."""
+"""MarianMT translators: many sentences in, as many translations out, with a reason for each failure."""

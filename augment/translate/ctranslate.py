@@ -13,7 +13,7 @@ from augment.weights import cache_folder, cached, local_weights
 
 
 class CTranslate2Engine:
-    """A model on as many threads as this process may use; raises InputError where CTranslate2 cannot load it.
+    """A model on as many threads as this process may use; raises InputError if CTranslate2 cannot load it.
 
     Attributes:
         batch_tokens: Source tokens of a batch times beams, by default.
@@ -41,8 +41,8 @@ class CTranslate2Engine:
     ) -> Callable[[], list[list[list[int]]]]:
         """Start a search; return a function that waits for the hypotheses of every source, the best first.
 
-        Sources are token ids of one padded length. Hypotheses are token ids too, with the end token where it was
-        reached. Seeds are for sampling, one a source.
+        Sources are token ids of one padded length. Hypotheses are token ids too, with the end token if they reached it.
+        Seeds are for sampling, one a source.
         """
         width = padded(len(sources[0]), self._vocabulary.limit)
         # CTranslate2 pads to the longest source of a batch, and the width changes the rounding. A row of end tokens,
@@ -66,9 +66,9 @@ class CTranslate2Engine:
 
 
 def converted(path: Path, vocabulary: Vocabulary, revision: str) -> Path:
-    """A model's folder in CTranslate2's format in the user's cache, made there where it is missing.
+    """A model's folder in CTranslate2's format in the user's cache, made there if it is missing.
 
-    Its weights are float32; CTranslate2 quantises them when it loads them. Raises InputError where the cache cannot be
+    Its weights are float32; CTranslate2 quantises them when it loads them. Raises InputError if the cache cannot be
     written or CTranslate2 does not know this kind of model.
     """
     place = cache_folder() / "ctranslate2" / f"{revision}-{ctranslate2.__version__}"
@@ -79,7 +79,7 @@ def _convert(path: Path, vocabulary: Vocabulary, draft: Path) -> None:
     """Write a model as CTranslate2 describes it.
 
     CTranslate2's own converter for MarianMT drops the padding token, which has to be the last one, and starts from an
-    embedding of zeros instead. Here it is kept: a model trained by transformers has learnt another start.
+    zero embedding instead. Here it is kept, because a model trained by transformers has learnt another start.
     """
     import torch
     from ctranslate2.converters.transformers import BartLoader

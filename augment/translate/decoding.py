@@ -27,7 +27,7 @@ class Decoding:
         hypotheses: Texts that a beam search returns.
         patience: A beam search ends once `patience * num_beams` beams are finished (Kasai et al. 2022). With 1, as in
             transformers' early stopping, short and bad texts may end it before the text that greedy search finds.
-        repetition_penalty: Scores of tokens that were written are worsened by this factor (Keskar et al. 2019).
+        repetition_penalty: Factor by which the scores of tokens already written get worse (Keskar et al. 2019).
     """
 
     num_beams: int = 1
@@ -40,9 +40,9 @@ class Decoding:
     repetition_penalty: float = 1.0
 
     def retry(self) -> "Decoding":
-        """How to decode a sentence again whose first text was bad: a new sample, or the best good one of all beams.
+        """How to decode a sentence whose first text was bad: a new sample, or the best good text of all beams.
 
-        Repetition is penalised, not forbidden, so that a model that loops can still be caught.
+        Repetition is penalised but not forbidden, so that a loop can still be detected.
         """
         if self.sampled:
             return self
@@ -78,8 +78,8 @@ def resolve_engine(engine: str, precision: str, device: str, *, sampled: bool) -
     That is CTranslate2 for greedy and beam search on a CPU, in int8 by default, and transformers for everything else:
     in bf16 on CUDA (fp16 where it lacks that) and on a CPU with bf16 arithmetic (AMX, AVX512-BF16), where it is twice
     as fast, else in fp32. In fp64, rounding differences between batches, threads and machines are too small to change a
-    text. Both change texts, so they belong to a view's signature. Raises InputError where they do not go together, or
-    not with the device.
+    text. Engine and precision change texts, so they belong to a view's signature. Raises InputError if they do not go
+    together or with the device.
     """
     kind = device_kind(device)
     if engine != "transformers" and not sampled and kind == "cpu":

@@ -1,4 +1,4 @@
-"""MarianMT: sorted, packed by token budget, long sentences in pieces, bad translations tried once more."""
+"""MarianMT: texts packed by token budget, long ones in pieces, bad translations tried once more."""
 
 import re
 import time
@@ -12,8 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from augment.device import pack, padded
-from augment.seconds import SECONDS, timed
+from augment.device import SECONDS, pack, padded, timed
 from augment.translate.decoding import Decoding, resolve_engine
 from augment.translate.vocabulary import Vocabulary
 from augment.view import row_seed
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from augment.translate.pytorch import TransformersEngine
 
 LEAST_TOKENS = 512
-"""The fewest tokens of a batch when the texts of a call are dealt out to several threads."""
+"""The fewest tokens of a batch when a call's texts are distributed to several threads."""
 SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]{0,3}(?=\s+[^\sa-z])|[。！？]")
 CLAUSE_END = re.compile(r"[,;:.!?–—](?=\s)|[，；：、]")
 WORD_END = re.compile(r"\S(?=\s)")
@@ -34,8 +33,8 @@ class Translation(NamedTuple):
 
     Attributes:
         text: Its translation.
-        reason: Why it cannot be used: "no-end" (cut at the length limit), "repetition" (the same three tokens again and
-            again), "copied" (the source itself), "empty"; None if it is good.
+        reason: Why it cannot be used: "no-end" (cut at the length limit), "repetition" (of the same three tokens),
+            "copied" (the source itself), "empty"; None if it is good.
         retried: The first try was bad, and `text` is the second.
     """
 
@@ -58,12 +57,12 @@ class MarianTranslator:
 
     Attributes:
         path: Its folder: config.json, model.safetensors, source.spm, target.spm, vocab.json.
-        prefix: Code before every source sentence, such as ">>de<<", for models with several targets.
+        prefix: Code before every source sentence, such as ">>de<<", for models of several target languages.
         decoding: How texts are searched or drawn.
         engine, precision: Or "auto"; see `resolve_engine`.
-        retries: Whether a sentence whose translation is bad is translated once more, decoded in another way.
+        retries: Whether a bad translation is made once more, decoded in another way.
         device, batch_tokens: See `augment.view.Runtime`; a batch's tokens are its source tokens times beams.
-        revision: The revision of the weights, if known: a converted model is kept under it.
+        revision: The revision of the weights, if known: the name of a converted copy.
     """
 
     path: Path
@@ -84,7 +83,7 @@ class MarianTranslator:
 
     @cached_property
     def _engine(self) -> "CTranslate2Engine | TransformersEngine":
-        """The loaded model; raises InputError where engine, precision, device and decoding do not go together."""
+        """The loaded model; raises InputError if engine, precision, device and decoding do not go together."""
         engine, precision = resolve_engine(self.engine, self.precision, self.device, sampled=self.decoding.sampled)
         if engine == "ctranslate2":
             from augment.translate.ctranslate import CTranslate2Engine
@@ -117,7 +116,7 @@ class MarianTranslator:
         return [joined[row] for row in rows]
 
     def _pieces(self, text: str, seed: int, ids: tuple[int, ...]) -> list[_Piece]:
-        """The text itself; its parts where it is too long, none where it is empty."""
+        """The text itself, its parts if it is too long, nothing if it is empty."""
         if not text.strip():
             return []
         limit = self.vocabulary.limit
@@ -129,7 +128,7 @@ class MarianTranslator:
         return [_Piece(*piece) for piece in zip(parts, encoded, seeds, strict=True)]
 
     def _translate(self, pieces: Sequence[_Piece], decoding: Decoding, attempt: int = 0) -> dict[_Piece, Translation]:
-        """Each piece's first good translation, or its first; another attempt makes other draws."""
+        """Each piece's first good translation, or else its first; another attempt makes other draws."""
         done = {}
         for batch, outputs in self._batches(pieces, decoding, attempt):
             with timed("detokenise"):
@@ -182,17 +181,17 @@ def repeats(output: Sequence[int], source: Sequence[int]) -> bool:
 
 
 def copies(text: str, source: str) -> bool:
-    """Whether a text has at least 90% of its source's letters and digits, in order: a retry may misspell a copy."""
+    """Whether a text has at least 90% of its source's letters and digits, in order; a retry may misspell a copy."""
     if len(source.split()) < 3:  # a name may be the same in every language
         return False
     first, second = ("".join(filter(str.isalnum, one.casefold())) for one in (text, source))
     match = SequenceMatcher(None, first, second, autojunk=False)
-    # Each ratio costs more than the one before it and is at most as large.
+    # Each ratio is slower than the one before and at most as large.
     return all(share() >= 0.9 for share in (match.real_quick_ratio, match.quick_ratio, match.ratio))
 
 
 def _joined(pieces: Sequence[Translation]) -> Translation:
-    """The translation of a text from those of its pieces, with a space between them; bad if one of them is."""
+    """The translations of a text's pieces joined by spaces; bad if one of them is."""
     bad = [piece for piece in pieces if piece.reason is not None]
     if bad or not pieces:
         return bad[0] if bad else Translation("", "empty")
@@ -200,28 +199,21 @@ def _joined(pieces: Sequence[Translation]) -> Translation:
 
 
 def split(text: str, count: Callable[[str], int], limit: int) -> list[str]:
-    """The text in pieces of at most `limit` tokens by `count`, none empty; the white space between them is left out.
+    """The text in pieces of at most `limit` tokens by `count`, none empty, without the white space between them.
 
-    Sentences are put apart, as a translator knows them; a sentence that is too long is cut in two near its middle, and
-    again as long as that is needed. A single character that is over the limit stays as it is.
+    It is cut between sentences, the units that models were trained on. A sentence that is too long is cut in two, near
+    its middle, after a clause, else a word, else a character with its combining marks; and again while that is needed.
+    A single character over the limit stays as it is.
     """
     text = text.strip()
     if len(text) < 2 or count(text) <= limit:
         return [text] if text else []
-    places = _ends(text, SENTENCE_END) or [_middle(text)]
-    pieces = [text[start:end] for start, end in pairwise([0, *places, len(text)])]
-    return [short for piece in pieces for short in split(piece, count, limit)]
-
-
-def _ends(text: str, pattern: re.Pattern[str]) -> list[int]:
-    return [match.end() for match in pattern.finditer(text) if match.end() < len(text)]
-
-
-def _middle(text: str) -> int:
-    """The place nearest the middle where a clause ends, else a word, else a character with its combining marks."""
+    sentences, clauses, words = (
+        [match.end() for match in pattern.finditer(text) if match.end() < len(text)]
+        for pattern in (SENTENCE_END, CLAUSE_END, WORD_END)
+    )
     middle = len(text) // 2
-    for pattern in (CLAUSE_END, WORD_END):
-        if ends := _ends(text, pattern):
-            return min(ends, key=lambda end: abs(end - middle))
-    whole = (place for place in range(middle, len(text)) if unicodedata.category(text[place]) not in ("Mn", "Me", "Cf"))
-    return next(whole, middle)
+    letters = (at for at in range(middle, len(text)) if unicodedata.category(text[at]) not in ("Mn", "Me", "Cf"))
+    near = min(clauses or words or [next(letters, middle)], key=lambda end: abs(end - middle))
+    pieces = [text[start:end] for start, end in pairwise([0, *(sentences or [near]), len(text)])]
+    return [short for piece in pieces for short in split(piece, count, limit)]

@@ -32,21 +32,16 @@ def resolve_models(models: str, source: str, target: str, revision: str | None =
             raise InputError(f"language {language!r}: not a language code; write it as in de, fr or zh")
     if source == target:
         raise InputError(f"language {target!r}: source and target are the same; choose another")
+    weights = None
     if models == "opus-mt":
         weights = hub_weights(f"Helsinki-NLP/opus-mt-{source}-{target}", f"{FLAG} opus-mt:", revision)
-    else:
-        folder = _folder(models, source, target)
-        _check(folder)  # before a pickle is converted
-        weights = local_weights(folder, FLAG, revision)
-    _check(weights.path)
-    prefix = f">>{target}<<" if target in _codes(weights.path) else None
-    return TranslationModel(weights.path, prefix, weights.revision)
-
-
-def _check(folder: Path) -> None:
+    folder = weights.path if weights else _folder(models, source, target)
     missing = [name for name in _NEEDED if not (folder / name).is_file()]
     if missing:
-        raise InputError(f"{FLAG}: {folder} is no MarianMT model: it lacks {', '.join(missing)}")
+        raise InputError(f"{FLAG}: {folder} is not a MarianMT model: it lacks {', '.join(missing)}")
+    weights = weights or local_weights(folder, FLAG, revision)
+    prefix = f">>{target}<<" if target in _codes(weights.path) else None
+    return TranslationModel(weights.path, prefix, weights.revision)
 
 
 def _folder(models: str, source: str, target: str) -> Path:
@@ -54,24 +49,24 @@ def _folder(models: str, source: str, target: str) -> Path:
     base = STARTER_TRANSLATION if models == "starter" else Path(models)
     if not base.is_dir():
         raise InputError(f"{FLAG} {models}: no such folder; give starter, opus-mt or a folder of MarianMT models")
-    codes = _codes(base / "en-xx")
-    names = [f"{source}-{target}", f"opus-mt-{source}-{target}"]
-    names += ["en-xx"] if source == "en" and target in codes else []
-    names += ["xx-en"] if target == "en" and source in (codes or [source]) else []
-    for name in names:
-        if (base / name).is_dir():
-            return base / name
-    there = [path.name.removeprefix("opus-mt-") for path in sorted(base.iterdir()) if path.is_dir()]
+    codes = _codes(base / "en-xx") or [source]
     joint = {"en-xx": [f"en-{code}" for code in codes], "xx-en": [f"{code}-en" for code in codes]}
-    has = ", ".join(direction for name in there for direction in joint.get(name) or [name]) or "nothing"
-    raise InputError(f"{FLAG} {models}: no model from {source} to {target} (there are {has}); try {FLAG} opus-mt")
+    folders: dict[str, Path] = {}  # by direction; a model of one direction comes before a joint one
+    for path in sorted(filter(Path.is_dir, base.iterdir()), key=lambda path: (path.name in joint, path.name)):
+        name = path.name.removeprefix("opus-mt-")
+        for direction in joint.get(name, [name]):
+            folders.setdefault(direction, path)
+    if f"{source}-{target}" not in folders:
+        has = ", ".join(folders) or "nothing"
+        raise InputError(f"{FLAG} {models}: no model from {source} to {target} (there are {has}); try {FLAG} opus-mt")
+    return folders[f"{source}-{target}"]
 
 
 def _codes(folder: Path) -> list[str]:
-    """The target languages that a model knows by a code before the source sentence; none for most models."""
+    """The target languages of a model that are chosen by a code before the source sentence; none for most models."""
     path = folder / "vocab.json"
     try:
         pieces = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else ()
     except ValueError as error:
-        raise InputError(f"{FLAG} {path}: no vocabulary in JSON ({error}); get the file again") from None
+        raise InputError(f"{FLAG} {path}: not valid JSON ({error}); get the file again") from None
     return sorted(piece[2:-2] for piece in pieces if piece.startswith(">>") and piece.endswith("<<"))

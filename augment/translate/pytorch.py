@@ -1,6 +1,6 @@
-"""MarianMT on transformers: greedy search, sampling by seed and beam search.
+"""MarianMT on transformers: greedy search, seeded sampling and beam search.
 
-Finished rows leave the batch, and every row draws by its own seed; the `generate` of transformers does neither.
+Finished rows leave the batch, and every row draws by its own seed; transformers' own `generate` does neither.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,9 +23,9 @@ CPU_BATCH_TOKENS = 8_192
 CUDA_BATCH_TOKENS = 16_384
 DTYPES = {"fp64": torch.float64, "fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 KEPT_SHARE = 0.75
-"""Finished rows leave the batch once fewer than this share are unfinished: leaving costs a copy of the others."""
+"""Finished rows leave the batch once fewer than this share are unfinished, as this copies the others."""
 IMPOSSIBLE = -1e9
-"""A score below any text's; finite, as in transformers' beam search."""
+"""A score below that of any text; finite, as in transformers' beam search."""
 # SplitMix64 (Steele, Lea and Flood 2014): the increment and the two multipliers, as signed 64-bit numbers.
 _STEP = -7046029254386353131
 _FIRST = -4658895280553007687
@@ -48,7 +48,7 @@ class TransformersEngine:
     def search(
         self, sources: Sequence[Sequence[int]], decoding: Decoding, seeds: Sequence[int]
     ) -> Callable[[], list[list[list[int]]]]:
-        """Return a function that searches, and returns the hypotheses of equally padded sources."""
+        """Return a function that searches and returns the hypotheses of equally padded sources."""
 
         def run() -> list[list[list[int]]]:
             width, pad = padded(len(sources[0]), self._vocabulary.limit), self._vocabulary.pad
@@ -64,7 +64,7 @@ class TransformersEngine:
 
 
 def load_model(path: Path) -> "MarianMTModel":
-    """A model in float32; raises InputError where weights are missing or cannot be read."""
+    """A model in float32; raises InputError if weights are missing or cannot be read."""
     from safetensors import SafetensorError
     from transformers import MarianMTModel
 
@@ -77,15 +77,15 @@ def load_model(path: Path) -> "MarianMTModel":
         said = " ".join(str(error).split())[:120]
         raise InputError(f"--models {path}: cannot be read ({said}); get the model again") from None
     if info["missing_keys"]:
-        raise InputError(f"--models {path}: no whole MarianMT model (no {sorted(info['missing_keys'])[0]})")
+        raise InputError(f"--models {path}: not a complete MarianMT model (no {sorted(info['missing_keys'])[0]})")
     return model
 
 
 class Decoder:
     """The decoder half of a model, one token a step for every row of a batch.
 
-    `sources` are padded token ids (sources by width), each decoded in a row a beam; `mask` is True where they have a
-    token. The ids to `suppress` are never written.
+    `sources` are padded token ids (sources by width), each decoded in one row per beam; `mask` is True for tokens and
+    False for padding. The ids to `suppress` are never written.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class Decoder:
     def scores(self, texts: Tensor) -> Tensor:
         """The logits of the next token after `texts` (rows by tokens, the start token first); rows by vocabulary.
 
-        All tokens but the last were given in earlier calls. The result is float32 or wider.
+        Earlier calls have given all tokens but the last. The result is float32 or wider.
         """
         decoder = self._decoder
         hidden = decoder.embed_tokens(texts[:, -1:]) * decoder.embed_scale
@@ -130,9 +130,9 @@ class Decoder:
 
 
 def search(decoder: Decoder, max_length: int, seeds: Sequence[int] = ()) -> list[list[list[int]]]:
-    """For every source its hypotheses, the best first: token ids, with the end token where it was reached.
+    """For every source its hypotheses, the best first: token ids, with the end token if it was reached.
 
-    None is longer than `max_length`, the end included. Seeds are those of `CTranslate2Engine.search`.
+    Their length is at most `max_length`, the end included. Seeds are those of `CTranslate2Engine.search`.
     """
     if decoder.decoding.num_beams > 1:
         return [found[: decoder.decoding.hypotheses] for found in _beam_search(decoder, max_length)]
@@ -140,7 +140,7 @@ def search(decoder: Decoder, max_length: int, seeds: Sequence[int] = ()) -> list
 
 
 def cut(tokens: list[int], end: int) -> list[int]:
-    """The tokens up to the end token, with it; all where there is none."""
+    """The tokens up to and including the end token; all if there is none."""
     return tokens[: tokens.index(end) + 1] if end in tokens else tokens
 
 
@@ -168,8 +168,8 @@ def _walk(decoder: Decoder, max_length: int, seeds: Sequence[int]) -> list[list[
 def draw(logits: Tensor, decoding: Decoding, seeds: Tensor, position: int) -> Tensor:
     """One token a row from softmax(logits / temperature), cut to the top k or the top p, at a position of the text.
 
-    By the Gumbel-max trick (Gumbel 1954): the largest of logit plus Gumbel noise is a draw from the softmax, which
-    rounding changes only where two tokens are nearly level. Logits are rows by vocabulary, seeds one a row (int64).
+    By the Gumbel-max trick (Gumbel 1954): the largest logit plus Gumbel noise is a draw from the softmax, which
+    rounding changes only for nearly equal tokens. Logits are rows by vocabulary; seeds are one a row (int64).
     """
     scores = logits.double() / decoding.temperature
     tokens = torch.arange(scores.shape[-1], device=scores.device)[None]
@@ -188,7 +188,7 @@ def draw(logits: Tensor, decoding: Decoding, seeds: Tensor, position: int) -> Te
 def uniform(seeds: Tensor, position: int, tokens: Tensor) -> Tensor:
     """Numbers in (0, 1), a hash of seed, position and token; the same in any batch and on every device.
 
-    Seeds are one a row (int64); tokens have one row for all seeds, or one for each. The result is float64, seeds by
+    Seeds are one a row (int64); tokens have one row for all seeds or one for each. The result is float64, seeds by
     tokens.
     """
     streams = _mix(seeds + seeds.new_tensor(position + 1) * _STEP)
@@ -267,24 +267,17 @@ class _Beams:
         texts = _taken(self.texts, parents)
         texts[:, :, position + 1] = tokens
         ended = torch.ones_like(tokens, dtype=torch.bool) if last else tokens == end
-        self._finish(texts, candidates / (position + 1) + ~ended * IMPOSSIBLE)
+        finished = (candidates / (position + 1) + ~ended * IMPOSSIBLE)[:, :num_beams]
+        self.ended += (finished > IMPOSSIBLE / 2).sum(dim=1)
+        self.finished_scores, best = torch.cat([self.finished_scores, finished], dim=1).topk(num_beams)
+        self.finished = _taken(torch.cat([self.finished, texts[:, :num_beams]], dim=1), best)
         self.scores, chosen = (candidates + ended * IMPOSSIBLE).topk(num_beams)
         self.texts = _taken(texts, chosen)
         offsets = torch.arange(rows, device=scores.device)[:, None] * num_beams
         return (parents.gather(1, chosen) + offsets).flatten()
 
-    def _finish(self, texts: Tensor, scores: Tensor) -> None:
-        """Add the best candidates that have ended; the others have an impossible score."""
-        num_beams = self.scores.shape[1]
-        new = (scores[:, :num_beams] > IMPOSSIBLE / 2).sum(dim=1)
-        if new.any():
-            self.ended += new
-            best = torch.cat([self.finished_scores, scores[:, :num_beams]], dim=1)
-            self.finished_scores, chosen = best.topk(num_beams)
-            self.finished = _taken(torch.cat([self.finished, texts[:, :num_beams]], dim=1), chosen)
-
     def best(self, row: int, length: int, end: int) -> list[list[int]]:
-        """The finished texts of a row, the best first; without any, the best running one, of `length` tokens."""
+        """The finished texts of a row, the best first; if there are none, the best running one of `length` tokens."""
         finished = self.finished[row, self.finished_scores[row] > IMPOSSIBLE / 2]
         if not len(finished):
             return [self.texts[row, 0, 1 : length + 1].tolist()]

@@ -1,4 +1,4 @@
-"""What the views `translate` and `backtranslate` share: their options, and one translator after another."""
+"""What the views `translate` and `backtranslate` share: options, and a chain of translators."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ HOP = "+"
 
 
 class TranslationView(View):
-    """A view made by translators, one after another."""
+    """A view made by a chain of translators."""
 
     constants: ClassVar = {"hypotheses": 1, "long": "split"}
 
@@ -42,7 +42,7 @@ class TranslationView(View):
         """The languages of the sentences, of each hop, and of the view, in order."""
 
     def decodings(self) -> list[Decoding]:
-        """How to decode all translations but the last one, and the last one; a single decoding is for all."""
+        """How to decode the last translation (last item) and the others (first item)."""
         return [parse_decoding(self.decode, self.temperature)]
 
     @property
@@ -51,7 +51,7 @@ class TranslationView(View):
         return any(decoding.sampled for decoding in self.decodings())
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its models, on one engine; raises InputError where one is missing or an option is wrong."""
+        """The view with its models, on one engine; raises InputError if one is missing or an option is wrong."""
         hops = list(pairwise(self.languages()))
         revisions: Sequence[str | None] = [None] * len(hops) if self.revision is None else self.revision.split(HOP)
         if len(revisions) != len(hops):
@@ -62,20 +62,10 @@ class TranslationView(View):
         engine, precision = resolve_engine(self.translator, self.precision, runtime.device, sampled=self.draws)
         revision = HOP.join(model.revision for model in models)
         view = self.model_copy(update={"translator": engine, "precision": precision, "revision": revision})
-        view._legs = []
-        for hop, model in zip(hops, models, strict=True):
-            translator = MarianTranslator(
-                model.path,
-                model.prefix,
-                decodings[-1 if hop is hops[-1] else 0],
-                engine=engine,
-                precision=precision,
-                retries=self.retry,
-                device=runtime.device,
-                batch_tokens=runtime.batch_tokens,
-                revision=model.revision,
-            )
-            view._legs.append(("-".join(hop), translator))
+        view._legs, settings = [], (engine, precision, self.retry, runtime.device, runtime.batch_tokens)
+        for hop, (path, prefix, commit) in zip(hops, models, strict=True):
+            decoding = decodings[-1 if hop is hops[-1] else 0]
+            view._legs.append(("-".join(hop), MarianTranslator(path, prefix, decoding, *settings, commit)))
         return view
 
     def tokenise(self, texts: Sequence[str]) -> None:
@@ -83,31 +73,27 @@ class TranslationView(View):
         self._legs[0][1].tokenise(texts)
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
-        """Translate every text, all the way; one that fails on the way fails with "pivot-" before its reason."""
+        """Translate every text; the reason of a text that failed before the last translation starts with "pivot-"."""
         made = [Viewed(text) for text in texts]
         for number, (leg, translator) in enumerate(self._legs):
-            # Legs draw independently: each has seeds of its own.
+            # Each leg has its own seeds, so that its draws are independent.
             rows = [(one.text, row_seed(seed, leg, "")) for one, seed in zip(made, seeds, strict=True)]
             usable = [(text, seed) for text, seed in rows if text is not None]
             found = iter(translator.translate([text for text, _ in usable], [seed for _, seed in usable]))
             made = [
-                Viewed(None, "failed", _pivot_reason(one.reason))
-                if one.text is None
-                else _viewed(text, next(found), one if number else None)
+                _viewed(text, one if number else None, None if one.text is None else next(found))
                 for text, one in zip(texts, made, strict=True)
             ]
         return made
 
 
-def _viewed(text: str, found: Translation, pivot: Viewed | None) -> Viewed:
+def _viewed(text: str, pivot: Viewed | None, found: Translation | None) -> Viewed:
+    """What became of a text, given its pivot and that one's translation, if there are any."""
+    reason = f"pivot-{pivot.reason.removeprefix('pivot-')}" if pivot and pivot.reason else None
+    if found is None:
+        return Viewed(None, "failed", reason)
     between = pivot and pivot.text
     if found.reason is not None:
         return Viewed(None, "failed", found.reason, between)
-    reason = "retried" if found.retried else _pivot_reason(pivot.reason) if pivot and pivot.reason else None
     status: Status = "unchanged" if found.text == text else "ok"
-    return Viewed(found.text, status, reason, between)
-
-
-def _pivot_reason(reason: str | None) -> str:
-    """The reason of a sentence whose pivot had this one."""
-    return f"pivot-{(reason or 'missing').removeprefix('pivot-')}"
+    return Viewed(found.text, status, "retried" if found.retried else reason, between)

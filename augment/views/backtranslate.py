@@ -13,15 +13,14 @@ class Backtranslate(TranslationView):
     named_by = "pivot"
 
     pivot: str = Field(description="language to go through, such as de; de+fr goes through German, then French")
-    return_decode: str | None = Field(default=None, description="how to decode on the way back, if not as there")
+    return_decode: str | None = Field(default=None, description="how to decode on the way back, if differently")
 
     def languages(self) -> list[str]:
         """From the source through every pivot and back."""
         return [self.source, *self.pivot.split(HOP), self.source]
 
     def decodings(self) -> list[Decoding]:
-        """How to decode there and back; where only one of both samples, the temperature is for that one."""
-        ways = (self.decode, self.return_decode or self.decode)
-        samples = [parse_decoding(way).sampled for way in ways]
-        applies = [sampled or not any(samples) for sampled in samples]
-        return [parse_decoding(way, self.temperature if own else None) for way, own in zip(ways, applies, strict=True)]
+        """How to decode there and back; if only one of them samples, the temperature is for that one."""
+        there, back = self.decode, self.return_decode or self.decode
+        sampled = {way for way in (there, back) if parse_decoding(way).sampled} or {there, back}
+        return [parse_decoding(way, self.temperature if way in sampled else None) for way in (there, back)]

@@ -1,4 +1,4 @@
-"""Take views that were made elsewhere, such as paraphrases by a large language model, from a JSON Lines file."""
+"""Take views made elsewhere, such as a large language model's paraphrases, from a JSON Lines file."""
 
 import hashlib
 import unicodedata
@@ -22,11 +22,11 @@ class _Line(BaseModel):
 
 
 class ImportViews(View):
-    """The view: lines with `{"text": sentence, "view": its view}`, or with the sentence's `id` instead of its text.
+    """The view: lines of `{"text": sentence, "view": its view}`, or with the sentence's `id` instead of its text.
 
-    Further lines of a sentence are its alternatives. A sentence without a line is "failed" with the reason "missing", a
-    blank view "failed" with "empty", and one with a special token that the sentence lacks "rejected" with
-    "special-token".
+    Additional lines for a sentence are its alternatives. A sentence without a line is "failed" with the reason
+    "missing", a blank view "failed" with "empty", and a view with a special token that the sentence lacks "rejected"
+    with "special-token".
     """
 
     name = "import-views"
@@ -34,13 +34,13 @@ class ImportViews(View):
     draws = False
 
     file: str = Field(examples=["llm.jsonl"], description="JSON Lines: objects with text (or id) and view")
-    by: str = Field(pattern=r"^[\w.-]+$", examples=["MODEL"], description="what made the views; names their folder")
+    by: str = Field(pattern=r"^[\w.-]+$", examples=["MODEL"], description="what made the views; in their folder's name")
     revision: str | None = Field(default=None, description="hold the file to this revision")
 
     _views: dict[str, dict[str, None]] = PrivateAttr(default_factory=dict)  # by the sentence's id, each once
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its file read; raises InputError if that is missing, malformed or of another revision."""
+        """The view with its file read; raises InputError for a missing or malformed file or another revision."""
         try:
             content = Path(self.file).read_bytes()
         except OSError as error:

@@ -17,13 +17,13 @@ from augment.words import NEGATIONS, replaceable, rounded
 
 ARTICLES = frozenset(["a", "an"])
 KEPT = NEGATIONS | ARTICLES
-"""Words that are neither masked nor filled in: negations reverse the meaning, articles agree with the next word."""
+"""Words that are neither masked nor filled in: negations reverse the meaning; articles agree with the next word."""
 SPARE = 16
 """Proposals beyond the top k, because some do not fit."""
 
 
 class _Row(NamedTuple):
-    """A text's masked row, its tokens, the places of the masked words, and how many words are eligible and count."""
+    """A text's masked row, its tokens, the places of the masked words, and the numbers of eligible and of all words."""
 
     masked: Masked
     found: list[Token]
@@ -35,9 +35,9 @@ class _Row(NamedTuple):
 class MlmFill(WordView):
     """The view.
 
-    Eligible is a word that `augment.words.replaceable` allows, that is no negation and no article, that the model sees
-    whole (not cut off, not in one token with a neighbour), and in whose script the vocabulary has words.
-    `fraction` and `achieved_fraction` are of all words, numbers and names too, as in the paper. The number of words is
+    A word is eligible if `augment.words.replaceable` allows it, it is no negation or article, the model sees it whole
+    (not cut off, not sharing a token with a neighbour), and the vocabulary has words in its script. `fraction` and
+    `achieved_fraction` are shares of all words, including numbers and names, as in the paper. The number of words is
     rounded up or down by the row's own draw, so that the mean over sentences equals the fraction.
     """
 
@@ -54,10 +54,10 @@ class MlmFill(WordView):
     _model: FillModel = PrivateAttr()
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its model and terms; raises InputError where one is missing."""
+        """The view with its model and terms; raises InputError if one is missing."""
         weights = find_encoder(self.encoder, self.revision)
         view = super().build(runtime).model_copy(update={"revision": weights.revision})
-        view._model = FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens)
+        view._model = FillModel(weights.path, runtime.device, runtime.batch_tokens)
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
@@ -109,7 +109,7 @@ class MlmFill(WordView):
 
 
 def _apart(eligible: Sequence[int], wanted: int, draw: random.Random) -> list[int]:
-    """`wanted` of the places (all where there are fewer), sorted; neighbours only where nothing else is left.
+    """`wanted` of the places, or all if there are fewer, sorted; neighbours only if nothing else is left.
 
     A model fills adjacent masks independently of each other.
     """
@@ -123,7 +123,7 @@ def _apart(eligible: Sequence[int], wanted: int, draw: random.Random) -> list[in
 
 
 def _fitting(proposed: Proposals, now: Sequence[str], index: int) -> Proposals:
-    """The proposals without negations, repetitions of the next words, and words that disagree with an "a" or "an"."""
+    """The proposals without negations, copies of the neighbours, and words that disagree with an "a" or "an"."""
     before = now[index - 1].lower() if index else ""
     neighbours = {folded(word) for word in (before, *now[index + 1 : index + 2])}
     return [

@@ -1,10 +1,9 @@
-"""Any augmenter of nlpaug for text, by its class name and with its own arguments, seeded per row."""
+"""Any text augmenter of nlpaug, by its class name and with its own arguments, seeded per row."""
 
 import inspect
 import random
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from importlib.metadata import version
@@ -18,12 +17,10 @@ from augment.edits import apply_edits, find_edits
 from augment.english import tagger
 from augment.errors import InputError
 from augment.keep import WordView, touches
-from augment.omw import open_tables
+from augment.omw import tables
 from augment.view import Runtime, Viewed
 from augment.words import special_tokens
 
-MODULES = ("nlpaug.augmenter.char", "nlpaug.augmenter.word", "nlpaug.augmenter.sentence")
-WORDNET_USERS = ("SynonymAug", "AntonymAug")
 NLTK_WANTS = re.compile(r"nltk\.download\('([\w.-]+)'\)")
 """NLTK's message about missing data."""
 TRIAL = "A man is riding a horse down the street."
@@ -32,10 +29,10 @@ TRIAL = "A man is riding a horse down the street."
 class Nlpaug(WordView):
     """The view; the augmenter gets one text at a time, so that rows do not depend on each other.
 
-    A text of more than `longest` characters is "failed" with "too-long". An exception of the augmenter makes a row
-    "failed" with the exception's name as the reason; a result without text, "failed" with "no-text"; a special token
-    that the sentence lacks, "rejected" with "special-token". Changes within terms to keep are undone. The global
-    generators of Python, NumPy and torch are seeded for every row.
+    A row is "failed" if its text has more than `longest` characters ("too-long"), if the augmenter raises an exception
+    (its name is the reason) or returns no text ("no-text"), and "rejected" if the result has a special token that the
+    sentence lacks ("special-token"). Changes within terms to keep are undone. The global generators of Python, NumPy
+    and torch are seeded for every row.
     """
 
     name = "nlpaug"
@@ -43,8 +40,7 @@ class Nlpaug(WordView):
 
     augmenter: str = Field(default="SynonymAug", description="class name of an augmenter for text, such as KeyboardAug")
     arguments: dict[str, JsonValue] = Field(
-        default_factory=dict,
-        description="its own arguments as YAML, such as '{aug_p: 0.3}'",
+        default_factory=dict, description="its own arguments as YAML, such as '{aug_p: 0.3}'"
     )
     longest: int = Field(default=10_000, ge=1, description="characters at most: some augmenters never end on more")
     revision: str | None = Field(default=None, description="hold nlpaug to this version")
@@ -52,16 +48,23 @@ class Nlpaug(WordView):
     _augmenter: Any = PrivateAttr()
 
     def build(self, runtime: Runtime) -> Self:
-        """The view, its augmenter built and tried on one sentence; raises InputError where one of these fails."""
+        """The view, its augmenter built and tried on one sentence; raises InputError if that fails."""
         installed = version("nlpaug")
         if self.revision not in (None, installed):
             raise InputError(f"nlpaug: version {installed} is installed, not {self.revision}; install that one")
         view = super().build(runtime).model_copy(update={"revision": installed})
-        with quiet_transformers():
-            view._augmenter = _built(self.augmenter, self.arguments, runtime.device)
-            _seed(0)
-            with _explained(self.augmenter, "fails on a plain sentence"):
+        try:
+            with quiet_transformers():
+                view._augmenter = _built(self.augmenter, self.arguments, runtime.device)
+                _seed(0)
                 view._augmenter.augment(TRIAL)
+        except InputError:
+            raise
+        except Exception as error:  # wrong arguments make nlpaug and its libraries raise anything
+            why = f"cannot be used: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+            if isinstance(error, LookupError) and (missing := NLTK_WANTS.search(str(error))):
+                why = f"needs NLTK's {missing[1]}: run `python -m nltk.downloader {missing[1]}`"
+            raise InputError(f"nlpaug: {self.augmenter} {why}") from None
         return view
 
     def __call__(self, texts: Sequence[str], seeds: Sequence[int]) -> list[Viewed]:
@@ -90,8 +93,8 @@ class Nlpaug(WordView):
 def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa: ANN401 - an nlpaug augmenter
     classes: dict[str, type[Any]] = {
         name: kind
-        for module in MODULES
-        for name, kind in vars(import_module(module)).items()
+        for unit in ("char", "word", "sentence")
+        for name, kind in vars(import_module(f"nlpaug.augmenter.{unit}")).items()
         if inspect.isclass(kind) and name.endswith("Aug")
     }
     if name not in classes:
@@ -101,30 +104,14 @@ def _built(name: str, arguments: Mapping[str, Any], device: str) -> Any:  # noqa
         raise InputError(f"nlpaug: device={given['device']!r} among the arguments of {name}: use --device")
     if "device" in inspect.signature(kind).parameters:
         given["device"] = str(resolve_device(device))
-    if name in WORDNET_USERS and given.get("aug_src", "wordnet") == "wordnet":
+    if name in ("SynonymAug", "AntonymAug") and given.get("aug_src", "wordnet") == "wordnet":
         kind = _on_our_wordnet(kind)
-    with _explained(name, "cannot be built"):
-        augmenter = kind(**given)
+    augmenter = kind(**given)
     if name == "SpellingAug":
-        # nlpaug keeps them in the order of a set, which differs between processes.
+        # They are in the order of a set, which differs between processes.
         for words in augmenter.model.dict.values():
             words.sort()
     return augmenter
-
-
-@contextmanager
-def _explained(name: str, what: str) -> Iterator[None]:
-    """Turn any exception of nlpaug and its libraries into one line: the arguments are the user's."""
-    try:
-        yield
-    except InputError:
-        raise
-    except Exception as error:
-        if isinstance(error, LookupError) and (missing := NLTK_WANTS.search(str(error))):
-            what = f"needs NLTK's {missing[1]}: run `python -m nltk.downloader {missing[1]}`"
-        else:
-            what += f": {type(error).__name__}: {' '.join(str(error).split())[:200]}"
-        raise InputError(f"nlpaug: {name} {what}") from None
 
 
 def _seed(seed: int) -> None:
@@ -138,34 +125,34 @@ def _seed(seed: int) -> None:
 
 
 def _on_our_wordnet(kind: type) -> type:
-    """Nlpaug's SynonymAug or AntonymAug on our WordNet and tagger; nlpaug would download its own."""
+    """SynonymAug or AntonymAug with our WordNet and tagger; nlpaug would download its own."""
     from nlpaug.model.word_dict import WordNet
 
     class Dictionary(WordNet):  # type: ignore[misc]
         def read(self) -> object:
-            return wordnet.reader() if self.lang == "eng" else open_tables()
+            return wordnet.reader() if self.lang == "eng" else wordnet.reader(tables())
 
         @classmethod
         def pos_tag(cls, tokens: Sequence[str]) -> list[tuple[str, str]]:
             return tagger().tag(tokens)  # type: ignore[no-any-return]
 
-    def get_model(_kind: type, _source: str, lang: str, *_: object) -> Dictionary:
-        return Dictionary(lang=lang, is_synonym=kind.__name__ == "SynonymAug")
+    class Augmenter(kind):  # type: ignore[misc]
+        @classmethod
+        def get_model(cls, _source: str, lang: str, *_: object) -> Dictionary:
+            return Dictionary(lang=lang, is_synonym=kind.__name__ == "SynonymAug")
 
-    return type(kind.__name__, (kind,), {"get_model": classmethod(get_model)})
+    return Augmenter
 
 
 @lru_cache(maxsize=8)
 def _synonym_augmenter(fraction: float) -> Any:  # noqa: ANN401 - an nlpaug augmenter
-    from nlpaug.augmenter.word import SynonymAug
-
-    augmenter = _on_our_wordnet(SynonymAug)(aug_src="wordnet", aug_p=fraction)
+    augmenter = _built("SynonymAug", {"aug_p": fraction}, "cpu")
     augmenter.include_detail = True
     return augmenter
 
 
 def published_synonyms(text: str, draw: random.Random, fraction: float) -> Viewed:
-    """The view of a text by `SynonymAug(aug_src="wordnet", aug_p=fraction)`, drawing from `draw` alone."""
+    """The view of a text by `SynonymAug(aug_p=fraction)`, drawn from `draw` alone."""
     if not text.strip():
         return Viewed(text, "unchanged", "no-eligible-word", None, (), fraction, None)
     augmenter = _synonym_augmenter(fraction)

@@ -16,17 +16,17 @@ from augment.weights import find_encoder
 from augment.words import rounded
 
 MASK = "[MASK]"
-"""How a mask is stored, whatever the encoder; trainers replace it by their tokenizer's own mask token."""
+"""How a mask is stored for every encoder; trainers replace it by their tokenizer's own mask token."""
 LENGTH = 5
 """Mirror-BERT's length, in characters."""
 COMPAT_LEAST_CHARACTERS = 30
-"""Mirror-BERT's published code leaves shorter strings as they are."""
+"""Mirror-BERT's published code leaves shorter strings unchanged."""
 
 
 class SpanMask(WordView):
-    """The view. A text no longer than the span is "unchanged", with the reason "too-short".
+    """The view. A text no longer than the span is "unchanged" with the reason "too-short".
 
-    A character is a grapheme cluster: a letter with its accents, an emoji of several code points; with `compat` it is a
+    A character is a grapheme cluster (a letter with its accents, an emoji of several code points), or with `compat` a
     code point. A rate is rounded up or down by the row's own draw, so that the mean over sentences equals it.
     """
 
@@ -45,7 +45,7 @@ class SpanMask(WordView):
     _encoder: FillModel = PrivateAttr()
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its terms and tokenizer; raises InputError if that is missing or options contradict."""
+        """The view with its terms and tokenizer; raises InputError if one is missing or options contradict."""
         if self.length is not None and self.rate is not None:
             raise InputError(f"span-mask: length={self.length} and rate={self.rate}: give one of them")
         if self.compat and (self.rate is not None or self.unit != "character" or self.keep or self.keep_pattern):
@@ -101,7 +101,7 @@ class SpanMask(WordView):
             return [(word.start, word.end) for word in words(text)]
         offsets = self._encoder.tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)["offset_mapping"]
         # Byte-level tokenizers cut emoji and rare letters into pieces; these are joined again.
-        starts = range(len(text)) if text.isascii() else {start for start, _ in _characters(text)}
+        starts = {start for start, _ in _characters(text)}
         joined: list[Span] = []
         for start, end in offsets:
             last = joined[-1][1] if joined else 0

@@ -22,7 +22,7 @@ from augment.words import rounded
 
 
 class _Row(NamedTuple):
-    """A text's tokens, how many are eligible, and for each drawn one its place, its new word and all its synonyms."""
+    """A text's tokens, the number of eligible ones, and for each drawn one its place, new word and synonyms."""
 
     found: list[Token]
     eligible: int
@@ -42,13 +42,13 @@ class Synonym(WordView):
     encoder: str = Field(default="starter", description="model for choose mlm: starter, a folder, or a name on the Hub")
     language: str = Field(default="en", description="others (fr, ...) by NLTK's Open Multilingual WordNet, uninflected")
     compat: bool = Field(default=False, description="do what nlpaug's SynonymAug does, function words included")
-    revision: str | None = Field(default=None, description="hold WordNet, and what is used beside it, to this revision")
+    revision: str | None = Field(default=None, description="hold WordNet and its companions to this revision")
 
     _language: English | Multilingual = PrivateAttr()
     _ranking: Ranking | None = PrivateAttr(default=None)
 
     def build(self, runtime: Runtime) -> Self:
-        """The view with its word lists and models; raises InputError where one is missing or options contradict."""
+        """The view with its word lists and models; raises InputError if one is missing or options contradict."""
         self._check()
         view = super().build(runtime)
         revisions = [wordnet.revision(wordnet.find())]
@@ -64,11 +64,11 @@ class Synonym(WordView):
             given = (self.revision or "").split("+")
             weights = find_encoder(self.encoder, given[-1] if len(given) == len(revisions) + 1 else None)
             revisions.append(weights.revision)
-            view._ranking = Ranking(FillModel(weights.path, device=runtime.device, batch_tokens=runtime.batch_tokens))
+            view._ranking = Ranking(FillModel(weights.path, runtime.device, runtime.batch_tokens))
         view.revision = "+".join(revisions)
         if self.revision not in (None, view.revision):
-            what = "WordNet here, and what is used beside it,"
-            raise InputError(f"synonym: {what} has revision {view.revision}, not {self.revision}; install that one")
+            what = "WordNet with its companions here has revision"
+            raise InputError(f"synonym: {what} {view.revision}, not {self.revision}; install that one")
         return view
 
     @property
@@ -143,7 +143,7 @@ def _picked(choices: Mapping[int, Tiers], number: int, draw: random.Random) -> d
 
 
 def _preferred(texts: Sequence[str], rows: Sequence[_Row], ranking: Ranking) -> list[_Row]:
-    """The rows with the model's words; the drawn ones where the model does not see the word whole."""
+    """The rows with the model's choices, or the drawn words if the model does not see the original whole."""
     targets = [[Target(*row.found[place][:2], synonyms) for place, _, synonyms in row.replaced] for row in rows]
     preferred = []
     for row, best in zip(rows, ranking.best(texts, targets), strict=True):

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
+from augment.device import Stage
 from augment.errors import TwinviewsError
-from augment.seconds import Stage
 from augment.view import Runtime, View, ViewSpec, view_attribute
 from pipelines.card import view_card
 from pipelines.claim import clear_dataset, remove_leftovers, standing_dataset

@@ -18,11 +18,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 import pyarrow as pa
 
-from augment.device import device_kind
+from augment.device import SECONDS, Stage, device_kind, timed
 from augment.edits import LabelledSpan, carry_spans
 from augment.errors import InputError, MissingExtraError, TwinviewsError
 from augment.plugins import blamed
-from augment.seconds import SECONDS, Stage, timed
 from augment.view import ENTRY_POINT_GROUP, WEIGHTS_PARAMS, Runtime, View, Viewed, ViewSpec, make_view, row_seed
 from pipelines.folder import SPANS, Dataset, view_schema
 from pipelines.plan import Plan

@@ -7,8 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from learnt import MARIAN
-from transformers import GenerationConfig, MarianConfig, MarianMTModel
+from models import random_marian
+from transformers import GenerationConfig, MarianMTModel
 
 from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import copies, repeats, split
@@ -20,23 +20,8 @@ END, PAD, NEVER = 0, 59, [7, 59]
 def random_model(separate: bool = False) -> MarianMTModel:
     """A small untrained model that ends its texts now and then."""
     torch.manual_seed(5)
-    config = MarianConfig(
-        **{
-            **MARIAN,
-            "encoder_layers": 2,
-            "decoder_layers": 2,
-            "encoder_attention_heads": 4,
-            "decoder_attention_heads": 4,
-        },
-        vocab_size=60,
-        max_position_embeddings=64,
-        pad_token_id=PAD,
-        decoder_start_token_id=PAD,
-        share_encoder_decoder_embeddings=not separate,
-        tie_word_embeddings=not separate,
-        init_std=0.4,
-    )
-    model = MarianMTModel(config).eval()
+    tied = {"share_encoder_decoder_embeddings": not separate, "tie_word_embeddings": not separate}
+    model = random_marian(PAD + 1, layers=2, **tied, init_std=0.4).eval()
     model.generation_config.forced_eos_token_id = None
     model.final_logits_bias[0, END] = 8.0 if separate else 12.0
     return model
@@ -53,35 +38,20 @@ def batch(model: MarianMTModel, rows: int, width: int, seed: int = 0) -> tuple[A
 
 def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, max_length: int) -> list[list[list[int]]]:  # noqa: ANN401
     """The same from transformers' own `generate`."""
-    config = GenerationConfig(
-        num_beams=decoding.num_beams,
-        num_return_sequences=decoding.hypotheses,
-        do_sample=False,
-        max_new_tokens=max_length,
-        pad_token_id=model.config.pad_token_id,
-        eos_token_id=END,
-        decoder_start_token_id=model.config.decoder_start_token_id,
-        suppress_tokens=NEVER,
-        repetition_penalty=decoding.repetition_penalty,
-        renormalize_logits=True,
-        early_stopping=True,
-    )
+    beams = {"num_beams": decoding.num_beams, "num_return_sequences": decoding.hypotheses, "early_stopping": True}
+    scores = {"repetition_penalty": decoding.repetition_penalty, "renormalize_logits": True, "do_sample": False}
+    ends = {"pad_token_id": PAD, "eos_token_id": END, "decoder_start_token_id": PAD, "suppress_tokens": NEVER}
+    config = GenerationConfig(max_new_tokens=max_length, **beams, **scores, **ends)
     with torch.inference_mode():
         outputs = model.generate(input_ids=ids, attention_mask=mask, generation_config=config)[:, 1:].tolist()
     texts = [cut(output, END) for output in outputs]
     return [texts[place : place + decoding.hypotheses] for place in range(0, len(texts), decoding.hypotheses)]
 
 
-DECODINGS = [
-    Decoding(),
-    Decoding(num_beams=2, patience=1),
-    Decoding(num_beams=4, hypotheses=4, patience=1),
-    Decoding(num_beams=5, hypotheses=3, patience=1),
-    Decoding(repetition_penalty=1.1),
-]
+BEAMS = [Decoding(num_beams=beams, hypotheses=texts, patience=1) for beams, texts in ((2, 1), (4, 4), (5, 3))]
 
 
-@pytest.mark.parametrize("decoding", DECODINGS)
+@pytest.mark.parametrize("decoding", [Decoding(), Decoding(repetition_penalty=1.1), *BEAMS])
 @pytest.mark.parametrize("separate", [False, True])
 def test_the_search_finds_what_generate_finds(separate: bool, decoding: Decoding) -> None:
     model = random_model(separate)

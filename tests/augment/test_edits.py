@@ -88,15 +88,13 @@ def test_a_replacement_keeps_the_case(word: str, new: str, expected: str) -> Non
     ("text", "view", "expected"),
     [
         ("A man sings.", "A human sings.", [("man", "human")]),
-        ("It is a big dog.", "It is a dog.", [(" big", "")]),
+        ("It is a big dog.", "It is a dog.", [("big", "")]),
         ("The U.S. bought 3.5% gold.", "The U. S. sold 3. 5% gold.", [("U.S. bought 3.5%", "U. S. sold 3. 5%")]),
         ("One, two.", "One, three.", [("two", "three")]),
     ],
 )
 def test_word_edits_are_of_whole_words(text: str, view: str, expected: list[tuple[str, str]]) -> None:
-    assert [(edit.old.strip(" ") or edit.old, edit.new) for edit in find_edits(text, view)] == [
-        (old.strip(" ") or old, new) for old, new in expected
-    ]
+    assert [(edit.old.strip(), edit.new) for edit in find_edits(text, view)] == expected
 
 
 @given(st.text(alphabet="ab .,'é\t-1", max_size=30), st.text(alphabet="ab .,'é\t-1", max_size=30))

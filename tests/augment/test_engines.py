@@ -6,13 +6,13 @@ import shutil
 import subprocess
 import sys
 from functools import cache
+from itertools import product
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
-from learnt import DOGS, GERMAN, GUITAR
-from refusals import refused
+from checks import refused
+from models import DOGS, GERMAN, GUITAR
 from safetensors.torch import load_file, save_file
 from transformers import MarianTokenizer
 
@@ -35,6 +35,7 @@ SENTENCES = [
     "He didn't know what to say.",
     "The train leaves at half past seven.",
 ]
+ENGINES = ("ctranslate2", "transformers")
 ODD = ["", "  ", "我喜欢狗。", "a\0b", "naïve café ☕ 🙂", ">>fr<< Where is he?", "</s> A man. <pad>", "x" * 300]
 
 
@@ -53,7 +54,7 @@ def comparable(found: Translation) -> Translation:
 @pytest.mark.parametrize("decode", ["greedy", "beam:4", "beam:3"])
 def test_both_engines_write_the_same_texts(decode: str) -> None:
     texts = SENTENCES + ODD
-    ours, theirs = (starter(name, decode).translate(texts) for name in ("ctranslate2", "transformers"))
+    ours, theirs = (starter(name, decode).translate(texts) for name in ENGINES)
     assert [*map(comparable, ours)] == [*map(comparable, theirs)]
     assert sum(found.reason is None for found in ours) >= len(SENTENCES)
 
@@ -69,8 +70,7 @@ def test_both_engines_search_alike(decoding: Decoding) -> None:
     equal = sorted((ids for ids in sources if padded(len(ids), vocabulary.limit) == width), key=len, reverse=True)
     assert len(equal) > 4
     ours, theirs = (
-        MarianTranslator(model.path, decoding=decoding, engine=name, precision="fp32")._engine
-        for name in ("ctranslate2", "transformers")
+        MarianTranslator(model.path, decoding=decoding, engine=name, precision="fp32")._engine for name in ENGINES
     )
     assert ours.search(equal, decoding, [])() == theirs.search(equal, decoding, [])()
 
@@ -84,44 +84,36 @@ def test_a_longer_neighbour_changes_no_rounding(precision: str) -> None:
         assert translator.translate([text, neighbour])[0] == translator.translate([text])[0]
 
 
-def weights(folder: Path) -> dict[str, Any]:
-    return dict(load_file(folder / "model.safetensors"))
+@pytest.fixture
+def copied(translation_models: Path, user_cache: Path, tmp_path: Path) -> Path:
+    """A copy of the model from English."""
+    return Path(shutil.copytree(translation_models / "en-xx", tmp_path / "en-xx"))
 
 
-def test_language_codes_and_padding_are_never_written(translation_models: Path, tmp_path: Path) -> None:
-    shutil.copytree(translation_models / "en-xx", tmp_path / "en-xx")
-    state = weights(tmp_path / "en-xx")
-    vocabulary = Vocabulary(tmp_path / "en-xx")
+def test_language_codes_and_padding_are_never_written(copied: Path) -> None:
+    vocabulary, state = Vocabulary(copied), load_file(copied / "model.safetensors")
     bias = torch.zeros(1, len(vocabulary.source))
     bias[0, vocabulary.suppress_tokens] = 100.0
-    save_file({**state, "final_logits_bias": bias}, tmp_path / "en-xx" / "model.safetensors", {"format": "pt"})
-    for engine in ("ctranslate2", "transformers"):
-        for decode in ("greedy", "beam:3"):
-            translator = MarianTranslator(
-                tmp_path / "en-xx", ">>de<<", parse_decoding(decode), engine=engine, precision="fp32", retries=False
-            )
-            (found,) = translator.translate([DOGS])
-            assert found.text == GERMAN[DOGS]
+    save_file({**state, "final_logits_bias": bias}, copied / "model.safetensors", {"format": "pt"})
+    for engine, decode in product(ENGINES, ("greedy", "beam:3")):
+        translator = MarianTranslator(copied, ">>de<<", parse_decoding(decode), engine, "fp32", retries=False)
+        assert [found.text for found in translator.translate([DOGS])] == [GERMAN[DOGS]]
 
 
-def test_the_padding_token_may_be_any(translation_models: Path, tmp_path: Path) -> None:
-    folder = tmp_path / "en-xx"
-    shutil.copytree(translation_models / "en-xx", folder)
-    ids = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
+def test_the_padding_token_may_be_any(copied: Path) -> None:
+    ids = json.loads((copied / "vocab.json").read_text(encoding="utf-8"))
     pad = ids["<pad>"]
     moved = {token: 2 if token == "<pad>" else number + (number >= 2) for token, number in ids.items()}
-    (folder / "vocab.json").write_text(json.dumps(moved), encoding="utf-8")
-    order = torch.tensor([0, 1, pad, *range(2, pad)])
-    state = weights(folder)
+    (copied / "vocab.json").write_text(json.dumps(moved), encoding="utf-8")
+    state, order = load_file(copied / "model.safetensors"), torch.tensor([0, 1, pad, *range(2, pad)])
     for name, value in state.items():
         if pad + 1 in value.shape:
             state[name] = value.index_select(value.shape.index(pad + 1), order)
-    save_file(state, folder / "model.safetensors", {"format": "pt"})
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    config |= {"pad_token_id": 2, "decoder_start_token_id": 2}
-    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    for engine in ("ctranslate2", "transformers"):
-        translator = MarianTranslator(folder, ">>de<<", engine=engine, precision="fp32")
+    save_file(state, copied / "model.safetensors", {"format": "pt"})
+    config = json.loads((copied / "config.json").read_text()) | {"pad_token_id": 2, "decoder_start_token_id": 2}
+    (copied / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    for engine in ENGINES:
+        translator = MarianTranslator(copied, ">>de<<", engine=engine, precision="fp32")
         assert [found.text for found in translator.translate([GUITAR, DOGS])] == [GERMAN[GUITAR], GERMAN[DOGS]]
 
 
@@ -141,19 +133,20 @@ def test_token_ids_and_texts_are_those_of_the_tokenizer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("engine", "precision", "decode", "expected"),
+    "row",
     [
-        ("auto", "auto", "greedy", ("ctranslate2", "int8")),
-        ("auto", "fp32", "beam:4", ("ctranslate2", "fp32")),
-        ("auto", "fp64", "greedy", ("transformers", "fp64")),
-        ("auto", "fp32", "top-k:5", ("transformers", "fp32")),
-        ("transformers", "fp32", "greedy", ("transformers", "fp32")),
+        "auto auto greedy: ctranslate2 int8",
+        "auto fp32 beam:4: ctranslate2 fp32",
+        "auto fp64 greedy: transformers fp64",
+        "auto fp32 top-k:5: transformers fp32",
+        "transformers fp32 greedy: transformers fp32",
     ],
 )
-def test_the_engine_is_what_the_search_needs(
-    engine: str, precision: str, decode: str, expected: tuple[str, str]
-) -> None:
-    assert resolve_engine(engine, precision, "cpu", sampled=parse_decoding(decode).sampled) == expected
+def test_the_engine_is_what_the_search_needs(row: str) -> None:
+    given, _, expected = row.partition(": ")
+    engine, precision, decode = given.split()
+    found = resolve_engine(engine, precision, "cpu", sampled=parse_decoding(decode).sampled)
+    assert found == tuple(expected.split())
 
 
 def kept_in(cache: Path) -> Path:
@@ -167,38 +160,28 @@ def translated(models: Path) -> str | None:
     return translator.translate([DOGS])[0].text
 
 
-def test_a_model_is_converted_once(translation_models: Path, user_cache: Path) -> None:
+def test_a_model_is_converted_once_and_a_damaged_copy_is_one_line(translation_models: Path, user_cache: Path) -> None:
     before = sorted(translation_models.rglob("*"))
     assert translated(translation_models) == GERMAN[DOGS]
     first = kept_in(user_cache).stat().st_ino
     assert translated(translation_models) == GERMAN[DOGS]
     assert kept_in(user_cache).stat().st_ino == first
     assert sorted(translation_models.rglob("*")) == before
-
-
-def test_a_damaged_conversion_is_one_line(translation_models: Path, user_cache: Path) -> None:
-    translated(translation_models)
     (kept_in(user_cache) / "model.bin").write_bytes(b"cut")
     with refused(f"{kept_in(user_cache)}: CTranslate2 cannot load it"):
         translated(translation_models)
-    shutil.rmtree(kept_in(user_cache))
-    assert translated(translation_models) == GERMAN[DOGS]
-
-
-@pytest.mark.parametrize("engine", ["ctranslate2", "transformers"])
-def test_a_damaged_model_is_one_line(engine: str, translation_models: Path, user_cache: Path, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(translation_models / "en-xx", tmp_path / "en-xx"))
-    weights = folder / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:1000])
-    with refused(f"--models {folder}"):
-        MarianTranslator(folder, ">>de<<", engine=engine, precision="fp32").translate([DOGS])
-
-
-def test_a_cache_that_cannot_be_written_is_one_line(translation_models: Path, user_cache: Path) -> None:
-    user_cache.parent.mkdir()
+    shutil.rmtree(user_cache)
     user_cache.write_text("a file where the folder should be", encoding="utf-8")
     with refused("cannot be stored there"):
         translated(translation_models)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_damaged_model_is_one_line(engine: str, copied: Path) -> None:
+    weights = copied / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:1000])
+    with refused(f"--models {copied}"):
+        MarianTranslator(copied, ">>de<<", engine=engine, precision="fp32").translate([DOGS])
 
 
 KILLED = """

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import nltk.data
 import pytest
+from checks import TEXTS, real_sentences, refused
 from nltk.tag.perceptron import PerceptronTagger
-from realtext import real_sentences
-from refusals import refused
 
 from augment import wordnet
 from augment.edits import tokens
@@ -17,7 +16,6 @@ from augment.english import inflect, is_plural_entry, load_data, tagger, wants_a
 
 IRREGULAR_VERBS = Path(__file__).parent / "data" / "irregular_verbs.tsv"
 """Verb, past and participle, with the variants that dictionaries accept."""
-TAGS = {"n": ["NNS"], "v": ["VBZ", "VBG", "VBD", "VBN"], "a": ["JJR", "JJS"], "r": ["RBR", "RBS"]}
 
 
 def test_every_irregular_verb_has_an_accepted_past_and_participle() -> None:
@@ -40,77 +38,43 @@ VERBS = """
     sidestepped sidestepped, singe singes singeing singed singed, ski skis skiing skied skied, stop stops stopping
     stopped stopped, visit visits visiting visited visited
 """
-"""Lemma, third person, present participle, past, past participle."""
-
-
-def test_other_verbs() -> None:
-    for row in " ".join(VERBS.split()).split(", "):
-        lemma, *expected = row.split()
-        assert [inflect(lemma, tag) for tag in TAGS["v"]] == expected
-
-
 PLURALS = """
-    act acts, aircraft aircraft, alias aliases, analysis analyses, angelfish angelfish, atlas atlases, beef beefs
-    box boxes, brother brothers, bus buses, canvas canvases, child children, church churches, city cities
-    coachman coachmen, condo condos, crisis crises, criterion criteria, deer deer, ego egos, epoch epochs, fish fish
-    foot feet, gas gases, glass glasses, goose geese, hero heroes, house houses, human humans, iris irises, knife knives
-    leaf leaves, lens lenses, life lives, man men, men men, monarch monarchs, mouse mice, news news, ox oxen, oxen oxen
-    person persons, phenomenon phenomena, photo photos, piano pianos, potato potatoes, quiz quizzes, roof roofs
-    salmon salmon, scissors scissors, series series, sheep sheep, sis sises, species species, stomach stomachs
-    thanks thanks, thief thieves, tooth teeth, toy toys, wife wives, wolf wolves, woman women, woods woods
+    act acts, aircraft aircraft, alias aliases, analysis analyses, angelfish angelfish, atlas atlases, beef beefs, box
+    boxes, brother brothers, bus buses, canvas canvases, child children, church churches, city cities, coachman
+    coachmen, condo condos, crisis crises, criterion criteria, deer deer, ego egos, epoch epochs, fish fish, foot feet,
+    gas gases, glass glasses, goose geese, hero heroes, house houses, human humans, iris irises, knife knives, leaf
+    leaves, lens lenses, life lives, man men, men men, monarch monarchs, mouse mice, news news, ox oxen, oxen oxen,
+    person persons, phenomenon phenomena, photo photos, piano pianos, potato potatoes, quiz quizzes, roof roofs, salmon
+    salmon, scissors scissors, series series, sheep sheep, sis sises, species species, stomach stomachs, thanks thanks,
+    thief thieves, tooth teeth, toy toys, wife wives, wolf wolves, woman women, woods woods, drinking -, governed -,
+    outset -, plethora -
 """
-
-
-def test_plurals() -> None:
-    rows = [row.split() for row in PLURALS.replace("\n", ",").split(",") if row.strip()]
-    assert [(lemma, inflect(lemma, "NNS")) for lemma, plural in rows if inflect(lemma, "NNS") != plural] == []
-
-
-@pytest.mark.parametrize("lemma", ["drinking", "governed", "outset", "plethora"])
-def test_nouns_without_a_plural(lemma: str) -> None:
-    assert inflect(lemma, "NNS") is None
-
-
-@pytest.mark.parametrize(
-    ("lemma", "plural"), [("scissors", True), ("eyeglasses", True), ("glass", False), ("bus", False), ("deer", False)]
-)
-def test_entries_that_are_plurals_as_they_stand(lemma: str, plural: bool) -> None:
-    assert is_plural_entry(lemma) is plural
-
-
 COMPARISON = """
-    big bigger biggest, nice nicer nicest, happy happier happiest, good better best,
-    bad worse worst, simple simpler simplest, true truer truest, free freer freest, wooden - -, elder - -, wrong - -,
-    beautiful - -
+    big bigger biggest, nice nicer nicest, happy happier happiest, good better best, bad worse worst, simple simpler
+    simplest, true truer truest, free freer freest, wooden - -, elder - -, wrong - -, beautiful - -
 """
-"""Adjective, comparative, superlative; "-" where English has none."""
-
-
-def test_comparison() -> None:
-    for row in " ".join(COMPARISON.split()).split(", "):
-        lemma, *expected = row.split()
-        assert [inflect(lemma, tag) or "-" for tag in ("JJR", "JJS")] == expected
 
 
 @pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("apple hour honest uncle unimportant uninteresting urgent usher x", True),
-        ("university user European one onetime house unit unanimous utopia ukulele UNIT urine", False),
-    ],
+    ("tags", "table"), [("VBZ VBG VBD VBN", VERBS), ("NNS", PLURALS), ("JJR JJS", COMPARISON)], ids=["v", "n", "a"]
 )
-def test_articles_follow_the_sound(words: str, expected: bool) -> None:
-    assert [word for word in words.split() if wants_an(word) is not expected] == []
+def test_other_forms(tags: str, table: str) -> None:
+    """Each row has a lemma and its forms for the tags, "-" if English has none."""
+    rows = [row.split() for row in table.split(",")]
+    assert rows == [[row[0], *(inflect(row[0], tag) or "-" for tag in tags.split())] for row in rows]
 
 
-SENTENCES = [
-    "The old woman bought a big car.",
-    "They want to run fast because running is good.",
-    "Two men stand near the stolen boat.",
-    "His looks were often seen in the show.",
-    "In 1999 U.S.-led x-ray 3rd ?! 42",
-    "",
-]
+def test_entries_that_are_plurals_themselves() -> None:
+    entries = ("scissors", "eyeglasses", "glass", "bus", "deer")
+    assert [entry for entry in entries if is_plural_entry(entry)] == ["scissors", "eyeglasses"]
+
+
+AN = "apple hour honest uncle unimportant uninteresting urgent usher x"
+A = "university user European one onetime house unit unanimous utopia ukulele UNIT urine"
+
+
+def test_articles_follow_the_sound() -> None:
+    assert [word for word in f"{AN} {A}".split() if wants_an(word)] == AN.split()
 
 
 @pytest.mark.parametrize("real", [0, 900])
@@ -119,7 +83,7 @@ def test_the_tags_are_those_of_nltk(real: int) -> None:
     nltks = PerceptronTagger(load=False)
     nltks.model.weights, nltks.tagdict = load_data("weights"), load_data("tagdict")
     nltks.classes = nltks.model.classes = set(load_data("classes"))
-    for text in real_sentences(real) if real else SENTENCES:
+    for text in real_sentences(real) if real else [*TEXTS, "In 1999 U.S.-led x-ray 3rd ?! 42", ""]:
         words = [token.text for token in tokens(text)]
         assert tagger().tag(words) == nltks.tag(words)
 
@@ -145,13 +109,8 @@ def lay_out(folder: Path) -> Path:
     return folder
 
 
-def test_its_absence_is_one_line_that_says_how_to_get_it(empty_machine: Path) -> None:
-    with refused("python -m nltk.downloader wordnet"):
-        wordnet.find()
-
-
 @pytest.mark.parametrize("place", ["usr-share-wordnet", "cache/twinviews/corpora/wordnet", "nltk_data/corpora/wordnet"])
-def test_it_is_used_where_it_lies(empty_machine: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_used_where_it_is(empty_machine: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (empty_machine / place).mkdir(parents=True)
     for path in lay_out(empty_machine / "mine" / "corpora" / "wordnet").iterdir():
         (empty_machine / place / path.name).symlink_to(path)

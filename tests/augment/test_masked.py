@@ -2,44 +2,29 @@
 
 import math
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.metadata import version
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import torch
-from fillmodels import ENGLISH, FRENCH, KINDS, RUSSIAN
-from realtext import built
-from refusals import refused
-from tokenizers import Tokenizer, models
+from checks import TEXTS, built, refused
+from models import ENGLISH_LINES, FRENCH_LINES, KINDS, RUSSIAN_LINES
+from tokenizers import Tokenizer
+from tokenizers.models import BPE
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertModel, PreTrainedTokenizerFast
 
 from augment import wordnet
 from augment.device import padded
 from augment.edits import apply_edits, words
 from augment.english import wants_an
-from augment.errors import InputError
 from augment.masked import MOST_TOKENS, FillModel, Masked, WholeWords, folded, script_of
 from augment.ranking import FIT, SIMILARITY, Ranking, Target
-from augment.view import View, ViewSpec, make_view
+from augment.view import ViewSpec, make_view
 from augment.views.mlm_fill import MlmFill
 from augment.weights import STARTER_ENCODER, find_encoder
 from augment.words import NEGATIONS
-
-TEXTS = [
-    "A man is playing the guitar on stage.",
-    "Two dogs run through “green” grass, isn't it?",
-    "The old woman bought a red car in the U.S. for $3.50",
-    "NASA",
-    "",
-    "A man is not a river.",
-    "the " * 80 + "dogs",
-]
-
-
-@pytest.fixture(scope="module")
-def view(encoder_folder: Path) -> View:
-    return make_view(ViewSpec("mlm-fill", {"encoder": str(encoder_folder), "fraction": 0.4}))
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -48,28 +33,30 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return KINDS[request.param](tmp_path_factory.mktemp(request.param))
 
 
-@pytest.fixture(scope="module")
-def filler(folder: Path) -> Callable[..., MlmFill]:
-    """A maker of views by it."""
-    return lambda **params: make_view(ViewSpec("mlm-fill", {"encoder": str(folder), **params}))
+def fill(folder: Path, **params: float) -> MlmFill:
+    view = make_view(ViewSpec("mlm-fill", {"encoder": str(folder), **params}))
+    assert isinstance(view, MlmFill)
+    return view
 
 
-def test_names_digits_abbreviations_and_negations_are_left_alone(view: View) -> None:
+def test_names_digits_abbreviations_and_negations_are_left_alone(encoder_folder: Path) -> None:
+    view = fill(encoder_folder, fraction=0.4)
     for seed in range(30):
-        for text, viewed in zip(TEXTS, view(TEXTS, [seed] * len(TEXTS)), strict=True):
+        texts = [*TEXTS, "A man is not a river for $3.50 today."]
+        for text, viewed in zip(texts, view(texts, [seed] * 7), strict=True):
             for kept in ("U.S.", "$3.50", "isn't", "NASA", "not"):
                 if kept in text.split():
                     assert kept in (viewed.text or "").split()
     short = view(["NASA", "", "Мальчик читает книгу", "他在公园里看书", "สวัสดีครับ"], range(5))
     assert [(viewed.status, viewed.reason) for viewed in short] == [("unchanged", "no-eligible-word")] * 5
-    long = " ".join(ENGLISH[:30])
+    long = " ".join(ENGLISH_LINES[:30])
     (cut,) = make_view(view.spec)([long], [1])
     assert 0 < max(edit.end for edit in cut.edits) < len(long) / 2
 
 
-def test_the_share_of_all_words_is_met_over_sentences_and_over_words(filler: Callable[..., MlmFill]) -> None:
-    texts = ENGLISH[:300]
-    made = filler()(texts, range(len(texts)))
+def test_the_share_of_all_words_is_met_over_sentences_and_over_words(folder: Path) -> None:
+    texts = ENGLISH_LINES[:300]
+    made = fill(folder)(texts, range(len(texts)))
     counts = [len(words(text)) for text in texts]
     assert sum(viewed.achieved_fraction for viewed in made) / len(made) == pytest.approx(0.2, abs=0.02)
     assert sum(len(viewed.edits) for viewed in made) / sum(counts) == pytest.approx(0.2, abs=0.02)
@@ -80,17 +67,17 @@ def test_the_share_of_all_words_is_met_over_sentences_and_over_words(filler: Cal
 
 
 def test_a_least_number_of_words_and_a_temperature(encoder_folder: Path) -> None:
-    params = {"encoder": str(encoder_folder), "fraction": 0.5}
-    few = make_view(ViewSpec("mlm-fill", {**params, "fraction": 0.01, "at_least": 2}))
+    few = fill(encoder_folder, fraction=0.01, at_least=2)
     assert {len(viewed.edits) for viewed in few([TEXTS[0]] * 20, range(20))} <= {2, 3}
     likeliest = ({"temperature": 1e-6}, {"top_k": 1}, {})
-    low, first, usual = (make_view(ViewSpec("mlm-fill", {**params, **more}))(TEXTS, range(7)) for more in likeliest)
+    low, first, usual = (fill(encoder_folder, fraction=0.5, **more)(TEXTS, range(6)) for more in likeliest)
     assert low == first != usual
 
 
-def test_words_come_back_whole_and_in_the_script_of_their_place(filler: Callable[..., MlmFill]) -> None:
-    texts = [*ENGLISH[:30], *RUSSIAN[:30], *FRENCH[:30], "He said (quietly) “welcome” — and left/went."]
-    view = filler(fraction=0.5, top_k=50)
+def test_words_come_back_whole_and_in_the_script_of_their_place(folder: Path) -> None:
+    texts = [text for lines in (ENGLISH_LINES, RUSSIAN_LINES, FRENCH_LINES) for text in lines[:30]]
+    texts.append("He said (quietly) “welcome” — and left/went.")
+    view = fill(folder, fraction=0.5, top_k=50)
     made = view(texts, range(len(texts)))
     tokenizer = view._model.tokenizer
     spelt = {folded(tokenizer.decode([number]).strip()) for number in tokenizer.get_vocab().values()}
@@ -101,8 +88,7 @@ def test_words_come_back_whole_and_in_the_script_of_their_place(filler: Callable
             assert script_of(edit.new) == script_of(edit.old)
             assert edit.new.isalpha()
             assert len(edit.new) > 1
-            assert folded(edit.new) != folded(edit.old)
-            assert folded(edit.new) in spelt
+            assert folded(edit.new) in spelt - {folded(edit.old)}
             assert edit.new[0].isupper() == edit.old[0].isupper()
             assert edit.new.lower() not in NEGATIONS
             seen.add(script_of(edit.new))
@@ -111,10 +97,10 @@ def test_words_come_back_whole_and_in_the_script_of_their_place(filler: Callable
     assert seen == {"LATIN", "CYRILLIC"}
 
 
-def test_articles_agree_and_no_word_stands_beside_itself(filler: Callable[..., MlmFill]) -> None:
-    texts = [text for text in ENGLISH if " a " in text or " an " in text][:100]
+def test_words_agree_with_the_articles_before_them(folder: Path) -> None:
+    texts = [text for text in ENGLISH_LINES if " a " in text or " an " in text][:100]
     checked = 0
-    for text, viewed in zip(texts, filler(fraction=0.4, top_k=200)(texts, range(100)), strict=True):
+    for text, viewed in zip(texts, fill(folder, fraction=0.4, top_k=200)(texts, range(100)), strict=True):
         before, after = ([word.text for word in words(one)] for one in (text, viewed.text or ""))
         changed = [place for place in range(1, len(after)) if before[place] != after[place]]
         assert len(before) == len(after)
@@ -125,21 +111,16 @@ def test_articles_agree_and_no_word_stands_beside_itself(filler: Callable[..., M
     assert checked > 20
 
 
-def test_neighbours_are_masked_only_where_there_is_no_other_way(encoder_folder: Path) -> None:
+def test_neighbours_are_masked_only_if_nothing_else_is_left(encoder_folder: Path) -> None:
     text = "two dogs run through green grass on stage"
-    everything = make_view(ViewSpec("mlm-fill", {"encoder": str(encoder_folder), "fraction": 1}))
-    assert len(everything([text], [3])[0].edits) == len(text.split())
-    quarter = make_view(ViewSpec("mlm-fill", {"encoder": str(encoder_folder), "fraction": 0.25}))
-    for viewed in quarter([text] * 50, range(50)):
-        starts = [edit.start for edit in viewed.edits]
-        ends = [edit.end for edit in viewed.edits]
-        assert all(start > end + 1 for start, end in zip(starts[1:], ends, strict=False))
+    assert len(fill(encoder_folder, fraction=1)([text], [3])[0].edits) == len(text.split())
+    for viewed in fill(encoder_folder, fraction=0.25)([text] * 50, range(50)):
+        assert all(second.start > first.end + 1 for first, second in pairwise(viewed.edits))
 
 
-def test_the_head_at_the_masked_places_gives_what_it_gives_everywhere(filler: Callable[..., MlmFill]) -> None:
-    model: FillModel = filler()._model
-    rows = []
-    for number, text in enumerate(ENGLISH[:6]):
+def test_the_head_at_the_masked_places_gives_what_it_gives_everywhere(folder: Path) -> None:
+    model, rows = FillModel(folder), []
+    for number, text in enumerate(ENGLISH_LINES[:6]):
         ids, _ = model.encoded(text)
         places = list(range(1, len(ids) - 1, 2 + number % 2))
         rows.append(Masked([model.tokenizer.mask_token_id if i in places else j for i, j in enumerate(ids)], places))
@@ -157,24 +138,20 @@ def test_the_head_at_the_masked_places_gives_what_it_gives_everywhere(filler: Ca
 
 def test_a_vocabulary_that_marks_words_in_another_way_is_one_line() -> None:
     letters = {letter: number for number, letter in enumerate("abcdefgh")}
-    ends = Tokenizer(models.BPE(letters | {"he</w>": 8}, [], end_of_word_suffix="</w>"))
-    with refused("marks words in no way known here"):
+    ends = Tokenizer(BPE(letters | {"he</w>": 8}, [], end_of_word_suffix="</w>"))
+    with refused("marks words in an unknown way"):
         WholeWords(PreTrainedTokenizerFast(tokenizer_object=ends))
 
 
-def test_an_encoder_without_its_head_is_one_line(encoder_folder: Path, tmp_path: Path) -> None:
-    bare = tmp_path / "bare"
-    shutil.copytree(encoder_folder, bare)
-    BertModel.from_pretrained(encoder_folder).save_pretrained(bare)
-    with pytest.raises(InputError, match="without a masked-language head"):
-        make_view(ViewSpec("mlm-fill", {"encoder": str(bare)}))(["A man runs"], [0])
-
-
-def test_a_folder_without_a_tokenizer_is_one_line(encoder_folder: Path, tmp_path: Path) -> None:
+def test_an_encoder_without_its_head_or_its_tokenizer_is_one_line(encoder_folder: Path, tmp_path: Path) -> None:
+    headless = shutil.copytree(encoder_folder, tmp_path / "headless")
+    BertModel.from_pretrained(encoder_folder).save_pretrained(headless)
+    with refused("without a masked-language head"):
+        fill(headless)(["A man runs"], [0])
     folder = shutil.copytree(encoder_folder, tmp_path / "bare", ignore=shutil.ignore_patterns("*token*", "vocab*"))
     (folder / "config.json").write_text("{}", encoding="utf-8")
     with refused(f"--encoder {folder}: no tokenizer could be read there"):
-        make_view(ViewSpec("mlm-fill", {"encoder": str(folder)}))(["A man runs"], [0])
+        fill(folder)(["A man runs"], [0])
 
 
 def slot(text: str, word: str, *candidates: str, weights: Sequence[float] = ()) -> Target:
@@ -196,7 +173,7 @@ def starter() -> Ranking:
         ("He parked his car in front of the house.", "car", ("gondola", "automobile"), "automobile"),
     ],
 )
-def test_of_equal_synonyms_the_one_that_suits_the_sentence_is_best(
+def test_the_synonym_that_suits_the_sentence_is_best(
     starter: Ranking, text: str, word: str, candidates: tuple[str, ...], best: str
 ) -> None:
     assert starter.best([text], [[slot(text, word, *candidates)]]) == [[best]]
@@ -220,8 +197,7 @@ def test_scores_are_those_of_the_model_run_plainly(folder: Path) -> None:
     candidates = {"cat": 1.0, "hound": 2.0, "animal": 0.5, "river": 3.0, "unbelievably": 1.0}
 
     def encoded(words: str) -> list[int]:
-        ids: list[int] = tokenizer(words)["input_ids"]
-        return ids
+        return list(tokenizer(words)["input_ids"])
 
     head, whole = len(encoded(before)) - 1, encoded(text)
     tail = len(whole) - len(encoded(f"{before} {word}")) + 1
@@ -244,16 +220,10 @@ def test_scores_are_those_of_the_model_run_plainly(folder: Path) -> None:
 
 
 def test_the_signature_holds_every_revision_and_not_the_place() -> None:
-    view = built("synonym", choose="mlm")
-    revisions = [
-        wordnet.revision(wordnet.find()),
-        f"lemminflect-{version('lemminflect')}",
-        find_encoder("starter").revision,
-    ]
-    joined = "+".join(revisions)
-    assert view.spec.params["revision"] == joined
-    assert f"|rev:{joined}|" in view.spec.signature()
-    assert "encoder" not in view.spec.signature()
-    assert make_view(view.spec).spec == view.spec
+    signature = built("synonym", choose="mlm").spec.signature()
+    inflection = f"lemminflect-{version('lemminflect')}"
+    joined = "+".join([wordnet.revision(wordnet.find()), inflection, find_encoder("starter").revision])
+    assert f"|rev:{joined}|" in signature
+    assert "encoder" not in signature
     with refused(f"has revision {joined}"):
         make_view(ViewSpec("synonym", {"choose": "mlm", "revision": "0123456789ab"}))

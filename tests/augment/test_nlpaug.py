@@ -6,24 +6,17 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import nltk.data
 import pytest
-from realtext import DATA, built, real_sentences
-from refusals import refused
+from checks import DATA, TEXTS, built, real_sentences, refused
 
 from augment import wordnet
 from augment.errors import InputError
 from augment.view import View, ViewSpec, make_view
 from augment.views.nlpaug import Nlpaug
 
-TEXTS = [
-    "A man is playing the guitar on stage.",
-    "Two dogs run through “green” grass, isn't it?",
-    "The  U.S. bought 3.5% unbelievable things for their children because of the happy weather.",
-    "A woman is slicing an onion because she believes her friends will receive it.",
-    "The earliest human remains found on Crete date back to the seventh millennium b.c. (30 C)…",
-]
 SEEDS = [2**40 + 7, 1, 2, 3, 4]
 BY_RULE = ("RandomWordAug", "KeyboardAug", "OcrAug", "SpellingAug", "SplitAug", "RandomCharAug")
 BY_WORDNET = ("SynonymAug", "AntonymAug")
@@ -47,7 +40,6 @@ for name, arguments in wanted:
         made[-1].append(augmenter.augment(text)[0])
 json.dump(made, sys.stdout)
 """
-Wanted = list[tuple[str, dict[str, Any]]]
 
 
 def nlpaug_view(augmenter: str, **arguments: object) -> View:
@@ -55,7 +47,7 @@ def nlpaug_view(augmenter: str, **arguments: object) -> View:
 
 
 def nltk_folders() -> list[str]:
-    """Where nlpaug by itself finds WordNet and NLTK's tagger; none where they are not installed."""
+    """Where nlpaug by itself finds WordNet and NLTK's tagger; none if they are not installed."""
     folders = [str(DATA / "nltk_data"), *nltk.data.path]
     try:
         folders.insert(0, str(wordnet.find().parent.parent))
@@ -66,24 +58,25 @@ def nltk_folders() -> list[str]:
     return folders
 
 
-def directly(wanted: Wanted, texts: list[str], seeds: list[int], hash_seed: str = "1") -> list[list[str]]:
+def directly(
+    wanted: list[tuple[str, dict[str, Any]]], texts: list[str], seeds: list[int], hash_seed: str = "1"
+) -> list[list[str]]:
     """What augmenters make of the texts in a fresh process."""
     command, rows = [sys.executable, "-c", DIRECT, *nltk_folders()], json.dumps((wanted, texts, seeds))
     environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
     done = subprocess.run(command, input=rows, capture_output=True, text=True, env=environment, check=True)
-    made: list[list[str]] = json.loads(done.stdout)
-    return made
+    return list(json.loads(done.stdout))
 
 
 @pytest.mark.parametrize("augmenters", [BY_RULE, BY_WORDNET], ids=["by rule", "by WordNet"])
 def test_rows_are_what_nlpaug_gives_in_fresh_processes_whatever_the_order_of_sets(augmenters: tuple[str, ...]) -> None:
     if augmenters == BY_WORDNET and not nltk_folders():
         pytest.skip("WordNet or NLTK's tagger is not installed")
-    first, second = (directly([(name, {}) for name in augmenters], TEXTS, SEEDS, hash_seed) for hash_seed in "12")
+    first, second = (directly([(name, {}) for name in augmenters], TEXTS[:5], SEEDS, hash_seed) for hash_seed in "12")
     for name, *expected in zip(augmenters, first, second, strict=True):
-        made = [viewed.text for viewed in nlpaug_view(name)(TEXTS, SEEDS)]
+        made = [viewed.text for viewed in nlpaug_view(name)(TEXTS[:5], SEEDS)]
         assert [made, made] == expected, name
-        assert made != TEXTS, name
+        assert made != TEXTS[:5], name
 
 
 def test_the_compat_synonyms_are_nlpaugs_for_the_same_seed() -> None:
@@ -95,9 +88,6 @@ def test_the_compat_synonyms_are_nlpaugs_for_the_same_seed() -> None:
     for share, ours in zip(shares, expected, strict=True):
         made = built("synonym", compat=True, fraction=share)(texts, seeds)
         assert [viewed.text for viewed in made] == ours
-
-
-def test_spaces_that_nlpaug_moves_without_replacing_a_word_are_named() -> None:
     (viewed,) = built("synonym", compat=True)(["Xyzzy—xyzzy"], [0])
     assert (viewed.text, viewed.status, viewed.reason) == ("Xyzzy — xyzzy", "ok", "spacing-only")
 
@@ -107,8 +97,7 @@ def test_the_signature_has_the_augmenter_its_arguments_and_the_version_of_nlpaug
     assert spec.signature() == (
         'view:nlpaug|arguments:{"aug_p": 0.5, "stopwords": ["man"]}|augmenter:SplitAug|longest:10000|rev:1.1.11|v:0.1.0'
     )
-    assert make_view(spec).spec == spec
-    with pytest.raises(InputError, match=r"version 1\.1\.11 is installed, not 1\.1\.10"):
+    with refused("version 1.1.11 is installed, not 1.1.10"):
         make_view(ViewSpec("nlpaug", {"augmenter": "SplitAug", "revision": "1.1.10"}))
 
 
@@ -123,18 +112,6 @@ def test_missing_nltk_data_is_one_line_with_the_remedy(monkeypatch: pytest.Monke
     monkeypatch.setattr(nltk.data, "path", [])
     with refused("python -m nltk.downloader punkt_tab"):
         nlpaug_view("RandomSentAug")
-
-
-class Stub:
-    """An augmenter that gives what it is told to."""
-
-    def __init__(self, result: object) -> None:
-        self.result = result
-
-    def augment(self, text: str) -> object:
-        if isinstance(self.result, Exception):
-            raise self.result
-        return self.result
 
 
 @pytest.mark.parametrize(
@@ -152,7 +129,7 @@ class Stub:
 )
 def test_what_is_no_view_has_a_status_and_a_reason(result: object, status: str, reason: str | None) -> None:
     stubbed = Nlpaug()
-    stubbed._augmenter = Stub(result)
+    stubbed._augmenter = Mock(augment=Mock(side_effect=[result]))  # which raises an exception
     (viewed,) = stubbed(["A [MASK] dog."], [1])
     assert (viewed.status, viewed.reason) == (status, reason)
     assert (viewed.text is None) == (status in ("failed", "rejected"))
@@ -165,7 +142,7 @@ def test_a_model_based_augmenter_runs_on_the_device_of_the_run(encoder_folder: P
     assert "device" not in view.spec.signature()
     made = view(TEXTS[:2] * 3, [1, 2] * 3)
     assert made[:2] == made[2:4] == made[4:]
-    with pytest.raises(InputError, match="device 'cuda:99'"):
+    with refused("device 'cuda:99'"):
         make_view(spec, device="cuda:99")
 
 

@@ -6,23 +6,22 @@ from statistics import mean
 
 import nltk.data
 import pytest
-from realtext import built, real_sentences
-from refusals import refused
+from checks import built, real_sentences, refused
 from wordfreq import zipf_frequency
 
 from augment import omw, wordnet
 from augment.edits import apply_edits
 from augment.synonyms import English, english
-from augment.view import View, Viewed, ViewSpec, make_view
+from augment.view import Viewed, ViewSpec, make_view
 from augment.words import FUNCTION_WORDS
 
-SENTENCES = [
-    "The old woman bought a big car in Paris for $3,500 yesterday.",
-    "Three boys were quickly running  through the forest, weren't they?",
-    "NASA says it is a difficult question.",
-    "He begins to look for an enormous house; Her biggest fear was huge.",
-    "Children like ice cream, of course.",
-]
+SENTENCES = {
+    "The old woman bought a big car in Paris for $3,500 yesterday.": ["Paris", "$3,500"],
+    "Three boys were quickly running  through the forest, weren't they?": ["  through", "weren't they?"],
+    "NASA says it is a difficult question.": ["NASA"],
+    "Children like ice cream, of course.": ["ice cream, of course"],
+}
+"""Sentences, and what must stay."""
 
 
 @pytest.fixture(scope="module")
@@ -30,37 +29,23 @@ def words(real_wordnet: Path) -> English:
     return english()
 
 
-@pytest.fixture(scope="module")
-def view() -> View:
-    return built("synonym", at_least=1)
-
-
 def replaced(viewed: Viewed) -> list[tuple[str, str]]:
     """What became what, articles left out."""
     return [(edit.old, edit.new) for edit in viewed.edits if edit.old.lower() not in ("a", "an")]
-
-
-def check(text: str, viewed: Viewed) -> None:
-    """What holds for every row."""
-    assert apply_edits(text, viewed.edits) == viewed.text
-    assert (viewed.status == "unchanged") == (viewed.text == text) == (not viewed.edits)
-    assert (viewed.reason is None) == (viewed.status == "ok")
-    for old, new in replaced(viewed):
-        assert old.lower() not in FUNCTION_WORDS
-        assert old.isalpha()
-        assert new.isalpha()
-        assert new.lower() != old.lower()
-        assert new[0].isupper() == old[0].isupper()
 
 
 def test_real_sentences_get_as_many_other_words_as_asked_for_and_keep_every_other_byte() -> None:
     texts = real_sentences(3000)
     viewed, eligible = (built("synonym", fraction=share)(texts, range(len(texts))) for share in (0.3, 1.0))
     for text, one in zip(texts, viewed, strict=True):
-        check(text, one)
-    assert mean(one.achieved_fraction for one in viewed if one.achieved_fraction is not None) == pytest.approx(
-        0.3, abs=0.02
-    )
+        assert apply_edits(text, one.edits) == one.text
+        assert (one.status == "unchanged") == (one.text == text) == (not one.edits) == (one.reason is not None)
+        for old, new in replaced(one):
+            assert old.lower() not in {*FUNCTION_WORDS, new.lower()}
+            assert (old + new).isalpha()
+            assert new[0].isupper() == old[0].isupper()
+    shares = [one.achieved_fraction for one in viewed if one.achieved_fraction is not None]
+    assert mean(shares) == pytest.approx(0.3, abs=0.02)
     changed, possible = (sum(len(replaced(one)) for one in rows) for rows in (viewed, eligible))
     assert changed / possible == pytest.approx(0.3, abs=0.02)
     news = {new.lower() for one in eligible for _, new in replaced(one)}
@@ -68,15 +53,11 @@ def test_real_sentences_get_as_many_other_words_as_asked_for_and_keep_every_othe
     assert [new for new in news if zipf_frequency(new, "en") == 0] == [], "words that nobody writes"
 
 
-def test_names_numbers_acronyms_and_set_phrases_stay(view: View) -> None:
+def test_names_numbers_acronyms_and_set_phrases_stay() -> None:
+    view = built("synonym", at_least=1)
     for seed in range(40):
-        first, second, third, _, fifth = (viewed.text or "" for viewed in view(SENTENCES, [seed] * 5))
-        assert "Paris" in first
-        assert "$3,500" in first
-        assert "  through" in second
-        assert "weren't they?" in second
-        assert third.startswith("NASA")
-        assert "ice cream, of course" in fifth
+        for (text, kept), viewed in zip(SENTENCES.items(), view(list(SENTENCES), [seed] * 4), strict=True):
+            assert [part in (viewed.text or "") for part in kept] == [True] * len(kept), text
 
 
 @pytest.mark.parametrize(
@@ -131,7 +112,7 @@ def test_rarer_senses_are_opened_only_when_dominant_ones_do_not_suffice(words: E
     assert {old for old, _ in replaced(viewed)} == {"big", "car", "man"}
 
 
-def test_at_least_so_many_words_are_changed_where_there_are_so_many() -> None:
+def test_at_least_the_given_number_of_words_is_changed_if_there_are_as_many() -> None:
     few = built("synonym", fraction=0.05)
     assert {viewed.reason for viewed in few(["The big car."] * 50, range(50))} == {None, "none-drawn"}
     (nothing,) = few(["Of course it is."], [0])
@@ -164,9 +145,9 @@ def stop_words(real_wordnet: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     path.parent.mkdir()
     path.write_text("une\n", encoding="utf-8")
     monkeypatch.setattr(nltk.data, "path", [str(tmp_path), *nltk.data.path])
-    omw.open_tables.cache_clear()
+    omw.tables.cache_clear()
     yield path
-    omw.open_tables.cache_clear()
+    omw.tables.cache_clear()
 
 
 @pytest.mark.parametrize("language", ["fr", "fra"])
@@ -193,8 +174,8 @@ def test_stop_words_are_left_alone_and_part_of_the_revision(stop_words: Path) ->
 
 
 def test_a_language_that_is_not_there_is_one_line(stop_words: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as bare, refused("python -m nltk.downloader omw-1.4"):
+        bare.setattr(nltk.data, "path", nltk.data.path[1:])
+        make_view(ViewSpec("synonym", {"language": "fr"}))
     with refused("language 'de': this Open Multilingual WordNet does not have it; it has: fr"):
         make_view(ViewSpec("synonym", {"language": "de"}))
-    monkeypatch.setattr(nltk.data, "path", nltk.data.path[1:])
-    with refused("python -m nltk.downloader omw-1.4"):
-        make_view(ViewSpec("synonym", {"language": "fr"}))

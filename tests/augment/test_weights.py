@@ -1,153 +1,110 @@
 import errno
-import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from learnt import ENGLISH
-from refusals import refused
+from checks import refused
+from models import ENGLISH
 from safetensors.numpy import save
 from transformers import MarianMTModel
 
 from augment.translate.marian import MarianTranslator
 from augment.translate.models import resolve_models
 from augment.weights import cached, find_encoder
+from tests.standin_hub import COMMIT, Repository, StandinHub, standin_hub
 
-COMMIT = "0123456789abcdef0123456789abcdef01234567"
 SAFETENSORS = save({"weight": np.zeros(3, np.float32)})
 FILES = {"config.json": b"{}", "model.safetensors": SAFETENSORS, "pytorch_model.bin": b"a pickle"}
-FIND = (
-    "import sys\nfrom augment.errors import InputError\nfrom augment.weights import find_encoder\n"
-    "try:\n    weights = find_encoder(*sys.argv[1:])\n    print(weights.revision, *sorted(p.name for p in "
-    "weights.path.iterdir()))\nexcept InputError as error:\n    print(error)"
-)
-
-
-class Hub(ThreadingHTTPServer):
-    """A Hub with one model, `owner/model`, that lists the paths it was asked for; every other name gets a 503."""
-
-    def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), Answer)
-        self.asked: list[str] = []
-        self.files = FILES
-
-    def answers(self) -> dict[str, bytes]:
-        about = {"id": "owner/model", "sha": COMMIT, "siblings": [{"rfilename": name} for name in self.files]}
-        tree = [
-            {"type": "file", "path": name, "size": len(data), "oid": hashlib.sha1(data).hexdigest()}
-            for name, data in self.files.items()
-        ]
-        api = "/api/models/owner/model"
-        said = {api: about, f"{api}/revision/{COMMIT}": about, f"{api}/tree/{COMMIT}": tree}
-        files = {f"/owner/model/resolve/{COMMIT}/{name}": data for name, data in self.files.items()}
-        return {path: json.dumps(answer).encode() for path, answer in said.items()} | files
-
-
-class Answer(BaseHTTPRequestHandler):
-    server: Hub
-
-    def do_GET(self) -> None:
-        path = self.path.partition("?")[0]
-        body = self.server.answers().get(path)
-        if self.command == "GET":
-            self.server.asked.append(path)
-        if body is None:
-            self.send_error(503)
-            return
-        self.send_response(200)
-        for name, value in {"Length": str(len(body)), "Type": "application/json"}.items():
-            self.send_header(f"Content-{name}", value)
-        self.send_header("ETag", f'"{hashlib.sha1(body).hexdigest()}"')
-        self.send_header("X-Repo-Commit", COMMIT)
-        self.end_headers()
-        if self.command == "GET":
-            self.wfile.write(body)
-
-    do_HEAD = do_GET
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Say nothing."""
+FIND = """
+import sys
+from augment.errors import InputError
+from augment.translate.models import resolve_models
+from augment.weights import find_encoder
+name, *revision = sys.argv[1:]
+try:
+    found = resolve_models(name, "de", "en", *revision) if name == "opus-mt" else find_encoder(name, *revision)
+    print(found.revision, *sorted(path.name for path in found.path.iterdir()))
+except InputError as error:
+    print(error)
+"""
 
 
 @pytest.fixture
-def hub() -> Iterator[Hub]:
-    with Hub() as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield server
-        server.shutdown()
+def hub() -> Iterator[StandinHub]:
+    with standin_hub() as hub:
+        hub.repositories["model/owner/model"] = Repository({"visibility": "public"}, FILES)
+        yield hub
 
 
-def find(hub: Hub, cache: Path, *arguments: str) -> str:
-    """What `find_encoder` says in a process of its own, to which `hub` is the Hub."""
-    address = f"http://127.0.0.1:{hub.server_port}"
+def find(hub: StandinHub, cache: Path, *arguments: str) -> str:
+    """What `find_encoder` or, for "opus-mt", `resolve_models` says in its own process, to which `hub` is the Hub."""
     environment = {key: value for key, value in os.environ.items() if not key.lower().endswith("_proxy")}
-    environment |= {"XDG_CACHE_HOME": str(cache / "user")}
-    environment |= {"HF_ENDPOINT": address, "HF_HOME": str(cache), "HF_HUB_OFFLINE": "0", "HF_HUB_DISABLE_XET": "1"}
+    environment |= {**hub.environment(), "XDG_CACHE_HOME": str(cache / "user"), "HF_HOME": str(cache)}
     command = [sys.executable, "-c", FIND, *arguments]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout.strip()
 
 
+def fetched(hub: StandinHub, part: str) -> list[str]:
+    """The requests for what has `part` in its path since the last call."""
+    found = [request for request in hub.requests if request.startswith("GET ") and part in request]
+    hub.requests.clear()
+    return found
+
+
 @pytest.mark.parametrize("name", ["modles/bert/base", "./bert", "../bert", "/no/bert", "~/no-bert", "bert/", "a b"])
-def test_a_path_to_nothing_is_never_asked_of_the_hub(name: str, hub: Hub, tmp_path: Path) -> None:
+def test_a_path_to_nothing_is_never_asked_of_the_hub(name: str, hub: StandinHub, tmp_path: Path) -> None:
     assert "no such folder" in find(hub, tmp_path, name)
-    assert hub.asked == []
+    assert hub.requests == []
 
 
 @pytest.mark.parametrize("revision", [None, COMMIT[::-1]])
-def test_a_hub_that_does_not_answer_is_asked_once(revision: str | None, hub: Hub, tmp_path: Path) -> None:
-    started = time.monotonic()
+def test_a_hub_that_does_not_answer_is_asked_once(revision: str | None, hub: StandinHub, tmp_path: Path) -> None:
+    hub.refusing, started = 503, time.monotonic()
     said = find(hub, tmp_path, "modles/bert", *([revision] if revision else []))
     assert said.startswith("--encoder modles/bert: neither a folder nor a model that the Hub gave (")
     assert "\n" not in said
-    assert len([path for path in hub.asked if "modles" in path]) == 1
+    assert len(fetched(hub, "modles")) == 1
     assert time.monotonic() - started < 30  # the client's own retries take longer
 
 
-def test_a_model_of_the_hub_comes_without_its_pickle_and_is_asked_for_once(hub: Hub, tmp_path: Path) -> None:
+def test_a_model_of_the_hub_comes_without_its_pickle_and_is_asked_for_once(hub: StandinHub, tmp_path: Path) -> None:
     expected = f"{COMMIT} config.json model.safetensors"
     assert find(hub, tmp_path, "owner/model") == expected
-    assert [path for path in hub.asked if path.endswith(".bin")] == []
-    hub.asked.clear()
+    assert fetched(hub, ".bin") == []
     assert find(hub, tmp_path, "owner/model", COMMIT) == expected
-    assert [path for path in hub.asked if "owner" in path] == []
+    assert fetched(hub, "owner") == []
     (weights,) = tmp_path.glob(f"hub/*/snapshots/{COMMIT}/model.safetensors")
     weights.unlink()
     assert find(hub, tmp_path, "owner/model", COMMIT) == expected, "a snapshot without weights is fetched again"
 
 
-def test_a_model_of_the_hub_that_has_a_pickle_alone_is_kept_as_safetensors(
-    hub: Hub, opus: Path, tmp_path: Path
-) -> None:
-    hub.files = {path.name: path.read_bytes() for path in opus.iterdir()}
-    expected = f"{COMMIT} {' '.join(sorted(hub.files.keys() - {'pytorch_model.bin'} | {'model.safetensors'}))}"
-    assert find(hub, tmp_path, "owner/model") == expected
-    assert len([path for path in hub.asked if path.endswith(".bin")]) == 1
-    hub.asked.clear()
-    assert find(hub, tmp_path, "owner/model", COMMIT) == expected
-    assert [path for path in hub.asked if "owner" in path] == []
+def test_an_opus_model_of_the_hub_is_kept_as_safetensors(hub: StandinHub, opus: Path, tmp_path: Path) -> None:
+    files = {path.name: path.read_bytes() for path in opus.iterdir()}
+    hub.repositories["model/Helsinki-NLP/opus-mt-de-en"] = Repository({"visibility": "public"}, files)
+    expected = f"{COMMIT} {' '.join(sorted(files.keys() - {'pytorch_model.bin'} | {'model.safetensors'}))}"
+    assert find(hub, tmp_path, "opus-mt") == expected
+    assert len(fetched(hub, ".bin")) == 1
+    assert find(hub, tmp_path, "opus-mt", COMMIT) == expected
+    assert fetched(hub, "opus-mt") == []
+    assert find(hub, tmp_path, "opus-mt", COMMIT[::-1]).startswith("--models opus-mt: Helsinki-NLP/opus-mt-de-en: ")
 
 
 @pytest.fixture
 def opus(translation_models: Path, tmp_path: Path) -> Path:
-    """A small model in the files of Helsinki-NLP's on the Hub, with what old checkpoints have beside and lack."""
-    folder = tmp_path / "models" / "de-en"
-    folder.mkdir(parents=True)
-    for name in ("generation_config.json", "source.spm", "target.spm", "tokenizer_config.json", "vocab.json"):
-        shutil.copyfile(translation_models / "xx-en" / name, folder / name)
+    """A small model in the files of Helsinki-NLP's on the Hub, with what old checkpoints have in addition and lack."""
+    left_out = shutil.ignore_patterns("model.safetensors", "source.vocab", "tokenizer.json")
+    folder = shutil.copytree(translation_models / "xx-en", tmp_path / "models" / "de-en", ignore=left_out)
     model = MarianMTModel.from_pretrained(translation_models / "xx-en")
-    config = model.config.to_dict()
-    pad = config["pad_token_id"]
-    config |= {"bad_words_ids": [[pad]], "num_beams": 4, "decoder_vocab_size": pad + 1}
+    pad = model.config.pad_token_id
+    config = model.config.to_dict() | {"bad_words_ids": [[pad]], "num_beams": 4, "decoder_vocab_size": pad + 1}
     config |= {"share_encoder_decoder_embeddings": True, "max_length": 512}
     (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
     state = model.state_dict()
@@ -157,9 +114,7 @@ def opus(translation_models: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def test_a_pickle_translates_as_the_safetensors_it_was_made_of(
-    opus: Path, translation_models: Path, user_cache: Path
-) -> None:
+def test_a_pickle_translates_like_its_safetensors(opus: Path, translation_models: Path, user_cache: Path) -> None:
     found = resolve_models(str(opus.parent), "de", "en")
     assert found.path.parent == user_cache / "weights"
     assert [path.name for path in (user_cache / "weights").glob("[!.]*")] == [found.revision]
@@ -170,7 +125,7 @@ def test_a_pickle_translates_as_the_safetensors_it_was_made_of(
     assert [one.text for one in made[0]] == [ENGLISH[text] for text in texts]
     shutil.rmtree(user_cache)
     (opus / "source.spm").unlink()
-    with refused(f"{opus} is no MarianMT model: it lacks source.spm"):
+    with refused(f"{opus} is not a MarianMT model: it lacks source.spm"):
         resolve_models(str(opus.parent), "de", "en")
     assert not user_cache.exists(), "the pickle is not converted"
 
@@ -203,35 +158,6 @@ def test_what_could_not_be_stored_is_one_line_and_leaves_nothing(user_cache: Pat
     assert not any(path.is_dir() for path in place.parent.iterdir())
 
 
-def test_a_file_is_hashed_anew_only_where_it_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("config.json", "model.safetensors"):
-        (tmp_path / name).write_bytes(FILES[name])
-    first = find_encoder(str(tmp_path)).revision
-    (tmp_path / "config.json").write_bytes(b"{ }")
-    assert find_encoder(str(tmp_path)).revision != first
-    monkeypatch.setattr(hashlib, "file_digest", None)
-    assert find_encoder(str(tmp_path)).revision != first
-
-
-class Malicious:
-    """What would make a file if it were unpickled."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return Path.touch, (self.path,)
-
-
-def test_a_pickle_that_would_run_code_is_refused(tmp_path: Path, user_cache: Path) -> None:
-    (tmp_path / "config.json").write_bytes(b"{}")
-    torch.save({"weight": Malicious(tmp_path / "made")}, tmp_path / "pytorch_model.bin")
-    with refused("more than weights; nothing in it was run"):
-        find_encoder(str(tmp_path))
-    assert not (tmp_path / "made").exists()
-    assert [*(user_cache / "weights").glob("[!.]*")] == []
-
-
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
 @pytest.mark.parametrize("length", [0, -5])
 def test_damaged_weights_are_one_line(name: str, length: int, tmp_path: Path, user_cache: Path) -> None:
@@ -243,9 +169,28 @@ def test_damaged_weights_are_one_line(name: str, length: int, tmp_path: Path, us
         find_encoder(str(tmp_path))
 
 
-@pytest.mark.parametrize("content", [["a", "list"], {"model": {}}])
-def test_a_pickle_of_something_else_is_refused(content: object, tmp_path: Path, user_cache: Path) -> None:
+class Malicious:
+    """It would make a file if it were unpickled."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Path.touch, (Path("made"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ({"weight": Malicious()}, "more than weights; nothing in it was run"),
+        (["a", "list"], "not tensors by name"),
+        ({"model": {}}, "not tensors by name"),
+    ],
+)
+def test_a_pickle_of_anything_but_tensors_is_refused_and_not_run(
+    content: object, said: str, tmp_path: Path, user_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "config.json").write_bytes(b"{}")
     torch.save(content, tmp_path / "pytorch_model.bin")
-    with refused("not tensors by name"):
+    with refused(said):
         find_encoder(str(tmp_path))
+    assert not (tmp_path / "made").exists()
+    assert [*(user_cache / "weights").glob("[!.]*")] == []

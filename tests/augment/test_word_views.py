@@ -6,24 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from checks import TEXTS, built, real_sentences, refused
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from realtext import built, real_sentences
-from refusals import refused
 
 from augment.edits import LabelledSpan, apply_edits, carry_spans, words
 from augment.keep import WordView, touches
 from augment.view import Edit, Runtime, View, ViewSpec, make_view
 from augment.views.repeat import Repeat
 
-TEXTS = [
-    "A man is playing the guitar on stage.",
-    "Two dogs run through “green” grass, isn't it?",
-    "The  U.S. bought 3.5% unbelievable things for their children because of the happy weather.",
-    "Children like ice cream (boys mostly), of course.",
-    "NASA",
-    "Cars were quickly repaired near the enormous house while the people were talking about their large boat. " * 2,
-]
 ODD = ["👩‍👩‍👧 cars", "שלום big", "“a” car’s", "e\u0301te\u0301", "NASA", "\r\n", " ", "the old woman", "[MASK]", "1️⃣"]
 VIEWS: dict[str, tuple[str, dict[str, Any]]] = {
     "repeat": ("repeat", {}),
@@ -40,30 +31,22 @@ VIEWS: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def make(name: str, encoder: Path, batch_tokens: int | None = None) -> View:
+def make(name: str, encoder: Path) -> View:
     kind, params = VIEWS[name]
-    if "mlm" in (kind[:3], params.get("choose")):
-        params = {**params, "encoder": str(encoder)}
-    if batch_tokens is None:
-        return built(kind, **params)
-    return make_view(ViewSpec(kind, params), device="cpu", batch_tokens=batch_tokens)
+    return built(kind, **params, **({"encoder": str(encoder)} if "mlm" in (kind[:3], params.get("choose")) else {}))
 
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_a_row_depends_on_its_text_and_seed_alone(name: str, encoder_folder: Path) -> None:
-    view, narrow = make(name, encoder_folder), make(name, encoder_folder, batch_tokens=32)
+    view = make(name, encoder_folder)
+    narrow = make_view(view.spec, device="cpu", batch_tokens=32)
+    assert narrow.spec == view.spec, "a resolved recipe builds the same view"
     texts = TEXTS * 5
     together = view(texts, range(30))
     assert len({viewed.text for viewed in together}) > len(TEXTS)
     assert [view([text], [seed])[0] for seed, text in enumerate(texts)] == together
     order = random.Random(1).sample(range(30), 30)
     assert narrow([texts[row] for row in order], order) == [together[row] for row in order]
-
-
-@pytest.mark.parametrize("name", VIEWS)
-def test_a_resolved_recipe_builds_the_same_view(name: str, encoder_folder: Path) -> None:
-    view = make(name, encoder_folder)
-    assert make_view(view.spec).spec == view.spec
 
 
 @pytest.mark.parametrize("name", VIEWS)
@@ -86,15 +69,14 @@ def test_the_recorded_edits_turn_any_text_into_its_view(name: str, encoder_folde
 TERMS = ["New York", "york city", "C++", "the old man", "Müller", "dog"]
 PATTERN = r"[A-Z]{2,}-\d+"
 PLAIN = ["a", "big", "dogs", "run", "quickly", "near", "houses", "Paris", "river", "!", ",", "🙂", "New", "city"]
-KEEPING: dict[str, dict[str, Any]] = {
-    "repeat": {"rate": 1},
-    "span-mask": {"length": 3},
-    "synonym": {"fraction": 1},
-    "mlm-fill": {"fraction": 1},
-    "nlpaug": {"augmenter": "KeyboardAug", "arguments": {"aug_word_p": 1.0}},
+KEEPING: dict[str, tuple[int, dict[str, Any]]] = {
+    "repeat": (4000, {"rate": 1}),
+    "span-mask": (4000, {"length": 3}),
+    "synonym": (1500, {"fraction": 1}),
+    "mlm-fill": (250, {"fraction": 1}),
+    "nlpaug": (250, {"augmenter": "KeyboardAug", "arguments": {"aug_word_p": 1.0}}),
 }
-# 10,000 cases in all; the model and nlpaug are slower.
-CASES = {"repeat": 4000, "span-mask": 4000, "synonym": 1500, "mlm-fill": 250, "nlpaug": 250}
+"""10,000 cases in all; the model and nlpaug are slower."""
 
 
 @pytest.fixture(scope="module")
@@ -109,11 +91,11 @@ sentences = st.lists(st.sampled_from([*TERMS, *PLAIN, "NEW YORK", "AB-12", "DogS
 
 @pytest.mark.parametrize("name", KEEPING)
 def test_nothing_that_is_kept_changes(name: str, terms: str) -> None:
-    view = make_view(ViewSpec(name, {**KEEPING[name], "keep": terms, "keep_pattern": PATTERN}))
+    (cases, params), changed = KEEPING[name], 0
+    view = make_view(ViewSpec(name, {**params, "keep": terms, "keep_pattern": PATTERN}))
     assert isinstance(view, WordView)
-    changed = 0
 
-    @settings(max_examples=CASES[name], deadline=None)
+    @settings(max_examples=cases, deadline=None)
     @given(sentences.map(" ".join), st.integers(0, 2**63 - 1))
     def check(text: str, seed: int) -> None:
         nonlocal changed
@@ -124,7 +106,7 @@ def test_nothing_that_is_kept_changes(name: str, terms: str) -> None:
         changed += made.text != text
 
     check()
-    assert changed > CASES[name] / 20
+    assert changed > cases / 20
 
 
 def kept_parts(text: str, **options: str) -> list[str]:
