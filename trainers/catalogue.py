@@ -15,10 +15,10 @@ GROUP = "twinviews.objectives"
 ObjectiveModule: TypeAlias = ModuleType
 """The module of an objective. It has
 
-- `READS`: what it trains on, the usual one first: some of `trainers.data.kinds.KINDS`, such as "views" and "text";
+- `READS`: what it trains on, the usual kind first: some of `trainers.data.kinds.KINDS`, such as "views" and "text";
 - `PRESETS`: values of `Training` and of its own options, by preset; the first is the default;
-- `PARAMS`: its own options, a pydantic model. A method `held_out(rows, batch_size)`, if there is one, returns how many
-  of the rows are not trained on;
+- `PARAMS`: its own options, a pydantic model. An optional method `held_out(rows, batch_size)` returns how many of the
+  rows are not trained on;
 - `build(options, training, source)`: loads the encoder and returns the `Objective` that trains it.
 """
 
@@ -38,7 +38,7 @@ def summary(name: str) -> str:
 
 
 def load_objective(name: str) -> ObjectiveModule:
-    """Import an objective's module; raises InputError where there is none, or it cannot be used."""
+    """Import an objective's module; raises InputError if there is none, or it cannot be used."""
     if _file(name).is_file():
         return importlib.import_module(f"trainers.objectives.{_file(name).stem}")
     known = _third_party()

@@ -13,35 +13,24 @@ from torch.nn import functional
 
 from trainers.objective import float32
 
-MARGIN = 0.2
-"""A negative is mined if it is at most this much further from its anchor than the positive (Euclidean distance)."""
-ALPHA, BETA, BASE = 1.0, 60.0, 0.5
-"""The weights and the shift of SapBERT (Liu et al. 2021), which introduced this scheme."""
+MARGIN, ALPHA, BETA, BASE = 0.2, 1.0, 60.0, 0.5
+"""Multi-similarity as in SapBERT (Liu et al. 2021): how much further than the positive a mined negative may be
+(Euclidean distance), the weights and the shift."""
 MOST = 128
 """Pairs (or unpaired vectors) that all measures but the spread look at: more would make the eigenvectors slow."""
 
 
-def nt_xent(
-    vectors: Tensor, temperature: float, excluded: Tensor | None = None, negatives: Tensor | None = None
-) -> Tensor:
-    """Return the mean loss of 2n anchors, `-log(exp(s_pos / t) / sum over j != i of exp(s_ij / t))` (Eq. 1)."""
-    return _contrast(vectors, temperature, excluded, negatives, len(vectors))
+def contrast(
+    vectors: Tensor, temperature: float, excluded: Tensor | None = None, negatives: Tensor | None = None, *,
+    one_sided: bool = False,
+) -> Tensor:  # fmt: skip
+    """Return the anchors' mean of `-log(exp(s_ip / t) / sum over j of exp(s_ij / t))`, where p is i's positive.
 
-
-def one_sided(
-    vectors: Tensor, temperature: float, excluded: Tensor | None = None, negatives: Tensor | None = None
-) -> Tensor:
-    """Return the mean loss of n anchors, `-log(exp(s_ii' / t) / sum over j of exp(s_ij' / t))` (Eq. 4-5 of SimCSE).
-
-    s_ij' is the cosine of row i and row n + j, or of row i and the negative j - n.
+    All 2n rows are anchors, each compared with all others (NT-Xent; Eq. 1 of Liu et al. 2021). `one_sided`: the n first
+    views are, each compared with the n second views (Eq. 4-5 of Gao et al. 2021).
     """
-    return _contrast(vectors, temperature, excluded, negatives, len(vectors) // 2)
-
-
-def _contrast(
-    vectors: Tensor, temperature: float, excluded: Tensor | None, negatives: Tensor | None, anchors: int
-) -> Tensor:
     own, positive = _places(vectors)
+    anchors = len(vectors) // 2 if one_sided else len(vectors)
     first = len(vectors) - anchors  # the first column
     # In half precision a cosine's error would be a tenth of a nat at t = 0.04.
     with float32(vectors.device):
@@ -149,20 +138,6 @@ def relation_loss(
     if divergence:
         return functional.kl_div(log_q, log_p, reduction="batchmean", log_target=True)
     return -(log_p.exp() * log_q).sum(dim=-1).mean()
-
-
-def off_diagonal(scores: Tensor) -> Tensor:
-    """Return (n, n - 1): each row of (n, n) without its diagonal element, in the same order."""
-    others = ~torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-    return scores[others].view(len(scores), -1)
-
-
-def list_net(student: Tensor, teacher: Tensor) -> Tensor:
-    """Return the rows' mean of `-sum_j softmax(teacher)_j log softmax(student)_j` (Cao et al. 2007, top one).
-
-    Both are scores (n, m), divided by their temperature.
-    """
-    return functional.cross_entropy(student, teacher.softmax(dim=-1))
 
 
 def list_mle(student: Tensor, teacher: Tensor) -> Tensor:

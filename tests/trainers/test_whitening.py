@@ -8,7 +8,7 @@ from objective_cases import Interrupted, build, encoder_of, prepared
 from sentence_transformers import SentenceTransformer
 
 from pipelines.console import InputError, TwinviewsError
-from trainers.encoders.whitening import identity_layer, whiten
+from trainers.encoders.modules import identity_layer, whiten
 from trainers.objective import Objective
 
 WHITENED = ["bsl", "contrastive", "diffcse", "distil", "mirror", "rank", "regression", "sct"]

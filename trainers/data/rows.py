@@ -16,7 +16,7 @@ POOL = 50
 
 @dataclass(frozen=True, slots=True)
 class Ragged(Sequence[list[int]]):
-    """Token ids of many texts in a tenth of the memory of lists: row i is `values[starts[i]:starts[i + 1]]`."""
+    """Token ids of many texts in a tenth of the memory that lists need: row i is `values[starts[i]:starts[i + 1]]`."""
 
     values: NDArray[np.int32]
     starts: NDArray[np.int64]
@@ -49,9 +49,7 @@ class Rows(Dataset[dict[str, Any]]):
     """Columns as rows, each with its `seed` in the current epoch: 63 bits that do not depend on the batch."""
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], seed: int) -> None:
-        self.columns = columns
-        self.seed = seed
-        self.epoch = 0
+        self.columns, self.seed, self.epoch = columns, seed, 0
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -74,11 +72,8 @@ class Order(Sampler[int]):
     """
 
     def __init__(self, rows: int, seed: int, lengths: Sequence[int] | None = None, batch_size: int = 1) -> None:
-        self.rows = rows
-        self.seed = seed
+        self.rows, self.seed, self.batch_size, self.epoch = rows, seed, batch_size, 0
         self.lengths = None if lengths is None else np.asarray(lengths)
-        self.batch_size = batch_size
-        self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
         """Draw the order of this epoch at the next iteration."""

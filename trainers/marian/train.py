@@ -22,10 +22,9 @@ from transformers import (
 
 from pipelines.console import InputError, show
 from pipelines.lock import locked_folder
-from trainers.flags import Options, flags_of, with_flags
 from trainers.marian.model import Translation, new_model
 from trainers.marian.text import Pairs, ParallelIds, build_tokenizer, read_parallel, token_batches
-from trainers.settings import checked
+from trainers.settings import Options, checked, flags_of, with_flags
 from trainers.training import directory
 
 SHAPE = {"d_model", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout"}

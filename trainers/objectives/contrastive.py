@@ -19,7 +19,7 @@ from trainers.data.examples import Examples, number_texts
 from trainers.embedding.model import starting_model
 from trainers.encoders.location import Source
 from trainers.encoders.modules import has_dense
-from trainers.losses import closer_than_positive, equal_strings, nt_xent, one_sided
+from trainers.losses import closer_than_positive, contrast, equal_strings
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs
 from trainers.settings import OWN, DropoutOptions, Presets, Training
@@ -129,8 +129,8 @@ class Contrastive(Objective):
             if taught_1 is not None:
                 guide = gather(taught_1).transpose(0, 1).flatten(0, 1)
                 excluded |= closer_than_positive(guide[:pairs], guide[pairs:])
-            contrast = nt_xent if self.params.negatives == "both" else one_sided
-            loss = contrast(compared[:pairs], self.params.temperature, excluded, compared[pairs:])
+            one_sided = self.params.negatives == "right"
+            loss = contrast(compared[:pairs], self.params.temperature, excluded, compared[pairs:], one_sided=one_sided)
             if taught_1 is not None and self.params.retain:
                 moved = (1 - functional.cosine_similarity(vectors[:pairs], guide[:pairs], dim=-1)).mean()
                 parts = {"contrast": loss.detach(), "moved": moved.detach()}

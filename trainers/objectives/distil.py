@@ -6,7 +6,7 @@ student whose dimension is not the teacher's gets a Dense layer with tanh, which
 
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -18,12 +18,11 @@ from torch.nn import functional
 
 from pipelines.console import note
 from trainers.data.examples import Examples, number_texts
-from trainers.encoders.location import Source
 from trainers.encoders.modules import Pooling, has_dense
 from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs, is_first, of_first
-from trainers.settings import DropoutOptions, Presets, Training
+from trainers.settings import DropoutOptions, Presets
 from trainers.training.teacher import load_teacher
 
 READS = ("views", "text")
@@ -84,14 +83,6 @@ class Distil(Objective):
         self.queues: Any = nn.ModuleList(Queue(size, teacher.dimension) for size in sizes)
         self.teachers = [teacher.vectors]
         self.in_queue = np.zeros(0, np.int64)
-        self.batch_size = 1
-
-    @classmethod
-    def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
-        """Load the student and the teacher; at least a batch of rows is left to train on."""
-        objective = super().build(options, training, source)
-        objective.batch_size = training.batch_size
-        return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
         """Return the ids of both views of the rows that are trained on, and the views that teach."""

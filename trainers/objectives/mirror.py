@@ -18,7 +18,7 @@ from trainers.encoders.batches import MASK
 from trainers.encoders.dropout import set_drophead
 from trainers.encoders.loading import PADDED, position_limit
 from trainers.encoders.modules import is_padded, set_max_tokens
-from trainers.losses import equal_strings, multi_similarity, nt_xent
+from trainers.losses import contrast, equal_strings, multi_similarity
 from trainers.objective import Objective, Row
 from trainers.processes import gather, gather_pairs
 from trainers.settings import Options, Presets
@@ -100,7 +100,7 @@ class Mirror(Objective):
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         excluded = None if self.params.compat else equal_strings(gather(keys))
         ms = self.params.loss == "ms"
-        loss = multi_similarity(vectors, excluded) if ms else nt_xent(vectors, self.params.temperature, excluded)
+        loss = multi_similarity(vectors, excluded) if ms else contrast(vectors, self.params.temperature, excluded)
         return {"loss": loss, "vectors": vectors.detach()}
 
 

@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.modules import Pooling
-from trainers.losses import equal_strings, jensen_shannon, list_mle, list_net, off_diagonal, one_sided
+from trainers.losses import contrast, equal_strings, jensen_shannon, list_mle
 from trainers.objective import Objective, float32
 from trainers.objectives.contrastive import train_only_head
 from trainers.processes import gather, gather_pairs
@@ -71,19 +71,22 @@ class Rank(Objective):
         teachers = [gather(taught[name]).squeeze(1) for name in sorted(taught)]
         with float32(vectors.device):
             compared = self.head(vectors)
-            contrast = one_sided(compared, params.temperature, excluded)
+            contrasted = contrast(compared, params.temperature, excluded, one_sided=True)
             first, second = functional.normalize(compared, dim=-1).chunk(2)
             cosines = first @ second.T
             consistency = jensen_shannon(cosines / params.temperature, cosines.T / params.temperature)
             shares = (params.first_share, 1 - params.first_share) if len(teachers) > 1 else (1.0,)
             mixed = torch.stack([share * each @ each.T for share, each in zip(shares, teachers, strict=True)]).sum(0)
-            student, teacher = off_diagonal(cosines) / params.rank_temperature, off_diagonal(mixed)
-            if params.loss == "listnet":
-                ranking = list_net(student, teacher / (params.rank_temperature / 2))
+            others = ~torch.eye(len(mixed), dtype=torch.bool, device=mixed.device)
+            student, teacher = (scores[others].view(len(mixed), -1) for scores in (cosines, mixed))
+            student = student / params.rank_temperature
+            if params.loss == "listnet":  # Cao et al. 2007, top one
+                wanted = (teacher / (params.rank_temperature / 2)).softmax(dim=-1)
+                ranking = functional.cross_entropy(student, wanted)
             else:
                 ranking = list_mle(student, teacher)
-        loss = contrast + params.consistency * consistency + params.ranking * ranking
-        parts = {"contrast": contrast.detach(), "consistency": consistency.detach(), "ranking": ranking.detach()}
+        loss = contrasted + params.consistency * consistency + params.ranking * ranking
+        parts = {"contrast": contrasted.detach(), "consistency": consistency.detach(), "ranking": ranking.detach()}
         return {"loss": loss, **parts, "vectors": vectors.detach()}
 
 

@@ -1,6 +1,5 @@
 """SCT (Limkonchotiwat et al. 2023): one view's relations to a queue of vectors are predicted from the other view."""
 
-from collections.abc import Mapping
 from typing import Literal
 
 import torch
@@ -60,10 +59,7 @@ class Sct(Objective):
         self.projector = make_projector(self.dimension, params.width, params.norm)
         self.d1 = Queue(params.queue, self.dimension)
         self.d2 = Queue(params.queue, self.dimension)
-
-    def parameter_rates(self) -> Mapping[str, float]:
-        """Return factors on the learning rate by the prefix of the parameters' names."""
-        return {"projector.": self.params.projector_lr}
+        self.rates = {"projector.": params.projector_lr}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss and the encoder's vectors (2n, d), without the projector; in training, move the queues on.
@@ -90,10 +86,8 @@ build = Sct.build
 def make_projector(dimension: int, width: int, norm: str) -> nn.Sequential:
     """Return h: three MLPs chained, each d -> kd -> d with a ReLU after a norm of each view, "batch" or "none"."""
     hidden = width * dimension
-    norms = [ViewNorm(hidden) if norm == "batch" else nn.Identity() for _ in range(3)]
-    return nn.Sequential(
-        *(
-            nn.Sequential(nn.Linear(dimension, hidden), layer, nn.ReLU(), nn.Linear(hidden, dimension))
-            for layer in norms
-        )
-    )
+    layers: list[nn.Module] = []
+    for _ in range(3):
+        between = ViewNorm(hidden) if norm == "batch" else nn.Identity()
+        layers += [nn.Linear(dimension, hidden), between, nn.ReLU(), nn.Linear(hidden, dimension)]
+    return nn.Sequential(*layers)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import xxhash
 
 from pipelines.console import InputError
-from trainers.flags import Flag
+from trainers.settings import Flag
 
 LONGEST = 80  # most characters of a value in a folder's name
 

@@ -86,9 +86,9 @@ def fit(
 def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
     """Return fused AdamW over the trained parameters; without `decay_all`, biases and norms are not decayed.
 
-    The rate of a parameter is `training.lr` times its factor in `objective.parameter_rates()`.
+    The rate of a parameter is `training.lr` times its factor in `objective.rates`.
     """
-    rates = objective.parameter_rates()
+    rates = objective.rates
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:

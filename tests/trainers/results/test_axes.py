@@ -5,8 +5,8 @@ from typing import Literal
 import pytest
 
 from pipelines.console import InputError
-from trainers.flags import Flag
 from trainers.results.axes import read_axes, settings
+from trainers.settings import Flag
 
 FLAGS = {
     "lr": Flag(float | None, "Rate."),
