@@ -31,10 +31,9 @@ def objective_names() -> list[str]:
 
 def summary(name: str) -> str:
     """Return one line about an objective: the first of its module's docstring, read without importing the module."""
-    path = _file(name)
-    if not path.is_file():
+    if not _file(name).is_file():
         return f"An objective of {_third_party()[name].value}."
-    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or name).splitlines()[0]
+    return (ast.get_docstring(ast.parse(_file(name).read_text(encoding="utf-8"))) or name).splitlines()[0]
 
 
 def load_objective(name: str) -> ObjectiveModule:

@@ -45,6 +45,8 @@ class Objective(nn.Module):
     """Whether a linear layer behind the encoder is trained with it."""
     unused = False
     """Whether a step may leave parameters without a gradient; several processes then look for these in every step."""
+    literal_mask = False
+    """Whether a `[MASK]` in a text stays as written, instead of becoming the tokenizer's mask token."""
     batch_size = 1
     """Rows in a batch of the training, over all processes."""
 
@@ -85,9 +87,8 @@ class Objective(nn.Module):
         adds `taught`, the numbers of each row's `texts`.
         """
         left = self.tokenize(examples.left)
-        found: dict[str, Any] = {"left": left, "right": left}
-        if examples.right is not examples.left:
-            found["right"] = self.tokenize(examples.right)
+        same = examples.right is examples.left
+        found: dict[str, Any] = {"left": left, "right": left if same else self.tokenize(examples.right)}
         if self.keyed:
             found["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]
         return found
@@ -106,9 +107,9 @@ class Objective(nn.Module):
             others |= {f"taught_{place}": vectors[numbers] for place, vectors in enumerate(self.taught, 1)}
         return {**batch, **{name: torch.from_numpy(values) for name, values in others.items()}}
 
-    def tokenize(self, texts: Sequence[str], *, literal_mask: bool = False) -> Sequence[list[int]]:
-        """Return the ids of each text, as `batches.tokenize` does."""
-        return batches.tokenize(self.encoder, texts, self.max_tokens, literal_mask)
+    def tokenize(self, texts: Sequence[str]) -> Sequence[list[int]]:
+        """Return the ids of each text (see `batches.tokenize`)."""
+        return batches.tokenize(self.encoder, texts, self.max_tokens, self.literal_mask)
 
     def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""
@@ -118,7 +119,7 @@ class Objective(nn.Module):
         return {"input_ids": ids, "attention_mask": (torch.arange(ids.shape[1]) < lengths[:, None]).long()}
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return the encoder's vectors (sentences, d), as `batches.embed` does.
+        """Return the encoder's vectors (sentences, d) (see `batches.embed`).
 
         With `cached`, in parts whose activations are dropped and recomputed in the backward pass, with the same dropout
         (GradCache: Gao et al. 2021): the gradients are those of the whole batch, the memory that of a part.
@@ -129,23 +130,18 @@ class Objective(nn.Module):
         embed = partial(checkpoint, batches.embed, self.encoder, max_tokens=self.max_tokens, use_reentrant=False)
         return torch.cat([embed(*part) for part in parts])
 
-    def encode(self, texts: Sequence[str], batch_size: int = 64) -> Tensor:
-        """Return the vectors (texts, d) of `texts` in evaluation mode, cut as in training, float32, on the CPU."""
-        return self._encode(list(batches.tokenize(self.encoder, texts, self._width)), batch_size)
-
-    @property
-    def _width(self) -> int:
-        """Tokens at which texts are cut, and padded to where padding counts."""
-        return int(self.encoder.max_seq_length) if is_padded(self.encoder) else self.max_tokens
-
     @torch.no_grad()
-    def _encode(self, ids: Sequence[Sequence[int]], batch_size: int = 64) -> Tensor:
+    def encode(self, texts: Sequence[str] | Sequence[list[int]], batch_size: int = 64) -> Tensor:
+        """Return the vectors (texts, d) of texts or their ids in evaluation mode, cut as in training, on the CPU."""
         mode, device = self.encoder.training, next(self.encoder.parameters()).device
+        width = int(self.encoder.max_seq_length) if is_padded(self.encoder) else self.max_tokens
         self.encoder.eval()
         vectors = []
-        for start in range(0, len(ids), batch_size):
-            batch = {name: value.to(device) for name, value in self.pad(ids[start : start + batch_size]).items()}
-            vectors.append(batches.embed(self.encoder, **batch, max_tokens=self._width).cpu())
+        for start in range(0, len(texts), batch_size):
+            part: Any = texts[start : start + batch_size]
+            ids = list(batches.tokenize(self.encoder, part, width)) if isinstance(part[0], str) else part
+            batch = {name: value.to(device) for name, value in self.pad(ids).items()}
+            vectors.append(batches.embed(self.encoder, **batch, max_tokens=width).cpu())
         self.encoder.train(mode)
         return torch.cat(vectors)
 
@@ -164,7 +160,7 @@ class Objective(nn.Module):
         """
         if training.whiten:
             places = torch.randperm(len(rows))[:WHITENED_ON].tolist()
-            whiten(self.encoder.get_submodule(WHITENING), self._encode([rows[place]["left"] for place in places]))
+            whiten(self.encoder.get_submodule(WHITENING), self.encode([rows[place]["left"] for place in places]))
 
     def after_step(self, step: int, total: int) -> None:
         """Act after the optimiser's step number `step` (from 1) of `total`; here, do nothing.

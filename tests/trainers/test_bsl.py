@@ -14,7 +14,7 @@ from torch import nn
 from trainers.data.examples import Examples
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
-from trainers.objectives.bsl import PARAMS, Bsl, make_predictor
+from trainers.objectives.bsl import PARAMS, PREDICTORS, Bsl, chain_mlps
 
 
 class Linear(nn.Module):
@@ -84,7 +84,7 @@ def test_loss_is_the_same_for_swapped_views_and_permuted_rows(tiny_bert: Path, s
 def test_predictor_sees_each_view_alone(predictor: str) -> None:
     """What the authors' code does: BatchNorm's statistics are those of one view."""
     torch.manual_seed(0)
-    made = make_predictor(predictor, 6, 2)
+    made = chain_mlps(6, 12, *PREDICTORS[predictor])
     first, second = torch.randn(5, 6), 3 + 2 * torch.randn(5, 6)
     alone = [made(torch.cat([view, view]))[:5] for view in (first, second)]
     torch.testing.assert_close(made(torch.cat([first, second])), torch.cat(alone))
@@ -110,7 +110,9 @@ def test_target_and_its_average_stay_float32_beside_an_encoder_in_half_precision
 def test_predictors_have_the_published_sizes(predictor: str, width: int, millions: float) -> None:
     """For BERT-base: 47.2M as printed, 212.4M as in the authors' repository."""
     with torch.device("meta"):
-        count = sum(parameter.numel() for parameter in make_predictor(predictor, 768, width).parameters())
+        count = sum(
+            parameter.numel() for parameter in chain_mlps(768, 768 * width, *PREDICTORS[predictor]).parameters()
+        )
     assert round(count / 1e6, 1) == millions
 
 

@@ -7,7 +7,7 @@ import transformers
 from objective_cases import batch_of, build, pairs, rows_of
 
 from pipelines.console import InputError
-from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, masked_lm_head
+from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, masked_lm_logits
 
 
 def whole_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -38,7 +38,7 @@ def test_head_gives_the_logits_of_the_whole_model(architecture: str, settings: d
     model = getattr(transformers, f"{architecture}ForMaskedLM")(config).eval()
     ids = torch.tensor([[5, 6, 7, 8]])
     hidden = model.base_model(input_ids=ids).last_hidden_state
-    torch.testing.assert_close(masked_lm_head(model)(hidden[0]), model(input_ids=ids).logits[0])
+    torch.testing.assert_close(masked_lm_logits(model, hidden[0]), model(input_ids=ids).logits[0])
 
 
 def test_shares_of_masked_kept_and_random_tokens(tiny_bert: Path, sentences: list[str]) -> None:

@@ -65,8 +65,10 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
         return Examples(words, words, words), {"words": options.words}
     if options.graded is None:
         raise InputError(f"no data: give --{kind}")
-    scale = None if options.scale is None else parse_scale(options.scale)
-    examples, (low, high) = read_graded(options.graded, scale, options.limit)
+    ends = tuple(map(_number, (options.scale or "0:5").split(":")))
+    if len(ends) != 2 or not ends[0] < ends[1]:
+        raise InputError(f"--scale {options.scale}: write the least and the greatest score, e.g. 0:5")
+    examples, (low, high) = read_graded(options.graded, ends if options.scale else None, options.limit)
     return examples, {"graded": options.graded.as_posix(), "scale": f"{low:g}:{high:g}"}
 
 
@@ -121,14 +123,6 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
     if not left:
         raise InputError(f"{path} holds no graded pair: a score and two sentences a line are expected")
     return Examples(left, left, right, labels=labels), (low, high)
-
-
-def parse_scale(written: str) -> Scale:
-    """Return the ends of `LOW:HIGH`; raises InputError unless these are two numbers, the first below the second."""
-    low, _, high = written.partition(":")
-    if not _number(low) < _number(high):
-        raise InputError(f"--scale {written}: write the least and the greatest score, e.g. 0:5")
-    return float(low), float(high)
 
 
 def _cells(path: Path) -> list[tuple[int, list[str]]]:

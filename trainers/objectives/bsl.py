@@ -19,6 +19,8 @@ from trainers.settings import OWN, DropoutOptions, Presets, Training
 from trainers.training.machine import autocast
 
 READS = ("views",)
+PREDICTORS = {"paper": ((True, True), 1), "code": ((True, False), 3)}
+"""The norms of an MLP and the number of MLPs."""
 CACHED_ROWS = 20_000
 """Rows whose vectors the warm-up keeps: 250 MB at 768 dimensions."""
 
@@ -64,7 +66,7 @@ class Bsl(Objective):
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
-        self.predictor = make_predictor(params.predictor, self.dimension, params.width)
+        self.predictor = chain_mlps(self.dimension, params.width * self.dimension, *PREDICTORS[params.predictor])
         self.target = copy.deepcopy(encoder).float().requires_grad_(False)
         self.rates = {"predictor.": params.predictor_lr}
 
@@ -140,17 +142,15 @@ class ViewNorm(nn.BatchNorm1d):
         return torch.cat([super(ViewNorm, self).forward(view) for view in rows.chunk(2)])
 
 
-def make_predictor(kind: str, dimension: int, width: int) -> nn.Sequential:
-    """Return the predictor, with k = `width`.
+def chain_mlps(dimension: int, hidden: int, norms: Sequence[bool], count: int) -> nn.Sequential:
+    """Return `count` MLPs chained, each d -> hidden -> ... -> d with a hidden layer for each of `norms`.
 
-    "paper": one MLP d -> kd -> kd -> d, with BatchNorm and ReLU after the first two layers. "code", the authors': three
-    such MLPs chained, with BatchNorm only after the first layer of each.
+    A ReLU follows each hidden layer, after BatchNorm if its norm is true.
     """
-    hidden = width * dimension
-
-    def mlp() -> list[nn.Module]:
-        second = [ViewNorm(hidden)] if kind == "paper" else []
-        first = [nn.Linear(dimension, hidden), ViewNorm(hidden), nn.ReLU()]
-        return [*first, nn.Linear(hidden, hidden), *second, nn.ReLU(), nn.Linear(hidden, dimension)]
-
-    return nn.Sequential(*(layer for _ in range(1 if kind == "paper" else 3) for layer in mlp()))
+    layers: list[nn.Module] = []
+    for _ in range(count):
+        for place, norm in enumerate(norms):
+            first = nn.Linear(hidden if place else dimension, hidden)
+            layers += [first, *([ViewNorm(hidden)] if norm else []), nn.ReLU()]
+        layers.append(nn.Linear(hidden, dimension))
+    return nn.Sequential(*layers)

@@ -22,7 +22,7 @@ from trainers.encoders.loading import load_generator
 from trainers.encoders.location import Source, locate
 from trainers.losses import contrast, equal_strings
 from trainers.objective import Objective, Row, float32
-from trainers.objectives.mlm import masked_lm_head, masked_places
+from trainers.objectives.mlm import masked_lm_logits, masked_places
 from trainers.processes import gather, gather_pairs, process_rank, processes, summed
 from trainers.settings import DropoutOptions, Presets, Training
 from trainers.training.machine import enable_checkpointing
@@ -135,7 +135,7 @@ class DiffCse(Objective):
         asked = input_ids.masked_fill(masked, self.encoder.tokenizer.mask_token_id)
         hidden = self.generator.base_model(input_ids=asked, attention_mask=attention_mask)[0]
         found = input_ids.clone()
-        found[masked] = masked_lm_head(self.generator)(hidden[masked]).argmax(dim=-1)
+        found[masked] = masked_lm_logits(self.generator, hidden[masked]).argmax(dim=-1)
         return found
 
 

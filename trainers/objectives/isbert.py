@@ -1,7 +1,7 @@
 """IS-BERT (Zhang et al. 2020): maximise the mutual information of a sentence's vector and its own n-grams.
 
-To train on a task's own raw text, as the paper does for AFS and SentEval, give it as --text; fine-tuning on graded
-pairs afterwards (ssl + ft) is `train regression --encoder runs/isbert`.
+Give a task's own raw text as --text, as the paper does for AFS and SentEval; fine-tune on graded pairs afterwards
+(ssl + ft) with `train regression --encoder runs/isbert`.
 """
 
 from typing import Annotated, Any, Literal
@@ -61,7 +61,7 @@ PRESETS: Presets = {
 class IsBert(Objective):
     """The encoder with a CNN, its own or a fresh one, and the discriminator T of tokens and sentences (Eq. 2-3).
 
-    The paper says only that T is a network; the learned one is that of the works that it builds on, Deep InfoMax
+    The paper says only that T is a network. The learned one follows the works it builds on: Deep InfoMax
     ("encode-and-dot") in the sizes of InfoGraph. Tokens and sentences meet only in a product, so no tensor holds a
     vector for each of their pairs.
     """
@@ -76,11 +76,9 @@ class IsBert(Objective):
         encoder = with_cnn(encoder, params.widths, params.filters, relu=params.relu)
         super().__init__(encoder, max_tokens, params)
         place = pooling_at(encoder)
-        width = int(encoder[place].embedding_dimension)
-        # Layers after the pooling are not trained.
-        self.unused = place + 1 < len(encoder)
+        self.unused = place + 1 < len(encoder)  # layers after the pooling are not trained
         # T(c, y) = local(c) . whole(y); the authors' code has the bare dot product.
-        learned = params.discriminator == "learned"
+        width, learned = int(encoder[place].embedding_dimension), params.discriminator == "learned"
         self.local, self.whole = (Shortcut(width) if learned else nn.Identity() for _ in range(2))
 
     def columns(self, examples: Examples) -> dict[str, Any]:

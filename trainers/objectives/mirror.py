@@ -13,7 +13,7 @@ from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from trainers.data.examples import Examples, number_texts
+from trainers.data.examples import Examples
 from trainers.encoders.batches import MASK
 from trainers.encoders.dropout import set_drophead
 from trainers.encoders.loading import PADDED, position_limit
@@ -57,12 +57,13 @@ PRESETS: Presets = {
 
 
 class Mirror(Objective):
-    """One encoder; the two copies of a string differ by a masked span on one side and by dropout."""
+    """One encoder; the two copies of a string differ by a masked span in one of them and by dropout."""
 
     keyed = True
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
+        self.literal_mask = params.compat
         if params.compat and is_padded(encoder):
             set_max_tokens(encoder, min(PADDED, position_limit(encoder)))
         set_drophead(encoder[0].model, params.drophead)
@@ -71,16 +72,13 @@ class Mirror(Objective):
         """Return the ids of both sides, and the `keys`.
 
         A right side that repeats the left one gets a span mask, a new one in each epoch: then `right` holds texts
-        instead of ids, and whether each is to be masked.
+        instead of ids, and whether to mask each.
         """
-        columns: dict[str, Any] = {"left": self.tokenize(examples.left)}
-        columns["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]
+        columns = super().columns(examples)
         mirrored = list(map(str.__eq__, examples.left, examples.right))
         if self.params.span and any(mirrored):
-            return {**columns, "right": list(zip(examples.right, mirrored, strict=True))}
-        if all(mirrored):
-            return {**columns, "right": columns["left"]}
-        return {**columns, "right": self.tokenize(examples.right, literal_mask=self.params.compat)}
+            columns["right"] = list(zip(examples.right, mirrored, strict=True))
+        return columns
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), left sides first, and the `keys`; draw this epoch's masks."""
@@ -88,8 +86,7 @@ class Mirror(Objective):
             span, mask = self.params.span, mask_span_compat if self.params.compat else mask_span
             drawn = [(*row["right"], Random(row["seed"])) for row in rows]
             texts = [mask(text, span, random) if mirrored else text for text, mirrored, random in drawn]
-            right = self.tokenize(texts, literal_mask=self.params.compat)
-            rows = [{**row, "right": ids} for row, ids in zip(rows, right, strict=True)]
+            rows = [{**row, "right": ids} for row, ids in zip(rows, self.tokenize(texts), strict=True)]
         return super().collate(rows)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:

@@ -5,12 +5,12 @@ from typing import Literal
 import torch
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
-from trainers.objectives.bsl import ViewNorm
+from trainers.objectives.bsl import chain_mlps
 from trainers.processes import gather_pairs
 from trainers.settings import DropoutOptions, Presets
 
@@ -56,7 +56,7 @@ class Sct(Objective):
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
-        self.projector = make_projector(self.dimension, params.width, params.norm)
+        self.projector = chain_mlps(self.dimension, params.width * self.dimension, [params.norm == "batch"], 3)
         self.d1 = Queue(params.queue, self.dimension)
         self.d2 = Queue(params.queue, self.dimension)
         self.rates = {"projector.": params.projector_lr}
@@ -81,13 +81,3 @@ class Sct(Objective):
 
 
 build = Sct.build
-
-
-def make_projector(dimension: int, width: int, norm: str) -> nn.Sequential:
-    """Return h: three MLPs chained, each d -> kd -> d with a ReLU after a norm of each view, "batch" or "none"."""
-    hidden = width * dimension
-    layers: list[nn.Module] = []
-    for _ in range(3):
-        between = ViewNorm(hidden) if norm == "batch" else nn.Identity()
-        layers += [nn.Linear(dimension, hidden), between, nn.ReLU(), nn.Linear(hidden, dimension)]
-    return nn.Sequential(*layers)
