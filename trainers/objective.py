@@ -113,8 +113,7 @@ class Objective(nn.Module):
 
     def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""
-        padding = self.encoder.tokenizer.pad_token_id
-        ids = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=padding)
+        ids = pad_sequence([torch.tensor(row) for row in rows], True, self.encoder.tokenizer.pad_token_id)
         lengths = torch.tensor([len(row) for row in rows])
         return {"input_ids": ids, "attention_mask": (torch.arange(ids.shape[1]) < lengths[:, None]).long()}
 
@@ -146,27 +145,18 @@ class Objective(nn.Module):
         return torch.cat(vectors)
 
     def before_training(self, folder: Path) -> None:
-        """Compute the teachers' vectors, once in a run; a resumed run finds them in `folder`, which may be missing.
-
-        Raises InputError if the folder holds another teacher's vectors.
-        """
+        """Compute the teachers' vectors, or find them in `folder`; raises InputError if it holds another teacher's."""
         self.taught = [vectors_of(self.texts, folder / f"teacher-{n}") for n, vectors_of in enumerate(self.teachers, 1)]
         self.teachers, self.texts = [], []
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
-        """Prepare what is trained besides the encoder, once in a run, in every process.
-
-        Here this is the whitening layer, if any, which is fitted to the first views of `WHITENED_ON` rows.
-        """
+        """Prepare what is trained besides the encoder, once in a run: here, fit the whitening layer, if any."""
         if training.whiten:
             places = torch.randperm(len(rows))[:WHITENED_ON].tolist()
             whiten(self.encoder.get_submodule(WHITENING), self.encode([rows[place]["left"] for place in places]))
 
     def after_step(self, step: int, total: int) -> None:
-        """Act after the optimiser's step number `step` (from 1) of `total`; here, do nothing.
-
-        Change only parameters and buffers, which checkpoints hold.
-        """
+        """Act after the optimiser's step `step` (from 1) of `total`, on parameters and buffers only; here, not."""
 
     def save(self, path: Path, card: str) -> None:
         """Write the trained encoder as a sentence-transformers directory with `card` as its README."""

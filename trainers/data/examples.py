@@ -23,10 +23,7 @@ BLOCK = 10_000
 
 
 class Texts(Sequence[str]):
-    """Strings of a dataset's columns, read block by block: the dataset stays in its file, mapped into memory.
-
-    A row's string is its first non-empty one in these columns; with `strip`, without outer white space.
-    """
+    """Strings of a dataset's columns, mapped from its file: each row's first non-empty one, stripped if asked."""
 
     def __init__(self, rows: Dataset, columns: Sequence[str], *, strip: bool = False) -> None:
         self.rows = rows.select_columns(list(columns))
@@ -101,10 +98,7 @@ def number_texts(columns: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[n
 
 
 def from_text(path: Path, limit: int | None = None) -> Examples:
-    """Read sentences: a text file (also .gz), one a line, or a dataset folder with a `text` column.
-
-    Raises InputError: no such path, not UTF-8 text, no `text` column, or no sentence in it.
-    """
+    """Read sentences, one a line (.gz too), or a dataset folder's `text`; raises InputError if there are none."""
     if not path.exists():
         raise InputError(f"no sentences at {str(path)!r}: give a text file with --text, or run `augment ingest` first")
     lines: Sequence[str] = _dataset_texts(path) if path.is_dir() else [line.strip() for line in file_lines(path)]
@@ -191,10 +185,7 @@ def _read(path: Path, limit: int | None) -> tuple[Dataset, int]:
 
 
 def shares(rows: Sequence[int], weights: Sequence[Fraction], limit: int | None) -> list[int]:
-    """Return how many of its `rows` each part gives: in proportion to the weights to within one row, none twice.
-
-    The total is the greatest possible, at most `limit`; the weights are above 0.
-    """
+    """Return how many of its `rows` each part gives: by weight (above 0) to within one row, at most `limit` in all."""
     whole = sum(weights, Fraction(0))
     total = int(min(count * whole / weight for count, weight in zip(rows, weights, strict=True)))
     total = total if limit is None else min(total, limit)

@@ -18,8 +18,6 @@ from trainers.settings import Flag, Options, flags_of
 PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")
 KINDS = ("views", "text", "words", "graded")
 """The kinds of data that an objective may read; the option of the same name names the data."""
-MOST_FREQUENT = 10_000
-"""Words of a language to take by default, as in Mirror-BERT."""
 SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "label", "gold", "grade")
 FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", "question1", "s1")
 SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")
@@ -73,10 +71,7 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
 
 
 def read_words(written: str) -> list[str]:
-    """Return the words of a file, one a line, or the most frequent ones of a language: `en` (10,000), `en:5000`.
-
-    The languages are those of the wordfreq package. Raises InputError: no such file or language, or too few words.
-    """
+    """Return a file's words, or a language's most frequent (`en`, `en:5000`); raises InputError if too few."""
     name, _, count = written.partition(":")
     if Path(written).is_file():
         words, count = [word for line in file_lines(Path(written)) if (word := line.strip())], ""
@@ -88,7 +83,7 @@ def read_words(written: str) -> list[str]:
         if name not in known or not re.fullmatch(r"[1-9]\d*", count or "1"):
             languages = ", ".join(sorted(known))
             raise InputError(f"--words {written}: no such file, and no LANGUAGE or LANGUAGE:N of {languages}")
-        words = wordfreq.top_n_list(name, int(count or MOST_FREQUENT))
+        words = wordfreq.top_n_list(name, int(count or 10_000))  # as in Mirror-BERT
     if len(words) < int(count or 1):
         raise InputError(f"--words {written}: there are only {len(words):,} words")
     return words
@@ -129,10 +124,9 @@ def _cells(path: Path) -> list[tuple[int, list[str]]]:
     """Return the cells of every line that is not blank, with the line's number."""
     lines = [f"{line}\n" for line in file_lines(path)]
     csv.field_size_limit(sys.maxsize)
-    if "\t" in next((line for line in lines if line.strip()), ""):
-        reader = csv.reader(lines, delimiter="\t", quoting=csv.QUOTE_NONE)
-    else:
-        reader = csv.reader(lines, strict=True)
+    tabs = "\t" in next((line for line in lines if line.strip()), "")
+    cells, quotes = ("\t", csv.QUOTE_NONE) if tabs else (",", csv.QUOTE_MINIMAL)
+    reader = csv.reader(lines, delimiter=cells, quoting=quotes, strict=True)
     try:
         return [(reader.line_num, cells) for cells in reader if any(cells)]
     except csv.Error as error:

@@ -2,38 +2,26 @@
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 from torch.utils.data import Dataset, Sampler
 
 POOL = 50
 """Batches whose rows are sorted together; captions then have a few percent of padding."""
 
 
-@dataclass(frozen=True, slots=True)
 class Ragged(Sequence[list[int]]):
     """Token ids of many texts in a tenth of the memory that lists need: row i is `values[starts[i]:starts[i + 1]]`."""
 
-    values: NDArray[np.int32]
-    starts: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, rows: Iterable[Sequence[int]]) -> Self:
-        """Store `rows` of ids."""
+    def __init__(self, rows: Iterable[Sequence[int]]) -> None:
         values, starts = array("i"), array("q", [0])
         for row in rows:
             values.extend(row)
             starts.append(len(values))
-        return cls(np.asarray(values, dtype=np.int32), np.asarray(starts, dtype=np.int64))
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Length of every row."""
-        return np.diff(self.starts)
+        self.values, self.starts = np.asarray(values, dtype=np.int32), np.asarray(starts, dtype=np.int64)
+        self.lengths = np.diff(self.starts)
 
     def __len__(self) -> int:
         return len(self.starts) - 1

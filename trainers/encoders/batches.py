@@ -46,7 +46,7 @@ def tokenize(encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int
                 block = [text.replace(MASK, tokenizer.mask_token) for text in block]
             yield from tokenizer(block, truncation=True, max_length=max_tokens, **settings)["input_ids"]
 
-    return Ragged.of(ids())
+    return Ragged(ids())
 
 
 def embed(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> Tensor:

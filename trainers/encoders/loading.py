@@ -11,18 +11,20 @@ from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Transformer
+from sentence_transformers.sentence_transformer.modules import Dense, Transformer
+from torch import nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 from transformers.modeling_utils import load_state_dict
 
 from pipelines.console import InputError, note
 from trainers.encoders.dropout import set_dropout
 from trainers.encoders.location import PICKLE, Source, first_line, locate, quiet, transformer_weights
-from trainers.encoders.modules import WHITENING, Pooling, assemble, identity_layer, parts_of, pooling_of, set_max_tokens
+from trainers.encoders.modules import WHITENING, Pooling, assemble, parts_of, pooling_of, set_max_tokens
 from trainers.processes import is_first
 
 PADDED = 64
 """Tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation."""
+SAFE = "give a directory or a Hub name that has safetensors"
 SAVING = ".saving-"
 """How the folder of an unfinished save begins."""
 
@@ -64,7 +66,8 @@ def load_for_training(
     if dropout is not None:
         set_dropout(encoder[0].model, dropout)
     if whiten:
-        encoder.add_module(WHITENING, identity_layer(int(encoder.get_embedding_dimension())))
+        width = encoder.get_embedding_dimension()
+        encoder.add_module(WHITENING, Dense(width, width, True, nn.Identity(), torch.eye(width), torch.zeros(width)))
     return encoder
 
 
@@ -79,9 +82,7 @@ def _for_training(encoder: SentenceTransformer, max_tokens: int) -> SentenceTran
 
 
 @contextmanager
-def _loading(
-    what: str, source: Source, advice: str = "give a directory or a Hub name that has safetensors"
-) -> Iterator[None]:
+def _loading(what: str, source: Source, advice: str = SAFE) -> Iterator[None]:
     """Load quietly; raises InputError for whatever the libraries raise if they cannot read a model's files."""
     try:
         with quiet():
@@ -128,8 +129,8 @@ def position_limit(encoder: SentenceTransformer, max_tokens: int | None = None) 
     model: Any = getattr(encoder[0], "model", None)
     if not hasattr(model, "config"):
         raise InputError(f"--max-tokens {max_tokens}: {type(encoder[0]).__name__} has no positions: leave it out")
-    positions = getattr(model.config, "max_position_embeddings", None)
-    if not positions or positions < 0:
+    positions = getattr(model.config, "max_position_embeddings", None) or -1
+    if positions < 0:
         return 1 << 30
     # RoBERTa's tables begin after its padding id.
     shifted = hasattr(getattr(model, "embeddings", None), "padding_idx")
@@ -167,10 +168,7 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[S
 
 
 def load_generator(source: Source, encoder: SentenceTransformer) -> Any:  # noqa: ANN401 - transformers' model
-    """Load a masked language model that fills masks in an encoder's texts; `source` may be the encoder's own.
-
-    Raises InputError: it cannot be loaded, has no masked-LM head, or another vocabulary.
-    """
+    """Load a masked LM to fill masks in an encoder's texts; raises InputError if it lacks a head or the vocabulary."""
     model, missing = _masked_lm(source)
     with _loading("the tokenizer of", source):
         tokenizer = AutoTokenizer.from_pretrained(str(source.transformer or source.path), trust_remote_code=False)
@@ -182,7 +180,7 @@ def load_generator(source: Source, encoder: SentenceTransformer) -> Any:  # noqa
 
 
 def _masked_lm(source: Source) -> tuple[Any, bool]:
-    """Load a masked language model; returns it and whether any of its weights were missing from the files."""
+    """Load a masked language model; returns it and whether its files lack any weights."""
     with _loading("the masked LM", source, "name a model with a masked-LM head"):
         model, loaded = AutoModelForMaskedLM.from_pretrained(
             str(source.transformer or source.path),

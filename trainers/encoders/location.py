@@ -36,10 +36,7 @@ class Source:
         return None
 
     def modules(self) -> list[tuple[str, str]]:
-        """Return the class and the folder of each module, nothing for a bare transformer.
-
-        Raises InputError if `modules.json` is damaged.
-        """
+        """Return class and folder of each module, none for a bare transformer; raises InputError if damaged."""
         try:
             return [(entry["type"].rpartition(".")[2], entry["path"]) for entry in self._json("modules.json") or []]
         except (LookupError, TypeError, AttributeError):
@@ -72,10 +69,7 @@ class Source:
         return self.transformer is not None and pickled(self.transformer)
 
     def digest(self) -> str | None:
-        """Return what identifies the weights: a hash of local ones, 16 hex digits, or the commit of a Hub name.
-
-        None if a Hub name is not in the cache and the Hub does not answer.
-        """
+        """Return a hash of local weights, 16 hex digits, or a Hub name's commit; None if that is out of reach."""
         if self.transformer is None or self.folder is None:
             config = self.file("config.json")
             return None if config is None else f"commit:{config.parent.name}"

@@ -25,8 +25,7 @@ HEADS = ("Dense", "LayerNorm", "Dropout", "Normalize")
 WHITENING = "whitening"
 """Name of the whitening layer in an encoder that is being trained."""
 SHRINKAGE = 0.2
-"""Share of the identity in the covariance that is inverted. Plain whitening blows up directions that hardly vary, all
-the more the fewer sentences it is fitted to."""
+"""Share of the identity in the covariance that is inverted: plain whitening blows up directions that hardly vary."""
 
 
 def pooling_at(encoder: SentenceTransformer) -> int:
@@ -62,10 +61,7 @@ def set_max_tokens(encoder: SentenceTransformer, max_tokens: int) -> None:
 
 
 def parts_of(encoder: SentenceTransformer, name: str) -> dict[str, Any]:
-    """Return an encoder's `cnn` (or None), `relu` (whether one follows) and `head`, as `assemble` takes them.
-
-    Raises InputError for a module that cannot be trained here.
-    """
+    """Return an encoder's `cnn` (or None), `relu` and `head` for `assemble`; raises InputError for unknown modules."""
     place = pooling_at(encoder)
     before, head = list(encoder)[1:place], list(encoder)[place + 1 :]
     kinds = [_kind(module) for module in before]
@@ -79,10 +75,9 @@ def parts_of(encoder: SentenceTransformer, name: str) -> dict[str, Any]:
             refused.append(module)
         width = int(getattr(module, "out_features", width))
     if refused:
-        raise InputError(
-            f"{name} has a {type(refused[0]).__name__} (module {list(encoder).index(refused[0])}) that cannot be "
-            "trained here with this pooling: start from its transformer alone, its files without modules.json"
-        )
+        said = f"{name} has a {type(refused[0]).__name__} (module {list(encoder).index(refused[0])})"
+        advice = "start from its transformer alone, without modules.json"
+        raise InputError(f"{said} that cannot be trained here with this pooling: {advice}")
     cnn = before[kinds.index("cnn")] if "cnn" in kinds else None
     return {"cnn": cnn, "relu": "relu" in kinds, "head": head}
 
@@ -140,19 +135,15 @@ def with_cnn(encoder: SentenceTransformer, widths: Sequence[int], filters: int, 
     """
     parts = parts_of(encoder, "the encoder")
     fresh = modules.CNN(encoder[0].get_embedding_dimension(), filters, list(widths))
-    found, wanted = (
-        f"a CNN of widths {', '.join(map(str, cnn.kernel_sizes))} with {cnn.out_channels} filters each, "
-        f"{'with' if rectified else 'without'} ReLU"
-        for cnn, rectified in ((parts["cnn"] or fresh, parts["relu"]), (fresh, relu))
-    )
-    if parts["cnn"] is None:
-        kinds = [type(module).__name__ for module in parts["head"]]
-        found = next((f"a {kind} layer" for kind in kinds if kind in ("Dense", "LayerNorm")), "")
-    if found == wanted:
+    cnn, head = parts["cnn"], parts["head"]
+    if cnn is not None and (cnn.kernel_sizes, cnn.out_channels, parts["relu"]) == (list(widths), filters, relu):
         return encoder
-    if found:
-        raise InputError(f"the encoder has {found}, but {wanted} is needed: start from another one")
-    return assemble(encoder[0], pooling_of(encoder), cnn=fresh, relu=relu, head=parts["head"])
+    for module in (cnn, *head):
+        if isinstance(module, modules.CNN | modules.Dense | modules.LayerNorm):
+            wanted = f"widths {widths}, {filters} filters each, {'with' if relu else 'no'} ReLU"
+            said = f"the encoder has a {type(module).__name__}, not a CNN of {wanted}"
+            raise InputError(f"{said}: start from another one")
+    return assemble(encoder[0], pooling_of(encoder), cnn=fresh, relu=relu, head=head)
 
 
 def _first_and_last(layers: int) -> list[float]:
@@ -176,11 +167,6 @@ def _kind(module: Any) -> str | None:  # noqa: ANN401 - a module of sentence-tra
             weight = module.linear.weight.detach().cpu()
             return "relu" if module.linear.bias is None and torch.equal(weight, torch.eye(len(weight))) else None
     return None
-
-
-def identity_layer(width: int) -> modules.Dense:
-    """Return a linear layer that changes nothing, to be set by `whiten`."""
-    return modules.Dense(width, width, True, nn.Identity(), torch.eye(width), torch.zeros(width))
 
 
 @torch.no_grad()

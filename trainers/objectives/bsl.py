@@ -131,11 +131,7 @@ build = Bsl.build
 
 
 class ViewNorm(nn.BatchNorm1d):
-    """BatchNorm over each view separately: rows (2n, d), all first views, then all second views.
-
-    The equations and the authors' code apply the predictor to one view at a time. This gives the same result with one
-    multiplication for both.
-    """
+    """BatchNorm over each view of rows (2n, d) separately, as in the equations and the authors' code."""
 
     def forward(self, rows: Tensor) -> Tensor:
         """Normalise each half of `rows` by its own mean and variance (in training)."""
@@ -143,10 +139,7 @@ class ViewNorm(nn.BatchNorm1d):
 
 
 def chain_mlps(dimension: int, hidden: int, norms: Sequence[bool], count: int) -> nn.Sequential:
-    """Return `count` MLPs chained, each d -> hidden -> ... -> d with a hidden layer for each of `norms`.
-
-    A ReLU follows each hidden layer, after BatchNorm if its norm is true.
-    """
+    """Return `count` chained MLPs, d to d, with a hidden layer and ReLU for each of `norms` (with BatchNorm or not)."""
     layers: list[nn.Module] = []
     for _ in range(count):
         for place, norm in enumerate(norms):

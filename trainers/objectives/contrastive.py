@@ -27,7 +27,7 @@ from trainers.training.teacher import Teacher, load_teacher
 
 READS = ("views", "text")
 STAND_IN = "-"
-"""Embedded for a row without a hard negative, so that all batches have one shape; nothing is compared with it."""
+"""Embedded instead of a missing hard negative, so that all batches have one shape; nothing is compared with it."""
 
 
 class PARAMS(DropoutOptions):
@@ -115,9 +115,9 @@ class Contrastive(Objective):
 
         The ids (2n or 3n, tokens) are those of first views, second views and negatives, `taught_1` (n, 2 or 3, d) the
         guide's vectors of the same texts. With several processes n counts the pairs of all of them. Strings that equal
-        an anchor's source or positive are never its negatives, nor is what the guide finds more like the anchor than
-        its positive. With `retain` the loss is `contrast + retain * moved`, where moved is the mean of
-        `1 - cos(v, v as it was)` over both views.
+        an anchor's source or positive are never its negatives, nor are those that the guide finds more like the anchor
+        than its positive. With `retain` the loss is `contrast + retain * moved`, moved being the mean of
+        `1 - cos(v, v at the start)` over both views.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
         keys = gather(keys)

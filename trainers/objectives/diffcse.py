@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from pipelines.console import InputError
 from trainers.encoders.batches import by_length
+from trainers.encoders.dropout import set_dropout
 from trainers.encoders.loading import load_generator
 from trainers.encoders.location import Source, locate
 from trainers.losses import contrast, equal_strings
@@ -78,15 +79,10 @@ class DiffCse(Objective):
         objective = super().build(options, training, source)
         named = source if options.generator is None else locate(options.generator)
         objective.generator = load_generator(named, objective.encoder).requires_grad_(False)
+        set_dropout(objective.generator, 0.0)
         if training.gradient_checkpointing:
             enable_checkpointing(objective.discriminator)
         return objective
-
-    def train(self, mode: bool = True) -> Self:
-        """Set the mode; the generator never has dropout."""
-        super().train(mode)
-        self.generator.eval()
-        return self
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), first views first, the `keys`, and where tokens are `masked` (2n, tokens)."""
@@ -101,7 +97,7 @@ class DiffCse(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, masked: Tensor) -> dict[str, Tensor]:
         """Return the loss, its two parts in nats, and the encoder's vectors (2n, d), without the projector.
 
-        SimCSE's loss (`one_sided`) of the projected vectors + lambda times the cross-entropy of D over all tokens but
+        SimCSE's loss of the projected vectors + lambda times the cross-entropy of D over all tokens but
         padding. With several processes n counts the pairs of all of them; each classifies the tokens of its own
         sentences, and the mean of their losses is the loss.
         """

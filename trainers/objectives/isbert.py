@@ -90,10 +90,8 @@ class IsBert(Objective):
 
         `mean softplus(-T(c, y)) + mean softplus(T(c', y)) - 2 log 2`, the first mean over the tokens c of each
         sentence y, the second over the tokens c' of the others; [CLS] and [SEP] count, padding does not. Eq. 3 has sums
-        instead of means, a factor that Adam ignores.
-
-        With several processes the batch is that of all of them: each scores its own tokens against all sentences, and
-        the mean of their losses is the loss. A batch of one has no negatives: its loss is zero.
+        instead of means, a factor that Adam ignores. A batch of one has no negatives: its loss is zero. With several
+        processes each scores its own tokens against all sentences, and the mean of their losses is the loss.
         """
         groups = batches.groups(self.encoder, input_ids, attention_mask, self.max_tokens)
         pooled = batches.pool(self.encoder, groups)

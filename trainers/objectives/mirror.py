@@ -69,11 +69,7 @@ class Mirror(Objective):
         set_drophead(encoder[0].model, params.drophead)
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of both sides, and the `keys`.
-
-        A right side that repeats the left one gets a span mask, a new one in each epoch: then `right` holds texts
-        instead of ids, and whether to mask each.
-        """
+        """Return the ids of both sides and the `keys`; for right sides to mask in each epoch, texts instead."""
         columns = super().columns(examples)
         mirrored = list(map(str.__eq__, examples.left, examples.right))
         if self.params.span and any(mirrored):
@@ -90,10 +86,7 @@ class Mirror(Objective):
         return super().collate(rows)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
-        """Return the mean loss of the batch's anchors, in nats for InfoNCE, and their vectors.
-
-        With several processes the batch is that of all of them.
-        """
+        """Return the mean loss of all processes' anchors, in nats for InfoNCE, and their vectors."""
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         excluded = None if self.params.compat else equal_strings(gather(keys))
         ms = self.params.loss == "ms"
@@ -105,10 +98,7 @@ build = Mirror.build
 
 
 def mask_span(text: str, characters: int, random: Random) -> str:
-    """Replace one random run of `characters` characters by `[MASK]`; a text no longer than that stays as it is.
-
-    A character is a grapheme cluster of Unicode's annex 29: what readers see as one is not cut.
-    """
+    """Replace one random run of `characters` graphemes by `[MASK]`; a text no longer than that stays as it is."""
     starts = [*(match.start() for match in regex.finditer(r"\X", text)), len(text)]
     last = len(starts) - 1 - characters
     if last <= 0:

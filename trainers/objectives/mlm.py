@@ -68,11 +68,7 @@ class MaskedLm(Objective):
         return {"ids": self.tokenize(examples.texts)}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return the masked ids (n, tokens), their attention mask, the `labels`, and the `asked` positions.
-
-        Labels are (n, tokens), -100 where nothing is predicted; `asked` holds the other positions of the flattened
-        labels.
-        """
+        """Return masked ids and mask (n, tokens), `labels`, -100 if not predicted, and flat positions `asked`."""
         drawn = [self._draw(row["ids"], row["seed"]) for row in rows]
         labels = pad_sequence([torch.tensor(answers) for _, answers in drawn], True, IGNORED)
         asked = (labels.flatten() != IGNORED).nonzero().squeeze(1)

@@ -60,10 +60,10 @@ class Rank(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, **taught: Tensor) -> dict[str, Tensor]:
         """Return the loss, its three parts, and the encoder's vectors (2n, d), without the head.
 
-        SimCSE's loss (`one_sided`) + beta JS(softmax(z1 z2^T / t), softmax(z2 z1^T / t)) + gamma rank, where z1 and z2
-        are the views' vectors of length 1. Row i ranks the sentences j other than i by z1_i z2_j, and is to rank them
-        by alpha t1_i t1_j + (1 - alpha) t2_i t2_j, the teachers' unit vectors `taught_1`, `taught_2` (n, 1, d), or with
-        one teacher by t1_i t1_j. With several processes n counts the pairs of all of them.
+        SimCSE's loss + beta JS(softmax(z1 z2^T / t), softmax(z2 z1^T / t)) + gamma rank, where z1 and z2 are the views'
+        vectors of length 1. Row i ranks the other sentences j by z1_i z2_j. The teachers, of unit vectors `taught_1`
+        and `taught_2` (n, 1, d), rank them by alpha t1_i t1_j + (1 - alpha) t2_i t2_j, a single one by t1_i t1_j. With
+        several processes n counts the pairs of all of them.
         """
         params = self.params
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
@@ -81,8 +81,8 @@ class Rank(Objective):
             student, teacher = (scores[others].view(len(mixed), -1) for scores in (cosines, mixed))
             student = student / params.rank_temperature
             if params.loss == "listnet":  # Cao et al. 2007, top one
-                wanted = (teacher / (params.rank_temperature / 2)).softmax(dim=-1)
-                ranking = functional.cross_entropy(student, wanted)
+                order = (teacher / (params.rank_temperature / 2)).softmax(dim=-1)
+                ranking = functional.cross_entropy(student, order)
             else:
                 ranking = list_mle(student, teacher)
         loss = contrasted + params.consistency * consistency + params.ranking * ranking

@@ -49,9 +49,9 @@ PRESETS: Presets = {
 
 
 class Sct(Objective):
-    """One encoder f, run twice: the online branch h(f(x)) with a projector h, and the references f(x) without gradient.
+    """One encoder f, run twice, with dropout of each run's own: online h(f(x)) and, without gradient, references f(x).
 
-    The second run has dropout of its own. D1 and D2 are the queues of the references of the first and second views.
+    h is the projector; D1 and D2 are the queues of the references of the first and second views.
     """
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
