@@ -18,7 +18,6 @@ from torch.nn import functional
 
 from pipelines.console import InputError
 from trainers.encoders.batches import by_length
-from trainers.encoders.dropout import set_dropout
 from trainers.encoders.loading import load_generator
 from trainers.encoders.location import Source, locate
 from trainers.losses import contrast, equal_strings
@@ -79,10 +78,15 @@ class DiffCse(Objective):
         objective = super().build(options, training, source)
         named = source if options.generator is None else locate(options.generator)
         objective.generator = load_generator(named, objective.encoder).requires_grad_(False)
-        set_dropout(objective.generator, 0.0)
         if training.gradient_checkpointing:
             enable_checkpointing(objective.discriminator)
         return objective
+
+    def train(self, mode: bool = True) -> Self:
+        """Set the mode; the generator never has dropout."""
+        super().train(mode)
+        self.generator.eval()
+        return self
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), first views first, the `keys`, and where tokens are `masked` (2n, tokens)."""
