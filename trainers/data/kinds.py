@@ -63,11 +63,12 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
         return Examples(words, words, words), {"words": options.words}
     if options.graded is None:
         raise InputError(f"no data: give --{kind}")
-    ends = tuple(map(_number, (options.scale or "0:5").split(":")))
-    if len(ends) != 2 or not ends[0] < ends[1]:
+    low, _, high = (options.scale or "0:5").partition(":")
+    ends = _number(low), _number(high)
+    if not ends[0] < ends[1]:
         raise InputError(f"--scale {options.scale}: write the least and the greatest score, e.g. 0:5")
-    examples, (low, high) = read_graded(options.graded, ends if options.scale else None, options.limit)
-    return examples, {"graded": options.graded.as_posix(), "scale": f"{low:g}:{high:g}"}
+    examples, ends = read_graded(options.graded, ends if options.scale else None, options.limit)
+    return examples, {"graded": options.graded.as_posix(), "scale": "{:g}:{:g}".format(*ends)}
 
 
 def read_words(written: str) -> list[str]:
