@@ -69,11 +69,8 @@ class Objective(nn.Module):
     @classmethod
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
         """Load the encoder, with the `dropout` of the options if they have one, and add fresh helpers."""
-        given: dict[str, Any] = {
-            "dropout": getattr(options, "dropout", None),
-            "whiten": training.whiten and cls.whitenable,
-        }
-        encoder = load_for_training(source, training.pooling, training.max_tokens, **given)
+        dropout, whiten = getattr(options, "dropout", None), training.whiten and cls.whitenable
+        encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout, whiten=whiten)
         objective = cls(encoder, training.max_tokens, options)
         objective.batch_size = training.batch_size
         return objective
