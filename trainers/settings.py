@@ -32,7 +32,7 @@ class Options(BaseModel):
 class DropoutOptions(Options):
     """The option of an objective that sets its encoder's dropout."""
 
-    dropout: float | None = Field(None, ge=0, lt=1, description="Dropout rate of the encoder; none is its own.")
+    dropout: float | None = Field(None, ge=0, lt=1, description="Dropout rate of the encoder; by default its own.")
 
 
 class Training(Options):

@@ -91,7 +91,7 @@ def test_predictor_sees_each_view_alone(predictor: str) -> None:
     assert not torch.allclose(made(torch.cat([first[:3], second[:2], second[2:], first[3:]]))[:3], alone[0][:3])
 
 
-def test_target_and_its_average_stay_float32_beside_an_encoder_in_half_precision(tiny_bert: Path) -> None:
+def test_target_and_its_average_stay_float32_if_the_encoder_is_in_half_precision(tiny_bert: Path) -> None:
     encoder = load_for_training(locate(str(tiny_bert)), "mean", 24).bfloat16()
     objective = Bsl(encoder, 24, PARAMS(width=2, momentum=0.999))
     assert {value.dtype for value in objective.target.parameters()} == {torch.float32}

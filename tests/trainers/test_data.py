@@ -46,7 +46,7 @@ def from_each(examples: Examples) -> dict[str, int]:
 
 
 def refused(message: str, **wanted: object) -> str:
-    """What is said, in one line, of data that cannot be used."""
+    """Return the one-line message for data that cannot be used."""
     with pytest.raises(InputError, match=message) as caught:
         read(**wanted)
     assert "\n" not in str(caught.value)

@@ -131,7 +131,7 @@ def test_vectors_are_computed_once_and_kept_and_another_teacher_of_the_same_name
         load_teacher(str(wide), "mean").vectors(sentences, tmp_path)
 
 
-def test_teacher_killed_on_the_way_goes_on_where_it_was(
+def test_killed_teacher_resumes_where_it_was(
     wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import trainers.embedding.cache

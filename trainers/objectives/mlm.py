@@ -43,7 +43,7 @@ _COMMON = {**_OPTIMISER, "batch_size": 64, "max_tokens": 128, "group_by_length":
 PRESETS: Presets = {
     # A model that already is a masked LM, to be adapted to new text.
     "adapt": {**_COMMON, "lr": 5e-5},
-    # An encoder without a masked-LM head: the head must be learnt.
+    # An encoder without a masked-LM head: the head must be learned.
     "head": {**_COMMON, "lr": 3e-4},
 }
 

@@ -1,4 +1,4 @@
-"""Regression on graded pairs (Reimers and Gurevych 2019): the cosine of two sentences' vectors is to be their grade.
+"""Regression on graded pairs (Reimers and Gurevych 2019): fit the cosine of two vectors to the sentences' grade.
 
 After IS-BERT's training without labels it is the paper's ssl + ft; with the preset isbert-ft its ft.
 """
