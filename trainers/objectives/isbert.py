@@ -38,7 +38,7 @@ class PARAMS(Options):
     widths: Annotated[tuple[int, ...], AfterValidator(_odd)] = Field(WIDTHS, description="Odd width of a convolution.")
     filters: int = Field(FILTERS, ge=1, description="Outputs of each convolution.")
     relu: bool = Field(True, description="ReLU after the convolutions.")
-    discriminator: Literal["learned", "dot"] = Field("learned", description="Learnt score, or the dot product.")
+    discriminator: Literal["learned", "dot"] = Field("learned", description="Learned score, or the dot product.")
 
 
 # As printed; where the print is silent (optimiser, schedule, clipping, length), as in the code. Unlike AdamW, the

@@ -28,9 +28,7 @@ class PARAMS(DropoutOptions):
     first_share: float = Field(1 / 3, ge=0, le=1, description="Share of the first of two teachers (alpha).")
     loss: Literal["listmle", "listnet"] = Field("listmle", description="Loss of the ranking.")
     temperature: float = Field(0.05, gt=0, description="Temperature of the contrast and of the consistency.")
-    rank_temperature: float = Field(
-        0.05, gt=0, description="Temperature of the ranking (tau2); half for ListNet's teachers."
-    )
+    rank_temperature: float = Field(0.05, gt=0, description="Temperature of the ranking; half for ListNet's teachers.")
     consistency: float = Field(1.0, ge=0, description="Weight of the consistency of both views' rankings (beta).")
     ranking: float = Field(1.0, ge=0, description="Weight of the teachers' ranking (gamma).")
 
