@@ -131,8 +131,9 @@ def setting_flags(model: type[BaseModel], presets: Presets) -> dict[str, Flag]:
     """Return a flag for each field, None if not given; its help says which presets have which value."""
 
     def shown(value: object) -> str:
-        parts = value if isinstance(value, list | tuple) else ["none" if value is None else value]
-        return ", ".join(map(str, parts))
+        if isinstance(value, list | tuple):
+            return ", ".join(map(str, value))
+        return "none" if value is None else str(value)
 
     found = {}
     for key, field in model.model_fields.items():
