@@ -7,7 +7,7 @@ import typer
 
 from pipelines.console import note
 from trainers.data.kinds import DataOptions, data_flags, read_examples
-from trainers.flags import with_flags
+from trainers.settings import with_flags
 
 READS = ("text", "views")
 CHOICES = {

@@ -15,10 +15,10 @@ GROUP = "twinviews.objectives"
 ObjectiveModule: TypeAlias = ModuleType
 """The module of an objective. It has
 
-- `READS`: what it trains on, the usual one first: some of `trainers.data.kinds.KINDS`, such as "views" and "text";
+- `READS`: what it trains on, the usual kind first: some of `trainers.data.kinds.KINDS`, such as "views" and "text";
 - `PRESETS`: values of `Training` and of its own options, by preset; the first is the default;
-- `PARAMS`: its own options, a pydantic model. A method `held_out(rows, batch_size)`, if there is one, returns how many
-  of the rows are not trained on;
+- `PARAMS`: its own options, a pydantic model. An optional method `held_out(rows, batch_size)` returns how many of the
+  rows are not trained on;
 - `build(options, training, source)`: loads the encoder and returns the `Objective` that trains it.
 """
 
@@ -31,14 +31,13 @@ def objective_names() -> list[str]:
 
 def summary(name: str) -> str:
     """Return one line about an objective: the first of its module's docstring, read without importing the module."""
-    path = _file(name)
-    if not path.is_file():
+    if not _file(name).is_file():
         return f"An objective of {_third_party()[name].value}."
-    return (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or name).splitlines()[0]
+    return (ast.get_docstring(ast.parse(_file(name).read_text(encoding="utf-8"))) or name).splitlines()[0]
 
 
 def load_objective(name: str) -> ObjectiveModule:
-    """Import an objective's module; raises InputError where there is none, or it cannot be used."""
+    """Import an objective's module; raises InputError if there is none, or it cannot be used."""
     if _file(name).is_file():
         return importlib.import_module(f"trainers.objectives.{_file(name).stem}")
     known = _third_party()

@@ -57,9 +57,9 @@ class LazyGroup(TyperGroup):
 
 def _load_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
     if name not in MODULES:
-        from trainers.options import sweep_command, train_command
+        from trainers.options import objective_command
 
-        return sweep_command(name) if sweep else train_command(name)
+        return objective_command(name, sweep=sweep)
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     # `auto` passes the options that it does not know on to another command.
     settings = {"allow_extra_args": True, "ignore_unknown_options": True} if name == "auto" else None

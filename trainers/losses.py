@@ -1,8 +1,7 @@
 """Losses that objectives share, and measures of how sentence vectors lie.
 
-Wherever a batch is (2n, d), rows i and n + i are a positive pair, and s is the cosine. Hard negatives (m, d) are
-further columns for every anchor. `excluded` is (2n, 2n + m), true where column j is not a negative of anchor i;
-positives are never excluded.
+In a batch (2n, d), rows i and n + i are a positive pair; s is the cosine. Hard negatives (m, d) are further columns for
+every anchor. `excluded` is (2n, 2n + m), true if column j is not a negative of anchor i; positives are never excluded.
 """
 
 from math import log
@@ -13,35 +12,24 @@ from torch.nn import functional
 
 from trainers.objective import float32
 
-MARGIN = 0.2
-"""A negative is mined if it is at most this much further from its anchor than the positive (Euclidean distance)."""
-ALPHA, BETA, BASE = 1.0, 60.0, 0.5
-"""The weights and the shift of SapBERT (Liu et al. 2021), which introduced this scheme."""
+MARGIN, ALPHA, BETA, BASE = 0.2, 1.0, 60.0, 0.5
+"""Multi-similarity as in SapBERT (Liu et al. 2021): how much further than the positive a mined negative may be
+(Euclidean distance), the weights and the shift."""
 MOST = 128
 """Pairs (or unpaired vectors) that all measures but the spread look at: more would make the eigenvectors slow."""
 
 
-def nt_xent(
-    vectors: Tensor, temperature: float, excluded: Tensor | None = None, negatives: Tensor | None = None
-) -> Tensor:
-    """Return the mean loss of 2n anchors, `-log(exp(s_pos / t) / sum over j != i of exp(s_ij / t))` (Eq. 1)."""
-    return _contrast(vectors, temperature, excluded, negatives, len(vectors))
+def contrast(
+    vectors: Tensor, temperature: float, excluded: Tensor | None = None, negatives: Tensor | None = None, *,
+    one_sided: bool = False,
+) -> Tensor:  # fmt: skip
+    """Return the anchors' mean of `-log(exp(s_ip / t) / sum over j of exp(s_ij / t))`, where p is i's positive.
 
-
-def one_sided(
-    vectors: Tensor, temperature: float, excluded: Tensor | None = None, negatives: Tensor | None = None
-) -> Tensor:
-    """Return the mean loss of n anchors, `-log(exp(s_ii' / t) / sum over j of exp(s_ij' / t))` (Eq. 4-5 of SimCSE).
-
-    s_ij' is the cosine of row i and row n + j, or of row i and the negative j - n.
+    All 2n rows are anchors, each compared with all others (NT-Xent; Eq. 1 of Liu et al. 2021). `one_sided`: the n first
+    views are, each compared with the n second views (Eq. 4-5 of Gao et al. 2021).
     """
-    return _contrast(vectors, temperature, excluded, negatives, len(vectors) // 2)
-
-
-def _contrast(
-    vectors: Tensor, temperature: float, excluded: Tensor | None, negatives: Tensor | None, anchors: int
-) -> Tensor:
     own, positive = _places(vectors)
+    anchors = len(vectors) // 2 if one_sided else len(vectors)
     first = len(vectors) - anchors  # the first column
     # In half precision a cosine's error would be a tenth of a nat at t = 0.04.
     with float32(vectors.device):
@@ -62,14 +50,12 @@ def _places(rows: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def equal_strings(keys: Tensor) -> Tensor:
-    """Return (2n, 2n + m), true where column j is not a true negative of anchor i.
+    """Return (2n, 2n + m), true if column j is not a true negative of anchor i.
 
     A view is not a negative if both come from the same source, or if j is the same string as i or its positive. A hard
-    negative has no source; it is left out where it equals i's source, i or i's positive, and where it is missing.
-
-    Args:
-        keys: (n, 3) or (n, 4), equal numbers for equal strings: the source, the left and the right string of each pair,
-            and its hard negative, -1 where it has none. m is 0 or n.
+    negative has no source; it is left out if it equals i's source, i or i's positive, and if it is missing. `keys`
+    (n, 3 or 4) are equal numbers for equal strings: the source, the left and the right string of each pair, and its
+    hard negative, -1 if it has none. m is 0 or n.
     """
     source = keys[:, 0].repeat(2)
     string = torch.cat([keys[:, 1], keys[:, 2]])
@@ -81,7 +67,7 @@ def equal_strings(keys: Tensor) -> Tensor:
 
 
 def closer_than_positive(guide: Tensor, negatives: Tensor) -> Tensor:
-    """Return (2n, 2n + m), true where a guide finds column j more like anchor i than i's positive (GISTEmbed, 2024).
+    """Return (2n, 2n + m), true if a guide finds column j more like anchor i than i's positive (GISTEmbed, 2024).
 
     `guide` (2n, d) are the guide's unit vectors of the pairs, `negatives` (m, d) those of the hard negatives.
     """
@@ -92,10 +78,9 @@ def closer_than_positive(guide: Tensor, negatives: Tensor) -> Tensor:
 def multi_similarity(vectors: Tensor, excluded: Tensor | None = None) -> Tensor:
     """Return the mean multi-similarity loss of 2n anchors over their mined pairs (Wang et al. 2019, Eq. 15).
 
-    An anchor i with positive p and mined negatives N has the loss
-    `log(1 + exp(-alpha (s_ip - base))) / alpha + log(1 + sum over N of exp(beta (s_ij - base))) / beta`;
-    one without mined negatives has none. A negative j is mined where `|i - j| - |i - p| <= MARGIN`, with distances
-    between unit vectors, at most 2.
+    `log(1 + exp(-alpha (s_ip - base))) / alpha + log(1 + sum over N of exp(beta (s_ij - base))) / beta` is the loss of
+    an anchor i with positive p and mined negatives N, 0 without any. A negative j is mined if
+    `|i - j| - |i - p| <= MARGIN`, with distances between unit vectors, at most 2.
     """
     own, positive = _places(vectors)
     with float32(vectors.device):
@@ -113,10 +98,7 @@ def multi_similarity(vectors: Tensor, excluded: Tensor | None = None) -> Tensor:
 
 
 class Queue(nn.Module):
-    """The k newest unit reference vectors, first in, first out, starting with random ones.
-
-    They are a buffer, so checkpoints hold them.
-    """
+    """The k newest unit reference vectors, first in, first out, starting with random ones; a buffer of checkpoints."""
 
     vectors: Tensor
 
@@ -125,10 +107,7 @@ class Queue(nn.Module):
         self.register_buffer("vectors", functional.normalize(torch.randn(size, dimension), dim=-1))
 
     def forward(self, references: Tensor) -> Tensor:
-        """Return the columns (k + n, d) for a batch: the queue, then the batch's own references (n, d).
-
-        In training mode the references enter the queue, and the n oldest vectors leave it.
-        """
+        """Return the columns (k + n, d): the queue, then the batch's references (n, d), which enter it in training."""
         columns = torch.cat([self.vectors, references])
         if self.training:
             self.vectors.copy_(columns[len(references) :])
@@ -142,27 +121,13 @@ def relation_loss(
     """Return the batch's mean of `KL(SR(r, D, t_ref) || SR(z, D, t))`, where `SR(z, D, t) = softmax(z D^T / t)`.
 
     z are the student's unit vectors (n, d), r the reference's and D the columns (k, d), which get no gradient. Without
-    `divergence`, the cross-entropy: it differs by the entropy of SR(r, D, t_ref), a constant.
+    `divergence` it is the cross-entropy, which differs by a constant, the entropy of SR(r, D, t_ref).
     """
     log_p = functional.log_softmax(reference @ columns.T / reference_temperature, dim=-1)
     log_q = functional.log_softmax(student @ columns.T / student_temperature, dim=-1)
     if divergence:
         return functional.kl_div(log_q, log_p, reduction="batchmean", log_target=True)
     return -(log_p.exp() * log_q).sum(dim=-1).mean()
-
-
-def off_diagonal(scores: Tensor) -> Tensor:
-    """Return (n, n - 1): each row of (n, n) without its diagonal element, in the same order."""
-    others = ~torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-    return scores[others].view(len(scores), -1)
-
-
-def list_net(student: Tensor, teacher: Tensor) -> Tensor:
-    """Return the rows' mean of `-sum_j softmax(teacher)_j log softmax(student)_j` (Cao et al. 2007, top one).
-
-    Both are scores (n, m), divided by their temperature.
-    """
-    return functional.cross_entropy(student, teacher.softmax(dim=-1))
 
 
 def list_mle(student: Tensor, teacher: Tensor) -> Tensor:
@@ -176,10 +141,7 @@ def list_mle(student: Tensor, teacher: Tensor) -> Tensor:
 
 
 def jensen_shannon(first: Tensor, second: Tensor) -> Tensor:
-    """Return the rows' mean of `1/2 KL(P || M) + 1/2 KL(Q || M)`, where `M = (P + Q) / 2`.
-
-    P and Q are the softmax of the first and of the second scores (n, m).
-    """
+    """Return the rows' mean of `1/2 KL(P || M) + 1/2 KL(Q || M)`, M = (P + Q) / 2, of softmaxed scores (n, m)."""
     log_p, log_q = first.log_softmax(dim=-1), second.log_softmax(dim=-1)
     log_m = torch.logaddexp(log_p, log_q) - log(2)
     to_p, to_q = (functional.kl_div(log_m, each, reduction="batchmean", log_target=True) for each in (log_p, log_q))
@@ -203,8 +165,7 @@ def geometry(vectors: Tensor, *, paired: bool) -> dict[str, Tensor]:
         first, second = unit.chunk(2)
         found["alignment"] = (first - second).square().sum(dim=-1).mean()
         apart &= ~torch.eye(len(first), dtype=torch.bool, device=unit.device).repeat(2, 2)
-    # Boolean indexing would make the program wait for a GPU to know the size.
-    count = apart.sum()
+    count = apart.sum()  # boolean indexing would wait for a GPU to know the size
     found["uniformity"] = ((4 * cosines - 4).exp() * apart).sum().div(count).log()
     found["random_cosine"] = (cosines * apart).sum() / count
     return {**found, "isotropy": isotropy(vectors)}
@@ -229,9 +190,6 @@ def isotropy(vectors: Tensor) -> Tensor:
 
 
 def spread(vectors: Tensor) -> Tensor:
-    """Return how far apart the directions of `vectors` (n, d) are: `sqrt(1 - |mean unit vector|^2)`, in [0, 1].
-
-    0 means that all vectors point the same way (collapse), 1 that their directions cancel out.
-    """
+    """Return `sqrt(1 - |mean unit vector|^2)` of vectors (n, d): 0 if all point the same way (collapse), at most 1."""
     mean = functional.normalize(vectors.detach().float(), dim=-1).mean(dim=0)
     return (1 - mean.square().sum()).clamp(min=0).sqrt()

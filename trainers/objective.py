@@ -1,4 +1,4 @@
-"""An objective: the encoder, whatever helps to train it, and the loss, in one module that Trainer can train."""
+"""An objective: the encoder, what helps to train it, and the loss, in one module that Trainer can train."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -13,27 +13,25 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
-from pipelines.console import InputError
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders import batches
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import Source
-from trainers.encoders.modules import is_padded
-from trainers.encoders.whitening import WHITENING, whiten
+from trainers.encoders.modules import WHITENING, is_padded, whiten
 from trainers.settings import Training
 
 Row = Mapping[str, Any]
 WHITENED_ON = 10_000
-"""Rows that a whitening is fitted to, at most."""
+"""Most rows that a whitening is fitted to."""
 SIDES = ("left", "right", "negative", "alone")
-"""Columns of ids that are embedded, in their order in a batch."""
+"""Columns of ids to embed, in their order in a batch."""
 
 
 class Objective(nn.Module):
-    """Owns the encoder, whose texts are cut at `max_tokens` in training, and its helpers (predictor, target, head).
+    """Owns the encoder, which cuts training texts at `max_tokens`, and its helpers (predictor, target, head).
 
     `forward(**batch)` returns `loss`, parts that are logged as means, and `vectors` (m, d), detached: the sentence
-    vectors of the batch, whose geometry is logged. Where `paired`, rows i and m / 2 + i are two views of one sentence.
+    vectors of the batch, whose geometry is logged. If `paired`, rows i and m / 2 + i are two views of one sentence.
 
     A checkpoint is this module's `state_dict`; tensors that are shared inside the module are written once.
     """
@@ -42,36 +40,40 @@ class Objective(nn.Module):
     cacheable = True
     """Whether `forward` uses the encoder only through `embed`, so that a batch can be embedded in parts."""
     keyed = False
-    """Whether a batch has `keys` (n, 3): equal numbers for equal strings, of each row's source, left and right one."""
+    """Whether a batch has `keys` (n, 3): the numbers of each row's source, left and right string, equal for equals."""
     whitenable = True
     """Whether a linear layer behind the encoder is trained with it."""
     unused = False
     """Whether a step may leave parameters without a gradient; several processes then look for these in every step."""
+    literal_mask = False
+    """Whether a `[MASK]` in a text stays as written, instead of becoming the tokenizer's mask token."""
+    batch_size = 1
+    """Rows in a batch of the training, over all processes."""
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: Any = None) -> None:  # noqa: ANN401
         super().__init__()
         self.encoder, self.max_tokens, self.params = encoder, max_tokens, params
         self.cached: int | None = None
-        """Texts that are embedded at a time; None for the whole batch."""
+        """Texts to embed at a time; None for the whole batch."""
+        self.rates: Mapping[str, float] = {}
+        """Factors on the learning rate by the prefix of the parameters' names; 1 for all others."""
         self.teachers: list[Callable[[Sequence[str], Path], NDArray[np.float32]]] = []
         """Each returns its unit vectors of distinct texts, and keeps them in a folder."""
         self.texts: list[str] = []
         """The texts that the teachers encode, set by `columns`."""
         self.taught: list[NDArray[np.float32]] = []
-        """Each teacher's vectors of the texts, read from the disk."""
+        """Each teacher's vectors of the texts, mapped from the disk."""
         self.register_state_dict_post_hook(drop_aliases)  # type: ignore[no-untyped-call]
         self.register_load_state_dict_pre_hook(restore_aliases)  # type: ignore[no-untyped-call]
 
     @classmethod
     def build(cls, options: Any, training: Training, source: Source) -> Self:  # noqa: ANN401 - its own PARAMS
         """Load the encoder, with the `dropout` of the options if they have one, and add fresh helpers."""
-        dropout = getattr(options, "dropout", None)
-        if training.whiten and not cls.whitenable:
-            raise InputError("--whiten: layers behind the pooling are not trained here, leave it out")
-        encoder = load_for_training(
-            source, training.pooling, training.max_tokens, dropout=dropout, whiten=training.whiten
-        )
-        return cls(encoder, training.max_tokens, options)
+        dropout, whiten = getattr(options, "dropout", None), training.whiten and cls.whitenable
+        encoder = load_for_training(source, training.pooling, training.max_tokens, dropout=dropout, whiten=whiten)
+        objective = cls(encoder, training.max_tokens, options)
+        objective.batch_size = training.batch_size
+        return objective
 
     @property
     def dimension(self) -> int:
@@ -79,25 +81,24 @@ class Objective(nn.Module):
         return int(self.encoder.get_embedding_dimension())
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Tokenise ahead of time: return columns of what each row needs, for `collate`.
+        """Tokenise ahead of time: return columns of what `collate` needs of each row.
 
-        Here these are the ids of both views, and the `keys` where the objective is `keyed`. An objective with teachers
-        adds `taught`: which of its `texts` are each row's.
+        Here these are the ids of both views, and the `keys` if the objective is `keyed`. An objective with teachers
+        adds `taught`, the numbers of each row's `texts`.
         """
         left = self.tokenize(examples.left)
-        found: dict[str, Any] = {"left": left, "right": left}
-        if examples.right is not examples.left:
-            found["right"] = self.tokenize(examples.right)
+        same = examples.right is examples.left
+        found: dict[str, Any] = {"left": left, "right": left if same else self.tokenize(examples.right)}
         if self.keyed:
             found["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]
         return found
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Turn rows (the columns, and `seed`: the row's seed in this epoch) into the arguments of `forward`.
+        """Turn rows (the columns, and the row's `seed` in this epoch) into the arguments of `forward`.
 
         These are `input_ids` (2n, tokens), where rows i and n + i are the two views of one sentence; `attention_mask`
-        of the same shape, 0 at padding; and each further column under its own name, (n, ...). Instead of `taught`
-        (n, k) there are `taught_1` (n, k, d) and so on, each teacher's vectors.
+        of the same shape, 0 at padding; and each further column under its own name, (n, ...). `taught` (n, k) becomes
+        `taught_1` (n, k, d) and so on, each teacher's vectors.
         """
         batch = self.pad([row[side] for side in SIDES if side in rows[0] for row in rows])
         others = {name: np.stack([row[name] for row in rows]) for name in rows[0].keys() - {*SIDES, "seed"}}
@@ -106,19 +107,18 @@ class Objective(nn.Module):
             others |= {f"taught_{place}": vectors[numbers] for place, vectors in enumerate(self.taught, 1)}
         return {**batch, **{name: torch.from_numpy(values) for name, values in others.items()}}
 
-    def tokenize(self, texts: Sequence[str], *, literal_mask: bool = False) -> Sequence[list[int]]:
-        """Return the ids of each text, as `batches.tokenize` does."""
-        return batches.tokenize(self.encoder, texts, self.max_tokens, literal_mask)
+    def tokenize(self, texts: Sequence[str]) -> Sequence[list[int]]:
+        """Return the ids of each text (see `batches.tokenize`)."""
+        return batches.tokenize(self.encoder, texts, self.max_tokens, self.literal_mask)
 
     def pad(self, rows: Sequence[Sequence[int]]) -> dict[str, Tensor]:
         """Return `input_ids` and `attention_mask` (rows, longest row) of ragged ids."""
-        padding = self.encoder.tokenizer.pad_token_id
-        ids = pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=padding)
+        ids = pad_sequence([torch.tensor(row) for row in rows], True, self.encoder.tokenizer.pad_token_id)
         lengths = torch.tensor([len(row) for row in rows])
         return {"input_ids": ids, "attention_mask": (torch.arange(ids.shape[1]) < lengths[:, None]).long()}
 
     def embed(self, input_ids: Tensor, attention_mask: Tensor) -> Tensor:
-        """Return the encoder's vectors (sentences, d), as `batches.embed` does.
+        """Return the encoder's vectors (sentences, d) (see `batches.embed`).
 
         With `cached`, in parts whose activations are dropped and recomputed in the backward pass, with the same dropout
         (GradCache: Gao et al. 2021): the gradients are those of the whole batch, the memory that of a part.
@@ -129,52 +129,34 @@ class Objective(nn.Module):
         embed = partial(checkpoint, batches.embed, self.encoder, max_tokens=self.max_tokens, use_reentrant=False)
         return torch.cat([embed(*part) for part in parts])
 
-    def encode(self, texts: Sequence[str], batch_size: int = 64) -> Tensor:
-        """Return the vectors (texts, d) of `texts` in evaluation mode, cut as in training, float32, on the CPU."""
-        return self._encode(list(batches.tokenize(self.encoder, texts, self._width)), batch_size)
-
-    @property
-    def _width(self) -> int:
-        """Tokens at which texts are cut, and padded to where padding counts."""
-        return int(self.encoder.max_seq_length) if is_padded(self.encoder) else self.max_tokens
-
     @torch.no_grad()
-    def _encode(self, ids: Sequence[Sequence[int]], batch_size: int = 64) -> Tensor:
+    def encode(self, texts: Sequence[str] | Sequence[list[int]], batch_size: int = 64) -> Tensor:
+        """Return the vectors (texts, d) of texts or their ids in evaluation mode, cut as in training, on the CPU."""
         mode, device = self.encoder.training, next(self.encoder.parameters()).device
+        width = int(self.encoder.max_seq_length) if is_padded(self.encoder) else self.max_tokens
         self.encoder.eval()
         vectors = []
-        for start in range(0, len(ids), batch_size):
-            batch = {name: value.to(device) for name, value in self.pad(ids[start : start + batch_size]).items()}
-            vectors.append(batches.embed(self.encoder, **batch, max_tokens=self._width).cpu())
+        for start in range(0, len(texts), batch_size):
+            part: Any = texts[start : start + batch_size]
+            ids = list(batches.tokenize(self.encoder, part, width)) if isinstance(part[0], str) else part
+            batch = {name: value.to(device) for name, value in self.pad(ids).items()}
+            vectors.append(batches.embed(self.encoder, **batch, max_tokens=width).cpu())
         self.encoder.train(mode)
         return torch.cat(vectors)
 
     def before_training(self, folder: Path) -> None:
-        """Compute the teachers' vectors, once in a run; a resumed run finds them in `folder`, which need not exist.
-
-        Raises InputError where it holds another teacher's vectors.
-        """
+        """Compute the teachers' vectors, or find them in `folder`; raises InputError if it holds another teacher's."""
         self.taught = [vectors_of(self.texts, folder / f"teacher-{n}") for n, vectors_of in enumerate(self.teachers, 1)]
         self.teachers, self.texts = [], []
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
-        """Prepare what is trained besides the encoder, once in a run and in all processes alike.
-
-        Here this is the whitening layer, if there is one: it is fitted to the first views of `WHITENED_ON` rows.
-        """
+        """Prepare what is trained besides the encoder, once in a run: here, fit the whitening layer, if any."""
         if training.whiten:
             places = torch.randperm(len(rows))[:WHITENED_ON].tolist()
-            whiten(self.encoder.get_submodule(WHITENING), self._encode([rows[place]["left"] for place in places]))
+            whiten(self.encoder.get_submodule(WHITENING), self.encode([rows[place]["left"] for place in places]))
 
     def after_step(self, step: int, total: int) -> None:
-        """Follow the optimiser's step number `step` (from 1) of `total`; here, nothing.
-
-        Change only parameters and buffers: checkpoints hold these.
-        """
-
-    def parameter_rates(self) -> Mapping[str, float]:
-        """Return factors on the learning rate by the prefix of the parameters' names; for all others it is 1."""
-        return {}
+        """Act after the optimiser's step `step` (from 1) of `total`, on parameters and buffers only; here, not."""
 
     def save(self, path: Path, card: str) -> None:
         """Write the trained encoder as a sentence-transformers directory with `card` as its README."""

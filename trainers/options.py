@@ -7,8 +7,7 @@ import typer
 from pipelines.console import InputError
 from trainers.catalogue import ObjectiveModule, load_objective
 from trainers.data.kinds import data_flags
-from trainers.flags import Flag, flags_of, make_command, setting_flags
-from trainers.settings import Training
+from trainers.settings import Flag, Training, flags_of, make_command, setting_flags
 from trainers.training.run import Request, request_of, run_training, settings_of
 
 EXAMPLES = {
@@ -35,7 +34,7 @@ STUDY = {
 
 
 def training_sections(name: str, module: ObjectiveModule) -> dict[str, dict[str, Flag]]:
-    """Return the options that decide what an objective's training does, in the order of their use."""
+    """Return the options that decide what an objective's training does, by heading."""
     preset = f"One of {', '.join(module.PRESETS)}. [{next(iter(module.PRESETS))}]"
     own = setting_flags(module.PARAMS, module.PRESETS)
     return {
@@ -46,54 +45,40 @@ def training_sections(name: str, module: ObjectiveModule) -> dict[str, dict[str,
     }
 
 
-def train_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
-    """Return `train NAME`, the training of one encoder, or with `--seeds` of several."""
-    module = load_objective(name)
-
-    def train(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
-        study = {key: values.pop(key) for key in STUDY}
-        if study["seeds"] is not None:
-            from trainers.results.studies import train_study
-
-            train_study(name, module, values, **study)
-            return
-        for key, value in study.items():
-            if value:
-                option = "--" + key.replace("_", "-")
-                raise InputError(f"{option} goes with --seeds N: give that too, or run `train evaluate` afterwards")
-        run_training(request_of(name, module, values), module, settings_of(module, values))
-
-    sections = {**training_sections(name, module), "Several seeds": STUDY, "Running": _running()}
-    epilog = _examples(f"train {name}", module, ["--encoder bert-base-uncased", "--seeds 3 --data DIR"])
-    return make_command(name, train, sections, description=module.__doc__ or name, epilog=epilog)
-
-
-def sweep_command(name: str) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
-    """Return `train sweep NAME`, trainings over the values of an objective's options."""
+def objective_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
+    """Return `train NAME`, for one encoder or several `--seeds`, or `train sweep NAME`, over the values of options."""
     module = load_objective(name)
     training = training_sections(name, module)
 
-    def sweep(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
-        from trainers.results.studies import read_axes, train_study
-
-        flags = {key: flag for section in training.values() for key, flag in section.items()}
-        written = {key for key in values if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"}
+    def run(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
         study = {key: values.pop(key) for key in STUDY}
-        axes = read_axes(values.pop("over"), flags, written)
+        axes = None
+        if sweep:
+            from trainers.results.studies import read_axes
+
+            flags = {key: flag for section in training.values() for key, flag in section.items()}
+            written = {key for key in values if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"}
+            axes = read_axes(values.pop("over"), flags, written)
+        elif study["seeds"] is None:
+            for key in (key for key, value in study.items() if value):
+                option = "--" + key.replace("_", "-")
+                raise InputError(f"{option} goes with --seeds N: give that too, or run `train evaluate` afterwards")
+            run_training(request_of(name, module, values), module, settings_of(module, values))
+            return
+        from trainers.results.studies import train_study
+
         train_study(name, module, values, axes, **study)
 
-    sections = {"Sweep": {"over": OVER, **STUDY}, **training, "Running": _running()}
-    endings = ["--over batch-size=16,32,64,128 --seeds 3 --data DIR", "--over batch-size=32,64 --over lr=1e-5,1e-4"]
-    description = f"Sweep over the options of `train {name}`: {module.__doc__}"
-    epilog = _examples(f"train sweep {name}", module, endings)
-    return make_command(name, sweep, sections, description=description, epilog=epilog)
-
-
-def _running() -> dict[str, Flag]:
-    return {key: flag for key, flag in flags_of(Request).items() if key not in ("encoder", "preset")}
-
-
-def _examples(command: str, module: ObjectiveModule, endings: list[str]) -> str:
-    data = EXAMPLES.get(module.READS[0], "")
+    running = {key: flag for key, flag in flags_of(Request).items() if key not in ("encoder", "preset")}
+    command, description = f"train {name}", module.__doc__ or name
+    endings = ["--encoder bert-base-uncased", "--seeds 3 --data DIR"]
+    sections = {**training, "Several seeds": STUDY, "Running": running}
+    if sweep:
+        description = f"Sweep over the options of `{command}`: {module.__doc__}"
+        command = f"train sweep {name}"
+        endings = ["--over batch-size=16,32,64,128 --seeds 3 --data DIR", "--over batch-size=32,64 --over lr=1e-5,1e-4"]
+        sections = {"Sweep": {"over": OVER, **STUDY}, **training, "Running": running}
+    lines = [f"  {command} {EXAMPLES.get(module.READS[0], '')} {ending}" for ending in endings]
     # \b keeps click from joining the lines.
-    return "\b\nExamples:\n" + "\n".join(f"  {command} {data} {ending}" for ending in endings)
+    epilog = "\n".join(["\b", "Examples:", *lines])
+    return make_command(name, run, sections, description=description, epilog=epilog)

@@ -1,27 +1,38 @@
-"""The options that all objectives share, and how a preset and a user's options become settings."""
+"""The options that all objectives share, their values from a preset and from the user, and commands with such options.
 
-from collections.abc import Mapping
+An option is a field of a pydantic model, its description the help.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
 from math import ceil
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
-from pydantic import BaseModel, Field, ValidationError
+import typer
+from annotated_types import Ge
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typer.core import TyperCommand
 
-from pipelines.console import InputError
+from pipelines.console import ConfigOption, InputError
 from trainers.encoders.modules import Pooling
-from trainers.flags import Options as Options
 
 Model = TypeVar("Model", bound=BaseModel)
 Presets = Mapping[str, Mapping[str, Any]]
 """Values of `Training` and of an objective's own options, by preset."""
-
 OWN = "own"
 """The pooling of a preset that keeps the one that an encoder was made for."""
+
+
+class Options(BaseModel):
+    """Options of a command or of a part of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class DropoutOptions(Options):
     """The option of an objective that sets its encoder's dropout."""
 
-    dropout: float | None = Field(None, ge=0, lt=1, description="Dropout rate of the encoder; none is its own.")
+    dropout: float | None = Field(None, ge=0, lt=1, description="Dropout rate of the encoder; by default its own.")
 
 
 class Training(Options):
@@ -69,8 +80,8 @@ def resolve(
 ) -> tuple[str, Training, Model]:
     """Return the preset's name, the training settings and the objective's own options; `given` beats the preset.
 
-    None takes the first preset; `given` are values by field name, None where not given. Where a preset says `own`, the
-    pooling is `own_pooling`. Raises InputError for an unknown preset, or an invalid value.
+    None takes the first preset; `given` are values by field name, None if not given. `own_pooling` is the pooling if
+    the preset says `own`. Raises InputError for an unknown preset, or an invalid value.
     """
     name = preset if preset is not None else next(iter(presets))
     if name not in presets:
@@ -91,3 +102,94 @@ def checked(model: type[Model], values: Mapping[str, Any]) -> Model:
         value = "" if first["type"] == "missing" else f" {first['input']!r}"
         said = first["msg"].removeprefix("Value error, ").lower()
         raise InputError(f"--{str(first['loc'][0]).replace('_', '-')}{value}: {said}") from None
+
+
+class Flag(NamedTuple):
+    """One option: its type (a list may be given several times), its help, its default, and the least value it takes."""
+
+    type: Any
+    help: str
+    default: Any = None
+    least: int | None = None
+
+
+Sections = Mapping[str, Mapping[str, Flag]]
+"""Flags by key, by the heading that `--help` lists them under."""
+
+
+def flags_of(model: type[BaseModel]) -> dict[str, Flag]:
+    """Return a flag for each field that has a description."""
+    found = {}
+    for key, field in model.model_fields.items():
+        if field.description is not None:
+            least: Any = next((limit.ge for limit in field.metadata if isinstance(limit, Ge)), None)
+            found[key] = Flag(field.annotation, field.description, field.default, least)
+    return found
+
+
+def setting_flags(model: type[BaseModel], presets: Presets) -> dict[str, Flag]:
+    """Return a flag for each field, None if not given; its help says which presets have which value."""
+
+    def shown(value: object) -> str:
+        if isinstance(value, list | tuple):
+            return ", ".join(map(str, value))
+        return "none" if value is None else str(value)
+
+    found = {}
+    for key, field in model.model_fields.items():
+        fallback = None if field.is_required() else field.default
+        values = {name: shown(preset.get(key, fallback)) for name, preset in presets.items()}
+        usual, *others = dict.fromkeys(values.values())
+        named = [f"{', '.join(name for name in values if values[name] == other)}: {other}" for other in others]
+        kind: Any = field.annotation
+        if get_origin(kind) is tuple:
+            kind = list[get_args(kind)[0]]  # type: ignore[misc]
+        found[key] = Flag(kind | None, f"{field.description} [{'; '.join([usual, *named])}]")
+    return found
+
+
+def with_flags(function: Callable[..., None], flags: Mapping[str, Flag]) -> Callable[..., None]:
+    """Return a command for typer that calls `function(context, **values)` with these flags and `--config`."""
+
+    def command(context: typer.Context, **values: Any) -> None:  # noqa: ANN401 - the flags
+        values.pop("config")
+        function(context, **values)
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    parameters = [inspect.Parameter("context", kind, annotation=typer.Context)]
+    for key, (taken, text, default, least) in flags.items():
+        name = key.replace("_", "-")
+        name = f"--{name}/--no-{name}" if taken == bool | None else f"--{name}"
+        option = typer.Option(name, help=text, show_default=default not in (None, False), min=least)
+        parameters.append(inspect.Parameter(key, kind, default=default, annotation=Annotated[taken, option]))
+    parameters.append(inspect.Parameter("config", kind, default=None, annotation=ConfigOption))
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__doc__ = function.__doc__
+    return command
+
+
+class SectionedCommand(TyperCommand):
+    """A command whose `--help` lists its options under headings."""
+
+    sections: Sections
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401 - click's own types, vendored by typer
+        """Write the options by section; those in no section, such as `--help`, come last."""
+        records = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
+        listed = {heading: [records.pop(key) for key in flags] for heading, flags in self.sections.items()}
+        listed[next(reversed(listed))].extend(records.values())
+        for heading, found in listed.items():
+            with formatter.section(heading):
+                formatter.write_dl([record for record in found if record is not None])
+
+
+def make_command(name: str, function: Callable[..., None], sections: Sections, *, description: str, epilog: str) -> Any:  # noqa: ANN401 - click's own types, vendored by typer
+    """Return a command that calls `function(context, **values)`, values by key, with the flags of `sections`."""
+    command = with_flags(function, {key: flag for section in sections.values() for key, flag in section.items()})
+    command.__doc__ = description
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(name, cls=SectionedCommand, epilog=epilog)(command)
+    made = typer.main.get_command(single)
+    made.sections = sections  # type: ignore[attr-defined]
+    return made

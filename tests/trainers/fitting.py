@@ -15,7 +15,7 @@ from trainers.training.fit import Fitted, fit
 
 def write_pairs(path: Path, rows: list[tuple[str, str | None, str | None]], **more: list[Any]) -> Path:
     """Write text and two views a row, and more columns, as `build-pairs` does."""
-    texts, left, right = map(list, zip(*rows, strict=True))
+    texts, left, right = ([row[place] for row in rows] for place in range(3))
     columns = {"id": [f"{row:016x}" for row in range(len(rows))], "text": texts, "view_a": left, "view_b": right}
     columns |= {"view_a_name": ["a"] * len(rows), "view_b_name": ["b"] * len(rows), **more}
     table = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})

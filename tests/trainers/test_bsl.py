@@ -14,7 +14,7 @@ from torch import nn
 from trainers.data.examples import Examples
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
-from trainers.objectives.bsl import PARAMS, Bsl, make_predictor
+from trainers.objectives.bsl import PARAMS, PREDICTORS, Bsl, chain_mlps
 
 
 class Linear(nn.Module):
@@ -84,14 +84,14 @@ def test_loss_is_the_same_for_swapped_views_and_permuted_rows(tiny_bert: Path, s
 def test_predictor_sees_each_view_alone(predictor: str) -> None:
     """What the authors' code does: BatchNorm's statistics are those of one view."""
     torch.manual_seed(0)
-    made = make_predictor(predictor, 6, 2)
+    made = chain_mlps(6, 12, *PREDICTORS[predictor])
     first, second = torch.randn(5, 6), 3 + 2 * torch.randn(5, 6)
     alone = [made(torch.cat([view, view]))[:5] for view in (first, second)]
     torch.testing.assert_close(made(torch.cat([first, second])), torch.cat(alone))
     assert not torch.allclose(made(torch.cat([first[:3], second[:2], second[2:], first[3:]]))[:3], alone[0][:3])
 
 
-def test_target_and_its_average_stay_float32_beside_an_encoder_in_half_precision(tiny_bert: Path) -> None:
+def test_target_and_its_average_stay_float32_if_the_encoder_is_in_half_precision(tiny_bert: Path) -> None:
     encoder = load_for_training(locate(str(tiny_bert)), "mean", 24).bfloat16()
     objective = Bsl(encoder, 24, PARAMS(width=2, momentum=0.999))
     assert {value.dtype for value in objective.target.parameters()} == {torch.float32}
@@ -110,7 +110,9 @@ def test_target_and_its_average_stay_float32_beside_an_encoder_in_half_precision
 def test_predictors_have_the_published_sizes(predictor: str, width: int, millions: float) -> None:
     """For BERT-base: 47.2M as printed, 212.4M as in the authors' repository."""
     with torch.device("meta"):
-        count = sum(parameter.numel() for parameter in make_predictor(predictor, 768, width).parameters())
+        count = sum(
+            parameter.numel() for parameter in chain_mlps(768, 768 * width, *PREDICTORS[predictor]).parameters()
+        )
     assert round(count / 1e6, 1) == millions
 
 

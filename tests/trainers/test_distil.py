@@ -6,13 +6,14 @@ import pytest
 import torch
 from objective_cases import build, pairs, rows_of
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense
 from torch import nn
 
 import trainers.embedding.model
 from pipelines.console import InputError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.objectives.distil import PARAMS, Distil, with_head
+from trainers.objectives.distil import PARAMS, Distil
 from trainers.training.teacher import load_teacher
 
 
@@ -22,7 +23,8 @@ def wide(tiny_bert: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wide")
     torch.manual_seed(5)
     encoder = load_for_training(locate(str(tiny_bert)), "cls", 24)
-    save_encoder(with_head(encoder, 24, always=True), folder, "card")
+    encoder.append(Dense(16, 24, activation_function=nn.Tanh()))
+    save_encoder(encoder, folder, "card")
     return folder
 
 
@@ -98,9 +100,9 @@ def test_student_has_a_dense_layer_with_tanh_where_the_papers_give_it_one(
     assert all(isinstance(module.activation_function, nn.Tanh) for module in list(saved)[2:])
     expected = objective.encode(sentences)
     torch.testing.assert_close(torch.as_tensor(saved.encode(sentences)), expected, atol=1e-5, rtol=0)
-    again = with_head(load_for_training(locate(str(tmp_path / "saved")), "mean", 24), 24, always=True)
-    assert again.get_embedding_dimension() == 24
-    assert len(again) == 2 + (1 if layers and teacher == "wide" else layers + 1)
+    again = objective_of(tmp_path / "saved", wide, "congen")
+    assert again.dimension == 24
+    assert len(again.encoder) == 2 + (1 if layers and teacher == "wide" else layers + 1)
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -129,7 +131,7 @@ def test_vectors_are_computed_once_and_kept_and_another_teacher_of_the_same_name
         load_teacher(str(wide), "mean").vectors(sentences, tmp_path)
 
 
-def test_teacher_killed_on_the_way_goes_on_where_it_was(
+def test_killed_teacher_resumes_where_it_was(
     wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import trainers.embedding.vectors

@@ -1,4 +1,4 @@
-"""Encoders: their poolings, batches and files, beside what sentence-transformers makes of the same directory."""
+"""Encoders: their poolings, batches and files, compared with sentence-transformers on the same directory."""
 
 from pathlib import Path
 

@@ -76,7 +76,7 @@ def test_optimiser_holds_no_target_decays_what_it_should_and_has_rates_of_parts(
     given = {"weight_decay": 0.01, "decay_all": decay_all, "lr": 1e-3}
     objective, _, training = prepared("bsl", tiny_bert, sentences, **given)
     rates = {"": 2.0, "predictor.": 3.0, "predictor.0.": 5.0}  # the longest beginning decides
-    objective.parameter_rates = lambda: rates  # type: ignore[method-assign]
+    objective.rates = rates
     groups = make_optimizer(objective, training).param_groups
     held = {id(parameter): group for group in groups for parameter in group["params"]}
     assert not held.keys() & {id(parameter) for parameter in objective.target.parameters()}

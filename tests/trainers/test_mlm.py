@@ -7,7 +7,7 @@ import transformers
 from objective_cases import batch_of, build, pairs, rows_of
 
 from pipelines.console import InputError
-from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, masked_lm_head
+from trainers.objectives.mlm import IGNORED, PARAMS, MaskedLm, masked_lm_logits
 
 
 def whole_loss(model: torch.nn.Module, batch: dict[str, torch.Tensor]) -> torch.Tensor:
@@ -38,7 +38,7 @@ def test_head_gives_the_logits_of_the_whole_model(architecture: str, settings: d
     model = getattr(transformers, f"{architecture}ForMaskedLM")(config).eval()
     ids = torch.tensor([[5, 6, 7, 8]])
     hidden = model.base_model(input_ids=ids).last_hidden_state
-    torch.testing.assert_close(masked_lm_head(model)(hidden[0]), model(input_ids=ids).logits[0])
+    torch.testing.assert_close(masked_lm_logits(model, hidden[0]), model(input_ids=ids).logits[0])
 
 
 def test_shares_of_masked_kept_and_random_tokens(tiny_bert: Path, sentences: list[str]) -> None:
@@ -59,15 +59,18 @@ def test_shares_of_masked_kept_and_random_tokens(tiny_bert: Path, sentences: lis
     assert not set(plain) & set(objective.encoder.tokenizer.all_special_ids)
 
 
-def test_masks_are_drawn_from_the_row_s_seed_alone(tiny_bert: Path, sentences: list[str]) -> None:
-    objective = build("mlm", tiny_bert)
+@pytest.mark.parametrize(("name", "drawn"), [("mlm", "labels"), ("mirror", "input_ids"), ("diffcse", "masked")])
+def test_masks_are_drawn_from_the_row_s_seed_alone(
+    name: str, drawn: str, tiny_bert: Path, sentences: list[str]
+) -> None:
+    objective = build(name, tiny_bert)
     rows = rows_of(objective, pairs(sentences[:5]))
-    together, alone = objective.collate([rows[row] for row in range(5)]), objective.collate([rows[3]])
-    width = alone["input_ids"].shape[1]
-    assert together["input_ids"][3, :width].tolist() == alone["input_ids"][0].tolist()
+    together, alone = (objective.collate([rows[row] for row in chosen])[drawn] for chosen in (range(5), [3]))
+    # The last row of a pair is its right side.
+    width, last = alone.shape[1], 3 if name == "mlm" else 8
+    assert together[last, :width].tolist() == alone[-1].tolist()
     rows.epoch = 1
-    other = objective.collate([rows[row] for row in range(5)])
-    assert other["labels"].tolist() != together["labels"].tolist()
+    assert objective.collate([rows[row] for row in range(5)])[drawn].tolist() != together.tolist()
 
 
 def test_saved_model_keeps_its_head_and_is_an_encoder(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:

@@ -14,10 +14,9 @@ from trainers.catalogue import load_objective, objective_names
 from trainers.cli import app, make_app
 from trainers.encoders.loading import load_encoder
 from trainers.encoders.location import locate
-from trainers.flags import make_command
 from trainers.objectives.bsl import PARAMS, PRESETS
 from trainers.options import training_sections
-from trainers.settings import resolve
+from trainers.settings import make_command, resolve
 from trainers.training.run import request_of, settings_of
 
 

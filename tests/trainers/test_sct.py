@@ -7,7 +7,8 @@ import torch
 from objective_cases import batch_of, build, pairs
 from torch import nn
 
-from trainers.objectives.sct import Sct, make_projector
+from trainers.objectives.bsl import chain_mlps
+from trainers.objectives.sct import Sct
 
 
 def objective_of(encoder: Path, **given: object) -> Sct:
@@ -69,6 +70,6 @@ def test_queues_move_in_training_alone(tiny_bert: Path, sentences: list[str]) ->
 @pytest.mark.parametrize(("norm", "millions"), [("batch", 35.5), ("none", 35.4)])
 def test_projector_is_three_mlps_of_one_hidden_layer(norm: str, millions: float) -> None:
     with torch.device("meta"):
-        made = make_projector(768, 10, norm)
+        made = chain_mlps(768, 7680, [norm == "batch"], 3)
     assert round(sum(parameter.numel() for parameter in made.parameters()) / 1e6, 1) == millions
     assert sum(isinstance(module, nn.ReLU) for module in made.modules()) == 3

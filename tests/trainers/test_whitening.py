@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 import torch
 from fitting import trained
-from objective_cases import Interrupted, build, encoder_of, prepared
+from objective_cases import build, encoder_of, prepared
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import Dense
 
-from pipelines.console import InputError, TwinviewsError
-from trainers.encoders.whitening import identity_layer, whiten
+from pipelines.console import TwinviewsError, call
+from trainers.cli import app
+from trainers.encoders.modules import whiten
 from trainers.objective import Objective
 
 WHITENED = ["bsl", "contrastive", "diffcse", "distil", "mirror", "rank", "regression", "sct"]
@@ -47,25 +49,22 @@ def test_plain_loader_reads_the_layer_and_it_was_trained(tiny_bert: Path, senten
     assert not torch.equal(start.encoder.whitening.linear.weight, objective.encoder.whitening.linear.weight)
 
 
-@pytest.mark.parametrize("name", ["bsl", "contrastive"])
-def test_killed_run_ends_with_the_same_weights(
-    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    given = {"whiten": True, "save_every": 2}
-    whole, _ = trained(name, tiny_bert, sentences, tmp_path / "whole", **given)
-    with pytest.raises(Interrupted):
-        trained(name, tiny_bert, sentences, tmp_path / "killed", last=5, **given)
-    resumed, _ = trained(name, tiny_bert, sentences, tmp_path / "killed", **given)
-    for key, value in whole.state_dict().items():
-        assert torch.equal(resumed.state_dict()[key], value), key
-
-
-@pytest.mark.parametrize(("name", "preset"), [("isbert", None), ("contrastive", "adapt")])
+@pytest.mark.parametrize("command", [["isbert"], ["mlm"], ["contrastive", "--preset", "adapt"]])
 def test_objective_that_trains_no_such_layer_or_holds_the_vectors_where_they_were_refuses(
-    name: str, preset: str | None, tiny_bert: Path
+    command: list[str], tiny_bert: Path, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(InputError, match=r"--whiten"):
-        build(name, tiny_bert, preset, whiten=True)
+    given = [
+        "--text",
+        str(text_file),
+        "--encoder",
+        str(tiny_bert),
+        "--max-tokens",
+        "24",
+        "--out",
+        str(tmp_path / "run"),
+    ]
+    assert call(app, [*command, "--whiten", *given]) == 2
+    assert "--whiten" in capsys.readouterr().err.splitlines()[-1]
 
 
 def test_head_that_is_kept_comes_behind_the_whitening(tiny_bert: Path) -> None:
@@ -75,11 +74,11 @@ def test_head_that_is_kept_comes_behind_the_whitening(tiny_bert: Path) -> None:
 
 def test_vectors_that_are_not_finite_are_one_line() -> None:
     with pytest.raises(TwinviewsError, match="NaN or infinity"):
-        whiten(identity_layer(3), torch.full((5, 3), torch.nan))
+        whiten(Dense(3, 3), torch.full((5, 3), torch.nan))
 
 
 def test_vectors_that_do_not_vary_stay_as_they_are() -> None:
-    layer = identity_layer(3)
+    layer = Dense(3, 3)
+    before = [value.clone() for value in layer.parameters()]
     whiten(layer, torch.ones(5, 3))
-    assert torch.equal(layer.linear.weight, torch.eye(3))
-    assert not layer.linear.bias.any()
+    assert all(map(torch.equal, layer.parameters(), before))

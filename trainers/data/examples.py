@@ -23,10 +23,7 @@ BLOCK = 10_000
 
 
 class Texts(Sequence[str]):
-    """Strings of a dataset's columns, read block by block: the dataset stays in its file, mapped into memory.
-
-    A row's string is its first non-empty one in these columns; with `strip`, without outer white space.
-    """
+    """Strings of a dataset's columns, mapped from its file: each row's first non-empty one, stripped if asked."""
 
     def __init__(self, rows: Dataset, columns: Sequence[str], *, strip: bool = False) -> None:
         self.rows = rows.select_columns(list(columns))
@@ -49,7 +46,7 @@ class Texts(Sequence[str]):
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Rows of training data; for plain sentences both views are the sentence itself."""
+    """Rows of training data; both views of a plain sentence are the sentence itself."""
 
     texts: Sequence[str]
     left: Sequence[str]
@@ -57,9 +54,9 @@ class Examples:
     dropped: int = 0
     """Rows left out because a view was missing or blank."""
     labels: Sequence[float] | None = None
-    """How similar left and right are, from 0 to 1, where people graded them."""
+    """How similar left and right are, from 0 to 1, for graded pairs."""
     negatives: Sequence[str] | None = None
-    """A hard negative of each row, empty where it has none; None without such a column."""
+    """A hard negative of each row, empty if it has none; None without such a column."""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -81,10 +78,10 @@ class Examples:
 
     def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in this order."""
-        labels = None if self.labels is None else [self.labels[row] for row in rows]
-        names = ("texts", "left", "right", "negatives")
-        taken: dict[str, Any] = {name: take(column, rows) for name, column in zip(names, self.columns(), strict=False)}
-        return replace(self, labels=labels, **taken)
+        columns: dict[str, Any] = {
+            name: getattr(self, name) for name in ("texts", "left", "right", "labels", "negatives")
+        }
+        return replace(self, **{name: column and take(column, rows) for name, column in columns.items()})
 
 
 def take(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
@@ -103,13 +100,10 @@ def number_texts(columns: Sequence[Sequence[str]]) -> tuple[list[str], NDArray[n
 
 
 def from_text(path: Path, limit: int | None = None) -> Examples:
-    """Read sentences: a text file (also .gz), one a line, or a dataset folder with a `text` column.
-
-    Raises InputError: no such path, not UTF-8 text, no `text` column, or no sentence in it.
-    """
+    """Read sentences, one a line (.gz too), or a dataset folder's `text`; raises InputError if there are none."""
     if not path.exists():
         raise InputError(f"no sentences at {str(path)!r}: give a text file with --text, or run `augment ingest` first")
-    lines = _dataset_texts(path) if path.is_dir() else [line.strip() for line in file_lines(path)]
+    lines: Sequence[str] = _dataset_texts(path) if path.is_dir() else [line.strip() for line in file_lines(path)]
     kept = list(islice((row for row, line in enumerate(lines) if line), limit))
     if not kept:
         raise InputError(f"{path} holds no sentence: one sentence a line is expected")
@@ -134,21 +128,21 @@ def _dataset_texts(path: Path) -> Texts:
 def from_pairs(views: Sequence[str], limit: int | None = None, seed: int = 1) -> Examples:
     """Read files or folders of pairs, one after the other; rows with a missing or blank view are left out and counted.
 
-    Each is written `FILE` or `FILE=WEIGHT`. Of one file the first `limit` rows are taken. Of several without weights
-    all rows are taken, or their even share of `limit`. With weights (1 where a file has none) the files' rows stand in
-    that proportion: the file that is smallest for its weight is used up, and no row comes twice. `seed` decides which
-    rows of the others are left out. Raises InputError: not a pairs dataset, nothing usable in it, a file given twice,
-    or a weight not above 0.
+    Each is written `FILE` or `FILE=WEIGHT`. One file gives its first `limit` rows. Several without weights give all
+    rows, or their even share of `limit`. With weights (by default 1) the files' rows are in that proportion: the file
+    that is smallest for its weight is used up, and no row comes twice. `seed` decides which rows of the others are left
+    out. Raises InputError: not a pairs dataset, nothing usable in it, a file given twice, or a weight not above 0.
     """
     parts = dict(map(read_part, views))
     if len(parts) < len(views):
-        raise InputError(f"--views {' and '.join(views)}: a file is given twice: give it once, with both weights' sum")
+        raise InputError(f"--views {' and '.join(views)}: a file is given twice: give it once")
     read = [_read(path, limit if len(parts) == 1 else None) for path in parts]
     usable = [rows for rows, _ in read]
     if len(parts) > 1:
         sizes = [len(rows) for rows in usable]
-        weighted = any(weight is not None for weight in parts.values())
-        weights = [weight or Fraction(1) for weight in parts.values()] if weighted else list(map(Fraction, sizes))
+        weights = [weight or Fraction(1) for weight in parts.values()]
+        if not any(parts.values()):
+            weights = [Fraction(size) for size in sizes]
         for part, count in enumerate(shares(sizes, weights, limit)):
             if count < sizes[part]:
                 draw = Random(xxhash.xxh64_intdigest(f"{seed}|mixture|{part}".encode()))
@@ -179,7 +173,7 @@ def read_part(written: str) -> tuple[Path, Fraction | None]:
 
 
 def _read(path: Path, limit: int | None) -> tuple[Dataset, int]:
-    """Return the rows of a file that have both views, and how many have not."""
+    """Return the rows of a file that have both views, and the number of the others."""
     rows = pairs.read_pairs(path)
     rows = rows.select_columns(["text", "view_a", "view_b", *{pairs.NEGATIVE}.intersection(rows.column_names)])
     if limit is not None:
@@ -193,17 +187,13 @@ def _read(path: Path, limit: int | None) -> tuple[Dataset, int]:
 
 
 def shares(rows: Sequence[int], weights: Sequence[Fraction], limit: int | None) -> list[int]:
-    """Return how many of its `rows` each part gives: in proportion to the weights to within one row, none twice.
-
-    The total is the greatest possible, at most `limit`; the weights are above 0.
-    """
+    """Return how many of its `rows` each part gives: by weight (above 0) to within one row, at most `limit` in all."""
     whole = sum(weights, Fraction(0))
     total = int(min(count * whole / weight for count, weight in zip(rows, weights, strict=True)))
-    if limit is not None:
-        total = min(total, limit)
+    total = total if limit is None else min(total, limit)
     exact = [total * weight / whole for weight in weights]
     counts = [int(share) for share in exact]
-    by_remainder = sorted(range(len(rows)), key=lambda i: (counts[i] - exact[i], i))
+    by_remainder = sorted(range(len(rows)), key=lambda i: counts[i] - exact[i])
     for i in by_remainder[: total - sum(counts)]:
         counts[i] += 1
     return counts

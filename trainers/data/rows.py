@@ -2,38 +2,26 @@
 
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import xxhash
-from numpy.typing import NDArray
 from torch.utils.data import Dataset, Sampler
 
 POOL = 50
 """Batches whose rows are sorted together; captions then have a few percent of padding."""
 
 
-@dataclass(frozen=True, slots=True)
 class Ragged(Sequence[list[int]]):
-    """Token ids of many texts in a tenth of the memory of lists: row i is `values[starts[i]:starts[i + 1]]`."""
+    """Token ids of many texts in a tenth of the memory that lists need: row i is `values[starts[i]:starts[i + 1]]`."""
 
-    values: NDArray[np.int32]
-    starts: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, rows: Iterable[Sequence[int]]) -> Self:
-        """Store `rows` of ids."""
+    def __init__(self, rows: Iterable[Sequence[int]]) -> None:
         values, starts = array("i"), array("q", [0])
         for row in rows:
             values.extend(row)
             starts.append(len(values))
-        return cls(np.asarray(values, dtype=np.int32), np.asarray(starts, dtype=np.int64))
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """Length of every row."""
-        return np.diff(self.starts)
+        self.values, self.starts = np.asarray(values, dtype=np.int32), np.asarray(starts, dtype=np.int64)
+        self.lengths = np.diff(self.starts)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -49,9 +37,7 @@ class Rows(Dataset[dict[str, Any]]):
     """Columns as rows, each with its `seed` in the current epoch: 63 bits that do not depend on the batch."""
 
     def __init__(self, columns: Mapping[str, Sequence[Any]], seed: int) -> None:
-        self.columns = columns
-        self.seed = seed
-        self.epoch = 0
+        self.columns, self.seed, self.epoch = columns, seed, 0
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
@@ -74,11 +60,8 @@ class Order(Sampler[int]):
     """
 
     def __init__(self, rows: int, seed: int, lengths: Sequence[int] | None = None, batch_size: int = 1) -> None:
-        self.rows = rows
-        self.seed = seed
+        self.rows, self.seed, self.batch_size, self.epoch = rows, seed, batch_size, 0
         self.lengths = None if lengths is None else np.asarray(lengths)
-        self.batch_size = batch_size
-        self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
         """Draw the order of this epoch at the next iteration."""

@@ -19,18 +19,18 @@ from trainers.encoders.modules import is_padded, pooling_at
 MASK = "[MASK]"
 """How a mask is written in stored text, whatever the tokenizer's own token."""
 GROUP, MOST_GROUPS = 8, 8
-"""Fewest sentences that are worth a forward pass of their own, and most such passes of a batch."""
+"""Fewest sentences worth a forward pass of their own, and most such passes in a batch."""
 
 Group = tuple[Tensor, dict[str, Any]]
-"""The row numbers (n,) of some sentences of a batch, and their features: `token_embeddings` (n, tokens, d), float32, as
-they are pooled, and `attention_mask` (n, tokens)."""
+"""The row numbers (n,) of some sentences of a batch, and their features before the pooling: `token_embeddings`
+(n, tokens, d), float32, and `attention_mask` (n, tokens)."""
 
 
 def tokenize(encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int, literal_mask: bool = False) -> Ragged:
     """Return the ids of each text, special tokens included, cut at `max_tokens`.
 
     A `[MASK]` in a text becomes the tokenizer's own mask token, unless `literal_mask` leaves it as written. Raises
-    InputError where there is a mask and the tokenizer has no such token.
+    InputError for a mask if the tokenizer has no such token.
     """
     tokenizer = encoder.tokenizer
     settings = {"return_attention_mask": False, "return_token_type_ids": False}
@@ -38,22 +38,22 @@ def tokenize(encoder: SentenceTransformer, texts: Sequence[str], max_tokens: int
     def ids() -> Iterator[list[int]]:
         for start in range(0, len(texts), BLOCK):
             block = list(texts[start : start + BLOCK])
-            if not literal_mask and (masked := [text for text in block if MASK in text]):
-                if tokenizer.mask_token is None:
-                    raise InputError(
-                        f"the encoder's tokenizer has no mask token for {masked[0][:60]!r}: use views without masks"
-                    )
+            masked = [] if literal_mask else [text for text in block if MASK in text]
+            if masked and tokenizer.mask_token is None:
+                said = f"the encoder's tokenizer has no mask token for {masked[0][:60]!r}"
+                raise InputError(f"{said}: use views without masks")
+            if masked:
                 block = [text.replace(MASK, tokenizer.mask_token) for text in block]
             yield from tokenizer(block, truncation=True, max_length=max_tokens, **settings)["input_ids"]
 
-    return Ragged.of(ids())
+    return Ragged(ids())
 
 
 def embed(encoder: SentenceTransformer, input_ids: Tensor, attention_mask: Tensor, max_tokens: int) -> Tensor:
     """Return the sentence vectors (sentences, d), float32; in training mode with dropout.
 
-    A sentence's vector does not depend on the others. Ids and mask are (sentences, tokens), with padding on the right.
-    Padding affects only the pooling `padded-mean`: there every text is padded to `max_tokens`.
+    A sentence's vector does not depend on the others. Ids and mask are (sentences, tokens), padded on the right.
+    Padding affects only the pooling `padded-mean`, where every text is padded to `max_tokens`.
     """
     features = {"sentence_embedding": pool(encoder, groups(encoder, input_ids, attention_mask, max_tokens))}
     for module in list(encoder)[pooling_at(encoder) + 1 :]:

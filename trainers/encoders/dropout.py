@@ -28,20 +28,18 @@ def set_dropout(model: nn.Module, rate: float) -> None:
             # ModernBERT builds an identity where its attention dropout is 0.
             if rate > 0 and type(child) is nn.Identity and "drop" in name:
                 setattr(module, name, nn.Dropout(rate).train(module.training))
-        if isinstance(module, _DropoutNd):
-            module.p = rate
-            continue
         for name, value in list(vars(module).items()):
-            if "dropout" in name and isinstance(value, int | float) and not isinstance(value, bool):
+            own = name == "p" and isinstance(module, _DropoutNd)
+            if own or ("dropout" in name and type(value) in (int, float)):
                 setattr(module, name, rate)
 
 
 def set_drophead(model: nn.Module, rate: float) -> None:
     """Drop whole attention heads in training mode (Zhou et al. 2020), drawn for each sentence in each layer.
 
-    A head is dropped with probability `rate`; those of H heads that are kept are multiplied by H / kept, so that the
-    expected output is the full one. One head is always kept. The saved weights are not affected. Raises InputError
-    where the architecture's heads are not known.
+    A head is dropped with probability `rate`; one is always kept. The kept ones of H heads are multiplied by H / kept,
+    which preserves the expected output. The saved weights are not affected. Raises InputError if the architecture's
+    heads are not known.
     """
     if rate == 0:
         return

@@ -11,15 +11,15 @@ from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Transformer
+from sentence_transformers.sentence_transformer.modules import Dense, Transformer
+from torch import nn
 from transformers import AutoModelForMaskedLM, AutoTokenizer
 from transformers.modeling_utils import load_state_dict
 
 from pipelines.console import InputError, note
 from trainers.encoders.dropout import set_dropout
 from trainers.encoders.location import PICKLE, Source, first_line, locate, quiet, transformer_weights
-from trainers.encoders.modules import Pooling, assemble, parts_of, pooling_of, set_max_tokens
-from trainers.encoders.whitening import WHITENING, identity_layer
+from trainers.encoders.modules import WHITENING, Pooling, assemble, parts_of, pooling_of, set_max_tokens
 from trainers.processes import is_first
 
 PADDED = 64
@@ -35,10 +35,10 @@ def load_encoder(
     """Load a sentence-transformers directory or Hub name, or a plain transformers one (mean pooling by default).
 
     Weights come from safetensors, or from the pytorch_model.bin of a directory that has nothing else, and are held in
-    float32; no code that came with a model is run, not even a pickle's. None is the bundled starter. With a `pooling`
-    the model's other modules are left out, which a line says. Texts are cut at `max_tokens`, special tokens included;
-    by default where the model says, for `padded-mean` at `PADDED`. `device` is as torch names it, None as
-    sentence-transformers chooses. Raises InputError: no such model, it cannot be loaded, or the options do not fit it.
+    float32; no code that came with a model is run, not even a pickle's. None is the bundled starter. `pooling` replaces
+    the model's other modules, with a note. Texts are cut at `max_tokens`, special tokens included; by default where the
+    model says, for `padded-mean` at `PADDED`. `device` is as torch names it; for None, sentence-transformers chooses.
+    Raises InputError: no such model, it cannot be loaded, or the options do not fit it.
     """
     encoder = _load(name if isinstance(name, Source) else locate(name), device)
     if pooling is not None:
@@ -54,45 +54,43 @@ def load_for_training(
 ) -> SentenceTransformer:
     """Load an encoder to be trained, on the CPU, with its convolutions and the layers after its pooling.
 
-    The pooling is the one given, and a line says so if the directory's own is another. Without `dropout`, rates stay
-    as the encoder has them. `whiten` adds a linear layer, to be set by `whitening.whiten`. Raises InputError: it cannot
-    be loaded, has modules that cannot be trained, or fewer positions than `max_tokens`.
+    A note says so if `pooling` is not the directory's own. Without `dropout`, rates stay the encoder's. `whiten` adds a
+    linear layer, to be set by `modules.whiten`. Raises InputError: it cannot be loaded, has modules that cannot be
+    trained, or fewer positions than `max_tokens`.
     """
     encoder = _load(source, "cpu")
     parts, own = parts_of(encoder, source.name), pooling_of(encoder)
     if own != pooling and is_first() and source.modules():
         note(f"{source.name} was made for {own} pooling and is trained with {pooling} (--pooling)")
-    encoder = _limited(assemble(encoder[0], pooling, **parts), max_tokens)
+    encoder = _for_training(assemble(encoder[0], pooling, **parts), max_tokens)
     if dropout is not None:
         set_dropout(encoder[0].model, dropout)
     if whiten:
-        encoder.add_module(WHITENING, identity_layer(int(encoder.get_embedding_dimension())))
+        width = encoder.get_embedding_dimension()
+        encoder.add_module(WHITENING, Dense(width, width, True, nn.Identity(), torch.eye(width), torch.zeros(width)))
     return encoder
 
 
-def _limited(encoder: SentenceTransformer, max_tokens: int) -> SentenceTransformer:
-    """Return an encoder to be trained: saved for as many tokens as it has positions, unless padding counts."""
+def _for_training(encoder: SentenceTransformer, max_tokens: int) -> SentenceTransformer:
+    """Set the length at which a saved encoder cuts texts: its own, at least `max_tokens`, unless padding counts."""
     limit = position_limit(encoder, max_tokens)
-    own = encoder.max_seq_length or limit
-    padded = pooling_of(encoder) == "padded-mean"
-    set_max_tokens(encoder, max_tokens if padded else max(max_tokens, min(own, limit)))
-    pooler = getattr(encoder[0].model, "pooler", None)
-    if pooler is not None:
-        # Nothing here uses BERT's own pooler; it stays in the files so that others load them without a warning.
-        pooler.requires_grad_(False)
+    own = min(encoder.max_seq_length or limit, limit)
+    set_max_tokens(encoder, max_tokens if pooling_of(encoder) == "padded-mean" else max(max_tokens, own))
+    if (pooler := getattr(encoder[0].model, "pooler", None)) is not None:
+        pooler.requires_grad_(False)  # unused here, and saved so that others load the files without a warning
     return encoder
 
 
 @contextmanager
 def _loading(what: str, source: Source, advice: str = SAFE) -> Iterator[None]:
-    """Load quietly; raises InputError where the libraries cannot read a model's files, whatever they raise then."""
+    """Load quietly; raises InputError for whatever the libraries raise if they cannot read a model's files."""
     try:
         with quiet():
             yield
     except MemoryError:
         raise
     except Exception as error:
-        # For a pickle that it refuses, torch's own message says how to run it.
+        # Torch's own message about a refused pickle says how to run it.
         refused = source.pickled and isinstance(error, (UnpicklingError, EOFError, LookupError))
         why = f"a damaged file, or a {PICKLE} of more than weights" if refused else first_line(error)
         raise InputError(f"cannot load {what} {source.name!r} ({why}): {advice}") from None
@@ -113,21 +111,17 @@ def _load(source: Source, device: str | None) -> SentenceTransformer:
             ours = tuple(name for name, _ in model.named_parameters())
             if not any(name.endswith(ours) for file in files for name in load_state_dict(file, "meta")):
                 raise ValueError("none of its weights are those of its configuration")
-    if callable(encoder.tokenizer) and isinstance(encoder[0], Transformer):
-        _check_tokenizer(encoder, source.name)
-    return encoder.float()
-
-
-def _check_tokenizer(encoder: SentenceTransformer, name: str) -> None:
     tokenizer = encoder.tokenizer
-    known = int(getattr(encoder[0].model.config, "vocab_size", 0) or len(tokenizer))
-    # A tokenizer whose files are missing has only its special tokens.
-    whole = len(tokenizer.all_special_tokens) < len(tokenizer) <= known
-    if not whole or tokenizer.pad_token_id is None:
-        raise InputError(
-            f"the tokenizer of the encoder {name!r} has {len(tokenizer)} tokens and the padding token "
-            f"{tokenizer.pad_token}, its model {known} tokens: they do not belong together"
-        )
+    if callable(tokenizer) and isinstance(encoder[0], Transformer) and model is not None:
+        known = int(getattr(model.config, "vocab_size", 0) or len(tokenizer))
+        # A tokenizer whose files are missing has only its special tokens.
+        whole = len(tokenizer.all_special_tokens) < len(tokenizer) <= known
+        if not whole or tokenizer.pad_token_id is None:
+            raise InputError(
+                f"the tokenizer of the encoder {source.name!r} has {len(tokenizer)} tokens and the padding token "
+                f"{tokenizer.pad_token}, its model {known} tokens: they do not belong together"
+            )
+    return encoder.float()
 
 
 def position_limit(encoder: SentenceTransformer, max_tokens: int | None = None) -> int:
@@ -135,8 +129,8 @@ def position_limit(encoder: SentenceTransformer, max_tokens: int | None = None) 
     model: Any = getattr(encoder[0], "model", None)
     if not hasattr(model, "config"):
         raise InputError(f"--max-tokens {max_tokens}: {type(encoder[0]).__name__} has no positions: leave it out")
-    positions = getattr(model.config, "max_position_embeddings", None)
-    if not positions or positions < 0:
+    positions = getattr(model.config, "max_position_embeddings", None) or -1
+    if positions < 0:
         return 1 << 30
     # RoBERTa's tables begin after its padding id.
     shifted = hasattr(getattr(model, "embeddings", None), "padding_idx")
@@ -162,7 +156,7 @@ def _repooled(encoder: SentenceTransformer, pooling: Pooling) -> SentenceTransfo
 
 
 def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[SentenceTransformer, Any]:
-    """Load a model with its masked-LM head; returns the encoder below the head, and the whole.
+    """Load a model with its masked-LM head; returns the encoder below the head, and the whole model.
 
     An encoder without a head gets a new one over its tied word embeddings; layers after its transformer are left out.
     Raises InputError: it cannot be loaded, or its architecture has no such head.
@@ -170,14 +164,11 @@ def load_masked_lm(source: Source, pooling: Pooling, max_tokens: int) -> tuple[S
     encoder = _load(source, "cpu")
     model, _ = _masked_lm(source)
     encoder[0].model = model.base_model
-    return _limited(_repooled(encoder, pooling), max_tokens), model
+    return _for_training(_repooled(encoder, pooling), max_tokens), model
 
 
 def load_generator(source: Source, encoder: SentenceTransformer) -> Any:  # noqa: ANN401 - transformers' model
-    """Load a masked language model that fills masks in an encoder's texts; `source` may be the encoder's own.
-
-    Raises InputError: it cannot be loaded, has no masked-LM head, or another vocabulary.
-    """
+    """Load a masked LM to fill masks in an encoder's texts; raises InputError if it lacks a head or the vocabulary."""
     model, missing = _masked_lm(source)
     with _loading("the tokenizer of", source):
         tokenizer = AutoTokenizer.from_pretrained(str(source.transformer or source.path), trust_remote_code=False)
@@ -189,7 +180,7 @@ def load_generator(source: Source, encoder: SentenceTransformer) -> Any:  # noqa
 
 
 def _masked_lm(source: Source) -> tuple[Any, bool]:
-    """Load a masked language model; returns it and whether any of its weights were missing from the files."""
+    """Load a masked language model; returns it and whether its files lack any weights."""
     with _loading("the masked LM", source, "name a model with a masked-LM head"):
         model, loaded = AutoModelForMaskedLM.from_pretrained(
             str(source.transformer or source.path),
@@ -204,10 +195,10 @@ def _masked_lm(source: Source) -> tuple[Any, bool]:
 
 
 def save_encoder(encoder: SentenceTransformer, path: Path, card: str, masked_lm: Any = None) -> None:  # noqa: ANN401
-    """Write a sentence-transformers directory with `card` as its README; `SentenceTransformer(path)` alone loads it.
+    """Write a sentence-transformers directory with `card` as its README, for `SentenceTransformer(path)` to load.
 
-    Files of the same names are replaced, `modules.json` last, so that it marks completion. `masked_lm` is the model
-    around the encoder, to be written with its head instead of the bare transformer.
+    Files of the same names are replaced, `modules.json` last, to mark completion. `masked_lm` is the model around the
+    encoder, to be written with its head instead of the bare transformer.
     """
     path.mkdir(parents=True, exist_ok=True)
     for killed in path.glob(f"{SAVING}*"):
@@ -219,8 +210,7 @@ def save_encoder(encoder: SentenceTransformer, path: Path, card: str, masked_lm:
             masked_lm.save_pretrained(whole)
         (whole / "README.md").write_text(card, encoding="utf-8")
         for weights in whole.glob("*.safetensors"):
-            # safetensors writes files that only their owner may read.
-            weights.chmod((whole / "README.md").stat().st_mode)
+            weights.chmod((whole / "README.md").stat().st_mode)  # safetensors lets only the owner read
         for item in sorted(whole.iterdir(), key=lambda item: item.name == "modules.json"):
             if item.is_dir():
                 shutil.rmtree(path / item.name, ignore_errors=True)

@@ -4,7 +4,7 @@ import json
 import logging
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
@@ -20,28 +20,23 @@ PICKLE = "pytorch_model.bin"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An encoder's place: what `from_pretrained` takes, and `folder`, the same where it is a local directory."""
+    """An encoder's place: `path` is what `from_pretrained` takes, `folder` the same for a local directory."""
 
     name: str
     path: str
     folder: Path | None = None
 
     def file(self, name: str) -> Path | None:
-        """Return a file of the model, from the cache for a Hub name; None where it is missing or out of reach."""
+        """Return a file of the model, from the cache for a Hub name; None if it is missing or out of reach."""
         from transformers.utils import cached_file
 
-        try:
-            with quiet():
-                found = cached_file(self.path, name)
-        except (OSError, ValueError):
-            return None
-        return None if found is None else Path(found)
+        with quiet(), suppress(OSError, ValueError):
+            found = cached_file(self.path, name)
+            return None if found is None else Path(found)
+        return None
 
     def modules(self) -> list[tuple[str, str]]:
-        """Return the class and the folder of each module, none of a bare transformer.
-
-        Raises InputError where `modules.json` is damaged.
-        """
+        """Return class and folder of each module, none for a bare transformer; raises InputError if damaged."""
         try:
             return [(entry["type"].rpartition(".")[2], entry["path"]) for entry in self._json("modules.json") or []]
         except (LookupError, TypeError, AttributeError):
@@ -74,20 +69,16 @@ class Source:
         return self.transformer is not None and pickled(self.transformer)
 
     def digest(self) -> str | None:
-        """Return what identifies the weights: a hash of local ones, 16 hex digits, or the commit of a Hub name.
-
-        None where a Hub name is not in the cache and the Hub does not answer.
-        """
+        """Return a hash of local weights, 16 hex digits, or a Hub name's commit; None if that is out of reach."""
         if self.transformer is None or self.folder is None:
             config = self.file("config.json")
             return None if config is None else f"commit:{config.parent.name}"
         files = transformer_weights(self.transformer)
-        pooled = False
-        for kind, folder in self.modules()[1:]:
+        kinds = [kind for kind, _ in self.modules()]
+        for place, (kind, folder) in enumerate(self.modules()):
             # Besides the transformer, convolutions are trained, and all that comes after the pooling.
-            if kind == "CNN" or pooled:
+            if kind == "CNN" or "Pooling" in kinds[:place]:
                 files.append(self.folder / folder / "model.safetensors")
-            pooled |= kind == "Pooling"
         state = xxhash.xxh64()
         for weights in filter(Path.is_file, files):
             with weights.open("rb") as stream:
@@ -110,28 +101,26 @@ def pickled(folder: Path) -> bool:
 def locate(name: str | None) -> Source:
     """Find a model: a directory (transformers or sentence-transformers), a Hub name, or the starter.
 
-    None is the starter, and so is "starter" unless there is a directory of that name. Raises InputError: there is no
-    such directory, or it holds no model whose weights can be read without running code.
+    None is the starter, and so is "starter" unless a directory has that name. Raises InputError: there is no such
+    directory, or it holds no model whose weights can be read without running code.
     """
     if name is None or (name == STARTER and not Path(name).is_dir()):
         starter = Path(str(resources.files("augment").joinpath("starter", "encoder")))
         return Source(STARTER, str(starter), starter)
     path = Path(name).expanduser()
     if not path.is_dir():
-        # What cannot be a Hub name, or is a mistyped run, is not looked up there.
+        # A name that cannot be on the Hub, or is a mistyped run, is not looked up.
         if path.exists() or name.startswith((".", "/", "~", "runs/")) or name.count("/") > 1:
             raise InputError(f"no model directory {name!r}: give a directory that holds one, or a Hub name")
         return Source(name, name)
     source = Source(name, str(path), path)
     configured = source.modules() or (path / "config.json").is_file()
     if not configured or not any(any(path.rglob(name)) for name in ("*.safetensors", PICKLE)):
-        raise InputError(
-            f"{str(path)!r} holds no model: give a directory with modules.json or config.json, and with *.safetensors "
-            f"or {PICKLE}"
-        )
+        needed = f"modules.json or config.json, and with *.safetensors or {PICKLE}"
+        raise InputError(f"{str(path)!r} holds no model: give a directory with {needed}")
     for _, folder in source.modules()[1:]:
         if any((path / folder).glob("*.bin")) and not any((path / folder).glob("*.safetensors")):
-            raise InputError(f"{path / folder} has no safetensors file: its weights are read from nothing else")
+            raise InputError(f"{path / folder} has no safetensors file: no other weights are read there")
     return source
 
 
@@ -140,7 +129,7 @@ def quiet() -> Iterator[None]:
     """Silence the libraries' reports of new and unused heads, default poolings and long texts, which are expected."""
     from transformers.utils import logging as transformers_logging
 
-    before, bars = logging.root.manager.disable, transformers_logging.is_progress_bar_enabled()
+    before = logging.root.manager.disable
     transformers_logging.disable_progress_bar()
     logging.disable(logging.WARNING)
     try:
@@ -148,8 +137,6 @@ def quiet() -> Iterator[None]:
             yield
     finally:
         logging.disable(before)
-        if bars:
-            transformers_logging.enable_progress_bar()
 
 
 def first_line(error: Exception) -> str:

@@ -110,7 +110,9 @@ def read_pubtator(path: Path) -> list[tuple[str, list[Annotation]]]:
         if match := re.match(r"(\d+)\|[ta]\|(.*)", line):
             texts.setdefault(match[1], []).append(match[2])
         elif len(fields) in (6, 7):
-            annotations.setdefault(fields[0], []).append(Annotation(*fields[3:5], fields[5].strip(), *fields[6:]))
+            annotations.setdefault(fields[0], []).append(
+                Annotation(fields[3], fields[4], fields[5].strip(), *fields[6:7])
+            )
         # Four columns are a relation of two concepts.
         elif len(fields) != 4:
             raise bad_line(path, number, "PubTator's format", line)

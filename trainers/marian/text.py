@@ -82,8 +82,8 @@ class ParallelIds(Dataset[dict[str, list[int]]]):
 
     def __init__(self, pairs: Pairs, tokenizer: MarianTokenizer, max_tokens: int) -> None:
         limits = {"truncation": True, "max_length": max_tokens}
-        self.sources = Ragged.of(tokenizer([source for source, _ in pairs], **limits)["input_ids"])
-        self.targets = Ragged.of(tokenizer(text_target=[target for _, target in pairs], **limits)["input_ids"])
+        self.sources = Ragged(tokenizer([source for source, _ in pairs], **limits)["input_ids"])
+        self.targets = Ragged(tokenizer(text_target=[target for _, target in pairs], **limits)["input_ids"])
 
     def __len__(self) -> int:
         return len(self.sources)

@@ -27,10 +27,9 @@ from transformers.models.marian.modeling_marian import shift_tokens_right
 from pipelines.console import InputError, show
 from pipelines.lock import locked_folder
 from trainers.encoders.location import first_line
-from trainers.flags import Options, flags_of, with_flags
 from trainers.marian.text import Pairs, ParallelIds, build_tokenizer, read_parallel, token_batches
 from trainers.objective import drop_aliases, restore_aliases
-from trainers.settings import checked
+from trainers.settings import Options, checked, flags_of, with_flags
 from trainers.training import directory
 
 SHAPE = {"d_model", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout"}

@@ -1,7 +1,7 @@
 """BSL (Zhang et al. 2021): predict the target network's vector of one view from the online network's of the other."""
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -19,6 +19,8 @@ from trainers.settings import OWN, DropoutOptions, Presets, Training
 from trainers.training.machine import autocast
 
 READS = ("views",)
+PREDICTORS = {"paper": ((True, True), 1), "code": ((True, False), 3)}
+"""The norms of an MLP and the number of MLPs."""
 CACHED_ROWS = 20_000
 """Rows whose vectors the warm-up keeps: 250 MB at 768 dimensions."""
 
@@ -57,25 +59,22 @@ PRESETS: Presets = {
 class Bsl(Objective):
     """Online encoder f and predictor p, trained; target encoder g, which follows f and gets no gradient (Eq. 1-4).
 
-    The target's weights and their moving average are float32 in every precision: with a momentum near 1 a step is too
+    The target's weights and their moving average are float32 in every precision: near a momentum of 1 the steps are too
     small for bf16. Its forward pass is autocast like the online one; predictor and loss are always float32. The target
     network has dropout too, as in the authors' code.
     """
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
-        self.predictor = make_predictor(params.predictor, self.dimension, params.width)
+        self.predictor = chain_mlps(self.dimension, params.width * self.dimension, *PREDICTORS[params.predictor])
         self.target = copy.deepcopy(encoder).float().requires_grad_(False)
-
-    def parameter_rates(self) -> Mapping[str, float]:
-        """Return factors on the learning rate by the prefix of the parameters' names."""
-        return {"predictor.": self.params.predictor_lr}
+        self.rates = {"predictor.": params.predictor_lr}
 
     def before_first_step(self, rows: Sequence[Row], training: Training) -> None:
-        """Whiten both networks' vectors, then fit the predictor to these, `predictor_warmup` steps at its own rate.
+        """Whiten both networks' vectors, then fit the predictor to them for `predictor_warmup` steps at its own rate.
 
-        A fresh predictor's gradients are random, and a good encoder loses by them. Vectors are computed once, with
-        dropout, of at most `CACHED_ROWS` rows; the steps run the predictor alone.
+        A fresh predictor's gradients are random and damage a good encoder. Vectors are computed once, with dropout, of
+        at most `CACHED_ROWS` rows; the steps run the predictor alone.
         """
         super().before_first_step(rows, training)
         self.target.load_state_dict(self.encoder.state_dict())
@@ -84,44 +83,38 @@ class Bsl(Objective):
             return
         places = torch.randperm(len(rows))[: min(CACHED_ROWS, steps * size)]
         self.train()
-        made = []
-        with progress("vectors for the predictor", len(places), unit="rows") as advance:
+        made, networks, device = [], (self.encoder, self.target), next(self.predictor.parameters()).device
+        bar = progress("vectors for the predictor", len(places))
+        with bar as advance, torch.no_grad(), autocast(device, training.precision):
             for part in torch.split(places, size):
-                made.append(self._vectors([rows[place] for place in part], training.precision))
+                batch = {key: value.to(device) for key, value in self.collate([rows[row] for row in part]).items()}
+                vectors = [batches.embed(network, **batch, max_tokens=self.max_tokens) for network in networks]
+                made.append(torch.stack(vectors).view(2, 2, len(part), -1))  # networks, views, rows, d
                 advance(len(part))
         online, target = torch.cat(made, dim=2)
         rate = training.lr * self.params.predictor_lr
         optimizer = torch.optim.AdamW(self.predictor.parameters(), lr=rate, weight_decay=0.0, eps=training.eps)
         for _ in range(steps):
-            batch = torch.randperm(online.shape[1], device=online.device)[:size]
-            predicted = self.predictor(online[:, batch].flatten(0, 1))
-            loss = negative_cosine(predicted, target[:, batch].flip(0).flatten(0, 1)).mean()
+            drawn = torch.randperm(online.shape[1], device=online.device)[:size]
+            predicted = self.predictor(online[:, drawn].flatten(0, 1))
+            loss = -functional.cosine_similarity(predicted, target[:, drawn].flip(0).flatten(0, 1), dim=-1).mean()
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
         optimizer.zero_grad()
 
-    @torch.no_grad()
-    def _vectors(self, rows: Sequence[Row], precision: str) -> Tensor:
-        """Return the online and the target network's vectors of both views of some rows, (2, 2, rows, d)."""
-        device = next(self.predictor.parameters()).device
-        batch = {name: value.to(device) for name, value in self.collate(rows).items()}
-        with autocast(device, precision):
-            networks = (self.encoder, self.target)
-            made = [batches.embed(network, **batch, max_tokens=self.max_tokens) for network in networks]
-        return torch.stack([vectors.reshape(2, len(rows), -1) for vectors in made])
-
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss of Eq. 2 over n pairs and the online vectors (2n, d).
 
-        With several processes n counts the pairs of all of them: the predictor's BatchNorm sees the whole batch.
+        It is the mean of `D(z, h) = -<z/|z|, h/|h|>` (Eq. 1), z a view's prediction, h the target's vector of the other
+        view. With several processes n counts the pairs of all of them: the predictor's BatchNorm sees the whole batch.
         """
         online = gather_pairs(self.embed(input_ids, attention_mask))
         with torch.no_grad():
             target = gather_pairs(batches.embed(self.target, input_ids, attention_mask, self.max_tokens))
         with float32(online.device):
-            # Each view's prediction is compared with the target's vector of the other view.
-            loss = negative_cosine(self.predictor(online), target.roll(len(target) // 2, dims=0)).mean()
+            other = target.roll(len(target) // 2, dims=0)
+            loss = -functional.cosine_similarity(self.predictor(online), other, dim=-1).mean()
         if self.params.distance == "squared":
             loss = 4 * loss + 4
         return {"loss": loss, "vectors": online.detach()}
@@ -137,34 +130,20 @@ class Bsl(Objective):
 build = Bsl.build
 
 
-def negative_cosine(z: Tensor, h: Tensor) -> Tensor:
-    """Eq. 1: `D(z, h) = -<z/|z|, h/|h|>`; z, h: (n, d); returns (n,)."""
-    return -functional.cosine_similarity(z, h, dim=-1)
-
-
 class ViewNorm(nn.BatchNorm1d):
-    """BatchNorm over each view separately: rows (2n, d), all first views, then all second views.
-
-    The equations and the authors' code apply the predictor to one view at a time; this gives the same with one
-    multiplication for both.
-    """
+    """BatchNorm over each view of rows (2n, d) separately, as in the equations and the authors' code."""
 
     def forward(self, rows: Tensor) -> Tensor:
         """Normalise each half of `rows` by its own mean and variance (in training)."""
         return torch.cat([super(ViewNorm, self).forward(view) for view in rows.chunk(2)])
 
 
-def make_predictor(kind: str, dimension: int, width: int) -> nn.Sequential:
-    """Return the predictor, with k = `width`.
-
-    "paper": one MLP d -> kd -> kd -> d, with BatchNorm and ReLU after the first two layers. "code", the authors': three
-    such MLPs chained, with BatchNorm only after the first layer of each.
-    """
-    hidden = width * dimension
-
-    def mlp() -> list[nn.Module]:
-        second = [ViewNorm(hidden)] if kind == "paper" else []
-        first = [nn.Linear(dimension, hidden), ViewNorm(hidden), nn.ReLU()]
-        return [*first, nn.Linear(hidden, hidden), *second, nn.ReLU(), nn.Linear(hidden, dimension)]
-
-    return nn.Sequential(*(layer for _ in range(1 if kind == "paper" else 3) for layer in mlp()))
+def chain_mlps(dimension: int, hidden: int, norms: Sequence[bool], count: int) -> nn.Sequential:
+    """Return `count` chained MLPs, d to d, with a hidden layer and ReLU for each of `norms` (with BatchNorm or not)."""
+    layers: list[nn.Module] = []
+    for _ in range(count):
+        for place, norm in enumerate(norms):
+            first = nn.Linear(hidden if place else dimension, hidden)
+            layers += [first, *([ViewNorm(hidden)] if norm else []), nn.ReLU()]
+        layers.append(nn.Linear(hidden, dimension))
+    return nn.Sequential(*layers)

@@ -19,7 +19,7 @@ from trainers.data.examples import Examples, number_texts
 from trainers.embedding.model import starting_model
 from trainers.encoders.location import Source
 from trainers.encoders.modules import has_dense
-from trainers.losses import closer_than_positive, equal_strings, nt_xent, one_sided
+from trainers.losses import closer_than_positive, contrast, equal_strings
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs
 from trainers.settings import OWN, DropoutOptions, Presets, Training
@@ -27,7 +27,7 @@ from trainers.training.teacher import Teacher, load_teacher
 
 READS = ("views", "text")
 STAND_IN = "-"
-"""Embedded for a row without a hard negative, so that all batches have one shape; nothing is compared with it."""
+"""Embedded instead of a missing hard negative, so that all batches have one shape; nothing is compared with it."""
 
 
 class PARAMS(DropoutOptions):
@@ -115,9 +115,9 @@ class Contrastive(Objective):
 
         The ids (2n or 3n, tokens) are those of first views, second views and negatives, `taught_1` (n, 2 or 3, d) the
         guide's vectors of the same texts. With several processes n counts the pairs of all of them. Strings that equal
-        an anchor's source or positive are never its negatives, nor is what the guide finds more like the anchor than
-        its positive. With `retain` the loss is `contrast + retain * moved`, where moved is the mean of
-        `1 - cos(v, v as it was)` over both views.
+        an anchor's source or positive are never its negatives, nor are those that the guide finds more like the anchor
+        than its positive. With `retain` the loss is `contrast + retain * moved`, moved being the mean of
+        `1 - cos(v, v at the start)` over both views.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask), len(input_ids) // len(keys))
         keys = gather(keys)
@@ -129,8 +129,8 @@ class Contrastive(Objective):
             if taught_1 is not None:
                 guide = gather(taught_1).transpose(0, 1).flatten(0, 1)
                 excluded |= closer_than_positive(guide[:pairs], guide[pairs:])
-            contrast = nt_xent if self.params.negatives == "both" else one_sided
-            loss = contrast(compared[:pairs], self.params.temperature, excluded, compared[pairs:])
+            one_sided = self.params.negatives == "right"
+            loss = contrast(compared[:pairs], self.params.temperature, excluded, compared[pairs:], one_sided=one_sided)
             if taught_1 is not None and self.params.retain:
                 moved = (1 - functional.cosine_similarity(vectors[:pairs], guide[:pairs], dim=-1)).mean()
                 parts = {"contrast": loss.detach(), "moved": moved.detach()}

@@ -7,7 +7,7 @@ vector, says which of them it changed. Both are used in training only.
 import copy
 from collections.abc import Sequence
 from functools import partial
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -15,15 +15,14 @@ from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers import PreTrainedModel
 
 from pipelines.console import InputError
 from trainers.encoders.batches import by_length
-from trainers.encoders.loading import load_for_training, load_generator
+from trainers.encoders.loading import load_generator
 from trainers.encoders.location import Source, locate
-from trainers.losses import equal_strings, one_sided
+from trainers.losses import contrast, equal_strings
 from trainers.objective import Objective, Row, float32
-from trainers.objectives.mlm import masked_lm_head, masked_places
+from trainers.objectives.mlm import masked_lm_logits, masked_places
 from trainers.processes import gather, gather_pairs, process_rank, processes, summed
 from trainers.settings import DropoutOptions, Presets, Training
 from trainers.training.machine import enable_checkpointing
@@ -34,7 +33,7 @@ READS = ("text", "views")
 class PARAMS(DropoutOptions):
     """The options of DiffCSE."""
 
-    generator: str | None = Field(None, description="Masked LM that fills the masks; none: the encoder's own.")
+    generator: str | None = Field(None, description="Masked LM that fills the masks; by default the encoder's own.")
     masked: float = Field(0.3, gt=0, lt=1, description="Share of a text's tokens that are masked and filled.")
     detection: float = Field(0.005, ge=0, description="Weight of the detection of replaced tokens (lambda).")
     temperature: float = Field(0.05, gt=0, description="Temperature of the cosines.")
@@ -52,16 +51,36 @@ class DiffCse(Objective):
     keyed = True
     cacheable = False
 
-    def __init__(
-        self, encoder: SentenceTransformer, max_tokens: int, generator: PreTrainedModel, params: PARAMS
-    ) -> None:
+    def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
-        self.generator = generator.requires_grad_(False)
         self.discriminator = copy.deepcopy(encoder[0].model)
-        width = self.discriminator.config.hidden_size
-        self.projector = make_projector(self.dimension, width)
+        if not hasattr(self.discriminator, "embeddings"):
+            raise InputError(
+                f"{type(self.discriminator).__name__}: its input embeddings are not known; use a BERT, RoBERTa, "
+                "DistilBERT, MPNet or ModernBERT"
+            )
+        width, inner = self.discriminator.config.hidden_size, 2 * self.dimension
+        # The authors' projector.
+        self.projector = nn.Sequential(
+            nn.Linear(self.dimension, inner, bias=False),
+            nn.BatchNorm1d(inner),
+            nn.ReLU(),
+            nn.Linear(inner, width, bias=False),
+            nn.BatchNorm1d(width, affine=False),
+        )
         self.detector = nn.Linear(width, 2)
         self.special = frozenset(encoder.tokenizer.all_special_ids)
+        self.generator: Any = None
+
+    @classmethod
+    def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
+        """Load the encoder and the generator, and set a fresh projector and discriminator on them."""
+        objective = super().build(options, training, source)
+        named = source if options.generator is None else locate(options.generator)
+        objective.generator = load_generator(named, objective.encoder).requires_grad_(False)
+        if training.gradient_checkpointing:
+            enable_checkpointing(objective.discriminator)
+        return objective
 
     def train(self, mode: bool = True) -> Self:
         """Set the mode; the generator never has dropout."""
@@ -82,18 +101,19 @@ class DiffCse(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, masked: Tensor) -> dict[str, Tensor]:
         """Return the loss, its two parts in nats, and the encoder's vectors (2n, d), without the projector.
 
-        SimCSE's loss (`one_sided`) of the projected vectors + lambda times the cross-entropy of D over all tokens but
+        SimCSE's loss of the projected vectors + lambda times the cross-entropy of D over all tokens but
         padding. With several processes n counts the pairs of all of them; each classifies the tokens of its own
         sentences, and the mean of their losses is the loss.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         with float32(vectors.device):
             projected = self.projector(vectors)
-            contrast = one_sided(projected, self.params.temperature, equal_strings(gather(keys)))
+            excluded = equal_strings(gather(keys))
+            contrasted = contrast(projected, self.params.temperature, excluded, one_sided=True)
         sides = [side.chunk(processes())[process_rank()] for side in projected.chunk(2)]
         detection = self._detect(torch.cat(sides), input_ids, attention_mask, masked)
-        loss = contrast + self.params.detection * detection
-        parts = {"contrast": contrast.detach(), "detection": detection.detach()}
+        loss = contrasted + self.params.detection * detection
+        parts = {"contrast": contrasted.detach(), "detection": detection.detach()}
         return {"loss": loss, **parts, "vectors": vectors.detach()}
 
     def _detect(self, vectors: Tensor, input_ids: Tensor, attention_mask: Tensor, masked: Tensor) -> Tensor:
@@ -115,7 +135,7 @@ class DiffCse(Objective):
         asked = input_ids.masked_fill(masked, self.encoder.tokenizer.mask_token_id)
         hidden = self.generator.base_model(input_ids=asked, attention_mask=attention_mask)[0]
         found = input_ids.clone()
-        found[masked] = masked_lm_head(self.generator)(hidden[masked]).argmax(dim=-1)
+        found[masked] = masked_lm_logits(self.generator, hidden[masked]).argmax(dim=-1)
         return found
 
 
@@ -124,29 +144,4 @@ def _put_first(vectors: Tensor, _module: nn.Module, _inputs: object, embedded: T
     return torch.cat([vectors[:, None].to(embedded.dtype), embedded[:, 1:]], dim=1)
 
 
-def make_projector(dimension: int, width: int) -> nn.Sequential:
-    """Return the authors' projector: d -> 2d -> `width`, without biases, a BatchNorm after each layer."""
-    return nn.Sequential(
-        nn.Linear(dimension, 2 * dimension, bias=False),
-        nn.BatchNorm1d(2 * dimension),
-        nn.ReLU(),
-        nn.Linear(2 * dimension, width, bias=False),
-        nn.BatchNorm1d(width, affine=False),
-    )
-
-
-def build(options: PARAMS, training: Training, source: Source) -> DiffCse:
-    """Load the encoder and the generator, and set a fresh projector and discriminator on them."""
-    encoder = load_for_training(
-        source, training.pooling, training.max_tokens, dropout=options.dropout, whiten=training.whiten
-    )
-    if not hasattr(encoder[0].model, "embeddings"):
-        raise InputError(
-            f"{type(encoder[0].model).__name__}: its input embeddings are not known; use a BERT, RoBERTa, DistilBERT, "
-            "MPNet or ModernBERT"
-        )
-    named = source if options.generator is None else locate(options.generator)
-    objective = DiffCse(encoder, training.max_tokens, load_generator(named, encoder), options)
-    if training.gradient_checkpointing:
-        enable_checkpointing(objective.discriminator)
-    return objective
+build = DiffCse.build

@@ -1,12 +1,12 @@
 """Distillation of another encoder's relations to a queue of its vectors: ConGen (2022), and SCT's own (2023).
 
 The teacher's vectors of the training texts are computed once and kept in the run's directory until the run is done. A
-student whose dimension is not the teacher's gets a Dense layer with tanh, which is saved with it.
+student of another dimension gets a Dense layer with tanh, which is saved with it.
 """
 
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -18,12 +18,11 @@ from torch.nn import functional
 
 from pipelines.console import note
 from trainers.data.examples import Examples, number_texts
-from trainers.encoders.location import Source
 from trainers.encoders.modules import Pooling, has_dense
 from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs, is_first, of_first
-from trainers.settings import DropoutOptions, Presets, Training
+from trainers.settings import DropoutOptions, Presets
 from trainers.training.teacher import load_teacher
 
 READS = ("views", "text")
@@ -33,7 +32,7 @@ class PARAMS(DropoutOptions):
     """The options of distillation."""
 
     teacher: str = Field(min_length=1, description="Encoder to learn from: a directory or a Hub name. Must be given.")
-    teacher_pooling: Pooling | None = Field(None, description="Pooling of the teacher; none: as it says.")
+    teacher_pooling: Pooling | None = Field(None, description="Pooling of the teacher; by default its own.")
     method: Literal["congen", "sct"] = Field("congen", description="The first view teaches both, or each the other.")
     queue: int = Field(65_536, ge=0, description="Teacher's vectors in the queue, or in each of SCT's two (k).")
     teacher_temperature: float = Field(0.05, gt=0, description="Temperature of the teacher's relations.")
@@ -75,45 +74,34 @@ class Distil(Objective):
     """The student, the teacher's vectors of the texts, and the queues: one for each view that teaches."""
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
+        super().__init__(encoder, max_tokens, params)
+        self.congen = params.method == "congen"
         teacher = load_teacher(params.teacher, params.teacher_pooling)
-        congen = params.method == "congen"
-        super().__init__(with_head(encoder, teacher.dimension, always=congen), max_tokens, params)
-        self.congen = congen
+        if self.dimension != teacher.dimension or (self.congen and not has_dense(encoder)):
+            encoder.append(Dense(self.dimension, teacher.dimension, activation_function=nn.Tanh()))
         # ConGen's is filled once the teacher's vectors are computed.
         sizes = [0] if self.congen else [params.queue, params.queue]
         self.queues: Any = nn.ModuleList(Queue(size, teacher.dimension) for size in sizes)
         self.teachers = [teacher.vectors]
         self.in_queue = np.zeros(0, np.int64)
-        self.batch_size = 1
-
-    @classmethod
-    def build(cls, options: PARAMS, training: Training, source: Source) -> Self:
-        """Load the student and the teacher; at least a batch of rows is left to train on."""
-        objective = super().build(options, training, source)
-        objective.batch_size = training.batch_size
-        return objective
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of both views of the rows that are trained on, and the views that teach."""
+        """Return the ids of the rows to train on, and the views that teach; the run's seed fills ConGen's queue."""
         self.texts, taught = number_texts([examples.left, examples.right][: len(self.queues)])
         if self.congen:
-            in_queue, trained = self._divide(len(examples))
-            self.in_queue, taught = taught[in_queue, 0], taught[trained]
+            count = len(examples)
+            held = self.params.held_out(count, self.batch_size)
+            size = held or min(self.params.queue, count)
+            # The seed that torch was given; other processes than the first may have another one.
+            generator = torch.Generator().manual_seed(of_first(torch.initial_seed()))
+            order = torch.randperm(count, generator=generator).tolist()
+            if is_first() and size:
+                few = f"queue of {size:,}: too few rows to set any aside for it, so all are trained on"
+                note(f"{held:,} of {count:,} rows fill the queue and are not trained on" if held else few)
+            trained = sorted(order[held:])
+            self.in_queue, taught = taught[order[:size], 0], taught[trained]
             examples = examples.take(trained)
         return {**super().columns(examples), "taught": taught}
-
-    def _divide(self, count: int) -> tuple[list[int], list[int]]:
-        """Return which rows fill the queue, drawn from the run's seed, and which are trained on."""
-        held = self.params.held_out(count, self.batch_size)
-        size = held or min(self.params.queue, count)
-        # Torch was given the run's seed; other processes than the first may have another one.
-        generator = torch.Generator().manual_seed(of_first(torch.initial_seed()))
-        order = torch.randperm(count, generator=generator).tolist()
-        if is_first() and held:
-            note(f"{held:,} of {count:,} rows fill the queue and are not trained on")
-        elif is_first() and size:
-            note(f"queue of {size:,}: too few rows to set any aside for it, so all are trained on")
-        return order[:size], sorted(order[held:])
 
     def before_training(self, folder: Path) -> None:
         """Compute the teacher's vectors and fill ConGen's queue; raises InputError if `folder` holds another's."""
@@ -142,11 +130,3 @@ class Distil(Objective):
 
 
 build = Distil.build
-
-
-def with_head(encoder: SentenceTransformer, dimension: int, *, always: bool) -> SentenceTransformer:
-    """Give an encoder a Dense layer with tanh, in place, where its dimension is another, or `always` if it has none."""
-    own = encoder.get_embedding_dimension()
-    if own != dimension or (always and not has_dense(encoder)):
-        encoder.append(Dense(own, dimension, activation_function=nn.Tanh()))
-    return encoder

@@ -1,7 +1,7 @@
 """IS-BERT (Zhang et al. 2020): maximise the mutual information of a sentence's vector and its own n-grams.
 
-To train on a task's own raw text, as the paper does for AFS and SentEval, give it as --text; fine-tuning on graded
-pairs afterwards (ssl + ft) is `train regression --encoder runs/isbert`.
+Give a task's own raw text as --text, as the paper does for AFS and SentEval; fine-tune on graded pairs afterwards
+(ssl + ft) with `train regression --encoder runs/isbert`.
 """
 
 from typing import Annotated, Any, Literal
@@ -38,7 +38,7 @@ class PARAMS(Options):
     widths: Annotated[tuple[int, ...], AfterValidator(_odd)] = Field(WIDTHS, description="Odd width of a convolution.")
     filters: int = Field(FILTERS, ge=1, description="Outputs of each convolution.")
     relu: bool = Field(True, description="ReLU after the convolutions.")
-    discriminator: Literal["learned", "dot"] = Field("learned", description="Learnt score, or the dot product.")
+    discriminator: Literal["learned", "dot"] = Field("learned", description="Learned score, or the dot product.")
 
 
 # As printed; where the print is silent (optimiser, schedule, clipping, length), as in the code. Unlike AdamW, the
@@ -61,7 +61,7 @@ PRESETS: Presets = {
 class IsBert(Objective):
     """The encoder with a CNN, its own or a fresh one, and the discriminator T of tokens and sentences (Eq. 2-3).
 
-    The paper says only that T is a network; the learned one is that of the works that it builds on, Deep InfoMax
+    The paper says only that T is a network. The learned one follows the works it builds on: Deep InfoMax
     ("encode-and-dot") in the sizes of InfoGraph. Tokens and sentences meet only in a product, so no tensor holds a
     vector for each of their pairs.
     """
@@ -76,11 +76,9 @@ class IsBert(Objective):
         encoder = with_cnn(encoder, params.widths, params.filters, relu=params.relu)
         super().__init__(encoder, max_tokens, params)
         place = pooling_at(encoder)
-        width = int(encoder[place].embedding_dimension)
-        # Layers after the pooling are not trained.
-        self.unused = place + 1 < len(encoder)
+        self.unused = place + 1 < len(encoder)  # layers after the pooling are not trained
         # T(c, y) = local(c) . whole(y); the authors' code has the bare dot product.
-        learned = params.discriminator == "learned"
+        width, learned = int(encoder[place].embedding_dimension), params.discriminator == "learned"
         self.local, self.whole = (Shortcut(width) if learned else nn.Identity() for _ in range(2))
 
     def columns(self, examples: Examples) -> dict[str, Any]:
@@ -92,10 +90,8 @@ class IsBert(Objective):
 
         `mean softplus(-T(c, y)) + mean softplus(T(c', y)) - 2 log 2`, the first mean over the tokens c of each
         sentence y, the second over the tokens c' of the others; [CLS] and [SEP] count, padding does not. Eq. 3 has sums
-        instead of means, a factor that Adam ignores.
-
-        With several processes the batch is that of all of them: each scores its own tokens against all sentences, and
-        the mean of their losses is the loss. A batch of one has no negatives: its loss is zero.
+        instead of means, a factor that Adam ignores. A batch of one has no negatives: its loss is zero. With several
+        processes each scores its own tokens against all sentences, and the mean of their losses is the loss.
         """
         groups = batches.groups(self.encoder, input_ids, attention_mask, self.max_tokens)
         pooled = batches.pool(self.encoder, groups)

@@ -13,12 +13,12 @@ from pydantic import Field
 from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from trainers.data.examples import Examples, number_texts
+from trainers.data.examples import Examples
 from trainers.encoders.batches import MASK
 from trainers.encoders.dropout import set_drophead
 from trainers.encoders.loading import PADDED, position_limit
 from trainers.encoders.modules import is_padded, set_max_tokens
-from trainers.losses import equal_strings, multi_similarity, nt_xent
+from trainers.losses import contrast, equal_strings, multi_similarity
 from trainers.objective import Objective, Row
 from trainers.processes import gather, gather_pairs
 from trainers.settings import Options, Presets
@@ -57,30 +57,24 @@ PRESETS: Presets = {
 
 
 class Mirror(Objective):
-    """One encoder; the two copies of a string differ by a masked span on one side and by dropout."""
+    """One encoder; the two copies of a string differ by a masked span in one of them and by dropout."""
 
     keyed = True
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
+        self.literal_mask = params.compat
         if params.compat and is_padded(encoder):
             set_max_tokens(encoder, min(PADDED, position_limit(encoder)))
         set_drophead(encoder[0].model, params.drophead)
 
     def columns(self, examples: Examples) -> dict[str, Any]:
-        """Return the ids of both sides, and the `keys`.
-
-        A right side that repeats the left one gets a span mask, a new one in each epoch: then `right` holds texts
-        instead of ids, and whether each is to be masked.
-        """
-        columns: dict[str, Any] = {"left": self.tokenize(examples.left)}
-        columns["keys"] = number_texts([examples.texts, examples.left, examples.right])[1]
+        """Return the ids of both sides and the `keys`; for right sides to mask in each epoch, texts instead."""
+        columns = super().columns(examples)
         mirrored = list(map(str.__eq__, examples.left, examples.right))
         if self.params.span and any(mirrored):
-            return {**columns, "right": list(zip(examples.right, mirrored, strict=True))}
-        if all(mirrored):
-            return {**columns, "right": columns["left"]}
-        return {**columns, "right": self.tokenize(examples.right, literal_mask=self.params.compat)}
+            columns["right"] = list(zip(examples.right, mirrored, strict=True))
+        return columns
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
         """Return one batch (2n, tokens), left sides first, and the `keys`; draw this epoch's masks."""
@@ -88,19 +82,15 @@ class Mirror(Objective):
             span, mask = self.params.span, mask_span_compat if self.params.compat else mask_span
             drawn = [(*row["right"], Random(row["seed"])) for row in rows]
             texts = [mask(text, span, random) if mirrored else text for text, mirrored, random in drawn]
-            right = self.tokenize(texts, literal_mask=self.params.compat)
-            rows = [{**row, "right": ids} for row, ids in zip(rows, right, strict=True)]
+            rows = [{**row, "right": ids} for row, ids in zip(rows, self.tokenize(texts), strict=True)]
         return super().collate(rows)
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor) -> dict[str, Tensor]:
-        """Return the mean loss of the batch's anchors, in nats for InfoNCE, and their vectors.
-
-        With several processes the batch is that of all of them.
-        """
+        """Return the mean loss of all processes' anchors, in nats for InfoNCE, and their vectors."""
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         excluded = None if self.params.compat else equal_strings(gather(keys))
         ms = self.params.loss == "ms"
-        loss = multi_similarity(vectors, excluded) if ms else nt_xent(vectors, self.params.temperature, excluded)
+        loss = multi_similarity(vectors, excluded) if ms else contrast(vectors, self.params.temperature, excluded)
         return {"loss": loss, "vectors": vectors.detach()}
 
 
@@ -108,10 +98,7 @@ build = Mirror.build
 
 
 def mask_span(text: str, characters: int, random: Random) -> str:
-    """Replace one random run of `characters` characters by `[MASK]`; a text no longer than that stays as it is.
-
-    A character is a grapheme cluster of Unicode's annex 29: what readers see as one is not cut.
-    """
+    """Replace one random run of `characters` graphemes by `[MASK]`; a text no longer than that stays as it is."""
     starts = [*(match.start() for match in regex.finditer(r"\X", text)), len(text)]
     last = len(starts) - 1 - characters
     if last <= 0:

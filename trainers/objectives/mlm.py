@@ -1,8 +1,8 @@
 """Masked language modelling (Devlin et al. 2019), to adapt an encoder to a domain or to give it a masked-LM head."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,12 +25,15 @@ from trainers.settings import Options, Presets, Training
 
 READS = ("text",)
 IGNORED = -100
+DISTILBERT = ("vocab_transform", "activation", "vocab_layer_norm", "vocab_projector")
+HEADS = (("cls",), ("lm_head",), DISTILBERT, ("head", "decoder"))
+"""The parts of a masked LM that turn token vectors into logits, in BERT, RoBERTa, DistilBERT and ModernBERT."""
 
 
 class PARAMS(Options):
     """The options of masked language modelling."""
 
-    masked: float = Field(0.15, gt=0, lt=1, description="Share of a text's tokens that are to be predicted.")
+    masked: float = Field(0.15, gt=0, lt=1, description="Share of a text's tokens to predict.")
     kept: float = Field(0.1, ge=0, le=0.5, description="Share of those that stay as they are.")
     random: float = Field(0.1, ge=0, le=0.5, description="Share of those that become a random token.")
 
@@ -40,13 +43,13 @@ _COMMON = {**_OPTIMISER, "batch_size": 64, "max_tokens": 128, "group_by_length":
 PRESETS: Presets = {
     # A model that already is a masked LM, to be adapted to new text.
     "adapt": {**_COMMON, "lr": 5e-5},
-    # An encoder without a masked-LM head: the head must be learnt.
+    # An encoder without a masked-LM head: the head must be learned.
     "head": {**_COMMON, "lr": 3e-4},
 }
 
 
 class MaskedLm(Objective):
-    """A masked language model; `encoder` is the part of it below the head."""
+    """A masked language model; `encoder` is its part below the head."""
 
     paired = False
     cacheable = False
@@ -65,15 +68,11 @@ class MaskedLm(Objective):
         return {"ids": self.tokenize(examples.texts)}
 
     def collate(self, rows: Sequence[Row]) -> dict[str, Tensor]:
-        """Return the masked ids (n, tokens), their attention mask, the `labels`, and the places to predict, `asked`.
-
-        Labels are (n, tokens), -100 where nothing is predicted; `asked` holds the places of the others in the flattened
-        labels.
-        """
+        """Return masked ids and mask (n, tokens), `labels`, -100 if not predicted, and flat positions `asked`."""
         drawn = [self._draw(row["ids"], row["seed"]) for row in rows]
-        batch = self.pad([ids for ids, _ in drawn])
-        labels = pad_sequence([torch.tensor(wanted) for _, wanted in drawn], True, IGNORED)
-        return {**batch, "labels": labels, "asked": (labels.flatten() != IGNORED).nonzero().squeeze(1)}
+        labels = pad_sequence([torch.tensor(answers) for _, answers in drawn], True, IGNORED)
+        asked = (labels.flatten() != IGNORED).nonzero().squeeze(1)
+        return {**self.pad([ids for ids, _ in drawn]), "labels": labels, "asked": asked}
 
     def _draw(self, ids: Sequence[int], seed: int) -> tuple[list[int], list[int]]:
         """Return a text's ids, masked, and its labels."""
@@ -89,7 +88,7 @@ class MaskedLm(Objective):
         return masked.tolist(), labels.tolist()
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor, asked: Tensor) -> dict[str, Tensor]:
-        """Return the mean cross-entropy in nats per predicted token, the share that was right, and the [CLS] vectors.
+        """Return the mean cross-entropy in nats per predicted token, the share of right ones, and the [CLS] vectors.
 
         Logits are computed only for these tokens. With several processes the mean of the losses is the mean over the
         predicted tokens of all of them. `asked` is an argument because counting the labels on a GPU would be slow.
@@ -102,7 +101,7 @@ class MaskedLm(Objective):
             order.append(rows)
             hidden.append(functional.pad(tokens, (0, 0, 0, width - longest)))
         vectors, places = torch.cat(hidden), torch.cat(order).argsort()
-        logits = masked_lm_head(self.masked_lm)(vectors[places[asked // width], asked % width]).float()
+        logits = masked_lm_logits(self.masked_lm, vectors[places[asked // width], asked % width]).float()
         answers = labels.flatten()[asked]
         # Data-parallel training averages over the processes. A batch of special tokens alone has a loss of 0, not 0/0.
         count = summed(torch.tensor(len(answers), device=answers.device)).clamp(min=1) / processes()
@@ -124,21 +123,15 @@ def masked_places(
     return random.choice(ordinary, size=count, replace=False) if count else ordinary
 
 
-def masked_lm_head(model: PreTrainedModel) -> Callable[[Tensor], Tensor]:
-    """Return what turns token vectors (n, d) into logits (n, vocabulary); raises InputError if it is unknown."""
-    for name in ("cls", "lm_head"):
-        head = getattr(model, name, None)
-        if head is not None:
-            return cast(Callable[[Tensor], Tensor], head)
-    if hasattr(model, "vocab_projector"):
-        return lambda hidden: model.vocab_projector(
-            model.vocab_layer_norm(model.activation(model.vocab_transform(hidden)))
-        )
-    if hasattr(model, "head") and hasattr(model, "decoder"):
-        return lambda hidden: model.decoder(model.head(hidden))
-    raise InputError(
-        f"{type(model).__name__}: its masked-LM head is not known; use a BERT, RoBERTa, DistilBERT or ModernBERT"
-    )
+def masked_lm_logits(model: PreTrainedModel, vectors: Tensor) -> Tensor:
+    """Return the logits (n, vocabulary) of token vectors (n, d); raises InputError if the head is not known."""
+    head = next((parts for parts in HEADS if all(hasattr(model, part) for part in parts)), None)
+    if head is None:
+        said = f"{type(model).__name__}: its masked-LM head is not known"
+        raise InputError(f"{said}; use a BERT, RoBERTa, DistilBERT or ModernBERT")
+    for part in head:
+        vectors = getattr(model, part)(vectors)
+    return vectors
 
 
 def build(options: PARAMS, training: Training, source: Source) -> MaskedLm:

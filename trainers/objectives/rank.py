@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders.modules import Pooling
-from trainers.losses import equal_strings, jensen_shannon, list_mle, list_net, off_diagonal, one_sided
+from trainers.losses import contrast, equal_strings, jensen_shannon, list_mle
 from trainers.objective import Objective, float32
 from trainers.objectives.contrastive import train_only_head
 from trainers.processes import gather, gather_pairs
@@ -24,11 +24,11 @@ class PARAMS(DropoutOptions):
     """The options of RankCSE."""
 
     teacher: tuple[str, ...] = Field(min_length=1, max_length=2, description="Encoder to learn from, or two; required.")
-    teacher_pooling: Pooling | None = Field(None, description="Pooling of the teachers; none: as they say.")
+    teacher_pooling: Pooling | None = Field(None, description="Pooling of the teachers; by default their own.")
     first_share: float = Field(1 / 3, ge=0, le=1, description="Share of the first of two teachers (alpha).")
-    loss: Literal["listmle", "listnet"] = Field("listmle", description="How the ranking is learnt.")
+    loss: Literal["listmle", "listnet"] = Field("listmle", description="Loss of the ranking.")
     temperature: float = Field(0.05, gt=0, description="Temperature of the contrast and of the consistency.")
-    rank_temperature: float = Field(0.05, gt=0, description="That of the ranking (tau2); ListNet's teachers: half.")
+    rank_temperature: float = Field(0.05, gt=0, description="Temperature of the ranking; half for ListNet's teachers.")
     consistency: float = Field(1.0, ge=0, description="Weight of the consistency of both views' rankings (beta).")
     ranking: float = Field(1.0, ge=0, description="Weight of the teachers' ranking (gamma).")
 
@@ -60,10 +60,10 @@ class Rank(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, **taught: Tensor) -> dict[str, Tensor]:
         """Return the loss, its three parts, and the encoder's vectors (2n, d), without the head.
 
-        SimCSE's loss (`one_sided`) + beta JS(softmax(z1 z2^T / t), softmax(z2 z1^T / t)) + gamma rank, where z1 and z2
-        are the views' vectors of length 1. Row i ranks the sentences j other than i by z1_i z2_j, and is to rank them
-        by alpha t1_i t1_j + (1 - alpha) t2_i t2_j, the teachers' unit vectors `taught_1`, `taught_2` (n, 1, d), or with
-        one teacher by t1_i t1_j. With several processes n counts the pairs of all of them.
+        SimCSE's loss + beta JS(softmax(z1 z2^T / t), softmax(z2 z1^T / t)) + gamma rank, where z1 and z2 are the views'
+        vectors of length 1. Row i ranks the other sentences j by z1_i z2_j. The teachers, of unit vectors `taught_1`
+        and `taught_2` (n, 1, d), rank them by alpha t1_i t1_j + (1 - alpha) t2_i t2_j, a single one by t1_i t1_j. With
+        several processes n counts the pairs of all of them.
         """
         params = self.params
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
@@ -71,19 +71,22 @@ class Rank(Objective):
         teachers = [gather(taught[name]).squeeze(1) for name in sorted(taught)]
         with float32(vectors.device):
             compared = self.head(vectors)
-            contrast = one_sided(compared, params.temperature, excluded)
+            contrasted = contrast(compared, params.temperature, excluded, one_sided=True)
             first, second = functional.normalize(compared, dim=-1).chunk(2)
             cosines = first @ second.T
             consistency = jensen_shannon(cosines / params.temperature, cosines.T / params.temperature)
             shares = (params.first_share, 1 - params.first_share) if len(teachers) > 1 else (1.0,)
             mixed = torch.stack([share * each @ each.T for share, each in zip(shares, teachers, strict=True)]).sum(0)
-            student, teacher = off_diagonal(cosines) / params.rank_temperature, off_diagonal(mixed)
-            if params.loss == "listnet":
-                ranking = list_net(student, teacher / (params.rank_temperature / 2))
+            others = ~torch.eye(len(mixed), dtype=torch.bool, device=mixed.device)
+            student, teacher = (scores[others].view(len(mixed), -1) for scores in (cosines, mixed))
+            student = student / params.rank_temperature
+            if params.loss == "listnet":  # Cao et al. 2007, top one
+                order = (teacher / (params.rank_temperature / 2)).softmax(dim=-1)
+                ranking = functional.cross_entropy(student, order)
             else:
                 ranking = list_mle(student, teacher)
-        loss = contrast + params.consistency * consistency + params.ranking * ranking
-        parts = {"contrast": contrast.detach(), "consistency": consistency.detach(), "ranking": ranking.detach()}
+        loss = contrasted + params.consistency * consistency + params.ranking * ranking
+        parts = {"contrast": contrasted.detach(), "consistency": consistency.detach(), "ranking": ranking.detach()}
         return {"loss": loss, **parts, "vectors": vectors.detach()}
 
 

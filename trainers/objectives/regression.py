@@ -1,4 +1,4 @@
-"""Regression on graded pairs (Reimers and Gurevych 2019): the cosine of two sentences' vectors is to be their grade.
+"""Regression on graded pairs (Reimers and Gurevych 2019): fit the cosine of two vectors to the sentences' grade.
 
 After IS-BERT's training without labels it is the paper's ssl + ft; with the preset isbert-ft its ft.
 """
@@ -48,10 +48,7 @@ class Regression(Objective):
         return {**super().columns(examples), "grades": np.asarray(examples.labels, np.float32)}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, grades: Tensor) -> dict[str, Tensor]:
-        """Return the mean squared error of the cosines with the `grades` (n,), and the vectors (2n, d).
-
-        With several processes n counts the pairs of all of them.
-        """
+        """Return all processes' mean squared error of the cosines with the `grades` (n,), and the vectors (2n, d)."""
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         with float32(vectors.device):
             first, second = vectors.chunk(2)

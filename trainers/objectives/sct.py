@@ -1,17 +1,16 @@
 """SCT (Limkonchotiwat et al. 2023): one view's relations to a queue of vectors are predicted from the other view."""
 
-from collections.abc import Mapping
 from typing import Literal
 
 import torch
 from pydantic import Field
 from sentence_transformers import SentenceTransformer
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional
 
 from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
-from trainers.objectives.bsl import ViewNorm
+from trainers.objectives.bsl import chain_mlps
 from trainers.processes import gather_pairs
 from trainers.settings import DropoutOptions, Presets
 
@@ -50,20 +49,17 @@ PRESETS: Presets = {
 
 
 class Sct(Objective):
-    """One encoder f, run twice: the online branch h(f(x)) with a projector h, and the references f(x) without gradient.
+    """One encoder f, run twice, with dropout of each run's own: online h(f(x)) and, without gradient, references f(x).
 
-    The second run has dropout of its own. D1 and D2 are the queues of the references of the first and second views.
+    h is the projector; D1 and D2 are the queues of the references of the first and second views.
     """
 
     def __init__(self, encoder: SentenceTransformer, max_tokens: int, params: PARAMS) -> None:
         super().__init__(encoder, max_tokens, params)
-        self.projector = make_projector(self.dimension, params.width, params.norm)
+        self.projector = chain_mlps(self.dimension, params.width * self.dimension, [params.norm == "batch"], 3)
         self.d1 = Queue(params.queue, self.dimension)
         self.d2 = Queue(params.queue, self.dimension)
-
-    def parameter_rates(self) -> Mapping[str, float]:
-        """Return factors on the learning rate by the prefix of the parameters' names."""
-        return {"projector.": self.params.projector_lr}
+        self.rates = {"projector.": params.projector_lr}
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor) -> dict[str, Tensor]:
         """Return the loss and the encoder's vectors (2n, d), without the projector; in training, move the queues on.
@@ -85,15 +81,3 @@ class Sct(Objective):
 
 
 build = Sct.build
-
-
-def make_projector(dimension: int, width: int, norm: str) -> nn.Sequential:
-    """Return h: three MLPs chained, each d -> kd -> d with a ReLU after a norm of each view, "batch" or "none"."""
-    hidden = width * dimension
-    norms = [ViewNorm(hidden) if norm == "batch" else nn.Identity() for _ in range(3)]
-    return nn.Sequential(
-        *(
-            nn.Sequential(nn.Linear(dimension, hidden), layer, nn.ReLU(), nn.Linear(hidden, dimension))
-            for layer in norms
-        )
-    )

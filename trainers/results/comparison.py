@@ -209,7 +209,7 @@ def _value(sets: Mapping[str, StoredSet], names: Sequence[str], metric: str) -> 
 
 def _another_size(name: str, item: StoredSet) -> bool:
     """Whether a copy of a set has more or fewer items than the papers score."""
-    return item.size != read_published("sizes").get(name, item.size)
+    return bool(item.size != read_published("sizes").get(name, item.size))
 
 
 def _merged(tables: Sequence[PublishedTable]) -> list[Row]:

@@ -63,7 +63,7 @@ def average_difference(sets: Sequence[Floats], seed: int = 0) -> Floats:
     Their draws are put in random order first, because sets of one size draw the same items.
     """
     rng = np.random.default_rng((seed, 2))
-    return np.mean([[each[0], *rng.permutation(each[1:])] for each in sets], axis=0)
+    return np.asarray(np.mean([[each[0], *rng.permutation(each[1:])] for each in sets], axis=0))
 
 
 def _scores(statistic: str, gold: Floats, predicted: Floats) -> Floats:

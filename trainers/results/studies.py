@@ -29,11 +29,10 @@ from trainers.evaluation.record import markdown, show, write
 from trainers.evaluation.suite import evaluate_suites, find_suites
 from trainers.evaluation.task import Suite
 from trainers.files import whole_file
-from trainers.flags import Flag
 from trainers.processes import is_first, join_processes, of_first, processes
 from trainers.results.comparison import compare_suite
 from trainers.results.records import Evaluation, StoredSet, StoredStudy, StoredSuite, load, read_results, read_study
-from trainers.settings import Training, resolve
+from trainers.settings import Flag, Training, resolve
 from trainers.training.directory import DONE, FREE, RECIPE, check_same
 from trainers.training.run import request_of, run_training, settings_of
 

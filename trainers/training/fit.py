@@ -132,9 +132,9 @@ def training_arguments(training: Training, out: Path, seed: int, total: int) -> 
 def make_optimizer(objective: Objective, training: Training) -> torch.optim.AdamW:
     """Return fused AdamW over the trained parameters; without `decay_all`, biases and norms are not decayed.
 
-    The rate of a parameter is `training.lr` times its factor in `objective.parameter_rates()`.
+    The rate of a parameter is `training.lr` times its factor in `objective.rates`.
     """
-    rates = {"": 1.0, **objective.parameter_rates()}
+    rates = {"": 1.0, **objective.rates}
     groups: dict[tuple[float, float], list[nn.Parameter]] = defaultdict(list)
     for name, parameter in objective.named_parameters():
         if parameter.requires_grad:

@@ -19,10 +19,9 @@ from trainers.data.examples import Examples
 from trainers.data.kinds import DataOptions, data_flags, read_examples
 from trainers.data.rows import Rows
 from trainers.encoders.location import Source, locate
-from trainers.encoders.whitening import WHITENING
-from trainers.flags import flags_of
+from trainers.encoders.modules import WHITENING
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
-from trainers.settings import Options, Training, checked, resolve
+from trainers.settings import Options, Training, checked, flags_of, resolve
 from trainers.training import directory
 from trainers.training.dev import read_dev
 from trainers.training.fit import fit

@@ -187,8 +187,8 @@ def test_bad_parallel_text_is_one_line(tmp_path: Path, content: bytes | None, sa
 @pytest.fixture
 def parallel_ids() -> ParallelIds:
     rows = ParallelIds.__new__(ParallelIds)
-    rows.sources = Ragged.of([[7] * (1 + index % 13) for index in range(500)])
-    rows.targets = Ragged.of([[8] * (1 + index % 17) for index in range(500)])
+    rows.sources = Ragged([[7] * (1 + index % 13) for index in range(500)])
+    rows.targets = Ragged([[8] * (1 + index % 17) for index in range(500)])
     return rows
 
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import pytest
 
 from pipelines.console import InputError
-from trainers.flags import Flag
 from trainers.results.records import read_results
 from trainers.results.studies import Scoring, find_scoring, read_axes, read_training, score, settings
+from trainers.settings import Flag
 
 FLAGS = {
     "lr": Flag(float | None, "Rate."),

@@ -194,7 +194,8 @@ def _corpus(name: str, title: str, data: Path) -> Task | Missing:
 
 def _own(data: Path) -> Iterator[Task]:
     """Read a user's sets: `linking/<name>/dictionary.txt` of id||name and `mentions.txt` of id||mention."""
-    known = {name for each in (*CORPORA.values(), *PREPARED) for name in each.folders}
+    known = {name for corpus in CORPORA.values() for name in corpus.folders}
+    known |= {name for prepared in PREPARED for name in prepared.folders}
     for folder in sorted(path for path in (data / "linking").glob("*") if path.is_dir() and path.name not in known):
         names, mentions = (find_file(name, [folder]) for name in ("dictionary.txt", "mentions.txt"))
         if names is None or mentions is None:
