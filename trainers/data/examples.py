@@ -78,10 +78,11 @@ class Examples:
 
     def take(self, rows: Sequence[int]) -> Self:
         """Return the rows of these numbers, in this order."""
-        columns: dict[str, Any] = {
-            name: getattr(self, name) for name in ("texts", "left", "right", "labels", "negatives")
-        }
-        return replace(self, **{name: column and take(column, rows) for name, column in columns.items()})
+        taken: dict[str, Any] = {}
+        for name in ("texts", "left", "right", "labels", "negatives"):
+            column = getattr(self, name)
+            taken[name] = column and take(column, rows)
+        return replace(self, **taken)
 
 
 def take(column: Sequence[str], rows: Sequence[int]) -> Sequence[str]:
