@@ -172,7 +172,7 @@ def test_the_folder_that_one_is_in_can_be_the_output(
 def test_no_card_or_recipe_of_somebody_else_is_replaced(made: Augment, command: str, out: Path, name: str) -> None:
     out.unlink(missing_ok=True)  # what an interrupted run, whose card and recipe come first, leaves
     (out.parent / name).write_text('{"command": "mine"}')
-    is_refused(made(*command.split()), name, "not ours")
+    is_refused(made(*command.split()), name, "was not written by this command")
     assert (out.parent / name).read_text() == '{"command": "mine"}'
     assert not out.exists()
 

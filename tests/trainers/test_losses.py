@@ -165,7 +165,7 @@ def test_of_a_large_batch_both_views_of_the_first_pairs_are_looked_at() -> None:
     [
         ({"spread": 0.049}, None, "spread 0.049"),
         ({"spread": 0.051}, None, None),
-        ({"dev": 59.9}, 65.0, "dev score 59.90, untrained it was 65.00"),
+        ({"dev": 59.9}, 65.0, "dev score 59.90, before the training it was 65.00"),
         ({"dev": 60.1}, 65.0, None),
         ({"dev": 1.0}, None, None),
         ({"spread": 0.5, "loss": 1.0}, 65.0, None),
