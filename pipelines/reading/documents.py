@@ -70,6 +70,18 @@ def split_sentences(batches: Iterable[Rows], language: str) -> Iterator[Rows]:
         found = [
             (sentence.strip(), label)
             for text, label in zip(rows.texts, rows.labels, strict=True)
-            for sentence in (segment(language, text) if text.strip() else [""])
+            for sentence in (join_names(segment(language, text)) if text.strip() else [""])
         ]
         yield Rows([text for text, _ in found], [label for _, label in found], [None] * len(found))
+
+
+def join_names(sentences: Iterable[str]) -> Iterator[str]:
+    """Undo splits at a full stop with no space after it: in "datasets.Dataset", "www.Example.com"."""
+    name = ""
+    for sentence in sentences:
+        name += sentence
+        if not name.endswith("."):
+            yield name
+            name = ""
+    if name:
+        yield name
