@@ -66,7 +66,9 @@ def test_a_document_is_its_paragraphs() -> None:
 def test_ingest_splits_documents_and_text(augment: Callable[..., Any]) -> None:
     Path("page.md").write_text(MARKDOWN, encoding="utf-8")
     Path("page.html.gz").write_bytes(gzip.compress(HTML.encode()))
-    Path("wrapped.txt").write_text("A wrapped\nsentence names os.Path. And here is\none more!\n\nEnd.\n", encoding="utf-8")
+    Path("wrapped.txt").write_text(
+        "A wrapped\nsentence names os.Path. And here is\none more!\n\nEnd.\n", encoding="utf-8"
+    )
     assert (
         augment("ingest", "page.md", "page.html.gz", "wrapped.txt", "--split", "sentences", "--min-words", 2).code == 0
     )
