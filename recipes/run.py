@@ -1,11 +1,14 @@
 """Run a recipe's steps in this folder: `python recipes/run.py recipes/first-run.yaml [--dry-run]`.
 
-With --dry-run nothing is written: our programs read their command lines, and rehearse those whose inputs are here.
+Prints the time and the peak memory of each step. With --dry-run nothing is written: our programs read their command
+lines, and rehearse those whose inputs are here.
 """
 
+import os
 import shlex
 import subprocess
 import sys
+import time
 from glob import glob
 from itertools import groupby
 from os.path import expandvars
@@ -51,13 +54,21 @@ def rehearse(step: dict[str, Any]) -> str:
     return said
 
 
+def run(command: str) -> int:
+    """Run a command in a shell; print its time and the most memory that one of its processes had."""
+    start = time.perf_counter()
+    _, status, usage = os.wait4(subprocess.Popen(command, shell=True).pid, 0)
+    print(f"# {time.perf_counter() - start:.0f} s, {usage.ru_maxrss / 1e6:.1f} GB", flush=True)
+    return os.waitstatus_to_exitcode(status)
+
+
 def main(recipe: Path, dry_run: bool = False) -> None:
     """Run or rehearse the steps of a recipe in this folder."""
     for step in yaml.safe_load(recipe.read_text(encoding="utf-8"))["steps"]:
         print("$", step["run"], flush=True)
         if dry_run:
             print("#", rehearse(step))
-        elif code := subprocess.run(step["run"], shell=True).returncode:
+        elif code := run(step["run"]):
             sys.exit(code)
 
 
