@@ -10,6 +10,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.pairs import PAIR_COLUMNS
+
+Augment = Callable[..., Any]
+"""`augment` in this process: its arguments in, an Outcome out."""
+Start = Callable[..., "subprocess.Popen[str]"]
 ROOT = Path(__file__).parents[2]
 # A background job starts with Ctrl-C ignored, and so would the processes that tests interrupt.
 COMMAND = (
@@ -119,6 +124,26 @@ def write_stream(path: str | Path, table: pa.Table, chunk: int | None = None) ->
         writer.write_table(table, max_chunksize=chunk)
 
 
+def write_pairs(rows: list[tuple[str, str | None]], **columns: list[Any]) -> Path:
+    """Pairs of a sentence with one view of it, as somebody else might write them."""
+    texts = [text for text, _ in rows]
+    names = (["original"] * len(rows), ["other"] * len(rows))
+    values = ([f"{number:016x}" for number in range(len(rows))], texts, texts, [view for _, view in rows], *names)
+    strings = [pa.array(each, pa.string()) for each in values]
+    path = Path("other.arrow")
+    write_stream(path, pa.table({**dict(zip(PAIR_COLUMNS, strings, strict=True)), **columns}))
+    return path
+
+
 def rows_of(path: str) -> list[dict[str, Any]]:
     table: list[dict[str, Any]] = pa.ipc.open_stream(Path(path).read_bytes()).read_all().to_pylist()
     return table
+
+
+def is_refused(done: Any, *expected: str, code: int = 2) -> None:  # noqa: ANN401 - an Outcome
+    """Hold a command to an exit code and an error whose one line has what is expected in it."""
+    assert done.code == code, done.err
+    last = done.err.splitlines()[-1]
+    assert last.startswith("error: ")
+    for each in expected:
+        assert each in last

@@ -1,21 +1,13 @@
 """Pairs: which rows make one, what is dropped and counted, and how they read."""
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import datasets
-import pyarrow as pa
 import pytest
-from foreigners import done, rows_of, write_stream
+from foreigners import Augment, Start, done, rows_of
 
-from pipelines.console import InputError
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
-
-Augment = Callable[..., Any]
-Start = Callable[..., "subprocess.Popen[str]"]
 
 
 def test_original_pairs_a_sentence_with_its_view(augment: Augment, lines: Path) -> None:
@@ -159,25 +151,3 @@ def test_the_language_of_several_hops_is_the_last_one(twins: Start, lines: Path)
     done(twins("ingest", lines))
     hops = ["build-pairs", "--pairs", "multilingual", "--view", "speak-de+fr", "--json"]
     assert json.loads(done(twins(*hops, "--filter", "language:a=en,certain=1")))["pairs"] == 58
-
-
-def test_reading_what_holds_no_pairs_is_an_input_error(tmp_path: Path) -> None:
-    full = {name: ["x"] for name in PAIR_COLUMNS}
-    with pa.ipc.new_file(tmp_path / "file.arrow", pa.table(full).schema) as writer:
-        writer.write_table(pa.table(full))
-    write_stream(tmp_path / "columns.arrow", pa.table({"id": ["x"], "text": ["x"]}))
-    write_stream(tmp_path / "empty.arrow", pa.table({name: [] for name in PAIR_COLUMNS}))
-    (tmp_path / "text.arrow").write_text("One.\n")
-    (tmp_path / "folder").mkdir()
-    for name, expected in {
-        "missing.arrow": "no pairs at",
-        "folder": "no pairs at",
-        "text.arrow": "cannot be read, or is damaged",
-        "file.arrow": "cannot be read, or is damaged",
-        "columns.arrow": "has no column 'view_a'",
-        "empty.arrow": "holds no pairs",
-    }.items():
-        with pytest.raises(InputError, match=expected):
-            read_pairs(tmp_path / name)
-    write_stream(tmp_path / "good.arrow", pa.table(full))
-    assert read_pairs(tmp_path / "good.arrow").num_rows == 1

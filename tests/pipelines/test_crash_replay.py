@@ -12,12 +12,11 @@ from typing import Any
 
 import pytest
 from crash_model import Tree, crash_states, left_after, unsure_names, write_tree
-from crash_shim import Failure, read_tree
-from crash_worker import Done, Worker
+from crash_shim import Done, Failure, read_tree
+from crash_worker import SENTENCES, Worker
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recording reads /proc")
 
-SENTENCES = "One two three.\nA bird sings\n\nLong is art, short is life\nA bird sings\nThe big cat runs fast\n42 days\n"
 PAIRS = ("build-pairs", "--pairs", "original", "--view", "span-mask", "--filter", "length-ratio:max=1.5")
 STEPS: Mapping[str, tuple[str, ...]] = {
     "ingest": ("ingest", "lines.txt", "--shard-size", "2"),

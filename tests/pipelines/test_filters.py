@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from augment.errors import InputError, MissingExtraError
 from augment.view import Runtime
-from pipelines.filter import About, Filter, PairColumns, filter_names, filter_summaries, make_filter
+from pipelines.filter import About, Filter, PairColumns, filter_names, make_filter
 from pipelines.filters.near_duplicates import HASHES, sign
 
 CPU = Runtime("cpu")
@@ -233,13 +233,6 @@ def test_minhash_estimates_the_jaccard_similarity(seed: int, share: float) -> No
     assert abs(estimate - exact) <= 5 * (exact * (1 - exact) / HASHES) ** 0.5 + 0.03
 
 
-def test_a_signature_is_of_the_texts_alone_and_not_of_their_neighbours() -> None:
-    pairs = [["One text.", "Another one."], ["x"], ["Another one.", "One text.", "One text."]]
-    signatures = sign(pairs, 5)
-    assert (signatures[0] == signatures[2]).all()
-    assert all((sign([each], 5)[0] == signature).all() for each, signature in zip(pairs, signatures, strict=True))
-
-
 @pytest.mark.parametrize(
     ("written", "expected"),
     [
@@ -267,10 +260,3 @@ def test_a_filter_written_out_makes_the_same_filter(name: str) -> None:
     made = make_filter(name, CPU)
     assert made.name == name
     assert make_filter(made.text(), CPU).signature() == made.signature()
-
-
-def test_every_filter_has_a_summary() -> None:
-    summaries = dict(filter_summaries())
-    assert [name.partition(":")[0] for name in summaries] == filter_names()
-    assert summaries["chrf:min=,max="].startswith("Score the sides' surface similarity")
-    assert all(text.endswith(".") for text in summaries.values())

@@ -1,21 +1,75 @@
-"""Datasets on the Hub, against a stand-in on localhost."""
+"""Exports: files of every format, and datasets on the Hub, against a stand-in on localhost."""
 
+import csv
 import io
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from datetime import date
 from pathlib import Path
-from typing import Any
 
+import datasets
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from foreigners import Augment, is_refused, write_pairs
 
+from pipelines import export
+from pipelines.pairs import PAIR_COLUMNS
 from tests.standin_hub import StandinHub, standin_hub
 
-Augment = Callable[..., Any]
+
+@pytest.mark.parametrize("path", ["data/sentences", "data/views/span-mask", "data/pairs.arrow"])
+@pytest.mark.parametrize("to", ["parquet", "jsonl", "csv"])
+def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
+    done = made("export", path, "--to", to)
+    assert done.code == 0
+    target = Path(f"{path.removesuffix('.arrow')}.{to}")
+    rows = (datasets.Dataset.from_file if path.endswith("arrow") else datasets.load_from_disk)(path).to_list()
+    if to == "parquet":
+        assert pq.read_table(target).to_pylist() == rows
+    elif to == "jsonl":
+        assert [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()] == rows
+    else:
+        with target.open(newline="", encoding="utf-8") as stream:
+            assert [(row["id"], row["text"]) for row in csv.DictReader(stream)] == [(r["id"], r["text"]) for r in rows]
+    is_refused(made("export", path, "--to", to), "exists")
+    assert made("export", path, "--to", to, "--limit", 5, "--overwrite").out.startswith("5 rows")
+
+
+def test_columns_of_dates_and_objects_can_be_exported(augment: Augment) -> None:
+    path = write_pairs([("a dog", "one dog")], day=[date(2026, 11, 22)], more=[{"day": date(2026, 11, 23)}])
+    for to in ("jsonl", "csv"):
+        assert augment("export", path, "--to", to).code == 0
+    row = json.loads(Path("other.jsonl").read_text())
+    assert (row["day"], row["more"]) == ("2026-11-22", {"day": "2026-11-23"})
+    (cells,) = csv.DictReader(Path("other.csv").read_text().splitlines())
+    assert (cells["day"], cells["more"]) == ("2026-11-22", '{"day": "2026-11-23"}')
+
+
+def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
+    assert augment("export", write_pairs([])).out == "0 rows written to other.parquet\n"
+    assert (pq.read_table("other.parquet").num_rows, group_sizes("other.parquet")) == (0, [])
+    assert pq.read_schema("other.parquet").names == list(PAIR_COLUMNS)
+
+
+def group_sizes(path: str) -> list[int]:
+    metadata = pq.read_metadata(path)
+    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+
+
+def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "GROUP_BYTES", 2_000)
+    assert made("export", "data/sentences", "--to", "parquet").out.startswith("60 rows")
+    sizes = group_sizes("data/sentences.parquet")
+    assert len(sizes) > 1
+    assert min(sizes[:-1]) > 5
+    assert sum(sizes) == 60
+    assert pq.read_table("data/sentences.parquet").to_pylist() == datasets.load_from_disk("data/sentences").to_list()
+
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -31,7 +85,7 @@ def pairs(augment: Augment, lines: Path) -> Augment:
     return augment
 
 
-def export(hub: StandinHub, *arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
+def push(hub: StandinHub, *arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
     """`augment export` as a process: the Hub's client reads its settings when it is imported."""
     command = [sys.executable, "-c", "from pipelines.cli import main; main()", "export", *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **hub.environment(), **more}
@@ -39,7 +93,7 @@ def export(hub: StandinHub, *arguments: str, **more: str) -> "subprocess.Complet
 
 
 def test_pairs_become_a_private_dataset_with_parquet_and_a_card(pairs: Augment, hub: StandinHub) -> None:
-    done = export(hub, "data/pairs.arrow", "--to", "hf:twins", "--license", "cc-by-4.0", "--json")
+    done = push(hub, "data/pairs.arrow", "--to", "hf:twins", "--license", "cc-by-4.0", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"out": f"{hub.endpoint}/datasets/somebody/twins", "public": False}
     repository = hub.repositories["dataset/somebody/twins"]
@@ -58,23 +112,21 @@ def test_pairs_become_a_private_dataset_with_parquet_and_a_card(pairs: Augment, 
 def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
     pairs: Augment, hub: StandinHub, first: str, other: str, hint: str
 ) -> None:
-    def push(*options: str) -> "subprocess.CompletedProcess[str]":
-        return export(hub, "data/pairs.arrow", "--to", "hf:twins", *filter(None, options))
+    def again(*options: str) -> "subprocess.CompletedProcess[str]":
+        return push(hub, "data/pairs.arrow", "--to", "hf:twins", *filter(None, options))
 
     seen = "public" if first else "private"
     url = f"{hub.endpoint}/datasets/somebody/twins"
-    assert push(first).stdout == f"{url}: {seen}\n"
+    assert again(first).stdout == f"{url}: {seen}\n"
     before = dict(hub.repositories["dataset/somebody/twins"].files)
-    refused = push(first, "--limit", "5")
-    assert (refused.returncode, refused.stderr) == (
-        2,
-        f"error: {url} holds files: choose another name, or --overwrite it\n",
-    )
-    refused = push(other, "--limit", "5", "--overwrite")
+    refused = again(first, "--limit", "5")
+    expected = f"error: {url} holds files: choose another name, or --overwrite it\n"
+    assert (refused.returncode, refused.stderr) == (2, expected)
+    refused = again(other, "--limit", "5", "--overwrite")
     assert (refused.returncode, f"{url} exists and is {seen}: {hint}" in refused.stderr) == (2, True)
     repository = hub.repositories["dataset/somebody/twins"]
     assert repository.files == before
-    assert push(first, "--limit", "5", "--overwrite").stdout == f"{url}: {seen}\n"
+    assert again(first, "--limit", "5", "--overwrite").stdout == f"{url}: {seen}\n"
     assert pq.read_table(io.BytesIO(repository.files["train.parquet"])).num_rows == 5
 
 
@@ -90,7 +142,7 @@ def test_what_the_hub_refuses_is_one_line(
     pairs: Augment, hub: StandinHub, name: str, status: int, offline: str, expected: str
 ) -> None:
     hub.refusing = status
-    done = export(hub, "data/pairs.arrow", "--to", name, HF_HUB_OFFLINE=offline)
+    done = push(hub, "data/pairs.arrow", "--to", name, HF_HUB_OFFLINE=offline)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
     assert expected in done.stderr
     assert not any(repository.files for repository in hub.repositories.values())
@@ -103,7 +155,6 @@ def test_options_that_do_not_go_together_and_a_dry_run(pairs: Augment) -> None:
         (["csv", "--public"], "--public and --license are for a dataset on the Hub, not --to csv"),
         (["parquet", "--license", "mit"], "not --to parquet: leave them out"),
     ):
-        refused = pairs("export", "data/pairs.arrow", "--to", *options)
-        assert (refused.code, expected in refused.err) == (2, True)
+        is_refused(pairs("export", "data/pairs.arrow", "--to", *options), expected)
     preview = pairs("export", "data/pairs.arrow", "--to", "hf:a", "--limit", 5, "--dry-run", "--json")
     assert json.loads(preview.out) == {"out": "hf:a", "rows": 5, "files to read": 1}

@@ -3,9 +3,7 @@
 import gzip
 import io
 import json
-import subprocess
 import unicodedata
-from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -18,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import xxhash
-from foreigners import write_stream
+from foreigners import Augment, Start, write_stream
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,7 +26,6 @@ from pipelines.ingest import Seen, normalise, row_id
 from pipelines.reading import rows as rows_module
 from pipelines.reading import sources as lines_module
 
-Augment = Callable[..., Any]
 TEXTS = ['A cat, "sleeping".', "Zwei Bäume", "A dog."]
 
 
@@ -116,7 +113,7 @@ def test_every_format_gives_the_same_sentences(augment: Augment, folder: Path, e
     assert [(row["id"], row["text"]) for row in rows()] == [(row_id(text), text) for text in TEXTS]
 
 
-def test_stdin_is_a_source_in_any_format(start: Callable[..., "subprocess.Popen[str]"]) -> None:
+def test_stdin_is_a_source_in_any_format(start: Start) -> None:
     process = start("ingest", "-", "--format", "jsonl")
     _, said = process.communicate('{"text": "One."}\n{"text": "Two."}\n')
     assert (process.returncode, said) == (0, "")

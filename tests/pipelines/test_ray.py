@@ -6,15 +6,14 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from foreigners import content, wait_for
+from foreigners import Start, content, wait_for
 
 pytest.importorskip("ray")
 ROOT = Path(__file__).parents[2]
-Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture

@@ -2,14 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from foreigners import content, wait_for
+from foreigners import Augment, Start, content, wait_for
 
 from pipelines import files
 from pipelines.console import MissingExtraError
@@ -20,8 +19,6 @@ pytest.importorskip("s3fs")
 pytest.importorskip("upath")
 pytest.importorskip("moto.server")
 Bucket: TypeAlias = Any
-Augment = Callable[..., Any]
-Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture(scope="module")

@@ -3,21 +3,19 @@
 import errno
 import json
 import os
-import subprocess
+import resource
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pyarrow as pa
 import pytest
-from foreigners import content, wait_for, write_stream
+from foreigners import Augment, Start, content, is_refused, wait_for, write_stream
 
 from pipelines.console import InputError
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
+from trainers.data.examples import from_text
 
-Augment = Callable[..., Any]
-Start = Callable[..., "subprocess.Popen[str]"]
 SENTENCES, VIEW, PAIRS = Path("data/sentences"), Path("data/views/span-mask"), Path("data/pairs.arrow")
 
 
@@ -28,14 +26,6 @@ def made(augment: Augment, lines: Path) -> Augment:
     augment("build-pairs", "--pairs", "original", "--view", "span-mask")
     assert PAIRS.exists()
     return augment
-
-
-def is_refused(done: Any, *expected: str, code: int = 2) -> None:  # noqa: ANN401 - an Outcome
-    assert done.code == code, done.err
-    last = done.err.splitlines()[-1]
-    assert last.startswith("error: ")
-    for each in expected:
-        assert each in last
 
 
 def flip(path: Path, place: int) -> None:
@@ -177,18 +167,6 @@ def test_no_card_or_recipe_of_somebody_else_is_replaced(made: Augment, command: 
     assert not out.exists()
 
 
-@pytest.mark.parametrize("command", ["inspect", "report", "export", "train"])
-def test_pairs_that_are_no_text_are_one_line(made: Augment, command: str) -> None:
-    path = Path("alone.arrow")
-    stream(path, 30)
-    path.write_bytes(path.read_bytes().replace(b"sentence 7", b"sentenc\xff 7"))
-    if command == "train":
-        with pytest.raises(InputError, match=r"alone\.arrow .*Invalid UTF8"):
-            read_pairs(path)
-    else:
-        is_refused(made(command, path), "alone.arrow", "Invalid UTF8")
-
-
 def test_an_unfinished_folder_of_pairs_is_refused(made: Augment) -> None:
     made("build-pairs", "--pairs", "self", "--shards", 3)
     Path("data/pairs/state.json").unlink()
@@ -209,25 +187,46 @@ def test_a_changed_byte_is_found_at_the_door(made: Augment, place: int) -> None:
     flip(shard, place)
     for command in (["inspect", SENTENCES], ["export", SENTENCES], ["report", SENTENCES], ["identity"]):
         is_refused(made(*command), str(shard), "altered")
-
-
-def test_trainers_look_at_sentences_too(made: Augment) -> None:
-    from trainers.data.examples import from_text
-
-    assert len(from_text(SENTENCES)) == 60
-    flip(SENTENCES / "data-00000.arrow", -20)
     with pytest.raises(InputError, match=r"data-00000\.arrow is missing, altered or damaged"):
         from_text(SENTENCES)
 
 
-def test_a_stream_without_its_end_is_refused(augment: Augment, folder: Path) -> None:
-    stream(folder / "alone.arrow", 50)
-    assert read_pairs("alone.arrow").num_rows == 50
-    cut_between_batches(folder / "alone.arrow")
-    with pytest.raises(InputError, match=r"alone\.arrow is cut short"):
-        read_pairs("alone.arrow")
-    is_refused(augment("ingest", "alone.arrow"), "alone.arrow is cut short")
-    is_refused(augment("inspect", "alone.arrow"), "alone.arrow is cut short")
+FULL = {name: ["x"] for name in PAIR_COLUMNS}
+
+
+def write_file(path: Path) -> None:
+    """Write Arrow's other format, which is not a stream."""
+    with pa.ipc.new_file(path, pa.table(FULL).schema) as writer:
+        writer.write_table(pa.table(FULL))
+
+
+@pytest.mark.parametrize(
+    ("damage", "expected"),
+    [
+        (Path.unlink, "no pairs at"),
+        (lambda path: path.write_bytes(b""), "cannot be read, or is damaged"),
+        (lambda path: path.write_text("One.\n"), "cannot be read, or is damaged"),
+        (lambda path: path.write_bytes(path.read_bytes().replace(b"sentence 7", b"sentenc\xff 7")), "Invalid UTF8"),
+        (lambda path: path.write_bytes(path.read_bytes()[:-2_000]), ""),
+        (cut_between_batches, "is cut short"),
+        (write_file, "cannot be read, or is damaged"),
+        (lambda path: write_stream(path, pa.table({"id": ["x"], "text": ["x"]})), "has no column 'view_a'"),
+        (lambda path: write_stream(path, pa.table({**FULL, "view_b": [3]})), ""),
+    ],
+    ids=["missing", "empty", "text", "no UTF-8", "cut", "cut between batches", "no stream", "columns", "numbers"],
+)
+def test_pairs_that_cannot_be_read_are_one_line(
+    augment: Augment, folder: Path, damage: Callable[[Path], object], expected: str
+) -> None:
+    path = folder / "alone.arrow"
+    stream(path, 50)
+    assert read_pairs(path).num_rows == 50
+    damage(path)
+    with pytest.raises(InputError, match=r"alone\.arrow") as caught:
+        read_pairs(path)
+    assert expected in str(caught.value)
+    for command in ("inspect", "report", "export", *(["ingest"] if damage is cut_between_batches else [])):
+        is_refused(augment(command, path), "alone.arrow")
 
 
 def test_files_of_pairs_are_read_in_the_order_of_their_numbers(folder: Path) -> None:
@@ -341,23 +340,25 @@ def test_a_damaged_recipe_of_pairs_is_one_line(made: Augment, broken: str) -> No
         assert made("inspect", PAIRS).code == 0
 
 
-def test_a_full_disk_names_the_file_and_the_run_goes_on(augment: Augment, lines: Path) -> None:
+def test_a_full_disk_names_the_file_and_the_run_goes_on(augment: Augment, lines: Path, folder: Path) -> None:
     """A limit on a file's size stands for a disk that is full: the same call fails, in the same place."""
-    import resource
-
     augment("ingest", lines)
     augment("span-mask")
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    for run, name in (
-        (["ingest", lines, "--out", "more"], "data-00000.arrow"),
-        (["span-mask", "--out", "view"], "view/plan.json"),
-        (["build-pairs", "--pairs", "original", "--view", "span-mask", "--out", "p.arrow"], "p.arrow"),
-        (["build-pairs", "--pairs", "self", "--shards", 2, "--out", "folder"], "folder/data"),
-        (["export", "data/sentences", "--to", "jsonl", "--out", "e.jsonl"], "e.jsonl"),
-        (["export", "data/sentences", "--to", "parquet", "--out", "e.parquet"], "e.parquet"),
-        (["report", "data/sentences", "--out", "r.html"], "r.html"),
+    (folder / "many.txt").write_text("".join(f"sentence number {number} of many\n" for number in range(5_000)))
+    augment("ingest", "many.txt", "--out", "many")
+    rejects = ["build-pairs", "many", "--pairs", "self", "--rejects", "rejects.arrow", "--out", "kept.arrow"]
+    for room, run, name in (
+        *((room, rejects, "kept.arrow") for room in (4_000, 9_000, 400_000)),
+        (500, ["ingest", lines, "--out", "more"], "data-00000.arrow"),
+        (500, ["span-mask", "--out", "view"], "view/plan.json"),
+        (500, ["build-pairs", "--pairs", "original", "--view", "span-mask", "--out", "p.arrow"], "p.arrow"),
+        (500, ["build-pairs", "--pairs", "self", "--shards", 2, "--out", "folder"], "folder/data"),
+        (500, ["export", "data/sentences", "--to", "jsonl", "--out", "e.jsonl"], "e.jsonl"),
+        (500, ["export", "data/sentences", "--to", "parquet", "--out", "e.parquet"], "e.parquet"),
+        (500, ["report", "data/sentences", "--out", "r.html"], "r.html"),
     ):
-        resource.setrlimit(resource.RLIMIT_FSIZE, (500, limits[1]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
         try:
             stopped = augment(*run)
         finally:

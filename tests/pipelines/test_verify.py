@@ -1,17 +1,15 @@
 """`augment verify` names every file that is not as it was written."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
+from foreigners import Augment
 
 from pipelines.files import beside
 from pipelines.verify import verify
 
-Augment = Callable[..., Any]
 VIEW, PAIRS, FOLDER = Path("data/views/span-mask"), Path("data/pairs.arrow"), Path("data/folder.arrow")
 EXPORT, REJECTS = Path("data/pairs.jsonl"), Path("data/rejects.arrow")
 OUTPUTS = (Path("data/sentences"), VIEW, PAIRS, FOLDER, EXPORT, REJECTS)
