@@ -27,6 +27,11 @@ def test_every_file_of_the_views_folder_is_a_view() -> None:
     ("spec", "expected"),
     [
         (ViewSpec("identity"), "view:identity|v:0.1.0"),
+        (make_view(ViewSpec("repeat")).spec, "view:repeat|rate:0.32|v:0.1.0"),
+        (
+            make_view(ViewSpec("span-mask", {"rate": 0.15})).spec,
+            "view:span-mask|compat:false|rate:0.15|unit:character|v:0.1.0",
+        ),
         (ViewSpec("x", {"b": 2, "a": "beam:4", "c": None, "d": True}), "view:x|a:beam:4|b:2|d:true|v:0.1.0"),
         (ViewSpec("x", {"models": "/here", "revision": "9f3"}), "view:x|rev:9f3|v:0.1.0"),
         (ViewSpec("x", {"models": "starter"}), "view:x|models:starter|v:0.1.0"),

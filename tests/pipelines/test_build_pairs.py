@@ -121,10 +121,10 @@ def test_no_pair_left_fails_and_writes_nothing(augment: Augment, lines: Path) ->
     assert [path.name for path in Path("data").iterdir()] == ["sentences"]
 
 
-def test_multilingual_pairs_a_sentence_with_each_translation(twins: Start, lines: Path) -> None:
-    done(twins("ingest", lines))
+def test_multilingual_pairs_a_sentence_with_each_translation(start: Start, lines: Path) -> None:
+    done(start("ingest", lines))
     counts = json.loads(
-        done(twins("build-pairs", "--pairs", "multilingual", "--view", "speak-de", "--view", "speak-fr", "--json"))
+        done(start("build-pairs", "--pairs", "multilingual", "--view", "speak-de", "--view", "speak-fr", "--json"))
     )
     assert (counts["sentences"], counts["pairs"]) == (60, 116)
     assert counts["parts"] == {"original x speak-de": 58, "original x speak-fr": 58}
@@ -146,8 +146,8 @@ def test_multilingual_takes_translations_only(augment: Augment, lines: Path) -> 
         assert (refused.code, expected in refused.err) == (2, True)
 
 
-def test_the_language_of_several_hops_is_the_last_one(twins: Start, lines: Path) -> None:
+def test_the_language_of_several_hops_is_the_last_one(start: Start, lines: Path) -> None:
     pytest.importorskip("py3langid")
-    done(twins("ingest", lines))
+    done(start("ingest", lines))
     hops = ["build-pairs", "--pairs", "multilingual", "--view", "speak-de+fr", "--json"]
-    assert json.loads(done(twins(*hops, "--filter", "language:a=en,certain=1")))["pairs"] == 58
+    assert json.loads(done(start(*hops, "--filter", "language:a=en,certain=1")))["pairs"] == 58

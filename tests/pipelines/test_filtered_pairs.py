@@ -7,63 +7,14 @@ from functools import partial
 from pathlib import Path
 
 import datasets
-import pyarrow as pa
 import pytest
 from foreigners import Augment, Start, add_package, done, is_refused, rows_of, start_beside
-from pydantic import Field
 
-from augment.view import Runtime
 from pipelines.claim import clear_dataset
-from pipelines.filter import Filter, PairColumns, Verdicts
 from pipelines.filters import paraphrase
 from pipelines.pairing import build
-from pipelines.pairing.candidates import Candidates, PairSource, judged_batches
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
 from pipelines.workers import run_workers
-
-
-def candidates() -> Iterator[Candidates]:
-    for texts in (["a", "b", "a", "bad"], ["b", "late", "c", "c"]):
-        rows = pa.RecordBatch.from_pydict(dict.fromkeys(PAIR_COLUMNS, pa.array(texts)))
-        none = pa.nulls(len(texts), pa.string())
-        reasons = pa.array(["no view" if text == "bad" else None for text in texts], pa.string())
-        yield Candidates(rows, reasons, none)
-
-
-class Picky(Filter):
-    """A filter that drops a text, or without one what it was shown before; it gives scores, too."""
-
-    column: str
-    drops: str | None = None
-    shown: list[str] = Field(default_factory=list)
-
-    @property
-    def by_row(self) -> bool:  # type: ignore[override]
-        return self.drops is not None
-
-    @property
-    def score(self) -> str:  # type: ignore[override]
-        return self.column
-
-    def __call__(self, pairs: PairColumns) -> Verdicts:
-        reasons = []
-        for text in pairs.strings("text"):
-            reasons.append(self.column if text == self.drops or (not self.by_row and text in self.shown) else None)
-            self.shown.append(text)
-        return Verdicts(reasons, [float(len(text)) for text in pairs.strings("text")])
-
-
-def test_what_a_filter_drops_the_next_does_not_see() -> None:
-    once = Picky(column="again")
-    filters = [Picky(column="first", drops="b"), once, Picky(column="last", drops="late")]
-    batches = list(judged_batches(PairSource("self", "rows", [], candidates()), filters, Runtime("cpu"), workers=1))
-    assert [reason for batch in batches for reason in batch.reasons.to_pylist()] == [
-        *(None, "first", "again", "no view"),
-        *("first", "last", None, "again"),
-    ]
-    assert once.shown == ["a", "a", "late", "c", "c"]
-    scores = pa.Table.from_batches([batch.pairs for batch in batches]).select(["first", "last"]).to_pydict()
-    assert scores == {"first": [1, 1, 1, None, 1, 4, 1, 1], "last": [1, None, None, None, None, 4, 1, None]}
 
 
 def test_any_number_of_workers_makes_the_same_bytes(
@@ -97,9 +48,9 @@ def test_results_without_an_order_do_not_wait_for_a_slow_worker() -> None:
 FILTERED = ["build-pairs", "--pairs", "self", "--filter", "picky", "--filter", "chrf"]
 
 
-def test_rejects_hold_what_was_dropped_with_scores_and_reasons(twins: Start, lines: Path, folder: Path) -> None:
-    done(twins("ingest", lines))
-    counts = json.loads(done(twins(*FILTERED, "--rejects", "no/rejects.arrow", "--json")))
+def test_rejects_hold_what_was_dropped_with_scores_and_reasons(start: Start, lines: Path, folder: Path) -> None:
+    done(start("ingest", lines))
+    counts = json.loads(done(start(*FILTERED, "--rejects", "no/rejects.arrow", "--json")))
     assert counts["dropped"] == {"in the forties": 11}
     assert counts["pairs"] == 49
     pairs, rejects = rows_of("data/pairs.arrow"), rows_of("no/rejects.arrow")
@@ -113,6 +64,19 @@ def test_rejects_hold_what_was_dropped_with_scores_and_reasons(twins: Start, lin
     assert "| `picky:column=luck,nap=0.0` | 1 |" in card
     assert "| in the forties | 11 |" in card
     assert datasets.Dataset.from_file("data/pairs.arrow").features["luck"].dtype == "float64"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_a_filter_drops_the_next_does_not_see(start: Start, folder: Path, workers: int) -> None:
+    texts = [f"{number} the quick brown fox jumps over the lazy dog" for number in (41, 51, 52)]
+    (folder / "foxes.txt").write_text("\n".join([*texts, "42 something else", "43 once more"]) + "\n")
+    filters = ["--filter", "picky", "--filter", "near-duplicates:threshold=0.5", "--filter", "chrf"]
+    run = ["build-pairs", "foxes.txt", "--pairs", "self", *filters, "--workers", workers, "--rejects", "r.arrow"]
+    done(start(*run))
+    assert [row["text"] for row in rows_of("data/pairs.arrow")] == [texts[1]]
+    rejects = {row["text"]: (row["reason"], row["chrf"]) for row in rows_of("r.arrow")}
+    assert rejects.pop(texts[2]) == ("near-duplicate of an earlier pair", None)
+    assert {*rejects.values()} == {("in the forties", None)}
 
 
 SHORT = '''"""Drop pairs of long sentences."""
@@ -201,9 +165,9 @@ def test_rejects_do_not_replace_what_is_not_theirs(augment: Augment, lines: Path
         ("picky:column=chrf", "--filter picky writes the column 'chrf'"),
     ],
 )
-def test_a_wrong_filter_writes_nothing(twins: Start, lines: Path, written: str, expected: str) -> None:
-    done(twins("ingest", lines))
-    assert expected in done(twins("build-pairs", "--pairs", "self", "--filter", "chrf", "--filter", written), code=2)
+def test_a_wrong_filter_writes_nothing(start: Start, lines: Path, written: str, expected: str) -> None:
+    done(start("ingest", lines))
+    assert expected in done(start("build-pairs", "--pairs", "self", "--filter", "chrf", "--filter", written), code=2)
     assert [path.name for path in Path("data").iterdir()] == ["sentences"]
 
 

@@ -17,12 +17,12 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def cluster(slow_view: Path) -> Iterator[str]:
+def cluster(site: Path) -> Iterator[str]:
     """The address of a cluster of two cores that ends with the test."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{slow_view}", "RAY_USAGE_STATS_ENABLED": "0"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}", "RAY_USAGE_STATS_ENABLED": "0"}
     environment["RAY_TEST_CLUSTER"] = f"127.0.0.1:{port}"
     # A short path: it holds sockets, whose names have 107 characters at most.
     with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as scratch:

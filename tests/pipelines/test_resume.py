@@ -6,8 +6,6 @@ import os
 import random
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,16 +14,11 @@ import datasets
 import pyarrow as pa
 import pytest
 import typer
-from foreigners import Augment, Start, content, wait_for
+from foreigners import CTRL_C, Augment, Start, content, done, is_refused, start_beside, wait_for
 
 from pipelines import interrupt
 from pipelines.console import call, progress
 from pipelines.folder import open_dataset
-
-
-def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out, err
 
 
 def committed(out: Path) -> int:
@@ -35,21 +28,19 @@ def committed(out: Path) -> int:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_resumed_run_is_byte_identical(start: Start, lines: Path, folder: Path, workers: int) -> None:
     run = ["slow", lines, "--shard-size", 5, "--nap", 0.03, "--workers", workers]
-    assert finish(start(*run, "--out", "undisturbed"))[0] == 0
+    done(start(*run, "--out", "undisturbed"))
     killed = start(*run, "--out", "killed")
     wait_for(lambda: committed(folder / "killed") >= 2)
     killed.send_signal(signal.SIGKILL)
-    finish(killed)
-    done = committed(folder / "killed")
-    assert 2 <= done < 12
+    killed.communicate(timeout=60)
+    made = committed(folder / "killed")
+    assert 2 <= made < 12
     assert not (folder / "killed" / "state.json").exists()
     if workers > 1:
         time.sleep(0.5)  # workers notice that their parent is gone, and end
-        assert committed(folder / "killed") - done <= workers
+        assert committed(folder / "killed") - made <= workers
     (folder / "killed" / ".data-00011.arrow.1.augment.tmp").write_bytes(b"half a shard")
-    code, out, _ = finish(start(*run, "--out", "killed", "--json"))
-    assert code == 0
-    assert 0 < json.loads(out)["made_now"] < 60
+    assert 0 < json.loads(done(start(*run, "--out", "killed", "--json")))["made_now"] < 60
     assert content(folder / "killed") == content(folder / "undisturbed")
     assert [path.name for path in folder.glob(".*")] == []
 
@@ -58,8 +49,7 @@ def test_interrupted_run_keeps_its_finished_shards(start: Start, lines: Path, fo
     process = start("slow", lines, "--shard-size", 5, "--nap", 0.1, "--out", "out", "--workers", 2)
     wait_for(lambda: committed(folder / "out") >= 1)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does
-    code, out, err = finish(process)
-    assert (code, out) == (130, "")
+    err = done(process, code=130)
     assert err.splitlines()[-1].startswith("interrupted")
     assert "Traceback" not in err
     assert committed(folder / "out") >= 1
@@ -109,10 +99,7 @@ def test_another_plan_is_refused_and_the_difference_named(
 ) -> None:
     augment("span-mask", lines)
     before = content(Path("data"))
-    refused = augment("span-mask", lines, *change)
-    assert refused.code == 2
-    assert difference in refused.err
-    assert refused.err.count("\n") == 1
+    is_refused(augment("span-mask", lines, *change), difference)
     assert augment("span-mask", lines, *change, "--dry-run").code == 2
     assert content(Path("data")) == before
     assert augment("span-mask", lines, *change, "--overwrite").code == 0
@@ -123,17 +110,6 @@ def test_the_same_sentences_from_another_folder_are_the_same_plan(augment: Augme
     augment("identity", lines)
     augment("ingest", lines, "--out", "elsewhere")
     assert "nothing done" in augment("identity", "elsewhere").out
-
-
-def test_a_second_writer_is_refused(start: Start, lines: Path, folder: Path, augment: Augment) -> None:
-    augment("ingest", lines)
-    process = start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.3)
-    wait_for(lambda: committed(folder / "out") >= 1)
-    second = finish(start("slow", "--out", "out", "--shard-size", 5, "--nap", 0.3))
-    assert second[0] == 2
-    assert second[2].startswith(f"error: out is being written by another process (pid {process.pid}: ")
-    assert second[2].endswith("slow --out out --shard-size 5 --nap 0.3): wait for it, or choose another --out\n")
-    assert finish(process)[0] == 0
 
 
 def test_orphaned_workers_end(start: Start, lines: Path, folder: Path) -> None:
@@ -147,8 +123,9 @@ def test_orphaned_workers_end(start: Start, lines: Path, folder: Path) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_view_that_fails_ends_all_stages_with_one_line(start: Start, lines: Path, folder: Path, workers: int) -> None:
-    code, _, err = finish(start("slow", lines, "--nap", -1, "--shard-size", 5, "--workers", workers, "--out", "out"))
-    assert (code, err.count("\n")) == (1, 2)
+    run = ["slow", lines, "--nap", -1, "--shard-size", 5, "--workers", workers, "--out", "out"]
+    err = done(start(*run), code=1)
+    assert err.count("\n") == 2
     assert err.splitlines()[-1].startswith("error: view 'slow' of slow_view failed: ValueError: sleep length")
     assert list((folder / "out").glob("*")) == []
 
@@ -158,9 +135,9 @@ def test_the_profile_counts_every_stage_and_the_result_every_row(
     workers: int, start: Start, lines: Path, folder: Path
 ) -> None:
     options = ["--nap", 0.01, "--shard-size", 5, "--workers", workers, "--profile", "--json"]
-    code, out, err = finish(start("slow", lines, *options))
+    out, err = start("slow", lines, *options).communicate(timeout=120)
     counts = json.loads(out)
-    assert (code, counts["made_now"]) == (0, 60)
+    assert counts["made_now"] == 60
     assert counts["statuses"] == {"failed": 2, "ok": 48, "unchanged": 10}
     assert counts["reasons"] == {"asked-to": 2, "one-word": 10}
     said = (
@@ -200,16 +177,6 @@ def test_flags_beat_the_config_file(augment: Augment, lines: Path, folder: Path)
     assert plan["params"]["unit"] == "character"
 
 
-NO_YAML = {
-    "open": "length: [\n",
-    "deep": "seed: " + "[" * 100_000,
-    "digits": "limit: " + "1" * 5_000,
-    "date": "limit: 2024-99-99",
-    "surrogate": 'out: "\\ud800"',
-    "float": "limit: !!float abc",
-}
-
-
 @pytest.mark.parametrize(
     ("recipe", "expected"),
     [
@@ -217,63 +184,58 @@ NO_YAML = {
         ("command: identity\n", "r.yaml is a recipe of `identity`"),
         ("- length\n", "r.yaml holds list, not a mapping"),
         ("length: two\n", "--length"),
-        *(pytest.param(recipe, "r.yaml is not a YAML recipe", id=name) for name, recipe in NO_YAML.items()),
+        *(
+            (recipe, "r.yaml is not a YAML recipe")
+            for recipe in ("length: [\n", "limit: 2024-99-99", 'out: "\\ud800"', "limit: !!float abc")
+        ),
+        pytest.param("seed: " + "[" * 100_000, "r.yaml is not a YAML recipe", id="deep"),
+        pytest.param("limit: " + "1" * 5_000, "r.yaml is not a YAML recipe", id="digits"),
     ],
 )
 def test_a_bad_config_file_is_one_line(augment: Augment, folder: Path, recipe: str, expected: str) -> None:
     (folder / "r.yaml").write_text(recipe)
-    done = augment("span-mask", "--config", "r.yaml")
-    assert done.code == 2
-    assert expected in done.err
-    assert done.err.count("\n") == 1
+    refused = augment("span-mask", "--config", "r.yaml")
+    is_refused(refused, expected)
+    assert refused.err.count("\n") == 1
     assert not Path("data").exists()
 
 
 def test_without_a_source_the_bundled_sample_is_taken_and_said(augment: Augment, folder: Path) -> None:
-    done = augment("identity", "--limit", 5)
-    assert done.code == 0
-    assert "bundled sample" in done.err
+    assert "bundled sample" in augment("identity", "--limit", 5).err
     assert open_dataset(Path("data/sentences")).rows > 100
     assert open_dataset(Path("data/views/identity")).rows == 5
     assert augment("span-mask", "--limit", 5).err == ""
 
 
 def test_list_parameters_of_a_view_are_given_as_yaml(start: Start, lines: Path, folder: Path) -> None:
-    assert finish(start("slow", lines, "--nap", 0, "--sizes", "[3, 4]"))[0] == 0
+    done(start("slow", lines, "--nap", 0, "--sizes", "[3, 4]"))
     plan = json.loads((folder / "data/views/slow/plan.json").read_text())
     assert plan["params"] == {"nap": 0.0, "sizes": [3, 4], "pivot": None}
-    code, _, err = finish(start("slow", lines, "--sizes", "[3, 4"))
-    assert (code, err.count("\n")) == (2, 1)
+    err = done(start("slow", lines, "--sizes", "[3, 4"), code=2)
+    assert err.count("\n") == 1
     assert "'[3, 4' is not YAML: write it like [1, 2] or {a: 1}" in err
 
 
 def test_several_pivots_make_several_datasets(start: Start, lines: Path, folder: Path) -> None:
     run = ["slow", lines, "--nap", 0, "--json"]
-    made = json.loads(finish(start(*run, "--pivot", "xx,yy"))[1])
+    made = json.loads(done(start(*run, "--pivot", "xx,yy")))
     assert [one["out"] for one in made] == ["data/views/slow-xx", "data/views/slow-yy"]
-    assert finish(start(*run, "--pivot", "xx, yy", "--seed", 1, "--out", "both"))[0] == 0
+    done(start(*run, "--pivot", "xx, yy", "--seed", 1, "--out", "both"))
     assert sorted(path.name for path in (folder / "both").iterdir()) == ["slow-xx", "slow-yy"]
     recipe = json.loads((folder / "both" / "slow-yy" / "recipe.json").read_text(encoding="utf-8"))
     assert (recipe["pivot"], recipe["seed"]) == ("yy", 1)
 
 
-ROOT = Path(__file__).parents[2]
 LINE = "interrupted; run the same command again to resume\n"
 # A background job starts with Ctrl-C ignored, and so would the processes that these tests interrupt.
-COMMAND = (
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.__main__ import main; "
-    "from pipelines.interrupt import end_at_once; end_at_once(); print('here', flush=True); main()"
-)
+MARKED = f"{CTRL_C}from pipelines.__main__ import main; from pipelines.interrupt import end_at_once; end_at_once(); "
 
 
 def span_mask(lines: Path, folder: Path, seconds: float | None = None) -> tuple[int, str, float]:
     """Run it in a folder, with Ctrl-C after so many seconds; exit code, stderr and how long it took."""
     folder.mkdir(exist_ok=True)
-    process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND, "span-mask", str(lines), "--shard-size", "10"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )  # fmt: skip
+    program = f"{MARKED}print('here', flush=True); main()"
+    process = start_beside(folder, folder, "span-mask", lines, "--shard-size", 10, program=program)
     assert process.stdout is not None
     assert process.stdout.readline() == "here\n"
     started = time.monotonic()

@@ -162,7 +162,7 @@ def test_the_folder_that_one_is_in_can_be_the_output(
 def test_no_card_or_recipe_of_somebody_else_is_replaced(made: Augment, command: str, out: Path, name: str) -> None:
     out.unlink(missing_ok=True)  # what an interrupted run, whose card and recipe come first, leaves
     (out.parent / name).write_text('{"command": "mine"}')
-    is_refused(made(*command.split()), name, "not ours")
+    is_refused(made(*command.split()), name, "was not written by this command")
     assert (out.parent / name).read_text() == '{"command": "mine"}'
     assert not out.exists()
 
@@ -347,9 +347,9 @@ def test_a_full_disk_names_the_file_and_the_run_goes_on(augment: Augment, lines:
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     (folder / "many.txt").write_text("".join(f"sentence number {number} of many\n" for number in range(5_000)))
     augment("ingest", "many.txt", "--out", "many")
-    rejects = ["build-pairs", "many", "--pairs", "self", "--rejects", "rejects.arrow", "--out", "kept.arrow"]
+    rejects = ["build-pairs", "many", "--pairs", "self", "--rejects", "rejects.arrow", "--overwrite", "--out"]
     for room, run, name in (
-        *((room, rejects, "kept.arrow") for room in (4_000, 9_000, 400_000)),
+        *((room, [*rejects, f"{room}.arrow"], f"{room}.arrow") for room in (4_000, 9_000, 400_000)),
         (500, ["ingest", lines, "--out", "more"], "data-00000.arrow"),
         (500, ["span-mask", "--out", "view"], "view/plan.json"),
         (500, ["build-pairs", "--pairs", "original", "--view", "span-mask", "--out", "p.arrow"], "p.arrow"),
