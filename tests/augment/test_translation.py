@@ -122,15 +122,12 @@ def words(text: str) -> int:
         ("one two three, four five six", 5, ["one two three,", "four five six"]),
         ("one two three four", 3, ["one two", "three four"]),
         ("one  two   three", 2, ["one", "two", "three"]),
+        ("我喜欢狗。她喜欢猫。", 6, ["我喜欢狗。", "她喜欢猫。"]),
+        ("aaa\u0301aa", 4, ["aaa\u0301", "aa"]),
     ],
 )
 def test_texts_are_split_where_a_reader_would(text: str, limit: int, expected: list[str]) -> None:
-    assert split(text, words, limit) == expected
-
-
-def test_scripts_without_spaces_are_split_at_sentence_ends_and_marks_stay_with_their_letters() -> None:
-    assert split("我喜欢狗。她喜欢猫。", len, 6) == ["我喜欢狗。", "她喜欢猫。"]
-    assert split("aaa\u0301aa", len, 4) == ["aaa\u0301", "aa"]
+    assert split(text, words if " " in text else len, limit) == expected
 
 
 @settings(max_examples=200)

@@ -10,17 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augment.device import pack, resolve_device
-from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_seed, view_class, view_names, view_options
+from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_seed
 from pipelines.ingest import row_id
-
-
-def test_every_file_of_the_views_folder_is_a_view() -> None:
-    expected = {"backtranslate", "identity", "mlm-fill", "nlpaug", "repeat", "span-mask", "synonym", "translate"}
-    assert expected <= set(view_names())
-    for name in expected:
-        assert issubclass(view_class(name), View)
-        assert view_class(name).name == name  # type: ignore[attr-defined]
-    assert list(view_options("repeat")) == ["rate", "keep", "keep_pattern", "keep_revision"], "its own come first"
 
 
 @pytest.mark.parametrize(
@@ -54,10 +45,8 @@ def test_row_seeds_never_change() -> None:
     ("name", "params", "named_by", "ends_in", "draws"),
     [
         ("span-mask", {}, None, None, True),
-        ("synonym", {"language": "fr"}, None, None, True),
         ("nlpaug", {"augmenter": "KeyboardAug"}, "KeyboardAug", None, True),
         ("translate", {"to": "de+fr"}, "de+fr", "de+fr", False),
-        ("translate", {"to": "de", "decode": "beam:4"}, "de", "de", False),
         ("backtranslate", {"pivot": "de", "return_decode": "sample"}, "de", "en", True),
     ],
 )
@@ -164,8 +153,6 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
             ("ContextualWordEmbsAug", {"device": "cuda"}, "device='cuda' among the arguments of ContextualWordEmbsAug"),
             ("SynonymAug", {"lang": "fra"}, "NLTK's Open Multilingual WordNet was not found"),
             ("SplitAug", {"aug_pp": 0.3}, "SplitAug cannot be used: TypeError"),
-            ("SplitAug", {"aug_p": "much"}, "SplitAug cannot be used: TypeError"),
-            ("SplitAug", {"tokenizer": "str.split"}, "SplitAug cannot be used: TypeError"),
             ("TfIdfAug", {"model_path": "/nowhere/"}, "TfIdfAug cannot be used: FileNotFoundError"),
             ("RandomWordAug", {"action": "eat"}, "RandomWordAug cannot be used: ValueError"),
             ("BackTranslationAug", {"from_model_name": "/nowhere/at/all"}, "BackTranslationAug cannot be used"),
@@ -178,7 +165,6 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
             ({"temperature": 0.5}, "temperature 0.5: greedy draws nothing"),
             ({"decode": "sample", "temperature": -1.0}, "temperature=-1.0: input should be greater than 0"),
             ({"decode": "sample", "temperature": float("nan")}, "temperature=nan"),
-            ({"pivot": "de+"}, "language '': not a language code"),
             ({"pivot": "de|x"}, "language 'de|x': not a language code"),
             ({"pivot": "de+fr"}, "no model from de to fr"),
             ({"pivot": "es"}, "no model from en to es (there are en-de, en-fr, de-en, fr-en); try --models opus-mt"),
@@ -186,7 +172,6 @@ WRONG: list[tuple[str, dict[str, Any], str]] = [
             ({"models": "/nowhere"}, "--models /nowhere: no such folder"),
             ({"revision": "abc"}, "revision 'abc': en -> de -> en takes 2 models; join their revisions by +"),
             ({"translator": "transformers", "precision": "int8"}, "'int8': transformers has none on this device"),
-            ({"decode": "sample", "precision": "int8"}, "precision 'int8': transformers has none on this device"),
             ({"decode": "sample", "precision": "fp16"}, "precision 'fp16': transformers has none on this device"),
             ({"translator": "ctranslate2", "precision": "fp64"}, "'ctranslate2': greedy and beams in int8 or fp32 on"),
             ({"translator": "ctranslate2", "decode": "sample"}, "with sampling; use auto"),

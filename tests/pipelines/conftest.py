@@ -56,7 +56,7 @@ def start(folder: Path, site: Path) -> Start:
 @pytest.fixture
 def made(augment: Callable[..., Outcome], lines: Path) -> Callable[..., Outcome]:
     """`augment` where there are sentences, a view of them, and pairs of both."""
-    augment("span-mask", lines, "--shard-size", 16)
+    augment("span-mask", lines)
     augment("build-pairs", "--pairs", "original", "--view", "span-mask")
     return augment
 

@@ -39,17 +39,6 @@ HTML = """<!-- c --><html><head><title>t</title><script>x()</script></head><body
 <p>One <i>it</i>alic.<br>Broken<p>Two.<ul><li>x<li>y &eacute;</ul><pre>left out</pre>tail</body></html>"""
 
 
-def texts(folder: str) -> list[str]:
-    import pyarrow as pa
-
-    found = open_dataset(Path(folder))
-    return [
-        text
-        for receipt in found.receipts
-        for text in pa.ipc.open_stream(found.path / receipt.file).read_all()["text"].to_pylist()
-    ]
-
-
 def test_a_document_is_its_paragraphs() -> None:
     assert list(document_paragraphs(MARKDOWN, "markdown")) == [
         "A title",
@@ -73,7 +62,7 @@ def test_ingest_splits_documents_and_text(augment: Augment) -> None:
     assert (
         augment("ingest", "page.md", "page.html.gz", "wrapped.txt", "--split", "sentences", "--min-words", 2).code == 0
     )
-    assert texts("data/sentences") == [
+    assert datasets.load_from_disk("data/sentences")["text"][:] == [
         "A title",
         "Some text that goes on, with code and a link.",
         "Another one, by Dr. Smith.",
@@ -89,14 +78,14 @@ def test_without_split_lines_and_paragraphs_are_rows_and_nothing_else_is_counted
     Path("wrapped.txt").write_text("A wrapped\nsentence. Two\n", encoding="utf-8")
     Path("page.md").write_text("One.\nTwo.\n\nThree.", encoding="utf-8")
     assert augment("ingest", "wrapped.txt", "page.md").code == 0
-    assert texts("data/sentences") == ["A wrapped", "sentence. Two", "One. Two.", "Three."]
+    assert datasets.load_from_disk("data/sentences")["text"][:] == ["A wrapped", "sentence. Two", "One. Two.", "Three."]
     assert "length" not in open_dataset(Path("data/sentences")).counts
 
 
 def test_labels_go_with_the_sentences_and_second_texts_cannot(augment: Augment) -> None:
     Path("rows.csv").write_text('text,label\n"One here. Two there.",x\nThree.,y\n', encoding="utf-8")
     assert augment("ingest", "rows.csv", "--split", "sentences").code == 0
-    assert texts("data/sentences") == ["One here.", "Two there.", "Three."]
+    assert datasets.load_from_disk("data/sentences")["text"][:] == ["One here.", "Two there.", "Three."]
     Path("pairs.csv").write_text('text,pair\n"One here. Two there.",x\n', encoding="utf-8")
     refused = augment("ingest", "pairs.csv", "--split", "sentences", "--out", "other")
     assert (refused.code, "cannot be split" in refused.err) == (2, True)
@@ -130,10 +119,6 @@ ROWS: list[tuple[str, Any]] = [
 ]
 
 
-def objects(spans: list[list[Any]]) -> list[dict[str, Any]]:
-    return [dict(zip(("start", "end", "label"), span, strict=True)) for span in spans]
-
-
 def write(form: str) -> str:
     path = Path(f"ner.{form}")
     if form == "jsonl":
@@ -142,7 +127,9 @@ def write(form: str) -> str:
         with path.open("w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([("text", "label"), *((text, json.dumps(spans)) for text, spans in ROWS)])
     else:
-        columns = {"text": [text for text, _ in ROWS], "label": [objects(spans) for _, spans in ROWS]}
+        names = ("start", "end", "label")
+        spans = [[dict(zip(names, span, strict=True)) for span in spans] for _, spans in ROWS]
+        columns = {"text": [text for text, _ in ROWS], "label": spans}
         pq.write_table(pa.table(columns), path)
     return str(path)
 

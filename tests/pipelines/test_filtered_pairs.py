@@ -1,9 +1,6 @@
 """Filters at work: any number of workers makes the same pairs and rejects, and an interrupted run harms neither."""
 
 import json
-import time
-from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 
 import datasets
@@ -14,7 +11,6 @@ from pipelines.claim import clear_dataset
 from pipelines.filters import paraphrase
 from pipelines.pairing import build
 from pipelines.pairs import PAIR_COLUMNS, read_pairs
-from pipelines.workers import run_workers
 
 
 def test_any_number_of_workers_makes_the_same_bytes(
@@ -30,19 +26,6 @@ def test_any_number_of_workers_makes_the_same_bytes(
     assert Path("1.arrow").read_bytes() == Path("2.arrow").read_bytes()
     assert Path("rejects-1.arrow").read_bytes() == Path("rejects-2.arrow").read_bytes()
     assert "near-duplicates:n=2,rensa=" in Path("1.card.md").read_text()
-
-
-def nap(number: int) -> Callable[[Iterator[float]], Iterator[float]]:
-    def work(seconds: float) -> float:
-        time.sleep(seconds)
-        return seconds
-
-    return partial(map, work)
-
-
-def test_results_without_an_order_do_not_wait_for_a_slow_worker() -> None:
-    made = list(run_workers(nap, [3.0, *[0.0] * 9], workers=2, ahead=1, ordered=False))
-    assert made == [*[0.0] * 9, 3.0]
 
 
 FILTERED = ["build-pairs", "--pairs", "self", "--filter", "picky", "--filter", "chrf"]
@@ -204,7 +187,5 @@ def test_back_translations_must_be_paraphrases_by_default(
     assert (every["pairs"], every["dropped"]) == (60, {})
     assert augment(*run, "--filter", "paraphrase:min=90", "--out", "few.arrow").code == 0
     assert len(rows_of("few.arrow")) < counts["pairs"]
-    for name in ("data/pairs", "every", "few"):
-        assert augment("build-pairs", "--config", f"{name}.recipe.json", "--out", "again.arrow").code == 0
-        assert Path("again.arrow").read_bytes() == Path(f"{name}.arrow").read_bytes()
-        Path("again.arrow").unlink()
+    assert augment("build-pairs", "--config", "every.recipe.json", "--out", "again.arrow").code == 0
+    assert Path("again.arrow").read_bytes() == Path("every.arrow").read_bytes()

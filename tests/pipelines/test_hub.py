@@ -16,7 +16,6 @@ import pytest
 import yaml
 from foreigners import Augment, is_refused, write_pairs
 
-from pipelines import export
 from pipelines.pairs import PAIR_COLUMNS
 from tests.standin_hub import StandinHub, standin_hub
 
@@ -51,23 +50,8 @@ def test_columns_of_dates_and_objects_can_be_exported(augment: Augment) -> None:
 
 def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
     assert augment("export", write_pairs([])).out == "0 rows written to other.parquet\n"
-    assert (pq.read_table("other.parquet").num_rows, group_sizes("other.parquet")) == (0, [])
-    assert pq.read_schema("other.parquet").names == list(PAIR_COLUMNS)
-
-
-def group_sizes(path: str) -> list[int]:
-    metadata = pq.read_metadata(path)
-    return [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
-
-
-def test_a_parquet_export_has_row_groups_of_a_size(made: Augment, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "GROUP_BYTES", 2_000)
-    assert made("export", "data/sentences", "--to", "parquet").out.startswith("60 rows")
-    sizes = group_sizes("data/sentences.parquet")
-    assert len(sizes) > 1
-    assert min(sizes[:-1]) > 5
-    assert sum(sizes) == 60
-    assert pq.read_table("data/sentences.parquet").to_pylist() == datasets.load_from_disk("data/sentences").to_list()
+    table = pq.read_table("other.parquet")
+    assert (table.num_rows, table.column_names) == (0, list(PAIR_COLUMNS))
 
 
 ROOT = Path(__file__).parents[2]
@@ -79,12 +63,6 @@ def hub() -> Iterator[StandinHub]:
         yield hub
 
 
-@pytest.fixture
-def pairs(augment: Augment, lines: Path) -> Augment:
-    assert augment("build-pairs", lines, "--pairs", "self").code == 0
-    return augment
-
-
 def push(hub: StandinHub, *arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
     """`augment export` as a process: the Hub's client reads its settings when it is imported."""
     command = [sys.executable, "-c", "from pipelines.cli import main; main()", "export", *arguments]
@@ -92,7 +70,7 @@ def push(hub: StandinHub, *arguments: str, **more: str) -> "subprocess.Completed
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
-def test_pairs_become_a_private_dataset_with_parquet_and_a_card(pairs: Augment, hub: StandinHub) -> None:
+def test_pairs_become_a_private_dataset_with_parquet_and_a_card(made: Augment, hub: StandinHub) -> None:
     done = push(hub, "data/pairs.arrow", "--to", "hf:twins", "--license", "cc-by-4.0", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == {"out": f"{hub.endpoint}/datasets/somebody/twins", "public": False}
@@ -110,7 +88,7 @@ def test_pairs_become_a_private_dataset_with_parquet_and_a_card(pairs: Augment, 
 
 @pytest.mark.parametrize(("first", "other", "hint"), [("--public", "", "give --public"), ("", "--public", "leave")])
 def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
-    pairs: Augment, hub: StandinHub, first: str, other: str, hint: str
+    made: Augment, hub: StandinHub, first: str, other: str, hint: str
 ) -> None:
     def again(*options: str) -> "subprocess.CompletedProcess[str]":
         return push(hub, "data/pairs.arrow", "--to", "hf:twins", *filter(None, options))
@@ -139,7 +117,7 @@ def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
     ],
 )
 def test_what_the_hub_refuses_is_one_line(
-    pairs: Augment, hub: StandinHub, name: str, status: int, offline: str, expected: str
+    made: Augment, hub: StandinHub, name: str, status: int, offline: str, expected: str
 ) -> None:
     hub.refusing = status
     done = push(hub, "data/pairs.arrow", "--to", name, HF_HUB_OFFLINE=offline)
@@ -148,13 +126,13 @@ def test_what_the_hub_refuses_is_one_line(
     assert not any(repository.files for repository in hub.repositories.values())
 
 
-def test_options_that_do_not_go_together_and_a_dry_run(pairs: Augment) -> None:
-    assert "--to xml is not a format" in pairs("export", "data/pairs.arrow", "--to", "xml").err
+def test_options_that_do_not_go_together_and_a_dry_run(made: Augment) -> None:
+    assert "--to xml is not a format" in made("export", "data/pairs.arrow", "--to", "xml").err
     for options, expected in (
         (["hf:a", "--out", "b"], "--out b is a file"),
         (["csv", "--public"], "--public and --license are for a dataset on the Hub, not --to csv"),
         (["parquet", "--license", "mit"], "not --to parquet: leave them out"),
     ):
-        is_refused(pairs("export", "data/pairs.arrow", "--to", *options), expected)
-    preview = pairs("export", "data/pairs.arrow", "--to", "hf:a", "--limit", 5, "--dry-run", "--json")
+        is_refused(made("export", "data/pairs.arrow", "--to", *options), expected)
+    preview = made("export", "data/pairs.arrow", "--to", "hf:a", "--limit", 5, "--dry-run", "--json")
     assert json.loads(preview.out) == {"out": "hf:a", "rows": 5, "files to read": 1}

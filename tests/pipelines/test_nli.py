@@ -26,12 +26,12 @@ ROWS = [
 NAMES = ["entailment", "neutral", "contradiction"]
 
 
-def jsonl(path: Path) -> None:
+def jsonl(path: Path, given: list[NliRow] = ROWS) -> None:
     """As in snli_1.0_train.jsonl."""
     rows = [
         {"annotator_labels": [row.label], "gold_label": row.label or "-", "sentence1": row.premise}
         | {"sentence1_parse": "(ROOT)", "sentence2": row.hypothesis}
-        for row in ROWS
+        for row in given
     ]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -138,23 +138,18 @@ def test_a_bad_corpus_is_one_line_and_nothing_is_written(
 
 
 NLI = [
-    ("A man plays.", "Nobody plays.", "contradiction"),
-    ("A man plays.", "Someone plays.", "entailment"),
-    ("A man plays.", "A person plays.", "entailment"),
-    ("A man plays.", "A man sleeps.", "contradiction"),
-    ("A man plays.", "A human plays.", "entailment"),
-    ("A cat sits.", "A cat runs.", "neutral"),
-    ("A cat sits.", "An animal sits.", "entailment"),
+    NliRow("A man plays.", "Nobody plays.", "contradiction"),
+    NliRow("A man plays.", "Someone plays.", "entailment"),
+    NliRow("A man plays.", "A person plays.", "entailment"),
+    NliRow("A man plays.", "A man sleeps.", "contradiction"),
+    NliRow("A man plays.", "A human plays.", "entailment"),
+    NliRow("A cat sits.", "A cat runs.", "neutral"),
+    NliRow("A cat sits.", "An animal sits.", "entailment"),
 ]
 
 
-def write_nli(path: Path, rows: list[tuple[str, str, str]]) -> None:
-    names = ("premise", "hypothesis", "label")
-    path.write_text("".join(json.dumps(dict(zip(names, row, strict=True))) + "\n" for row in rows))
-
-
 def test_entailment_takes_contradictions_of_the_premise_in_turn(augment: Augment, folder: Path) -> None:
-    write_nli(folder / "nli.jsonl", NLI)
+    jsonl(folder / "nli.jsonl", NLI)
     build = ["build-pairs", "nli.jsonl", "--pairs", "entailment", "--negatives"]
     counts = json.loads(augment(*build, "--json").out)
     assert (counts["pairs"], counts["kept"]) == (4, {"it has no negative": 1})
@@ -166,14 +161,11 @@ def test_entailment_takes_contradictions_of_the_premise_in_turn(augment: Augment
     ]
     assert "nothing done" in augment(*build).out
     is_refused(augment(*build[:-1]), "negatives is True there")
-    again = augment("build-pairs", "--config", "data/pairs.recipe.json", "--out", "again.arrow")
-    assert again.code == 0
-    assert Path("again.arrow").read_bytes() == Path("data/pairs.arrow").read_bytes()
     assert "--negatives needs --pairs entailment, not bsl" in augment("build-pairs", "--negatives").err
 
 
 def test_a_look_and_an_export_know_negatives(augment: Augment, folder: Path) -> None:
-    write_nli(folder / "nli.jsonl", NLI)
+    jsonl(folder / "nli.jsonl", NLI)
     augment("build-pairs", "nli.jsonl", "--pairs", "entailment", "--negatives")
     found = json.loads(augment("inspect", "data/pairs.arrow", "--json").out)["statistics"]
     assert found["shares"]["have a negative"] == [3, 4]
@@ -235,7 +227,7 @@ def test_mined_pairs_follow_from_their_recipe_and_are_verified(pairs: Augment) -
 
 
 def test_negatives_that_are_there_stay_and_others_are_found(augment: Augment, folder: Path) -> None:
-    write_nli(folder / "nli.jsonl", NLI)
+    jsonl(folder / "nli.jsonl", NLI)
     augment("build-pairs", "nli.jsonl", "--pairs", "entailment", "--negatives")
     mine = ["mine-negatives", "data/pairs.arrow", "--margin", -2, "--within", 1]
     assert augment(*mine).code == 0

@@ -162,10 +162,6 @@ def test_a_report_is_one_page_that_needs_nothing_else(made: Augment, path: str, 
     named = {name for _, attributes in page.elements for name in attributes}
     assert {"src", "href", "style", "onclick", "onload"}.isdisjoint(named)
     assert not re.search(r"url\(|@import|https?:", html)
-    assert len(page.all("h1")) == 1
-    assert page.all("title") == [{}]
-    assert all(svg.get("aria-label") or svg.get("aria-hidden") for svg in page.all("svg"))
-    assert all("scope" in cell for cell in page.all("th"))
     assert len(page.all("article")) >= 20
 
 

@@ -19,15 +19,6 @@ from trainers.data.examples import from_text
 SENTENCES, VIEW, PAIRS = Path("data/sentences"), Path("data/views/span-mask"), Path("data/pairs.arrow")
 
 
-@pytest.fixture
-def made(augment: Augment, lines: Path) -> Augment:
-    """Sentences, a view of them, and pairs of both."""
-    augment("span-mask", lines)
-    augment("build-pairs", "--pairs", "original", "--view", "span-mask")
-    assert PAIRS.exists()
-    return augment
-
-
 def flip(path: Path, place: int) -> None:
     content = bytearray(path.read_bytes())
     content[place] ^= 1
