@@ -233,12 +233,9 @@ def test_pairs_get_their_report_which_replaces_no_file_of_somebody_else(made: Au
         assert made(*build, *more).code == 0
         assert report_path(path) == Path("data") / place
         first = report_path(path).read_bytes()
-        for damaged in (first.replace(b"Twinviews", b"Twinviewz", 1), first[:-1], b""):
-            report_path(path).write_bytes(damaged)
-            if not damaged:
-                report_path(path).unlink()
-            assert made(*build, *more).code == 0
-            assert report_path(path).read_bytes() == first
+        report_path(path).unlink()
+        assert made(*build, *more).code == 0
+        assert report_path(path).read_bytes() == first
     report_path(pairs).write_text("mine")
     again = made(*build, "--limit", 10, "--overwrite")
     assert (again.code, "no report was written" in again.err) == (0, True)
