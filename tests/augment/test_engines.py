@@ -16,7 +16,7 @@ from safetensors.torch import load_file, save_file
 from transformers import MarianTokenizer
 
 from augment.device import padded
-from augment.translate.decoding import Decoding, parse_decoding, resolve_engine
+from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import resolve_models
 from augment.translate.vocabulary import Vocabulary
@@ -129,21 +129,6 @@ def test_token_ids_and_texts_are_those_of_the_tokenizer() -> None:
     assert (vocabulary.end, vocabulary.pad) == (tokenizer.eos_token_id, tokenizer.pad_token_id)
     codes = tokenizer.convert_tokens_to_ids([">>de<<", ">>fr<<"])
     assert vocabulary.suppress_tokens == sorted([*codes, vocabulary.pad])
-
-
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (("auto", "auto", False), ("ctranslate2", "int8")),
-        (("auto", "fp32", False), ("ctranslate2", "fp32")),
-        (("auto", "fp64", False), ("transformers", "fp64")),
-        (("auto", "fp32", True), ("transformers", "fp32")),
-        (("transformers", "fp32", False), ("transformers", "fp32")),
-    ],
-)
-def test_the_engine_is_what_the_search_needs(given: tuple[str, str, bool], expected: tuple[str, str]) -> None:
-    engine, precision, sampled = given
-    assert resolve_engine(engine, precision, "cpu", sampled=sampled) == expected
 
 
 def kept_in(cache: Path) -> Path:
