@@ -158,9 +158,10 @@ def lay_out(folder: Path) -> Path:
 
 @pytest.mark.parametrize("place", ["usr-share-wordnet", "cache/twinviews/corpora/wordnet", "nltk_data/corpora/wordnet"])
 def test_it_is_used_where_it_is(empty_machine: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    (empty_machine / place).parent.mkdir(parents=True, exist_ok=True)
+    (empty_machine / place).mkdir(parents=True)
     mine = lay_out(empty_machine / "mine" / "corpora" / "wordnet")
-    (empty_machine / place).symlink_to(mine)
+    for path in mine.iterdir():
+        (empty_machine / place / path.name).symlink_to(path)
     assert wordnet.find() == empty_machine / place
     for named in ("mine", "mine/corpora/wordnet"):
         monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / named))
