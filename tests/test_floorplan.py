@@ -70,8 +70,6 @@ def test_modules_import_each_other_without_cycles() -> None:
 @pytest.mark.parametrize("program", ["augment", "train"])
 def test_help_imports_no_heavy_library(program: str, tmp_path: Path) -> None:
     package = {"augment": "pipelines", "train": "trainers"}[program]
-    if f"{package}.cli" not in MODULES:
-        pytest.skip(f"{package}.cli is not there")
     code = (
         f"import sys; sys.argv = [{program!r}, '--help']\n"
         f"from {package}.__main__ import main\n"

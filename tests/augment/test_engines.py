@@ -1,7 +1,6 @@
 """CTranslate2 against transformers, which is the reference, and what the bundled models do."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,8 +15,8 @@ from models import DOGS, GERMAN, GUITAR
 from safetensors.torch import load_file, save_file
 from transformers import MarianTokenizer
 
-from augment.device import padded, usable_cores
-from augment.translate.decoding import Decoding, parse_decoding, resolve_engine
+from augment.device import padded
+from augment.translate.decoding import Decoding, parse_decoding
 from augment.translate.marian import MarianTranslator, Translation
 from augment.translate.models import resolve_models
 from augment.translate.vocabulary import Vocabulary
@@ -132,23 +131,6 @@ def test_token_ids_and_texts_are_those_of_the_tokenizer() -> None:
     assert vocabulary.suppress_tokens == sorted([*codes, vocabulary.pad])
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        "auto auto greedy: ctranslate2 int8",
-        "auto fp32 beam:4: ctranslate2 fp32",
-        "auto fp64 greedy: transformers fp64",
-        "auto fp32 top-k:5: transformers fp32",
-        "transformers fp32 greedy: transformers fp32",
-    ],
-)
-def test_the_engine_is_what_the_search_needs(row: str) -> None:
-    given, _, expected = row.partition(": ")
-    engine, precision, decode = given.split()
-    found = resolve_engine(engine, precision, "cpu", sampled=parse_decoding(decode).sampled)
-    assert found == tuple(expected.split())
-
-
 def kept_in(cache: Path) -> Path:
     """The one finished conversion."""
     (folder,) = (cache / "ctranslate2").glob("[!.]*")
@@ -220,10 +202,3 @@ def test_a_converted_model_needs_neither_torch_nor_transformers(translation_mode
     subprocess.run(command, check=True, capture_output=True)
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert done.stdout.strip() == GERMAN[DOGS]
-
-
-def test_threads_are_those_that_the_process_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert usable_cores() == 3
-    monkeypatch.delenv("OMP_NUM_THREADS")
-    assert 1 <= usable_cores() <= (os.cpu_count() or 1)

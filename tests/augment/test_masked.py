@@ -16,10 +16,9 @@ from tokenizers.models import BPE
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertModel, PreTrainedTokenizerFast
 
 from augment import wordnet
-from augment.device import padded
 from augment.edits import apply_edits, words
 from augment.english import wants_an
-from augment.masked import MOST_TOKENS, FillModel, Masked, WholeWords, folded, script_of
+from augment.masked import MOST_TOKENS, FillModel, WholeWords, folded, script_of
 from augment.ranking import FIT, SIMILARITY, Ranking, Target
 from augment.view import ViewSpec, make_view
 from augment.views.mlm_fill import MlmFill
@@ -116,24 +115,6 @@ def test_neighbours_are_masked_only_if_nothing_else_is_left(encoder_folder: Path
     assert len(fill(encoder_folder, fraction=1)([text], [3])[0].edits) == len(text.split())
     for viewed in fill(encoder_folder, fraction=0.25)([text] * 50, range(50)):
         assert all(second.start > first.end + 1 for first, second in pairwise(viewed.edits))
-
-
-def test_the_head_at_the_masked_places_gives_what_it_gives_everywhere(folder: Path) -> None:
-    model, rows = FillModel(folder), []
-    for number, text in enumerate(ENGLISH_LINES[:6]):
-        ids, _ = model.encoded(text)
-        places = list(range(1, len(ids) - 1, 2 + number % 2))
-        rows.append(Masked([model.tokenizer.mask_token_id if i in places else j for i, j in enumerate(ids)], places))
-    some = model.logits(rows)
-    width = padded(max(len(row.ids) for row in rows), model.limit)
-    for row in rows:
-        ids = torch.tensor([row.ids + [model.tokenizer.pad_token_id] * (width - len(row.ids))])
-        mask = torch.tensor([[1] * len(row.ids) + [0] * (width - len(row.ids))])
-        with torch.inference_mode():
-            whole = model.model(input_ids=ids, attention_mask=mask).logits[0, row.places]
-        torch.testing.assert_close(some[: len(row.places)], whole, rtol=1e-4, atol=1e-5)
-        some = some[len(row.places) :]
-    assert not model.model.base_model._forward_hooks
 
 
 def test_a_vocabulary_that_marks_words_in_another_way_is_one_line() -> None:

@@ -85,12 +85,6 @@ def test_a_rate_is_met_over_sentences_and_spares_a_unit() -> None:
     assert all_of_it(["one"], [0])[0].reason == "too-short"
 
 
-def test_the_signature_has_the_length_or_the_rate_that_counts() -> None:
-    assert "|length:5|" in make_view(ViewSpec("span-mask")).spec.signature()
-    by_rate = make_view(ViewSpec("span-mask", {"rate": 0.15})).spec
-    assert by_rate.signature() == "view:span-mask|compat:false|rate:0.15|unit:character|v:0.1.0"
-
-
 @pytest.mark.parametrize("kind", ["byte-level", "sentencepiece"])
 def test_tokens_never_cut_a_character(kind: str, tmp_path: Path) -> None:
     view = make_view(ViewSpec("span-mask", {"unit": "token", "length": 2, "encoder": str(KINDS[kind](tmp_path))}))

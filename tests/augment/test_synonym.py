@@ -53,26 +53,22 @@ def test_real_sentences_get_as_many_other_words_as_asked_for_and_keep_every_othe
     assert [new for new in news if zipf_frequency(new, "en") == 0] == [], "words that nobody writes"
 
 
-def test_names_numbers_acronyms_and_set_phrases_stay() -> None:
-    view = built("synonym", at_least=1)
-    for seed in range(40):
-        for (text, kept), viewed in zip(SENTENCES.items(), view(list(SENTENCES), [seed] * 4), strict=True):
-            assert [part in (viewed.text or "") for part in kept] == [True] * len(kept), text
-
-
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
-        ("Bush says the large car is big.", "Bush"),
-        ("A #big @large car at http://car.example/car", "http"),
-        ("The U.S.-led car.", "led"),
-        ("We ca n't buy a car.", "ca"),
+        *SENTENCES.items(),
+        ("Bush says the large car is big.", ["Bush"]),
+        ("A #big @large car at http://car.example/car", ["#big @large", "http://car.example/car"]),
+        ("The U.S.-led car.", ["U.S.-led"]),
+        ("We ca n't buy a car.", ["ca n't"]),
     ],
 )
-def test_names_at_the_beginning_and_parts_of_longer_things_stay(text: str, kept: str) -> None:
-    for viewed in built("synonym", fraction=1.0)([text] * 20, range(20)):
-        assert kept not in [old for old, _ in replaced(viewed)]
-        assert "#big @large" in (viewed.text or "") or "#" not in text
+@pytest.mark.parametrize("how", [{"at_least": 1}, {"fraction": 1.0}])
+def test_names_numbers_acronyms_set_phrases_and_parts_of_longer_things_stay(
+    text: str, kept: list[str], how: dict[str, float]
+) -> None:
+    for viewed in built("synonym", **how)([text] * 40, range(40)):
+        assert [part for part in kept if part not in (viewed.text or "")] == []
 
 
 def test_the_article_before_a_changed_word_follows_its_sound() -> None:

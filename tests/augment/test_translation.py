@@ -1,4 +1,4 @@
-"""MarianMT and the views made with it: batches, models, hops, draws, long texts, second tries."""
+"""MarianMT: the search and draws, batches, models, hops, long texts, second tries."""
 
 import json
 import random
@@ -9,13 +9,154 @@ from typing import Any
 
 import pytest
 import torch
-from models import COPIED, DOGS, EMPTY, ENGLISH, FRENCH, GERMAN, GUITAR, LOOPING, PARAPHRASE, POSITIONS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from models import COPIED, DOGS, EMPTY, ENGLISH, FRENCH, GERMAN, GUITAR, LOOPING, PARAPHRASE, POSITIONS, random_marian
+from transformers import GenerationConfig, MarianMTModel
 
 from augment.errors import InputError
-from augment.translate.decoding import parse_decoding
-from augment.translate.marian import MarianTranslator, Translation
+from augment.translate.decoding import Decoding, parse_decoding
+from augment.translate.marian import MarianTranslator, Translation, copies, repeats, split
 from augment.translate.models import resolve_models
+from augment.translate.pytorch import Decoder, _mix, cut, draw, search, uniform
 from augment.view import View, ViewSpec, make_view, row_seed
+
+END, PAD, NEVER = 0, 59, [7, 59]
+
+
+def random_model(separate: bool = False) -> MarianMTModel:
+    """A small untrained model that ends its texts now and then."""
+    torch.manual_seed(5)
+    tied = {"share_encoder_decoder_embeddings": not separate, "tie_word_embeddings": not separate}
+    model = random_marian(PAD + 1, layers=2, **tied, init_std=0.4).eval()
+    model.generation_config.forced_eos_token_id = None
+    model.final_logits_bias[0, END] = 8.0 if separate else 12.0
+    return model
+
+
+def batch(model: MarianMTModel, rows: int, width: int, seed: int = 0) -> tuple[Any, Any]:
+    draw = random.Random(seed)
+    pad = model.config.pad_token_id
+    lengths = [draw.randint(2, width) for _ in range(rows)]
+    sources = [[draw.randint(8, pad - 1) for _ in range(length - 1)] + [END] for length in lengths]
+    ids = torch.tensor([source + [pad] * (width - len(source)) for source in sources])
+    return ids, (ids != pad).long()
+
+
+def generated(model: MarianMTModel, ids: Any, mask: Any, decoding: Decoding, max_length: int) -> list[list[list[int]]]:  # noqa: ANN401
+    """The same from transformers' own `generate`."""
+    beams = {"num_beams": decoding.num_beams, "num_return_sequences": decoding.hypotheses, "early_stopping": True}
+    scores = {"repetition_penalty": decoding.repetition_penalty, "renormalize_logits": True, "do_sample": False}
+    ends = {"pad_token_id": PAD, "eos_token_id": END, "decoder_start_token_id": PAD, "suppress_tokens": NEVER}
+    config = GenerationConfig(max_new_tokens=max_length, **beams, **scores, **ends)
+    with torch.inference_mode():
+        outputs = model.generate(input_ids=ids, attention_mask=mask, generation_config=config)[:, 1:].tolist()
+    texts = [cut(output, END) for output in outputs]
+    return [texts[place : place + decoding.hypotheses] for place in range(0, len(texts), decoding.hypotheses)]
+
+
+BEAMS = [Decoding(num_beams=beams, hypotheses=texts, patience=1) for beams, texts in ((2, 1), (4, 4), (5, 3))]
+
+
+@pytest.mark.parametrize("decoding", [Decoding(), Decoding(repetition_penalty=1.1), *BEAMS])
+@pytest.mark.parametrize("separate", [False, True])
+def test_the_search_finds_what_generate_finds(separate: bool, decoding: Decoding) -> None:
+    model = random_model(separate)
+    ids, mask = batch(model, 24, 16)
+    with torch.inference_mode():
+        found = search(Decoder(model, ids, mask, decoding, NEVER), 24)
+    expected = generated(model, ids, mask, decoding, 24)
+    stripped = [[[token for token in text if token != model.config.pad_token_id] for text in row] for row in expected]
+    assert found == stripped
+    lengths = [len(text) for row in found for text in row]
+    assert min(lengths) < max(lengths), "rows end at different steps, so some left the batch before others"
+
+
+def test_draws_follow_the_softmax_and_differ_by_seed_and_position() -> None:
+    logits = torch.tensor([2.0, 1.0, 0.0, -1.0])
+    rows = 20_000
+    for position in (0, 9):
+        drawn = draw(logits.expand(rows, 4), Decoding(sampled=True, temperature=0.5), torch.arange(rows), position)
+        shares = torch.bincount(drawn, minlength=4) / rows
+        assert torch.allclose(shares, (logits / 0.5).softmax(0), atol=0.012)
+    first = draw(logits.expand(rows, 4), Decoding(sampled=True), torch.arange(rows), 0)
+    second = draw(logits.expand(rows, 4), Decoding(sampled=True), torch.arange(rows), 1)
+    chance = float((logits.softmax(0) ** 2).sum())
+    assert float((first == second).float().mean()) == pytest.approx(chance, abs=0.015)
+
+
+def test_uniform_numbers_are_uniform_and_the_published_generators() -> None:
+    # The first outputs of SplitMix64 for seed 1234567, from the reference code (prng.di.unimi.it/splitmix64.c).
+    steps = torch.tensor(1234567) + torch.arange(1, 4) * -7046029254386353131
+    expected = [6457827717110365317, 3203168211198807973, 9817491932198370423 - 2**64]
+    assert _mix(steps).tolist() == expected
+    numbers = uniform(torch.arange(200), 3, torch.arange(500)[None])
+    assert numbers.shape == (200, 500)
+    assert 0 < float(numbers.min()) < 1e-3
+    assert 0.999 < float(numbers.max()) < 1
+    counts = torch.histc(numbers.float(), bins=10, min=0, max=1)
+    assert float((counts - 10_000).abs().max()) < 500
+
+
+@pytest.mark.parametrize(
+    ("decode", "allowed"), [("top-k:2", {0, 1}), ("top-p:0.5", {0}), ("top-p:0.7", {0, 1}), ("sample", {0, 1, 2, 3})]
+)
+def test_draws_stay_among_the_tokens_that_are_left(decode: str, allowed: set[int]) -> None:
+    logits = torch.tensor([0.6, 0.2, 0.15, 0.05]).log()[[2, 0, 3, 1]]
+    places = [2, 0, 3, 1]
+    drawn = draw(logits.expand(3_000, 4), parse_decoding(decode), torch.arange(3_000), 0)
+    assert {places[token] for token in drawn.tolist()} == allowed
+
+
+def words(text: str) -> int:
+    return len(text.split()) + 1
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "expected"),
+    [
+        ("One two. Three four.", 9, ["One two. Three four."]),
+        ("One two. Three four.", 4, ["One two.", "Three four."]),
+        ('He said "No." Then he left.', 5, ['He said "No."', "Then he left."]),
+        ("It is 3.5 m e.g. here. So.", 7, ["It is 3.5 m e.g. here.", "So."]),
+        ("one two three, four five six", 5, ["one two three,", "four five six"]),
+        ("one two three four", 3, ["one two", "three four"]),
+        ("one  two   three", 2, ["one", "two", "three"]),
+        ("我喜欢狗。她喜欢猫。", 6, ["我喜欢狗。", "她喜欢猫。"]),
+        ("aaa\u0301aa", 4, ["aaa\u0301", "aa"]),
+    ],
+)
+def test_texts_are_split_where_a_reader_would(text: str, limit: int, expected: list[str]) -> None:
+    assert split(text, words if " " in text else len, limit) == expected
+
+
+@settings(max_examples=200)
+@given(st.text(st.sampled_from("ab .,!?。\u0301\u200d\n"), max_size=80), st.integers(1, 12))
+def test_pieces_fit_and_nothing_but_white_space_is_lost(text: str, limit: int) -> None:
+    pieces = split(text, len, limit)
+    assert all(0 < len(piece) <= limit for piece in pieces)
+    assert "".join("".join(pieces).split()) == "".join(text.split())
+
+
+def test_repetition_is_judged_against_the_source() -> None:
+    loop = [1, 2, 3] * 5
+    assert repeats(loop, [4, 5, 6])
+    assert not repeats(loop, loop)
+    assert not repeats(list(range(20)), [4])
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "expected"),
+    [
+        ("The old woman bought a car", "the old woman bought a car.", True),
+        ("The old womn bought a car.", "The old woman bought a car.", True),
+        ("Die alte Frau kaufte ein Auto.", "The old woman bought a car.", False),
+        ("Barack Obama", "Barack Obama", False),
+    ],
+)
+def test_copies_are_texts_like_their_source(text: str, source: str, expected: bool) -> None:
+    assert copies(text, source) is expected
+
 
 SENTENCES = ["A man is riding a bicycle down the street.", "Where did you buy this book?", "The weather is nice today."]
 
@@ -119,11 +260,8 @@ def test_sources_as_long_as_the_model_and_longer_are_translated(translation_mode
     assert at.text
     assert longer.text
     assert empty == Translation("", "empty")
-
-
-def test_a_code_in_the_text_is_text(translation_models: Path) -> None:
-    translator = MarianTranslator(translation_models / "en-xx", ">>de<<", precision="fp32")
-    (translation,) = translator.translate([">>fr<< " + GUITAR])
+    there = MarianTranslator(translation_models / "en-xx", ">>de<<", engine=engine, precision="fp32")
+    (translation,) = there.translate([">>fr<< " + GUITAR])  # a code in the text is text
     assert translation.text != FRENCH[GUITAR]
     assert ">>" not in translation.text
 

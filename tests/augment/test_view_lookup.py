@@ -1,7 +1,8 @@
-"""Views by name with their options, devices and batches, and views made elsewhere."""
+"""Views by name with their options, right and wrong, devices and batches, and views made elsewhere."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from checks import refused
@@ -9,23 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from augment.device import pack, resolve_device
-from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_seed, view_class, view_names, view_options
+from augment.view import View, Viewed, ViewSpec, check_params, make_view, row_seed
 from pipelines.ingest import row_id
-
-
-def test_every_file_of_the_views_folder_is_a_view() -> None:
-    expected = {"backtranslate", "identity", "mlm-fill", "nlpaug", "repeat", "span-mask", "synonym", "translate"}
-    assert expected <= set(view_names())
-    for name in expected:
-        assert issubclass(view_class(name), View)
-        assert view_class(name).name == name  # type: ignore[attr-defined]
-    assert list(view_options("repeat")) == ["rate", "keep", "keep_pattern", "keep_revision"], "its own come first"
 
 
 @pytest.mark.parametrize(
     ("spec", "expected"),
     [
         (ViewSpec("identity"), "view:identity|v:0.1.0"),
+        (make_view(ViewSpec("repeat")).spec, "view:repeat|rate:0.32|v:0.1.0"),
+        (
+            make_view(ViewSpec("span-mask", {"rate": 0.15})).spec,
+            "view:span-mask|compat:false|rate:0.15|unit:character|v:0.1.0",
+        ),
         (ViewSpec("x", {"b": 2, "a": "beam:4", "c": None, "d": True}), "view:x|a:beam:4|b:2|d:true|v:0.1.0"),
         (ViewSpec("x", {"models": "/here", "revision": "9f3"}), "view:x|rev:9f3|v:0.1.0"),
         (ViewSpec("x", {"models": "starter"}), "view:x|models:starter|v:0.1.0"),
@@ -48,10 +45,8 @@ def test_row_seeds_never_change() -> None:
     ("name", "params", "named_by", "ends_in", "draws"),
     [
         ("span-mask", {}, None, None, True),
-        ("synonym", {"language": "fr"}, None, None, True),
         ("nlpaug", {"augmenter": "KeyboardAug"}, "KeyboardAug", None, True),
         ("translate", {"to": "de+fr"}, "de+fr", "de+fr", False),
-        ("translate", {"to": "de", "decode": "beam:4"}, "de", "de", False),
         ("backtranslate", {"pivot": "de", "return_decode": "sample"}, "de", "en", True),
     ],
 )
@@ -131,3 +126,62 @@ def test_the_signature_names_the_content_and_not_the_file(tmp_path: Path) -> Non
 def test_a_broken_file_is_one_line(tmp_path: Path, content: bytes, line: str) -> None:
     with refused(f"views.jsonl {line}"):
         made(tmp_path, content=content)
+
+
+WRONG: list[tuple[str, dict[str, Any], str]] = [
+    ("nonsense", {}, "unknown view 'nonsense': choose one of"),
+    ("span-mask", {"length": 0}, "span-mask: length=0: input should be greater than or equal to 1"),
+    ("span-mask", {"lenght": 3}, "(it takes: length, rate, unit, compat, encoder, revision, keep, keep_pattern"),
+    ("span-mask", {"length": 3, "rate": 0.2}, "length=3 and rate=0.2: give one of them"),
+    ("span-mask", {"compat": True, "rate": 0.2}, "compat with rate=0.2"),
+    ("span-mask", {"compat": True, "unit": "word"}, "unit=word, keep=None: the published code masks a length"),
+    ("span-mask", {"compat": True, "keep": "terms.txt"}, "keep=terms.txt: the published code"),
+    ("span-mask", {"keep_pattern": "["}, "keep_pattern='[' is not a regular expression"),
+    ("synonym", {"fraction": "much"}, "synonym: fraction='much'"),
+    ("synonym", {"encoder": "somewhere"}, "is for choose=mlm"),
+    ("synonym", {"compat": True, "choose": "mlm"}, "compat with choose=mlm"),
+    ("synonym", {"language": "fr", "choose": "mlm"}, "knows English only"),
+    ("import-views", {"file": "/nowhere", "by": "x"}, "cannot read"),
+    ("import-views", {"file": "x", "by": "a/b"}, "by="),
+    ("nlpaug", {"augmenter": "SynonmAug"}, "unknown augmenter for text 'SynonmAug': choose one of AbstSummAug"),
+    ("backtranslate", {}, "backtranslate: pivot="),
+    *(
+        ("nlpaug", {"augmenter": augmenter, "arguments": arguments}, expected)
+        for augmenter, arguments, expected in [
+            ("ContextualWordEmbsAug", {"device": "cuda"}, "device='cuda' among the arguments of ContextualWordEmbsAug"),
+            ("SynonymAug", {"lang": "fra"}, "NLTK's Open Multilingual WordNet was not found"),
+            ("SplitAug", {"aug_pp": 0.3}, "SplitAug cannot be used: TypeError"),
+            ("TfIdfAug", {"model_path": "/nowhere/"}, "TfIdfAug cannot be used: FileNotFoundError"),
+            ("RandomWordAug", {"action": "eat"}, "RandomWordAug cannot be used: ValueError"),
+            ("BackTranslationAug", {"from_model_name": "/nowhere/at/all"}, "BackTranslationAug cannot be used"),
+        ]
+    ),
+    *(
+        ("backtranslate", {"pivot": "de", **params}, expected)
+        for params, expected in [
+            ({"return_decode": "top-p:7"}, "decode 'top-p:7': not a way to decode"),
+            ({"temperature": 0.5}, "temperature 0.5: greedy draws nothing"),
+            ({"decode": "sample", "temperature": -1.0}, "temperature=-1.0: input should be greater than 0"),
+            ({"pivot": "de|x"}, "language 'de|x': not a language code"),
+            ({"pivot": "de+fr"}, "no model from de to fr"),
+            ({"pivot": "es"}, "no model from en to es (there are en-de, en-fr, de-en, fr-en); try --models opus-mt"),
+            ({"pivot": "de+de"}, "language 'de': source and target are the same"),
+            ({"models": "/nowhere"}, "--models /nowhere: no such folder"),
+            ({"revision": "abc"}, "revision 'abc': en -> de -> en takes 2 models; join their revisions by +"),
+            ({"translator": "transformers", "precision": "int8"}, "'int8': transformers has none on this device"),
+            ({"decode": "sample", "precision": "fp16"}, "precision 'fp16': transformers has none on this device"),
+            ({"translator": "ctranslate2", "precision": "fp64"}, "'ctranslate2': greedy and beams in int8 or fp32 on"),
+            ({"translator": "ctranslate2", "decode": "sample"}, "with sampling; use auto"),
+            *(
+                ({"decode": decode}, "greedy, beam:N, sample, top-k:K or top-p:P")
+                for decode in ("beam", "beam:0", "beam:100", "Greedy", "sample:3", "top-k:0", "top-p:0.0")
+            ),
+        ]
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "params", "expected"), WRONG)
+def test_a_wrong_option_is_one_line(name: str, params: dict[str, Any], expected: str) -> None:
+    with refused(expected):
+        make_view(ViewSpec(name, params), device="cpu")

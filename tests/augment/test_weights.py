@@ -1,4 +1,5 @@
 import errno
+import io
 import json
 import os
 import shutil
@@ -158,17 +159,6 @@ def test_what_could_not_be_stored_is_one_line_and_leaves_nothing(user_cache: Pat
     assert not any(path.is_dir() for path in place.parent.iterdir())
 
 
-@pytest.mark.parametrize("name", ["pytorch_model.bin", "model.safetensors"])
-@pytest.mark.parametrize("length", [0, -5])
-def test_damaged_weights_are_one_line(name: str, length: int, tmp_path: Path, user_cache: Path) -> None:
-    torch.save({"weight": torch.ones(300)}, tmp_path / "whole")
-    data = (tmp_path / "whole").read_bytes() if name.endswith(".bin") else SAFETENSORS
-    (tmp_path / "config.json").write_bytes(b"{}")
-    (tmp_path / name).write_bytes(data[:length])
-    with refused("damaged"):
-        find_encoder(str(tmp_path))
-
-
 class Malicious:
     """It would make a file if it were unpickled."""
 
@@ -176,20 +166,30 @@ class Malicious:
         return Path.touch, (Path("made"),)
 
 
+def pickled(content: object) -> bytes:
+    stream = io.BytesIO()
+    torch.save(content, stream)
+    return stream.getvalue()
+
+
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("name", "content", "said"),
     [
-        ({"weight": Malicious()}, "more than weights; nothing in it was run"),
-        (["a", "list"], "not tensors by name"),
-        ({"model": {}}, "not tensors by name"),
+        ("model.safetensors", b"", "damaged"),
+        ("model.safetensors", SAFETENSORS[:-5], "damaged"),
+        ("pytorch_model.bin", b"", "damaged"),
+        ("pytorch_model.bin", pickled({"weight": torch.ones(300)})[:-5], "damaged"),
+        ("pytorch_model.bin", pickled({"weight": Malicious()}), "more than weights; nothing in it was run"),
+        ("pytorch_model.bin", pickled(["a", "list"]), "not tensors by name"),
+        ("pytorch_model.bin", pickled({"model": {}}), "not tensors by name"),
     ],
 )
-def test_a_pickle_of_anything_but_tensors_is_refused_and_not_run(
-    content: object, said: str, tmp_path: Path, user_cache: Path, monkeypatch: pytest.MonkeyPatch
+def test_what_is_damaged_or_anything_but_tensors_is_refused_and_not_run(
+    name: str, content: bytes, said: str, tmp_path: Path, user_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "config.json").write_bytes(b"{}")
-    torch.save(content, tmp_path / "pytorch_model.bin")
+    (tmp_path / name).write_bytes(content)
     with refused(said):
         find_encoder(str(tmp_path))
     assert not (tmp_path / "made").exists()

@@ -130,7 +130,6 @@ def test_the_signature_names_the_terms_and_not_their_file(tmp_path: Path) -> Non
     assert first != signature("b.txt", "dog")
     assert "keep_revision:" in first
     assert str(tmp_path) not in first
-    assert make_view(ViewSpec("repeat")).spec.signature() == "view:repeat|rate:0.32|v:0.1.0"
 
 
 @pytest.mark.parametrize(

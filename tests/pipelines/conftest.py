@@ -1,43 +1,15 @@
 """A command line in an empty folder, and small inputs."""
 
-import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import pytest
-from foreigners import add_package, start_beside, start_with_foreigners
+from foreigners import PICKY, SLOW, SPEAK, Start, add_package, start_beside
 
 from pipelines.cli import build_app
 from pipelines.console import call
-
-SLOW_VIEW = '''"""Reverse the words, slowly."""
-
-import time
-
-from augment.view import View, Viewed
-
-
-class Slow(View):
-    name = "slow"
-    named_by = "pivot"
-    nap: float = 0.01
-    sizes: list[int] = [1, 2]
-    pivot: str | None = None
-
-    def __call__(self, texts, seeds):
-        return [self.view(text, seed) for text, seed in zip(texts, seeds)]
-
-    def view(self, text, seed):
-        time.sleep(self.nap)
-        if "fail" in text:
-            return Viewed(None, "failed", "asked-to")
-        words = text.split()
-        if len(words) == 1:
-            return Viewed(text, "unchanged", "one-word")
-        return Viewed(" ".join([*reversed(words), str(seed % 10), self.pivot or ""]).strip())
-'''
 
 
 @dataclass(frozen=True)
@@ -69,27 +41,22 @@ def augment(folder: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., O
 
 
 @pytest.fixture
-def slow_view(tmp_path: Path) -> Path:
-    """A folder that brings a third-party view `slow` when it is on the path of a new process."""
-    return add_package(tmp_path / "site", {"slow_view": SLOW_VIEW}, views="slow = slow_view")
+def site(tmp_path: Path) -> Path:
+    """A folder that brings processes with it on their path the views `slow` and `speak` and the filter `picky`."""
+    modules = {"slow_view": SLOW, "speak": SPEAK, "picky": PICKY}
+    return add_package(tmp_path / "site", modules, views="slow = slow_view\nspeak = speak", filters="picky = picky")
 
 
 @pytest.fixture
-def start(folder: Path, slow_view: Path) -> Callable[..., "subprocess.Popen[str]"]:
-    """`augment` as a process of its own, which knows the view `slow`."""
-    return partial(start_beside, slow_view, folder)
-
-
-@pytest.fixture
-def twins(folder: Path, tmp_path: Path) -> Callable[..., "subprocess.Popen[str]"]:
-    """`augment` as a process that knows a view and a filter of another package."""
-    return partial(start_with_foreigners, folder, tmp_path / "site")
+def start(folder: Path, site: Path) -> Start:
+    """`augment` as a process of its own, which knows what `site` brings."""
+    return partial(start_beside, site, folder)
 
 
 @pytest.fixture
 def made(augment: Callable[..., Outcome], lines: Path) -> Callable[..., Outcome]:
     """`augment` where there are sentences, a view of them, and pairs of both."""
-    augment("span-mask", lines, "--shard-size", 16)
+    augment("span-mask", lines)
     augment("build-pairs", "--pairs", "original", "--view", "span-mask")
     return augment
 

@@ -53,14 +53,6 @@ class _Node:
         return self.content[: sure + (len(self.content) - sure) // 2]
 
 
-def apply_operation(tree: Tree, operation: Operation) -> None:
-    """Do to a tree what was done to the folder."""
-    names = {path: _Node(content) for path, content in tree.items()}
-    _apply(names, operation)
-    tree.clear()
-    tree.update({path: node.content for path, node in names.items()})
-
-
 def _apply(names: dict[str, _Node], operation: Operation, made: _Node | None = None) -> _Node | None:
     """Do it, if what it depends on was not lost; returns what it makes, which is `made` where that is given."""
     path, target = operation.path, operation.target

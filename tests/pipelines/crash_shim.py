@@ -13,9 +13,9 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from crash_model import Operation, Tree, apply_operation
+from crash_model import Operation, Tree, left_after
 
 NAMES_ONE = ("mkdir", "rmdir", "unlink", "remove", "truncate", "symlink")
 NAMES_TWO = ("rename", "replace", "link")
@@ -27,6 +27,10 @@ WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 real_open, real_os, RealFileIO = io.open, {name: getattr(os, name) for name in ("open", "close")}, io.FileIO
 
 
+Pause: TypeAlias = tuple[int, Callable[[], None]]
+"""Before which call a command is held up, and what holds it up."""
+
+
 @dataclass(frozen=True)
 class Failure:
     """Which call fails (they are numbered from 0) and with what; `reads` counts the calls that only read too."""
@@ -36,35 +40,32 @@ class Failure:
     reads: bool = False
 
 
+@dataclass(frozen=True)
+class Done:
+    """A command that ended: its exit code, what it said, its recorded operations, and the calls that it made."""
+
+    code: int
+    out: str
+    err: str
+    log: list[Operation]
+    calls: int
+    reads: int
+
+
 class Shim:
     """What happens at the operations under `folder` between `begin` and `end`."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._roots: tuple[str, ...] = ()
-        self._folder = ""
-        self._calls = 0
-        self._reads = 0
-        self._log: list[Operation] | None = None
-        self._tree: Tree = {}
-        self._failure: Failure | None = None
-        self._pause: tuple[int, Callable[[], None]] | None = None
         self._busy = False
 
-    def begin(
-        self,
-        folder: Path,
-        spool: Path,
-        *,
-        record: bool = False,
-        failure: Failure | None = None,
-        pause: tuple[int, Callable[[], None]] | None = None,
-    ) -> None:
+    def begin(self, folder: Path, spool: Path, record: bool, failure: Failure | None, pause: Pause | None) -> None:
         """Watch `folder`; operations in `spool` are counted and fail, but are not recorded."""
         self._folder = str(folder)
         self._roots = (self._folder, str(spool))
         self._calls = self._reads = 0
-        self._log = [] if record else None
+        self._log: list[Operation] | None = [] if record else None
         self._tree = read_tree(folder) if record else {}
         self._failure, self._pause = failure, pause
 
@@ -111,7 +112,7 @@ class Shim:
     def _add(self, operation: Operation) -> None:
         assert self._log is not None
         self._log.append(operation)
-        apply_operation(self._tree, operation)
+        self._tree = left_after(self._tree, [operation], (), "all")
 
     def _compare(self) -> None:
         """Record what is there and is not known yet: files made, written or removed."""

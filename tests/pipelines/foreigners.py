@@ -1,4 +1,4 @@
-"""A view and a filter of another package, and processes that know them."""
+"""Views and a filter of another package, processes that know them, and what tests of commands share."""
 
 import os
 import subprocess
@@ -10,11 +10,41 @@ from typing import Any
 
 import pyarrow as pa
 
+from pipelines.pairs import PAIR_COLUMNS
+
+Augment = Callable[..., Any]
+"""`augment` in this process: its arguments in, an Outcome out."""
+Start = Callable[..., "subprocess.Popen[str]"]
 ROOT = Path(__file__).parents[2]
 # A background job starts with Ctrl-C ignored, and so would the processes that tests interrupt.
-COMMAND = (
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from pipelines.cli import main; main()"
-)
+CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+COMMAND = f"{CTRL_C}from pipelines.cli import main; main()"
+SLOW = '''"""Reverse the words, slowly."""
+
+import time
+
+from augment.view import View, Viewed
+
+
+class Slow(View):
+    name = "slow"
+    named_by = "pivot"
+    nap: float = 0.01
+    sizes: list[int] = [1, 2]
+    pivot: str | None = None
+
+    def __call__(self, texts, seeds):
+        return [self.view(text, seed) for text, seed in zip(texts, seeds)]
+
+    def view(self, text, seed):
+        time.sleep(self.nap)
+        if "fail" in text:
+            return Viewed(None, "failed", "asked-to")
+        words = text.split()
+        if len(words) == 1:
+            return Viewed(text, "unchanged", "one-word")
+        return Viewed(" ".join([*reversed(words), str(seed % 10), self.pivot or ""]).strip())
+'''
 SPEAK = '''"""Say the words backwards, as translations to other languages do."""
 
 from typing import ClassVar
@@ -80,18 +110,14 @@ def add_package(site: Path, modules: Mapping[str, str], **points: str) -> Path:
     return site
 
 
-def start_beside(site: Path, folder: Path, *arguments: object, **environment: str) -> "subprocess.Popen[str]":
+def start_beside(
+    site: Path, folder: Path, *arguments: object, program: str = COMMAND, **environment: str
+) -> "subprocess.Popen[str]":
     """`augment` as a process in `folder` that knows the packages of `site`; it leads a process group."""
     known = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}", "HF_HUB_OFFLINE": "1", **environment}
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    command = [sys.executable, "-c", COMMAND, *map(str, arguments)]
+    command = [sys.executable, "-c", program, *map(str, arguments)]
     return subprocess.Popen(command, **streams, text=True, cwd=folder, env=known, start_new_session=True)
-
-
-def start_with_foreigners(folder: Path, site: Path, *arguments: object) -> "subprocess.Popen[str]":
-    """The same, where `site` has the view `speak` and the filter `picky`."""
-    add_package(site, {"speak": SPEAK, "picky": PICKY}, views="speak = speak", filters="picky = picky")
-    return start_beside(site, folder, *arguments)
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -119,6 +145,26 @@ def write_stream(path: str | Path, table: pa.Table, chunk: int | None = None) ->
         writer.write_table(table, max_chunksize=chunk)
 
 
+def write_pairs(rows: list[tuple[str, str | None]], **columns: list[Any]) -> Path:
+    """Pairs of a sentence with one view of it, as somebody else might write them."""
+    texts = [text for text, _ in rows]
+    names = (["original"] * len(rows), ["other"] * len(rows))
+    values = ([f"{number:016x}" for number in range(len(rows))], texts, texts, [view for _, view in rows], *names)
+    strings = [pa.array(each, pa.string()) for each in values]
+    path = Path("other.arrow")
+    write_stream(path, pa.table({**dict(zip(PAIR_COLUMNS, strings, strict=True)), **columns}))
+    return path
+
+
 def rows_of(path: str) -> list[dict[str, Any]]:
     table: list[dict[str, Any]] = pa.ipc.open_stream(Path(path).read_bytes()).read_all().to_pylist()
     return table
+
+
+def is_refused(done: Any, *expected: str, code: int = 2) -> None:  # noqa: ANN401 - an Outcome
+    """Hold a command to an exit code and an error whose one line has what is expected in it."""
+    assert done.code == code, done.err
+    last = done.err.splitlines()[-1]
+    assert last.startswith("error: ")
+    for each in expected:
+        assert each in last

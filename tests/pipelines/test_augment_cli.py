@@ -1,6 +1,8 @@
-"""The command line as a whole: help, exit codes, streams."""
+"""The command line: help, exit codes, streams, and one line for what a user can get wrong."""
 
 import errno
+import gzip
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -8,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import torch
 import typer
+from foreigners import Augment, Start, is_refused, write_stream
 
 from augment.view import view_names
-from pipelines.console import InputError, TwinviewsError, call, table
+from pipelines.console import InputError, TwinviewsError, call
 
-Augment = Callable[..., Any]
 COMMANDS = ["ingest", "build-pairs", "inspect", "report", "export", "views", *view_names()]
 
 
@@ -77,13 +81,6 @@ def test_a_bug_keeps_its_traceback() -> None:
         call(app, ["--"])
 
 
-def test_a_table_is_not_read_as_markup_nor_cut(capsys: pytest.CaptureFixture[str]) -> None:
-    table(("word", "rows"), [("[MASK] " * 40, 3), ("[red]", 12)])
-    said = capsys.readouterr().out
-    assert ("[MASK] " * 40).strip() in said
-    assert "[red]" in said
-
-
 @pytest.mark.skipif(not Path("/dev/full").is_char_device(), reason="there is no /dev/full")
 @pytest.mark.parametrize("arguments", [["inspect", "data/sentences", "--json"], ["views"]])
 def test_results_that_cannot_be_written_are_one_line(arguments: list[str], lines: Path, augment: Augment) -> None:
@@ -95,7 +92,7 @@ def test_results_that_cannot_be_written_are_one_line(arguments: list[str], lines
     assert (done.returncode, done.stderr) == (1, "error: cannot write to stdout (No space left on device)\n")
 
 
-def test_a_closed_pipe_is_silent(lines: Path, augment: Augment, start: Callable[..., "subprocess.Popen[str]"]) -> None:
+def test_a_closed_pipe_is_silent(lines: Path, augment: Augment, start: Start) -> None:
     augment("ingest", lines)
     process = start("inspect", "data/sentences", "--json")
     assert process.stdout is not None
@@ -103,3 +100,129 @@ def test_a_closed_pipe_is_silent(lines: Path, augment: Augment, start: Callable[
     process.stdout.close()
     assert process.stderr.read() == ""
     assert process.wait(60) == 1
+
+
+def no_utf8(*columns: str) -> pa.Table:
+    """Strings that Arrow takes on trust: the last column's second one is Latin-1."""
+    offsets = pa.py_buffer(b"\0\0\0\0\4\0\0\0\x09\0\0\0")
+    bad = pa.Array.from_buffers(pa.string(), 2, [None, offsets, pa.py_buffer("fineBäume".encode("latin-1"))])
+    return pa.table({**{name: ["a", "b"] for name in columns[:-1]}, columns[-1]: bad})
+
+
+def half(data: bytes) -> bytes:
+    return data[: len(data) // 2]
+
+
+NUMBERS = "\n".join(map(str, range(200_000))).encode()
+BAD: list[tuple[str, bytes | Callable[[Path], None] | None, str]] = [
+    ("missing.txt", None, "no file 'missing.txt'"),
+    ("empty.txt", b"", "empty.txt is empty (0 bytes)"),
+    ("blank.txt", b"\n  \n\n", "no sentences to keep in blank.txt (3 lines"),
+    ("folder", Path.mkdir, "folder is a folder"),
+    ("nul.txt", b"fine\nwith \0 inside\n", "nul.txt is binary (NUL byte in line 2)"),
+    ("utf16.txt", "One.\nTwo.\n".encode("utf-16-le"), "utf16.txt is binary"),
+    ("latin.txt", "fine\nBäume\n".encode("latin-1"), "invalid UTF-8 in line 2, byte 6 (0xe4)"),
+    ("bom.txt", b"\xef\xbb\xbffine\n\xff\n", "invalid UTF-8 in line 2, byte 8 (0xff)"),
+    ("cut.txt.gz", half(gzip.compress(NUMBERS)), "cut.txt.gz is truncated or damaged"),
+    ("fake.txt.gz", b"no gzip at all\n", "fake.txt.gz is truncated or damaged after line 0"),
+    ("cut.txt.zst", half(pa.compress(NUMBERS, "zstd", asbytes=True)), "cut.txt.zst is truncated or damaged"),
+    ("two.csv", b"a,b\n1,2\n", "two.csv has 2 columns ('a', 'b'): say which with --column"),
+    ("short.csv", b"id,text\n1,fine\n2\n", "short.csv: line 3 has 1 cells"),
+    ("quote.csv", b'text\n"never closed\n', "quote.csv: line 2 is not valid CSV"),
+    ("bad.jsonl", b'{"text": "fine"}\n{"text": \n', "bad.jsonl: line 2 is not JSON"),
+    ("list.jsonl", b"[1]\n", "list.jsonl: line 1 is a list"),
+    ("keys.jsonl", b'{"a": "x", "b": "y"}\n', "keys.jsonl: line 1 has the columns 'a', 'b'"),
+    ("number.jsonl", b'{"text": 5}\n', "number.jsonl: line 1: 'text' is 5, not a string"),
+    ("half.jsonl", b'{"text": "\\ud800"}\n', "half.jsonl: line 1 holds half a surrogate pair"),
+    ("halflabel.jsonl", b'{"text": "a", "label": "\\ud800"}\n', "line 1 holds half a surrogate pair"),
+    ("deep.jsonl", b'{"text": "a", "more": ' + b"[" * 200_000 + b"]" * 200_000 + b"}\n", "line 1 is not JSON"),
+    ("lacking.jsonl", b'{"text": "a"}\n{"id": "secret"}\n', "line 2 has no column 'text', only 'id'"),
+    ("ids.jsonl", b'{"id": "secret"}\n', "line 1 has the columns 'id': say which with --column NAME"),
+    ("long.txt", b"fine\n\n" + b"x" * (1 << 24) + b"x\n", "long.txt: line 3 is longer than 16,777,216 characters"),
+    ("endless.txt.gz", gzip.compress(b"fine\n" + b"x" * (1 << 26)), "endless.txt.gz: line 2 is longer than"),
+    ("open.csv", b'text\n"' + b"never closed\n" * 1_500_000, "is not valid CSV (field larger than field limit"),
+    ("latin.parquet", lambda path: pq.write_table(no_utf8("text"), path), "cannot be read as parquet"),
+    ("latinlabel.parquet", lambda path: pq.write_table(no_utf8("text", "label"), path), "cannot be read as parquet"),
+    ("latin.arrow", lambda path: write_stream(path, no_utf8("text")), "cannot be read as arrow"),
+    ("numbers.parquet", lambda path: pq.write_table(pa.table({"n": [1]}), path), "column 'n' is int64, not string"),
+    ("fake.parquet", b"no parquet\n", "fake.parquet cannot be read as parquet"),
+    ("fake.arrow", b"no arrow at all\n", "fake.arrow cannot be read as arrow"),
+]
+
+
+def is_one_line(done: Any, *expected: str) -> None:  # noqa: ANN401 - an Outcome
+    is_refused(done, *expected)
+    assert (done.out, done.err.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize(("name", "content", "expected"), BAD, ids=[name for name, *_ in BAD])
+def test_bad_source_is_one_line_and_nothing_is_written(
+    augment: Augment, folder: Path, name: str, content: bytes | Callable[[Path], None] | None, expected: str
+) -> None:
+    if callable(content):
+        content(folder / name)
+    elif content is not None:
+        (folder / name).write_bytes(content)
+    before = sorted(folder.rglob("*"))
+    for command in ("ingest", "identity"):
+        is_one_line(augment(command, name), expected)
+        assert sorted(folder.rglob("*")) == before
+
+
+def test_a_missing_column_is_named_with_those_that_are_there(augment: Augment, folder: Path) -> None:
+    (folder / "a.csv").write_text("one,text\n1,fine\n")
+    (folder / "a.jsonl").write_text('{"one": "1", "text": "fine"}\n')
+    pq.write_table(pa.table({"one": ["1"], "text": ["fine"]}), folder / "a.parquet")
+    for name in ("a.csv", "a.jsonl", "a.parquet"):
+        is_one_line(augment("ingest", name, "--column", "body"), "no column 'body'", "'one', 'text'")
+    assert not Path("data").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["nonsense"], "No such command 'nonsense'"),
+        (["span-mask", "--limit", "0"], "--limit"),
+        (["span-mask", "--unit", "page"], "--unit"),
+        (["identity", "--nonsense"], "--nonsense"),
+        (["ingest"], "SOURCE"),
+        (["build-pairs", "--pairs", "all"], "--pairs"),
+        (["build-pairs", "--pairs", "original"], "takes 1 --view, not 0"),
+        (["build-pairs", "--view", "identity"], "takes 2 --view, not 1"),
+        (["build-pairs", "--pairs", "original", "--view", "nonsense"], "no view dataset 'nonsense'"),
+        (["inspect", "nowhere"], "nowhere does not exist"),
+        (["export", "nowhere"], "nowhere does not exist"),
+        (["identity", "--config", "nowhere.yaml"], "no recipe file 'nowhere.yaml'"),
+        (["ingest", "a.txt", "--limit", "1" + "0" * 20], "--limit"),
+        (["ingest", "a.txt", "--shard-size", "1" + "0" * 20], "--shard-size"),
+        (["span-mask", "--seed", "1" + "0" * 20], "--seed"),
+        (["backtranslate", "--pivot", ","], "--pivot ',' names nothing"),
+        (["ingest", "b\udce4ume.txt"], r"the argument 'b\xe4ume.txt' is not UTF-8"),
+        (["span-mask", "--out", "b\udce4ume"], r"the argument 'b\xe4ume' is not UTF-8"),
+        (["ingest", "x" * 300], "File name too long"),
+    ],
+)
+def test_bad_usage_is_one_line(augment: Augment, arguments: list[str], expected: str) -> None:
+    is_one_line(augment(*arguments), expected)
+    assert not Path("data").exists()
+
+
+@pytest.mark.parametrize("out", ["data/*", "data/[a]", "data/a?"])
+def test_characters_of_a_pattern_in_a_path_are_themselves(augment: Augment, lines: Path, out: str) -> None:
+    assert augment("ingest", lines, "--out", out).code == 0
+    assert augment("build-pairs", out, "--pairs", "self", "--out", f"{out}.arrow").code == 0
+    assert json.loads(augment("inspect", f"{out}.arrow", "--json").out)["rows"] == 60
+
+
+@pytest.mark.parametrize(
+    "command", ["ingest lines.txt", "identity lines.txt", "build-pairs --pairs self", "export data/sentences"]
+)
+def test_what_is_not_ours_is_left_alone(augment: Augment, lines: Path, command: str) -> None:
+    augment("ingest", lines)
+    mine = Path("mine/thesis.txt") if lines.name in command else Path("mine")
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("precious")
+    for extra in ([], ["--overwrite"]):
+        is_one_line(augment(*command.split(), "--out", "mine", *extra), mine.name)
+    assert mine.read_text() == "precious"
+    assert mine == Path("mine") or [*mine.parent.iterdir()] == [mine]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from augment.errors import InputError, MissingExtraError
 from augment.view import Runtime
-from pipelines.filter import About, Filter, PairColumns, filter_names, filter_summaries, make_filter
+from pipelines.filter import About, Filter, PairColumns, filter_names, make_filter
 from pipelines.filters.near_duplicates import HASHES, sign
 
 CPU = Runtime("cpu")
@@ -172,19 +172,26 @@ def test_language_without_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
 SENTENCE = "The quick brown fox jumps over the lazy dog near the river bank on a sunny day."
 
 
-def test_near_duplicates_of_kept_pairs_are_dropped_across_batches() -> None:
-    duplicates = make_filter("near-duplicates", CPU)
-    first = pair(SENTENCE, SENTENCE.upper())
-    other = pair("Something else altogether.", "Not the same.")
-    assert judge(duplicates, [first, other]) == [(None, None), (None, None)]
-    near = pair(SENTENCE.replace("sunny", "sunny,"), f"  {SENTENCE.lower()}")
-    swapped = pair(SENTENCE.lower(), SENTENCE)
-    far = pair(SENTENCE, "A view that shares no words with it, which makes half of the pair another text.")
-    assert [reason for reason, _ in judge(duplicates, [near, swapped, far])] == [
-        "near-duplicate of an earlier pair",
-        "near-duplicate of an earlier pair",
-        None,
-    ]
+TWICE, BY_MASK = pair(SENTENCE, SENTENCE), pair(SENTENCE, SENTENCE, about=(PLAIN, MASKED))
+OTHERS = [pair(f"{word} is number {word * 3}", f"{word * 2}!") for word in ("alpha", "beta", "gamma")]
+
+
+@pytest.mark.parametrize(
+    ("options", "pairs", "is_dropped"),
+    [
+        ("", [TWICE, pair(SENTENCE.replace("sunny", "sunny,"), f"  {SENTENCE.lower()}")], True),
+        ("", [pair(SENTENCE, SENTENCE.upper()), pair(SENTENCE.lower(), SENTENCE)], True),
+        ("", [TWICE, pair(SENTENCE, "A view that shares no words with it, which is half of another pair.")], False),
+        ("", [TWICE, BY_MASK], False),  # a sentence may have several views
+        ("", [BY_MASK, BY_MASK], True),
+        ("", [TWICE, pair(SENTENCE, SENTENCE, text="Another sentence.", about=(PLAIN, MASKED))], True),
+        (":window=4", [TWICE, *OTHERS, TWICE], True),
+        (":window=3", [TWICE, *OTHERS, TWICE], False),
+    ],
+)
+def test_near_duplicates_of_kept_pairs_are_dropped(options: str, pairs: list[Pair], is_dropped: bool) -> None:
+    *others, last = reasons(f"near-duplicates{options}", pairs)
+    assert (others, last) == ([None] * len(others), "near-duplicate of an earlier pair" if is_dropped else None)
 
 
 @pytest.mark.parametrize("window", [3, 50, 1_000])
@@ -197,21 +204,6 @@ def test_near_duplicates_are_the_same_in_batches_of_any_size(window: int) -> Non
     single = make_filter(f"near-duplicates:threshold=0.7,window={window}", CPU)
     assert whole == [judge(single, [each])[0][0] for each in pairs]
     assert 0 < sum(reason is None for reason in whole) < 300
-
-
-def test_near_duplicates_let_a_sentence_have_several_views() -> None:
-    by_synonym, by_mask = pair(SENTENCE, SENTENCE), pair(SENTENCE, SENTENCE, about=(PLAIN, MASKED))
-    elsewhere = pair(SENTENCE, SENTENCE, text="Another sentence.", about=(PLAIN, MASKED))
-    assert reasons("near-duplicates", [by_synonym, by_mask]) == [None, None]
-    assert reasons("near-duplicates", [by_mask, by_mask])[-1] is not None
-    assert reasons("near-duplicates", [by_synonym, elsewhere])[-1] is not None
-
-
-def test_near_duplicates_forget_what_is_behind_the_window() -> None:
-    others = [pair(f"{word} is number {word * 3}", f"{word * 2}!") for word in ("alpha", "beta", "gamma")]
-    sentence = pair(SENTENCE, SENTENCE)
-    assert reasons("near-duplicates:window=4", [sentence, *others, sentence])[-1] is not None
-    assert reasons("near-duplicates:window=3", [sentence, *others, sentence])[-1] is None
 
 
 def shingles(text: str, n: int) -> set[str]:
@@ -231,13 +223,6 @@ def test_minhash_estimates_the_jaccard_similarity(seed: int, share: float) -> No
     estimate = float((signatures[0] == signatures[1]).mean())
     # Five standard deviations of a share of HASHES independent draws, and a little for rare events.
     assert abs(estimate - exact) <= 5 * (exact * (1 - exact) / HASHES) ** 0.5 + 0.03
-
-
-def test_a_signature_is_of_the_texts_alone_and_not_of_their_neighbours() -> None:
-    pairs = [["One text.", "Another one."], ["x"], ["Another one.", "One text.", "One text."]]
-    signatures = sign(pairs, 5)
-    assert (signatures[0] == signatures[2]).all()
-    assert all((sign([each], 5)[0] == signature).all() for each, signature in zip(pairs, signatures, strict=True))
 
 
 @pytest.mark.parametrize(
@@ -267,10 +252,3 @@ def test_a_filter_written_out_makes_the_same_filter(name: str) -> None:
     made = make_filter(name, CPU)
     assert made.name == name
     assert make_filter(made.text(), CPU).signature() == made.signature()
-
-
-def test_every_filter_has_a_summary() -> None:
-    summaries = dict(filter_summaries())
-    assert [name.partition(":")[0] for name in summaries] == filter_names()
-    assert summaries["chrf:min=,max="].startswith("Score the sides' surface similarity")
-    assert all(text.endswith(".") for text in summaries.values())

@@ -6,24 +6,23 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from foreigners import content, wait_for
+from foreigners import Start, content, done, wait_for
 
 pytest.importorskip("ray")
 ROOT = Path(__file__).parents[2]
-Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture
-def cluster(slow_view: Path) -> Iterator[str]:
+def cluster(site: Path) -> Iterator[str]:
     """The address of a cluster of two cores that ends with the test."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{slow_view}", "RAY_USAGE_STATS_ENABLED": "0"}
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{site}", "RAY_USAGE_STATS_ENABLED": "0"}
     environment["RAY_TEST_CLUSTER"] = f"127.0.0.1:{port}"
     # A short path: it holds sockets, whose names have 107 characters at most.
     with tempfile.TemporaryDirectory(prefix="ray", dir="/tmp", ignore_cleanup_errors=True) as scratch:
@@ -68,22 +67,17 @@ def test_a_cluster_makes_the_same_bytes_and_does_without_a_lost_worker(
     run = ["slow", lines, "--shard-size", 3, "--nap", 0.1]
     on_ray = ["--engine", "ray", "--address", cluster, "--workers", 2]
     for more in (["--out", "one"], ["--out", "two", "--workers", 2], ["--out", "ray", *on_ray]):
-        process = start(*run, *more)
-        out, err = process.communicate(timeout=120)
-        assert process.returncode == 0, out + err
+        done(start(*run, *more))
     process = start(*run, "--out", "lost", *on_ray)
     wait_for(lambda: len(list((folder / "lost").glob("receipts/*.json"))) >= 2)
     os.kill(actors(cluster)[0], signal.SIGKILL)
     assert not (folder / "lost" / "state.json").exists(), "it was killed in the middle"
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 0, out + err
+    done(process)
     one, *others = (content(folder / name) for name in ("one", "two", "ray", "lost"))
     assert [each == one for each in others] == [True] * 3
     assert list(folder.rglob("*.tmp")) == []
 
 
 def test_no_cluster_is_one_line(start: Start, lines: Path) -> None:
-    process = start("identity", lines, "--engine", "ray", "--address", "127.0.0.1:1")
-    _, err = process.communicate(timeout=120)
-    assert process.returncode == 2
+    err = done(start("identity", lines, "--engine", "ray", "--address", "127.0.0.1:1"), code=2)
     assert err.splitlines()[-1].startswith("error: --address 127.0.0.1:1: no Ray cluster answers there")

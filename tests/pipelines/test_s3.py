@@ -2,14 +2,13 @@
 
 import json
 import os
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from foreigners import content, wait_for
+from foreigners import Augment, Start, content, done, is_refused, wait_for
 
 from pipelines import files
 from pipelines.console import MissingExtraError
@@ -20,8 +19,6 @@ pytest.importorskip("s3fs")
 pytest.importorskip("upath")
 pytest.importorskip("moto.server")
 Bucket: TypeAlias = Any
-Augment = Callable[..., Any]
-Start = Callable[..., "subprocess.Popen[str]"]
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +67,7 @@ def test_a_view_in_a_store_has_the_same_bytes(
     bucket.Object("views/mask/data-00001.arrow").put(Body=b"damaged")
     assert json.loads(augment(*run, "--out", "s3://views/views/mask", "--json").out)["made_now"] == 16
     assert objects(bucket, "views/mask/") == content(Path("here"))
-    refused = augment(*run, "--out", "s3://views/views/mask", "--length", 2)
-    assert (refused.code, "length is 5 there and 2 here" in refused.err) == (2, True)
+    is_refused(augment(*run, "--out", "s3://views/views/mask", "--length", 2), "length is 5 there and 2 here")
     assert augment(*run, "--out", "s3://views/views/mask", "--length", 2, "--overwrite").code == 0
 
 
@@ -97,19 +93,15 @@ def test_a_killed_run_resumes_in_a_store(start: Start, lines: Path, folder: Path
     process.kill()
     process.communicate()
     assert "state.json" not in objects(bucket, "slow/")
-    done = start(*run, "--out", "s3://views/slow", "--json")
-    out, err = done.communicate(timeout=120)
-    assert done.returncode == 0, err
-    assert json.loads(out)["made_now"] < 60
-    assert start(*run, "--out", "slow").wait(120) == 0
+    assert json.loads(done(start(*run, "--out", "s3://views/slow", "--json")))["made_now"] < 60
+    done(start(*run, "--out", "slow"))
     assert objects(bucket, "slow/") == content(folder / "slow")
 
 
 def test_a_second_writer_on_this_machine_is_refused(augment: Augment, lines: Path, bucket: Bucket) -> None:
     with locked_folder(files.locate("s3://views/mask")):
         refused = augment("span-mask", lines, "--out", "s3://views/mask")
-    assert refused.code == 2
-    assert f"s3://views/mask is being written by another process (pid {os.getpid()}: " in refused.err
+    is_refused(refused, f"s3://views/mask is being written by another process (pid {os.getpid()}: ")
 
 
 def test_what_cannot_be_reached_is_one_line(augment: Augment, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,15 +10,14 @@ from typing import TypeAlias
 
 import pytest
 from crash_model import Tree, states_after, write_tree
-from crash_shim import read_tree
-from crash_worker import Done, Worker
+from crash_shim import Done, read_tree
+from crash_worker import SENTENCES, Worker
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the recording reads /proc")
 
-SENTENCES = "One two three.\nA bird sings\n\nLong is art, short is life\nA bird sings\nThe big cat runs fast\n42 days\n"
 OUTPUTS = {"ingest": "data/sentences", "view": "data/views/span-mask", "pairs": "data/pairs.arrow"}
 CHOICES = {"ingest": ("7", "4"), "view": ("5", "2"), "pairs": ("1.5", "1.2")}
 """Of each command, the two values of the option that is changed; they make different outputs."""

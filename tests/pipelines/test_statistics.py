@@ -1,6 +1,7 @@
-"""Statistics of datasets, against numbers worked out by hand, numpy and sacrebleu."""
+"""Statistics of datasets, against numbers worked out by hand, numpy and sacrebleu; texts compared word by word."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from sacrebleu.metrics import BLEU, CHRF
 
 from augment.errors import InputError
 from pipelines.folder import view_schema
+from pipelines.look.inspect import LONGEST, Piece, pieces, wdiff
 from pipelines.look.opened import QUANTILES, Distribution, Opened, distribution, open_path, statistics
 from pipelines.pairs import PAIR_COLUMNS, PairFile
 from pipelines.plan import Kind
@@ -147,10 +149,9 @@ def test_rejects_that_lack_a_side_are_counted_and_not_compared(tmp_path: Path) -
 
 def test_files_of_one_folder_may_have_further_columns(tmp_path: Path) -> None:
     for name, more in (("a", {}), ("b", {"chrf": [0.5] * 4}), ("c", {"chrf": ["high"] * 4})):
-        folder = tmp_path / name
-        folder.mkdir()
-        pairs(folder, **more)
-        (folder / "pairs.arrow").rename(tmp_path / f"{name}.arrow")
+        (tmp_path / name).mkdir()
+        pairs(tmp_path / name, **more)
+        (tmp_path / name / "pairs.arrow").rename(tmp_path / f"{name}.arrow")
         if name == "b":
             found = statistics(open_path(tmp_path))
             assert (found.sampled, found.measures["column chrf"].n) == (8, 4)
@@ -209,3 +210,69 @@ def test_sentences_have_lengths(tmp_path: Path) -> None:
     assert (found.measures["words"].mean, found.measures["characters"].mean) == (2.5, 9)
     assert found.values == {"label": {"x": 2}}
     assert found.shares == {"have a pair": (1, 2)}
+
+
+def joined(parts: list[Piece], side: str) -> str:
+    return "".join(piece.text for piece in parts if piece.change in ("same", side))
+
+
+SCRAPS = ["a", "dog", "dogs", "don't", "狗", "跑", "👩‍👩‍👧", "🇩🇪", ".", " ", "  ", "\t"]
+TEXTS = st.one_of(st.text(max_size=40), st.lists(st.sampled_from(SCRAPS), max_size=30).map("".join))
+
+
+@given(TEXTS, TEXTS)
+def test_the_pieces_make_both_texts(old: str, new: str) -> None:
+    parts = pieces(old, new)
+    assert (joined(parts, "removed"), joined(parts, "added")) == (old, new)
+    assert all(piece.text for piece in parts)
+    assert all(one.change != two.change for one, two in pairwise(parts))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "shown"),
+    [
+        ("a big dog", "a large dog", "a [-big-]{+large+} dog"),
+        ("a big dog", "a dog", "a[- big-] dog"),
+        ("a dog", "a dog.", "a dog{+.+}"),
+        ("a  dog", "a dog", "a [- dog-]{+dog+}"),
+        ("I don't know", "I do not know", "I [-don't-]{+do not+} know"),
+        ("他快速地跑步。", "他慢慢地跑步！", "他[-快速-]{+慢慢+}地跑步[-。-]{+！+}"),
+        ("went 👍🏽 home", "went 👍🏿 home", "went [-👍🏽-]{+👍🏿+} home"),
+        ("ab 👩‍👩‍👧", "ab 👨‍👩‍👧", "ab [-👩‍👩‍👧-]{+👨‍👩‍👧+}"),
+        ("🇩🇪🇫🇷", "🇩🇪🇮🇹", "🇩🇪[-🇫🇷-]{+🇮🇹+}"),
+        ("हिन्दी में", "हिन्दू में", "[-हिन्दी-]{+हिन्दू+} में"),
+        ("", "new", "{+new+}"),
+    ],
+)
+def test_changes_are_marked_word_by_word(old: str, new: str, shown: str) -> None:
+    assert wdiff(pieces(old, new)) == shown
+
+
+EDIT = {"start": 1, "end": 6, "old": " plan", "new": "[MASK]"}
+
+
+@pytest.mark.parametrize(
+    ("edits", "shown"),
+    [
+        ([EDIT], "A[- plan-]{+[MASK]+}e flies"),
+        *(
+            (edits, "A[- plane-]{+[MASK]e+} flies")
+            for edits in ([], [{**EDIT, "new": "x"}], [EDIT, {**EDIT, "start": 2}])
+        ),
+    ],
+)
+def test_recorded_edits_are_shown_if_they_lead_to_the_view(edits: list[dict[str, object]], shown: str) -> None:
+    assert wdiff(pieces("A plane flies", "A[MASK]e flies", edits)) == shown
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("word " * 20_000, "word " * 9_000 + "other " + "word " * 9_000),
+        ("的" * 50_000, "了" + "的" * 40_000 + "了"),
+    ],
+)
+def test_of_very_long_texts_only_the_beginnings_are_compared(old: str, new: str) -> None:
+    *parts, more = pieces(old, new)
+    assert (joined(parts, "removed"), joined(parts, "added")) == (old[:LONGEST], new[:LONGEST])
+    assert more == Piece("same", f" … {max(len(old), len(new)) - LONGEST:,} more characters")

@@ -1,0 +1,196 @@
+"""Words: tokens and edits, English forms, articles and parts of speech, and WordNet."""
+
+import csv
+import zipfile
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import nltk.data
+import pytest
+from checks import TEXTS, real_sentences, refused
+from hypothesis import given
+from hypothesis import strategies as st
+from nltk.tag.perceptron import PerceptronTagger
+
+from augment import wordnet
+from augment.edits import apply_edits, find_edits, tokens, words
+from augment.english import inflect, load_data, tagger, wants_an
+from augment.view import Edit
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Don't  stop", ["Don't", "stop"]),
+        ("the well-known “plan”", ["the", "well-known", "plan"]),
+        ("the U.S. rose 3.5% at 10:30", ["the", "U.S.", "rose", "3.5%", "at", "10:30"]),
+        ("$1,000.50 for a 3D 4th", ["$1,000.50", "for", "a", "3D", "4th"]),
+        ("café’s naïve 猫が好き 👩‍👩‍👧!", ["café’s", "naïve", "猫が好き"]),
+        ("AT&T (example.org)", ["AT&T", "example.org"]),
+        ("e\u0301te\u0301 \u2014 sic", ["e\u0301te\u0301", "sic"]),
+        ("U.S.A and U.S.-led", ["U.S.A", "and", "U.S.", "led"]),
+        ("हिन्दी में שָׁלוֹם", ["हिन्दी", "में", "שָׁלוֹם"]),
+        ("می‌خواهم col·lecció צה״ל", ["می‌خواهم", "col·lecció", "צה״ל"]),
+        ("1️⃣ 🇩🇪🇫🇷 👍🏽 ❤️ ok", ["ok"]),
+        ("", []),
+    ],
+)
+def test_words_survive_whole(text: str, expected: list[str]) -> None:
+    assert [word.text for word in words(text)] == expected
+    emoji = ["👩‍👩‍👧", "👍🏽", "1️⃣", "🇩🇪", "❤️", "🏴󠁧󠁢󠁥󠁮󠁧󠁿", "🧑🏾‍🚀"]
+    assert [token.text for token in tokens(" ".join(emoji))] == emoji
+
+
+PIECES = [
+    "don't", "o’clock", "well-known", "U.S.", "e.g.", "3.5%", "$1,000.50", "“quoted”", "‘so’", "AT&T", "dog", "Über",
+    "e\u0301te\u0301", "naïve", "👩‍👩‍👧", "👍🏽!", "🇫🇷", "1️⃣", "猫が好き", "שָׁלוֹם", "السَّلام", "می‌خواهم", "हिन्दी",
+    "—", "...", "(", ")", ",", "\u0301", "\u200d",
+]  # fmt: skip
+TRICKY = st.lists(st.tuples(st.sampled_from(PIECES), st.sampled_from(["", " ", "  ", "\t", "\u00a0"]))).map(
+    lambda pairs: "".join(piece + space for piece, space in pairs)
+)
+
+
+@given(st.one_of(st.text(), TRICKY))
+def test_tokens_cover_everything_but_white_space_in_order(text: str) -> None:
+    found = tokens(text)
+    assert all(text[token.start : token.end] == token.text for token in found)
+    assert all(first.end <= second.start for first, second in pairwise(found))
+    assert "".join(token.text for token in found) == "".join(text.split())
+
+
+@given(st.data())
+def test_edits_rewrite_exactly_their_spans(data: st.DataObject) -> None:
+    parts = data.draw(st.lists(st.tuples(st.text(), st.text(min_size=1), st.text()), max_size=5))
+    tail = data.draw(st.text())
+    text, expected, edits = "", "", []
+    for kept, old, new in parts:
+        text, expected = text + kept, expected + kept + new
+        edits.append(Edit(len(text), len(text) + len(old), old, new))
+        text += old
+    shuffled = data.draw(st.permutations(edits))
+    assert apply_edits(text + tail, shuffled) == expected + tail
+
+
+@pytest.mark.parametrize(
+    ("edits", "complaint"),
+    [
+        ([Edit(0, 3, "cat", "x")], "does not fit"),
+        ([Edit(-1, 2, "a", "x")], "does not fit"),
+        ([Edit(4, 9, "dog", "x")], "does not fit"),
+        ([Edit(0, 5, "the d", "x"), Edit(4, 7, "dog", "y")], "overlaps"),
+    ],
+)
+def test_edits_that_do_not_fit_are_refused(edits: list[Edit], complaint: str) -> None:
+    with pytest.raises(ValueError, match=complaint):
+        apply_edits("the dog", edits)
+
+
+@pytest.mark.parametrize(
+    ("text", "view", "expected"),
+    [
+        ("A man sings.", "A human sings.", [("man", "human")]),
+        ("It is a big dog.", "It is a dog.", [("big", "")]),
+        ("The U.S. bought 3.5% gold.", "The U. S. sold 3. 5% gold.", [("U.S. bought 3.5%", "U. S. sold 3. 5%")]),
+        ("One, two.", "One, three.", [("two", "three")]),
+    ],
+)
+def test_word_edits_are_of_whole_words(text: str, view: str, expected: list[tuple[str, str]]) -> None:
+    assert [(edit.old.strip(), edit.new) for edit in find_edits(text, view)] == expected
+
+
+@given(st.text(alphabet="ab .,'é\t-1", max_size=30), st.text(alphabet="ab .,'é\t-1", max_size=30))
+def test_word_edits_turn_one_text_into_the_other(text: str, view: str) -> None:
+    edits = find_edits(text, view)
+    assert apply_edits(text, edits) == view
+    assert (not edits) == (text == view)
+
+
+def test_words_have_the_forms_that_dictionaries_accept() -> None:
+    """Each row has a lemma, a tag, and the accepted forms, or "-" if English has none."""
+    with (Path(__file__).parent / "data" / "forms.tsv").open(encoding="utf-8") as file:
+        rows = [(row["lemma"], row["tag"], row["forms"]) for row in csv.DictReader(file, delimiter="\t")]
+    assert len(rows) > 900
+    found = [(lemma, tag, inflect(lemma, tag) or "-", forms) for lemma, tag, forms in rows]
+    assert [each for each in found if each[2] not in each[3].split("|")] == []
+
+
+AN = "apple hour honest uncle unimportant uninteresting urgent usher x"
+A = "university user European one onetime house unit unanimous utopia ukulele UNIT urine"
+
+
+def test_articles_follow_the_sound() -> None:
+    assert [word for word in f"{AN} {A}".split() if wants_an(word)] == AN.split()
+
+
+@pytest.mark.parametrize("real", [0, 900])
+def test_the_tags_are_those_of_nltk(real: int) -> None:
+    """Of NLTK's own tagger on the same weights."""
+    nltks = PerceptronTagger(load=False)
+    nltks.model.weights, nltks.tagdict = load_data("weights"), load_data("tagdict")
+    nltks.classes = nltks.model.classes = set(load_data("classes"))
+    for text in real_sentences(real) if real else [*TEXTS, "In 1999 U.S.-led x-ray 3rd ?! 42", ""]:
+        words = [token.text for token in tokens(text)]
+        assert tagger().tag(words) == nltks.tag(words)
+
+
+@pytest.fixture
+def empty_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A machine without any WordNet and with an empty cache; returns its home folder."""
+    monkeypatch.delenv(wordnet.ENVIRONMENT, raising=False)
+    monkeypatch.delenv("NLTK_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(nltk.data, "path", [str(tmp_path / "nltk_data")])
+    monkeypatch.setattr(wordnet, "DEBIAN_FOLDER", tmp_path / "usr-share-wordnet")
+    wordnet.reader.cache_clear()
+    yield tmp_path
+    wordnet.reader.cache_clear()
+
+
+def lay_out(folder: Path) -> Path:
+    """A folder with the file names of WordNet, one harmless line in each."""
+    folder.mkdir(parents=True)
+    for name in wordnet.NEEDED:
+        (folder / name).write_text(f"mice mouse {name}\n", encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("place", ["usr-share-wordnet", "cache/twinviews/corpora/wordnet", "nltk_data/corpora/wordnet"])
+def test_it_is_used_where_it_is(empty_machine: Path, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (empty_machine / place).mkdir(parents=True)
+    mine = lay_out(empty_machine / "mine" / "corpora" / "wordnet")
+    for path in mine.iterdir():
+        (empty_machine / place / path.name).symlink_to(path)
+    assert wordnet.find() == empty_machine / place
+    for named in ("mine", "mine/corpora/wordnet"):
+        monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / named))
+        assert wordnet.find() == mine
+    monkeypatch.setenv(wordnet.ENVIRONMENT, str(empty_machine / "nowhere"))
+    with refused("nowhere: no WordNet there"):
+        wordnet.find()
+
+
+def test_a_zip_of_the_nltk_downloader_is_read_as_its_folder(empty_machine: Path) -> None:
+    source = lay_out(empty_machine / "wordnet")
+    archive = empty_machine / "nltk_data" / "corpora" / "wordnet.zip"
+    archive.parent.mkdir(parents=True)
+    with zipfile.ZipFile(archive, "w") as bundle:
+        for path in source.iterdir():
+            bundle.write(path, f"wordnet/{path.name}")
+    assert wordnet.find() == archive
+    assert wordnet.exceptions(archive, "noun") == {"mice": ["mouse", "noun.exc"]}
+    assert wordnet.revision(archive) == wordnet.revision(source)
+    other = lay_out(empty_machine / "other")
+    (other / "data.noun").write_text("other\n", encoding="utf-8")
+    assert wordnet.revision(other) != wordnet.revision(source)
+    archive.write_bytes(archive.read_bytes()[:-9])
+    with refused("python -m nltk.downloader wordnet"):
+        wordnet.find()
+
+
+def test_counts_of_senses_are_those_that_nltk_finds_in_the_file(real_wordnet: Path) -> None:
+    counts = wordnet.sense_counts(real_wordnet)
+    entries = [entry for name in ("car", "run", "good", "well", "caput") for entry in wordnet.reader().lemmas(name)]
+    assert [counts.get(entry.key(), 0) for entry in entries] == [entry.count() for entry in entries]
+    assert sum(counts.values()) > 200_000

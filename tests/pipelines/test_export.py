@@ -1,0 +1,138 @@
+"""Exports: files of every format, and datasets on the Hub, against a stand-in on localhost."""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import date
+from pathlib import Path
+
+import datasets
+import pyarrow.parquet as pq
+import pytest
+import yaml
+from foreigners import Augment, is_refused, write_pairs
+
+from pipelines.pairs import PAIR_COLUMNS
+from tests.standin_hub import StandinHub, standin_hub
+
+
+@pytest.mark.parametrize("path", ["data/sentences", "data/views/span-mask", "data/pairs.arrow"])
+@pytest.mark.parametrize("to", ["parquet", "jsonl", "csv"])
+def test_export_holds_the_same_rows(made: Augment, path: str, to: str) -> None:
+    done = made("export", path, "--to", to)
+    assert done.code == 0
+    target = Path(f"{path.removesuffix('.arrow')}.{to}")
+    rows = (datasets.Dataset.from_file if path.endswith("arrow") else datasets.load_from_disk)(path).to_list()
+    if to == "parquet":
+        assert pq.read_table(target).to_pylist() == rows
+    elif to == "jsonl":
+        assert [json.loads(line) for line in target.read_text(encoding="utf-8").splitlines()] == rows
+    else:
+        with target.open(newline="", encoding="utf-8") as stream:
+            assert [(row["id"], row["text"]) for row in csv.DictReader(stream)] == [(r["id"], r["text"]) for r in rows]
+    is_refused(made("export", path, "--to", to), "exists")
+    assert made("export", path, "--to", to, "--limit", 5, "--overwrite").out.startswith("5 rows")
+
+
+def test_columns_of_dates_and_objects_can_be_exported(augment: Augment) -> None:
+    path = write_pairs([("a dog", "one dog")], day=[date(2026, 11, 22)], more=[{"day": date(2026, 11, 23)}])
+    for to in ("jsonl", "csv"):
+        assert augment("export", path, "--to", to).code == 0
+    row = json.loads(Path("other.jsonl").read_text())
+    assert (row["day"], row["more"]) == ("2026-11-22", {"day": "2026-11-23"})
+    (cells,) = csv.DictReader(Path("other.csv").read_text().splitlines())
+    assert (cells["day"], cells["more"]) == ("2026-11-22", '{"day": "2026-11-23"}')
+
+
+def test_pairs_without_rows_can_be_exported(augment: Augment) -> None:
+    assert augment("export", write_pairs([])).out == "0 rows written to other.parquet\n"
+    table = pq.read_table("other.parquet")
+    assert (table.num_rows, table.column_names) == (0, list(PAIR_COLUMNS))
+
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def hub() -> Iterator[StandinHub]:
+    with standin_hub() as hub:
+        yield hub
+
+
+def push(hub: StandinHub, *arguments: str, **more: str) -> "subprocess.CompletedProcess[str]":
+    """`augment export` as a process: the Hub's client reads its settings when it is imported."""
+    command = [sys.executable, "-c", "from pipelines.cli import main; main()", "export", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), **hub.environment(), **more}
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_pairs_become_a_private_dataset_with_parquet_and_a_card(made: Augment, hub: StandinHub) -> None:
+    done = push(hub, "data/pairs.arrow", "--to", "hf:twins", "--license", "cc-by-4.0", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {"out": f"{hub.endpoint}/datasets/somebody/twins", "public": False}
+    repository = hub.repositories["dataset/somebody/twins"]
+    assert repository.settings["visibility"] == "private"
+    assert set(repository.files) == {"README.md", "train.parquet"}
+    assert pq.read_table(io.BytesIO(repository.files["train.parquet"])).num_rows == 60
+    _, front, card = repository.files["README.md"].decode().split("---\n", 2)
+    settings = yaml.safe_load(front)
+    assert (settings["license"], settings["size_categories"]) == ("cc-by-4.0", ["n<1K"])
+    assert settings["configs"][0]["data_files"][0]["path"] in repository.files
+    assert card.strip() == Path("data/pairs.card.md").read_text().strip()
+    assert sum("/commit/" in request for request in hub.requests) == 1
+
+
+@pytest.mark.parametrize(("first", "other", "hint"), [("--public", "", "give --public"), ("", "--public", "leave")])
+def test_a_repository_that_is_there_stays_unless_it_is_to_be_overwritten(
+    made: Augment, hub: StandinHub, first: str, other: str, hint: str
+) -> None:
+    def again(*options: str) -> "subprocess.CompletedProcess[str]":
+        return push(hub, "data/pairs.arrow", "--to", "hf:twins", *filter(None, options))
+
+    seen = "public" if first else "private"
+    url = f"{hub.endpoint}/datasets/somebody/twins"
+    assert again(first).stdout == f"{url}: {seen}\n"
+    before = dict(hub.repositories["dataset/somebody/twins"].files)
+    refused = again(first, "--limit", "5")
+    expected = f"error: {url} holds files: choose another name, or --overwrite it\n"
+    assert (refused.returncode, refused.stderr) == (2, expected)
+    refused = again(other, "--limit", "5", "--overwrite")
+    assert (refused.returncode, f"{url} exists and is {seen}: {hint}" in refused.stderr) == (2, True)
+    repository = hub.repositories["dataset/somebody/twins"]
+    assert repository.files == before
+    assert again(first, "--limit", "5", "--overwrite").stdout == f"{url}: {seen}\n"
+    assert pq.read_table(io.BytesIO(repository.files["train.parquet"])).num_rows == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "status", "offline", "expected"),
+    [
+        ("hf:no/such/name", 0, "0", "write hf:OWNER/NAME"),
+        ("hf:twins", 403, "0", "no token that may write there (status 403)"),
+        ("hf:twins", 0, "1", "HF_HUB_OFFLINE is set"),
+    ],
+)
+def test_what_the_hub_refuses_is_one_line(
+    made: Augment, hub: StandinHub, name: str, status: int, offline: str, expected: str
+) -> None:
+    hub.refusing = status
+    done = push(hub, "data/pairs.arrow", "--to", name, HF_HUB_OFFLINE=offline)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert expected in done.stderr
+    assert not any(repository.files for repository in hub.repositories.values())
+
+
+def test_options_that_do_not_go_together_and_a_dry_run(made: Augment) -> None:
+    assert "--to xml is not a format" in made("export", "data/pairs.arrow", "--to", "xml").err
+    for options, expected in (
+        (["hf:a", "--out", "b"], "--out b is a file"),
+        (["csv", "--public"], "--public and --license are for a dataset on the Hub, not --to csv"),
+        (["parquet", "--license", "mit"], "not --to parquet: leave them out"),
+    ):
+        is_refused(made("export", "data/pairs.arrow", "--to", *options), expected)
+    preview = made("export", "data/pairs.arrow", "--to", "hf:a", "--limit", 5, "--dry-run", "--json")
+    assert json.loads(preview.out) == {"out": "hf:a", "rows": 5, "files to read": 1}
