@@ -110,14 +110,17 @@ def resumable(out: Path) -> Iterator[None]:
 
 
 def newest_checkpoint(out: Path) -> Path | None:
-    """Return the newest intact checkpoint of a run, in all processes; damaged ones are removed, with a warning."""
+    """Return the newest intact checkpoint of a run, in all processes; damaged ones are renamed, with a warning."""
     intact = []
     for path in checkpoints(out / CHECKPOINTS) if is_first() else ():
-        if _is_intact(path):
+        if not (path / STATE).exists():  # unfinished: Trainer writes it last
+            shutil.rmtree(path)
+        elif _is_intact(path):
             intact.append(path)
         else:
-            note(f"warning: {path} is unfinished or damaged: removed")
-            shutil.rmtree(path)
+            aside = path.with_name(path.name.replace("checkpoint", "damaged"))
+            shutil.rmtree(aside, ignore_errors=True)
+            note(f"warning: {path} is damaged: renamed to {path.rename(aside).name}")
     newest: Path | None = of_first(intact[0] if intact else None)
     return newest
 
