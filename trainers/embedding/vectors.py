@@ -89,8 +89,10 @@ def cached(encoder: TextEncoder, folder: Path | None = None) -> TextEncoder:
     One without a `fingerprint` is returned as it is: a function can do anything, so its vectors are not kept.
     """
     identity = getattr(encoder, "fingerprint", lambda: None)()
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
-    return encoder if identity is None else cast("TextEncoder", CachedEncoder(encoder, (folder or home) / identity))
+    if identity is None:
+        return encoder
+    folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
+    return cast("TextEncoder", CachedEncoder(encoder, folder / identity))
 
 
 @dataclass(slots=True)
