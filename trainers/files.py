@@ -19,10 +19,8 @@ from pipelines.console import InputError
 from pipelines.files import sha256_of as file_sha256
 
 __all__ = ["Rows", "csv_rows", "file_lines", "file_sha256", "read_arrays", "remove_stale", "tsv_rows", "whole_file"]
-Rows: TypeAlias = list[tuple[int, list[str]]]
-"""Cells of each row, with the number of the line that it begins in."""
-STALE = 24 * 3600
-"""Seconds after which a temporary file must be a killed process's."""
+Rows: TypeAlias = list[tuple[int, list[str]]]  # cells of each row, with the number of the line that it begins in
+STALE = 24 * 3600  # seconds after which a temporary file must be a killed process's
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from trainers.catalogue import objective_names
 from trainers.settings import Training
 from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint
 from trainers.training.fit import collapse, fit, make_optimizer
-from trainers.training.machine import for_machine
+from trainers.training.run import for_machine
 
 POWER_CUTS = {
     "mid-epoch": ({"save_every": 4}, 7, 4),
@@ -197,7 +197,7 @@ def test_gradient_checkpointing_changes_no_number(
 
 
 def test_report_to_a_package_that_is_missing_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainers.training.machine.find_spec", lambda name: None)
+    monkeypatch.setattr("trainers.training.run.find_spec", lambda name: None)
     with pytest.raises(InputError, match="--report-to wandb needs its package: pip install wandb"):
         for_machine(Training(lr=1, report_to="wandb"))
 

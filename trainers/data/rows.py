@@ -8,8 +8,7 @@ import numpy as np
 import xxhash
 from torch.utils.data import Dataset, Sampler
 
-POOL = 50
-"""Batches whose rows are sorted together; captions then have a few percent of padding."""
+POOL = 50  # batches whose rows are sorted together; captions then have a few percent of padding
 
 
 class Ragged(Sequence[list[int]]):

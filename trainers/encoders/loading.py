@@ -22,11 +22,9 @@ from trainers.encoders.location import PICKLE, Source, first_line, locate, quiet
 from trainers.encoders.modules import WHITENING, Pooling, assemble, parts_of, pooling_of, set_max_tokens
 from trainers.processes import is_first
 
-PADDED = 64
-"""Tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation."""
+PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation
 SAFE = "give a directory or a Hub name that has safetensors"
-SAVING = ".saving-"
-"""How the folder of an unfinished save begins."""
+SAVING = ".saving-"  # how the folder of an unfinished save begins
 
 
 def load_encoder(

@@ -20,10 +20,8 @@ Pooling = Literal["mean", "cls", "first-last", "padded-mean"]
 all positions that a text is padded to, padding included (as in Mirror-BERT's code)."""
 
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
-HEADS = ("Dense", "LayerNorm", "Dropout", "Normalize")
-"""Modules after the pooling that can be trained."""
-WHITENING = "whitening"
-"""Name of the whitening layer in an encoder that is being trained."""
+HEADS = ("Dense", "LayerNorm", "Dropout", "Normalize")  # modules after the pooling that can be trained
+WHITENING = "whitening"  # name of the whitening layer in an encoder that is being trained
 SHRINKAGE = 0.2
 """Share of the identity in the covariance that is inverted: plain whitening blows up directions that hardly vary."""
 

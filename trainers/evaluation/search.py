@@ -28,7 +28,7 @@ def nearest(
     k = min(k, len(keys))
     queries = unit(queries)
     # Divided by the longest, because `TIED` is meant for products of at most 1.
-    keys = unit(keys) if similarity == "cosine" else _scaled(keys, 1 / max(float(norms(keys).max(initial=0.0)), 1e-30))
+    keys = unit(keys) if similarity == "cosine" else keys * np.float32(1 / max(norms(keys).max(initial=0.0), 1e-30))
     found = np.empty((len(queries), k), np.int64)
     for start, block in score_blocks(queries, keys) if k else ():
         least = torch.topk(block, k, dim=1).values[:, -1:] - TIED
@@ -54,7 +54,8 @@ def score_blocks(queries: NDArray[np.float32], keys: NDArray[np.float32]) -> Ite
 def unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the rows scaled to length 1 in float32; a zero row stays zero."""
     lengths = norms(matrix)
-    return _scaled(matrix, np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)[:, None])
+    factors = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return np.ascontiguousarray(matrix, np.float32) * factors.astype(np.float32)[:, None]
 
 
 def norms(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -62,7 +63,3 @@ def norms(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
     # In blocks: a float64 copy of a whole dictionary would be the largest array of all.
     parts = [np.square(matrix[start : start + 4096], dtype=np.float64).sum(1) for start in range(0, len(matrix), 4096)]
     return np.asarray(np.sqrt(np.concatenate([np.zeros(0), *parts])))
-
-
-def _scaled(matrix: NDArray[np.float32], factors: NDArray[np.float64] | float) -> NDArray[np.float32]:
-    return np.ascontiguousarray(matrix, np.float32) * np.asarray(factors, np.float32)

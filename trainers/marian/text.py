@@ -18,10 +18,8 @@ from trainers.data.rows import Ragged
 from trainers.files import file_lines
 
 Pairs = Sequence[tuple[str, str]]
-CODE = re.compile(r">>[^<>\s]+<< ?")
-"""A target language code at the start of a source."""
-POOL = 100
-"""Batches are sorted by length within pools of about this many, so that their content stays random."""
+CODE = re.compile(r">>[^<>\s]+<< ?")  # a target language code at the start of a source
+POOL = 100  # batches are sorted by length within pools of about this many, so that their content stays random
 
 
 def read_parallel(path: Path) -> list[tuple[str, str]]:

@@ -35,10 +35,8 @@ from trainers.training import directory
 SHAPE = {"d_model", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout"}
 RUN = {"parallel", "model", "tokenizer", "out", "precision", "save_steps", "limit", "dry_run", "overwrite"}
 """Options that are not in the recipe under their own names; nor are those of `SHAPE`, which are there together."""
-MADE = (*directory.LEFTOVERS, "tokenizer", "tokenizer.tmp", "model")
-"""What a run writes besides its recipe."""
-BLOCK = 256
-"""Tokens a block: 256 x 8,000 logits are 8 MB in float32."""
+MADE = (*directory.LEFTOVERS, "tokenizer", "tokenizer.tmp", "model")  # what a run writes besides its recipe
+BLOCK = 256  # tokens a block: 256 x 8,000 logits are 8 MB in float32
 
 
 class MarianOptions(Options):

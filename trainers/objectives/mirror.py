@@ -24,8 +24,7 @@ from trainers.processes import gather, gather_pairs
 from trainers.settings import Options, Presets
 
 READS = ("text", "views", "words")
-COMPAT_SHORTEST = 30
-"""The authors' code masks nothing in shorter strings (characters)."""
+COMPAT_SHORTEST = 30  # the authors' code masks nothing in shorter strings (characters)
 
 
 class PARAMS(Options):

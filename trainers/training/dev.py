@@ -15,19 +15,15 @@ from trainers.data.kinds import read_graded
 from trainers.evaluation.pairs import read_pairs, spearman
 from trainers.evaluation.suites.sts import BENCHMARKS
 from trainers.evaluation.task import Missing
-from trainers.objective import Objective
+from trainers.objective import Objective, autocast
 from trainers.processes import is_first
 from trainers.settings import Training
 from trainers.training.directory import checkpoints, history_of
-from trainers.training.machine import autocast
 
-DEV = "dev"
-"""The development score's key in the log."""
+DEV = "dev"  # the development score's key in the log
 DATA = "TWINVIEWS_DATA"
-ANY_SCALE = (-1e6, 1e6)
-"""Only the ranks of the grades matter."""
-SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
-"""As sentence-transformers names them; it negates the distances."""
+ANY_SCALE = (-1e6, 1e6)  # only the ranks of the grades matter
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transformers' names; it negates the distances
 BEST = "best-{step}.safetensors"
 
 History = Sequence[Mapping[str, float]]

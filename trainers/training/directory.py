@@ -18,8 +18,7 @@ from trainers.processes import is_first, of_first
 
 RECIPE, DONE, CHECKPOINTS = "recipe.json", "modules.json", "checkpoints"
 WEIGHTS, STATE = "model.safetensors", "trainer_state.json"
-LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")
-"""What a killed run leaves behind and a finished one does not need."""
+LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # what killed runs leave and finished ones do not need
 MADE = (
     *LEFTOVERS, "log.jsonl", "tensorboard", "evaluation", "report.html", "README.md", "config.json",
     "config_sentence_transformers.json", "generation_config.json", "modules.json", "sentence_bert_config.json",
