@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from trainers.embedding.vectors import nearest, norms
 from trainers.evaluation import search
-from trainers.evaluation.search import nearest, norms
 
 
 def by_hand(queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: str) -> list[list[int]]:
