@@ -14,8 +14,7 @@ from trainers.files import csv_rows, file_lines, tsv_rows
 from trainers.settings import Flag, Options, flags_of
 
 PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")
-KINDS = ("views", "text", "words", "graded")
-"""The kinds of data that an objective may read; the option of the same name names the data."""
+KINDS = ("views", "text", "words", "graded")  # kinds of data that an objective may read, and the options that name it
 SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "label", "gold", "grade")
 FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", "question1", "s1")
 SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")

@@ -28,8 +28,7 @@ class Ragged(Sequence[list[int]]):
     def __getitem__(self, index: int) -> list[int]:  # type: ignore[override] # no slices
         if not 0 <= index < len(self):
             raise IndexError(index)
-        row: list[int] = self.values[self.starts[index] : self.starts[index + 1]].tolist()
-        return row
+        return self.values[self.starts[index] : self.starts[index + 1]].tolist()  # type: ignore[no-any-return]
 
 
 class Rows(Dataset[dict[str, Any]]):

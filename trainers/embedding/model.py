@@ -17,7 +17,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from pipelines.console import InputError, note, progress
-from trainers.embedding.vectors import BATCH_SIZE, Advance, cached, check, checked, still
+from trainers.embedding.vectors import BATCH_SIZE, Advance, cached, check, still
 from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, load_encoder
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
@@ -162,8 +162,7 @@ def load_model(
 ) -> EmbeddingModel:  # fmt: skip
     """Load a model to embed with it; `name`, `pooling` and `max_tokens` are as for `load_encoder`.
 
-    `bf16` runs the forward passes under bfloat16 autocast. Raises InputError: there is no such model or device, or the
-    model cannot be loaded.
+    `bf16` runs the forward passes under bfloat16 autocast. Raises InputError: the model or the device cannot be used.
     """
     import torch
 
@@ -215,11 +214,8 @@ class Teacher:
         """Return the unit vectors (texts, d) of distinct texts, mapped from a file that all processes share.
 
         All processes call this; each encodes its share of what `folder` does not have yet, and a run that is killed
-        loses a few thousand texts at most.
-
-        Raises:
-            InputError: The folder holds the vectors of another teacher.
-            TwinviewsError: The teacher gives vectors that are not finite.
+        loses a few thousand texts at most. Raises InputError: the folder holds another teacher's vectors. Raises
+        TwinviewsError: the teacher gives vectors that are not finite.
         """
         # What decides the vectors: the teacher's weights and pooling, and the texts in their order.
         modules = [type(module).__name__ for module in self.encoder.model]
@@ -232,21 +228,20 @@ class Teacher:
             said = "its weights or pooling are not what this run began with: use --overwrite, or give the same ones"
             raise InputError(f"--{self.role} {self.encoder.name}: {said}")
         if not of_first(path.is_file()):
+            note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
             self._encode(texts, path)
-        vectors: NDArray[np.float32] = np.load(path, mmap_mode="r")
-        return vectors
+        return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
 
     def _encode(self, texts: Sequence[str], path: Path) -> None:
-        note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
         token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
         texts = [text.replace(MASK, token) for text in texts]
         parts = path.parent / "teacher-parts"
         kept, share = cached(self.encoder, parts), texts[process_rank() :: processes()]
         with progress(self.role, len(share), unit="texts") as advance:
-            mine = checked(kept, share, advance)
+            mine = kept.encode(share, advance)
         of_first(None)  # until all shares are on the disk
         if is_first():
-            whole = np.asarray(mine if processes() == 1 else checked(kept, texts))
+            whole = np.asarray(mine if processes() == 1 else kept.encode(texts))
             lengths = np.linalg.norm(whole, axis=1, keepdims=True)
             path.parent.mkdir(parents=True, exist_ok=True)
             with whole_file(path) as stream:

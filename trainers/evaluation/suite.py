@@ -25,15 +25,13 @@ RECIPE = "recipe.json"
 IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
 
 
-Leaks: TypeAlias = dict[tuple[str, str], tuple[int, int]]
-"""By suite and set, the distinct texts that occur in a training text, and all distinct texts."""
+Leaks: TypeAlias = dict[tuple[str, str], tuple[int, int]]  # by suite and set: distinct texts seen in training, and all
 
 
 def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     """Find suites in a folder, or on the Hub if `data` is `hf:ORGANISATION`; `all` names all but the smoke test.
 
-    Raises InputError if none of their sets is there, a count is wrong, a file is malformed, or there is no such suite
-    or folder.
+    Raises InputError: an unknown suite, no such folder, none of their sets, a wrong count, or a malformed file.
     """
     chosen = expanded(names)
     if chosen != [SMOKE_TEST]:

@@ -93,8 +93,7 @@ class ParallelIds(Dataset[dict[str, list[int]]]):
 def token_batches(rows: ParallelIds, *, budget: int, epochs: float, seed: int) -> list[list[int]]:
     """Return batches of row numbers: sentences of similar length, up to `budget` target tokens with padding.
 
-    Every row comes once an epoch. All epochs are one sequence, in which a resumed run finds its place; the last epoch
-    may be partial.
+    Every row comes once an epoch; the last epoch may be partial. A resumed run finds its place in this sequence.
     """
     sources, targets = rows.sources.lengths, rows.targets.lengths
     pool = int(POOL * budget / max(targets.mean(), 1)) + 1

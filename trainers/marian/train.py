@@ -97,12 +97,9 @@ def train_marian(pairs: Pairs, options: MarianOptions) -> Path:
     """Train on (source, target) pairs; write the model to `options.out / "model"` in float16 and return that folder.
 
     An interrupted run resumes from its last checkpoint. The rate is constant until the last steps, so a run that is
-    given more epochs continues as if it had had them from the start.
-
-    Raises:
-        InputError: The folder holds something else or is in use, the start model or the tokenizer cannot be loaded, or
-            the text is too little for the vocabulary.
-        TwinviewsError: The disk is full.
+    given more epochs continues as if it had had them from the start. Raises InputError: the folder holds something else
+    or is in use, the start model or the tokenizer cannot be loaded, or the text is too little for the vocabulary.
+    Raises TwinviewsError: the disk is full.
     """
     out, kept = options.out, options.out / "tokenizer"
     recipe = {

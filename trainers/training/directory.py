@@ -55,8 +55,7 @@ def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
 def existing_recipe(out: Path, keys: Sequence[str]) -> Mapping[str, Any] | None:
     """Return the recipe of the run in a directory, or None if the directory is missing or holds only leftovers.
 
-    `keys` tell this kind of run from other commands, which write a `recipe.json` too. Raises InputError if the
-    directory holds anything else.
+    `keys` tell this kind of run from other outputs with a `recipe.json`. Raises InputError for anything else.
     """
     if not out.exists() or all(path.name == LOCK or path.suffix == ".tmp" for path in out.iterdir()):
         return None
@@ -71,10 +70,8 @@ def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, wha
     new = json.loads(json.dumps(new))  # a tuple was read back as a list
     for key in sorted({*old, *new}):
         if old.get(key) != new.get(key):
-            raise InputError(
-                f"{out} belongs to {what} ({key} was {old.get(key)!r}, is now {new.get(key)!r}): "
-                "use --overwrite, change it back, or give another --out"
-            )
+            said = f"{out} belongs to {what} ({key} was {old.get(key)!r}, is now {new.get(key)!r})"
+            raise InputError(f"{said}: use --overwrite, change it back, or give another --out")
 
 
 def begin(out: Path, recipe: Mapping[str, Any], made: Sequence[str] = MADE) -> None:
@@ -120,8 +117,7 @@ def newest_checkpoint(out: Path) -> Path | None:
             aside = path.with_name(path.name.replace("checkpoint", "damaged"))
             shutil.rmtree(aside, ignore_errors=True)
             note(f"warning: {path} is damaged: renamed to {path.rename(aside).name}")
-    newest: Path | None = of_first(intact[0] if intact else None)
-    return newest
+    return of_first(intact[0] if intact else None)  # type: ignore[no-any-return]
 
 
 def _is_intact(checkpoint: Path) -> bool:
@@ -146,5 +142,4 @@ def checkpoints(folder: Path) -> list[Path]:
 
 def history_of(checkpoint: Path) -> list[dict[str, float]]:
     """Return what was logged up to a checkpoint; the last entry belongs to the checkpoint's own step."""
-    history: list[dict[str, float]] = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))["log_history"]
-    return history
+    return list(json.loads((checkpoint / STATE).read_text(encoding="utf-8"))["log_history"])

@@ -73,11 +73,8 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
     """Train, or resume, and write the encoder.
 
     All processes that were started together call this; the first one writes. `given` are options of `Training` and of
-    the objective, by field name; None where not given.
-
-    Raises:
-        InputError: Data, encoder or options that cannot be used, or an output that belongs to another recipe.
-        TwinviewsError: The training failed, for example because its loss is not finite.
+    the objective, by field name; None where not given. Raises InputError: data, encoder or options that cannot be used,
+    or an output of another recipe. Raises TwinviewsError: the training failed, e.g. because its loss is not finite.
     """
     join_processes()
     plan = _make_plan(request, module, given)
