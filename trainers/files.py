@@ -42,7 +42,7 @@ def remove_stale(folder: Path) -> None:
 def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
     """Return the lines of a UTF-8 text file (also gzipped), without their ends.
 
-    With `bytewise`, a file that is not UTF-8 is read as latin-1, one byte a character. Raises InputError for no text.
+    With `bytewise`, a file that is not UTF-8 is read as latin-1. Raises InputError if it cannot be read as text.
     """
     try:
         raw = path.read_bytes()

@@ -42,7 +42,7 @@ class Objective(nn.Module):
     cacheable = True
     """Whether `forward` uses the encoder only through `embed`, so that a batch can be embedded in parts."""
     keyed = False
-    """Whether a batch has `keys` (n, 3): the numbers of each row's source, left and right string, equal for equals."""
+    """Whether a batch has `keys` (n, 3): a row's source, left and right string as numbers, equal for equal ones."""
     whitenable = True
     """Whether a linear layer behind the encoder is trained with it."""
     unused = False
@@ -158,7 +158,7 @@ class Objective(nn.Module):
             whiten(self.encoder.get_submodule(WHITENING), self.encode([rows[place]["left"] for place in places]))
 
     def after_step(self, step: int, total: int) -> None:
-        """Act after the optimiser's step `step` (from 1) of `total`, on parameters and buffers only; here, not."""
+        """Act on parameters and buffers after step `step` (from 1) of `total`; by default, do nothing."""
 
     def save(self, path: Path, card: str) -> None:
         """Write the trained encoder as a sentence-transformers directory with `card` as its README."""

@@ -30,7 +30,7 @@ class Pair(NamedTuple):
 
 
 Subsets: TypeAlias = Mapping[str, tuple[Pair, ...]]
-Reader: TypeAlias = Callable[..., Iterator[Pair]]  # of a subset's name and its files; InputError: a broken line
+Reader: TypeAlias = Callable[..., Iterator[Pair]]  # from a subset's name and files; raises InputError for a bad line
 
 
 class Layout(NamedTuple):

@@ -1,6 +1,6 @@
 """Contrastive learning: BSL's in-batch baseline (Zhang et al. 2021, Table 7) and SimCSE (Gao et al. 2021).
 
-Where the pairs have hard negatives (a column `negative`), every row is contrasted with those of the whole batch.
+If the pairs have hard negatives (a column `negative`), every row is contrasted with those of the whole batch.
 """
 
 import copy

@@ -99,7 +99,7 @@ class DiffCse(Objective):
         """Return the loss, its two parts in nats, and the encoder's vectors (2n, d), without the projector.
 
         SimCSE's loss of the projected vectors + lambda times the cross-entropy of D over all tokens but padding. With
-        several processes n counts the pairs of all; each classifies its own tokens, and the mean loss is the loss.
+        several processes n counts the pairs of all; each classifies its own tokens, and their losses are averaged.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         with float32(vectors.device):

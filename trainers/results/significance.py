@@ -86,7 +86,7 @@ def assess(
     """Return the table of 95% bootstrap intervals, and that of tests of every further run against the first.
 
     Settings of several seeds have no intervals, because their deviation says more. Tables without rows are left out.
-    Raises InputError: several seeds to test, items that are damaged or of another evaluation, or of two copies.
+    Raises InputError: several seeds to test, damaged items, those of another evaluation, or different ones.
     """
     present = [run for run in runs if run.of(suite)]
     for run in present:

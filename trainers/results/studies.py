@@ -122,7 +122,7 @@ def settings(axes: Axes) -> list[Setting]:
     """Return all combinations of the axes' values, the last axis running fastest; an empty one without axes."""
     names, found = [key.replace("_", "-") for key in axes], []
     for pairs in product(*(values.items() for values in axes.values())):
-        labels, values = zip(*pairs, strict=True) if pairs else ((), ())
+        labels, values = ([pair[place] for pair in pairs] for place in (0, 1))
         found.append(Setting(dict(zip(names, labels, strict=True)), dict(zip(axes, values, strict=True))))
     return found
 

@@ -112,14 +112,14 @@ def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
     train, dev, test = parts.get("all") or parts["train"], parts.get("dev", ()), parts.get("test", ())
     places = senteval_places(train)
     inputs, classes = _features([*(train[place] for place in places), *dev, *test], vectors, len(train))
-    learnt, chosen, tested = np.split(np.arange(len(classes)), [len(train), len(train) + len(dev)])
-    folds = {} if test else {f"fold {number}": fold for number, fold in enumerate(folded(classes, learnt, seed), 1)}
+    trained, chosen, tested = np.split(np.arange(len(classes)), [len(train), len(train) + len(dev)])
+    folds = {} if test else {f"fold {number}": fold for number, fold in enumerate(folded(classes, trained, seed), 1)}
     found, choices = np.zeros_like(classes), {}
-    for name, (rows, held) in (folds or {"chosen": (learnt, tested)}).items():
-        inner = [(learnt, chosen)] if dev else folded(classes, rows, seed)
-        found[held], choice = judge(inputs, classes, rows, held, inner, WITHIN if dev or folds else BEFORE_TEST)
-        accuracy = {"accuracy": 100 * float(np.mean(found[held] == classes[held]))} if folds else {}
-        choices[name] = {**accuracy, **choice}
+    for name, (rows, held) in (folds or {"chosen": (trained, tested)}).items():
+        inner = [(trained, chosen)] if dev else folded(classes, rows, seed)
+        found[held], choices[name] = judge(inputs, classes, rows, held, inner, WITHIN if dev or folds else BEFORE_TEST)
+        if folds:
+            choices[name] = {"accuracy": 100 * float(np.mean(found[held] == classes[held])), **choices[name]}
     scored = tested if test else np.argsort(places)
     gold, right = classes[scored], found[scored] == classes[scored]
     metrics: dict[str, float | None] = {"accuracy": 100 * float(np.mean(right))}
