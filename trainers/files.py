@@ -1,13 +1,15 @@
 """Files as the trainers read and write them: lines, arrays, checksums, and files that appear whole or not at all."""
 
+import csv
 import gzip
+import sys
 import time
 import zipfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +18,9 @@ from pipelines import files
 from pipelines.console import InputError
 from pipelines.files import sha256_of as file_sha256
 
-__all__ = ["file_lines", "file_sha256", "read_arrays", "remove_stale", "whole_file"]
-STALE = 24 * 3600
-"""Seconds after which a temporary file must be a killed process's."""
+__all__ = ["Rows", "csv_rows", "file_lines", "file_sha256", "read_arrays", "remove_stale", "tsv_rows", "whole_file"]
+Rows: TypeAlias = list[tuple[int, list[str]]]  # cells of each row, with the number of the line that it begins in
+STALE = 24 * 3600  # seconds after which a temporary file must be a killed process's
 
 
 @contextmanager
@@ -40,8 +42,7 @@ def remove_stale(folder: Path) -> None:
 def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
     """Return the lines of a UTF-8 text file (also gzipped), without their ends.
 
-    With `bytewise`, a file that is not UTF-8 is read as latin-1, one byte a character. Raises InputError if the file
-    cannot be read as text.
+    With `bytewise`, a file that is not UTF-8 is read as latin-1. Raises InputError if it cannot be read as text.
     """
     try:
         raw = path.read_bytes()
@@ -58,6 +59,31 @@ def file_lines(path: Path, *, bytewise: bool = False) -> list[str]:
         raise InputError(f"{path} is binary, not text: it holds NUL bytes")
     # Not splitlines, which also splits at characters that occur within sentences.
     return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
+
+
+def tsv_rows(path: Path) -> Rows:
+    """Return the lines of a tab-separated file; quotes are ordinary characters."""
+    return [(number, line.split("\t")) for number, line in enumerate(file_lines(path), 1)]
+
+
+def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> Rows:
+    """Return the rows of a file with quoted cells; `bytewise` is as for `file_lines`.
+
+    Raises InputError: a quote is not closed, something follows a closing one, or the file cannot be read.
+    """
+    csv.field_size_limit(sys.maxsize)
+    reader = csv.reader((f"{line}\n" for line in file_lines(path, bytewise=bytewise)), delimiter=delimiter, strict=True)
+    rows: Rows = []
+    number = 1
+    try:
+        for fields in reader:
+            rows.append((number, fields))
+            number = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(
+            f"{path} line {number}: broken quotes ({error}): fix the line, or get the original file again"
+        ) from None
+    return rows
 
 
 def read_arrays(path: Path) -> dict[str, NDArray[Any]]:

@@ -15,8 +15,7 @@ from trainers.objective import float32
 MARGIN, ALPHA, BETA, BASE = 0.2, 1.0, 60.0, 0.5
 """Multi-similarity as in SapBERT (Liu et al. 2021): how much further than the positive a mined negative may be
 (Euclidean distance), the weights and the shift."""
-MOST = 128
-"""Pairs (or unpaired vectors) that all measures but the spread look at: more would make the eigenvectors slow."""
+MOST = 128  # pairs (or unpaired vectors) that all measures but the spread look at; more would be slow
 
 
 def contrast(

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 from torch.utils.checkpoint import checkpoint
 
+from pipelines.console import InputError
 from trainers.data.examples import Examples, number_texts
 from trainers.encoders import batches
 from trainers.encoders.loading import load_for_training, save_encoder
@@ -23,6 +24,7 @@ from trainers.settings import Training
 Row = Mapping[str, Any]
 WHITENED_ON = 10_000
 """Most rows that a whitening is fitted to."""
+DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 SIDES = ("left", "right", "negative", "alone")
 """Columns of ids to embed, in their order in a batch."""
 
@@ -40,7 +42,7 @@ class Objective(nn.Module):
     cacheable = True
     """Whether `forward` uses the encoder only through `embed`, so that a batch can be embedded in parts."""
     keyed = False
-    """Whether a batch has `keys` (n, 3): the numbers of each row's source, left and right string, equal for equals."""
+    """Whether a batch has `keys` (n, 3): a row's source, left and right string as numbers, equal for equal ones."""
     whitenable = True
     """Whether a linear layer behind the encoder is trained with it."""
     unused = False
@@ -156,7 +158,7 @@ class Objective(nn.Module):
             whiten(self.encoder.get_submodule(WHITENING), self.encode([rows[place]["left"] for place in places]))
 
     def after_step(self, step: int, total: int) -> None:
-        """Act after the optimiser's step `step` (from 1) of `total`, on parameters and buffers only; here, not."""
+        """Act on parameters and buffers after step `step` (from 1) of `total`; by default, do nothing."""
 
     def save(self, path: Path, card: str) -> None:
         """Write the trained encoder as a sentence-transformers directory with `card` as its README."""
@@ -187,3 +189,35 @@ def restore_aliases(module: nn.Module, state: dict[str, Any], prefix: str, *_: o
 def float32(device: torch.device) -> torch.autocast:
     """Return a context without autocast, for the parts that need full precision."""
     return torch.autocast(device.type, enabled=False)
+
+
+def resolve_precision(asked: str) -> str:
+    """Return the format to autocast to; "auto" is bf16 where the processor multiplies in it, fp32 elsewhere.
+
+    Raises InputError for fp16 without a GPU, and for bf16 on a GPU that does not support it.
+    """
+    if torch.cuda.is_available():
+        able = torch.cuda.is_bf16_supported(including_emulation=False)
+        if asked == "bf16" and not able:
+            raise InputError("this GPU does not support --precision bf16: use fp16 or fp32")
+    else:
+        able = any(torch.cpu.get_capabilities().get(name) for name in ("amx_bf16", "avx512_bf16"))
+        if asked == "fp16":
+            raise InputError("--precision fp16 needs a GPU: use bf16 or fp32")
+    return ("bf16" if able else "fp32") if asked == "auto" else asked
+
+
+def autocast(device: torch.device, asked: str) -> torch.autocast:
+    """Return the context in which an encoder runs on `device`."""
+    dtype = DTYPES.get(resolve_precision(asked))
+    return torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
+
+
+def enable_checkpointing(model: Any) -> None:  # noqa: ANN401 - transformers' model
+    """Recompute activations in the backward pass; raises InputError if the architecture does not support it."""
+    # The older name is deprecated.
+    enable = getattr(model, "activation_checkpointing_enable", None) or model.gradient_checkpointing_enable
+    try:
+        enable({"use_reentrant": False})
+    except (ValueError, NotImplementedError):
+        raise InputError(f"{type(model).__name__} does not support --gradient-checkpointing: leave it out") from None

@@ -17,10 +17,8 @@ from pipelines.console import ConfigOption, InputError
 from trainers.encoders.modules import Pooling
 
 Model = TypeVar("Model", bound=BaseModel)
-Presets = Mapping[str, Mapping[str, Any]]
-"""Values of `Training` and of an objective's own options, by preset."""
-OWN = "own"
-"""The pooling of a preset that keeps the one that an encoder was made for."""
+Presets = Mapping[str, Mapping[str, Any]]  # values of `Training` and of an objective's own options, by preset
+OWN = "own"  # the pooling of a preset that keeps the one that an encoder was made for
 
 
 class Options(BaseModel):
@@ -71,13 +69,9 @@ class Training(Options):
 
 
 def resolve(
-    presets: Presets,
-    options: type[Model],
-    preset: str | None,
-    given: Mapping[str, Any],
-    *,
+    presets: Presets, options: type[Model], preset: str | None, given: Mapping[str, Any], *,
     own_pooling: Pooling = "cls",
-) -> tuple[str, Training, Model]:
+) -> tuple[str, Training, Model]:  # fmt: skip
     """Return the preset's name, the training settings and the objective's own options; `given` beats the preset.
 
     None takes the first preset; `given` are values by field name, None if not given. `own_pooling` is the pooling if
@@ -113,8 +107,7 @@ class Flag(NamedTuple):
     least: int | None = None
 
 
-Sections = Mapping[str, Mapping[str, Flag]]
-"""Flags by key, by the heading that `--help` lists them under."""
+Sections = Mapping[str, Mapping[str, Flag]]  # flags by key, by the heading that `--help` lists them under
 
 
 def flags_of(model: type[BaseModel]) -> dict[str, Flag]:

@@ -11,9 +11,9 @@ from transformers import set_seed
 from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
 from trainers.data.rows import Rows
-from trainers.encoders.dropout import set_dropout
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
+from trainers.encoders.modules import set_dropout
 from trainers.objective import Objective
 from trainers.settings import Training, resolve
 

@@ -240,8 +240,10 @@ STSB = 'main-news\tMSRpar\t2012\t7\t{}\tHe said "no.\tShe said yes.\tsource\n'
         ('sentence1,sentence2,score\n"a, b",c,0.25\nd,e,1\n', None, [0.25, 1.0]),
         ("score\tsentence1\tsentence2\n3\ta\tb\n4\tc\td\n", "2:4", [0.5, 1.0]),
         ("\nscore\ts1\ts2\n\n0.75\tc\td\n", None, [0.75]),
+        ('a,"b, c",4.0\nd,e,0\n', "0:5", [0.8, 0.0]),
+        ("\n0.5\ta\tb\n\n0.75\tc\td\n", None, [0.5, 0.75]),
     ],
-    ids=["stsb", "sick", "csv", "scale", "blank lines"],
+    ids=["stsb", "sick", "csv", "scale", "blank lines", "no header", "score first"],
 )
 def test_graded_pairs_are_read_in_every_known_layout(
     tmp_path: Path, text: str, scale: str | None, labels: list[float]
@@ -270,7 +272,7 @@ def test_graded_pairs_are_read_in_every_known_layout(
         ("", None, "begins '': expected a header"),
         ("score\tsentence1\tsentence2\n1\ta\0\tb\n", None, "is binary, not text: it holds NUL bytes"),
         ("what\tis\tthis\n1\ta\tb\n", None, r"begins 'what \| is \| this': expected a header"),
-        ('score,sentence1,sentence2\n1,"a"b,c\n', None, "line 2 is not valid CSV"),
+        ('score,sentence1,sentence2\n1,"a"b,c\n', None, "line 2: broken quotes"),
         (STSB.format(1), "5:0", "--scale 5:0: write the least and the greatest score"),
     ],
 )

@@ -11,10 +11,10 @@ from torch import nn
 
 import trainers.embedding.model
 from pipelines.console import InputError
+from trainers.embedding.model import load_teacher
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.objectives.distil import PARAMS, Distil
-from trainers.training.teacher import load_teacher
 
 
 @pytest.fixture(scope="module")

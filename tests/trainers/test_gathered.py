@@ -10,7 +10,7 @@ from objective_cases import batch_of, build, teachers
 from torch import distributed, multiprocessing
 
 from trainers.data.examples import Examples
-from trainers.encoders.dropout import set_dropout
+from trainers.encoders.modules import set_dropout
 from trainers.objective import Objective
 
 PROCESSES = 2

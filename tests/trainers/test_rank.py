@@ -7,7 +7,7 @@ import torch
 from objective_cases import batch_of, build, pairs
 
 from pipelines.console import InputError
-from trainers.encoders.dropout import set_dropout
+from trainers.encoders.modules import set_dropout
 
 
 @pytest.mark.parametrize("preset", ["listmle", "listnet"])

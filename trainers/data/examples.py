@@ -18,8 +18,7 @@ from pipelines import pairs
 from pipelines.console import InputError
 from trainers.files import file_lines
 
-BLOCK = 10_000
-"""Rows of a dataset that are in memory as strings at once."""
+BLOCK = 10_000  # rows of a dataset that are in memory as strings at once
 
 
 class Texts(Sequence[str]):

@@ -1,9 +1,7 @@
 """The data of a training: pairs, sentences, words or graded pairs, as options and as `Examples`."""
 
-import csv
 import math
 import re
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -12,12 +10,11 @@ from pydantic import Field
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples, from_pairs, from_text
-from trainers.files import file_lines
+from trainers.files import csv_rows, file_lines, tsv_rows
 from trainers.settings import Flag, Options, flags_of
 
 PAIRS, SENTENCES = "data/pairs.arrow", Path("data/sentences")
-KINDS = ("views", "text", "words", "graded")
-"""The kinds of data that an objective may read; the option of the same name names the data."""
+KINDS = ("views", "text", "words", "graded")  # kinds of data that an objective may read, and the options that name it
 SCORES = ("score", "similarity_score", "relatedness_score", "similarity", "label", "gold", "grade")
 FIRST = ("sentence1", "sentence_1", "sentence_a", "text1", "text_a", "premise", "question1", "s1")
 SECOND = ("sentence2", "sentence_2", "sentence_b", "text2", "text_b", "hypothesis", "question2", "s2")
@@ -63,11 +60,11 @@ def read_examples(options: DataOptions, reads: tuple[str, ...], seed: int = 1) -
         return Examples(words, words, words), {"words": options.words}
     if options.graded is None:
         raise InputError(f"no data: give --{kind}")
-    low, _, high = (options.scale or "0:5").partition(":")
-    ends = _number(low), _number(high)
-    if not ends[0] < ends[1]:
+    low, _, high = (options.scale or "").partition(":")
+    scale = None if options.scale is None else (_number(low), _number(high))
+    if scale and not scale[0] < scale[1]:
         raise InputError(f"--scale {options.scale}: write the least and the greatest score, e.g. 0:5")
-    examples, ends = read_graded(options.graded, ends if options.scale else None, options.limit)
+    examples, ends = read_graded(options.graded, scale, options.limit)
     return examples, {"graded": options.graded.as_posix(), "scale": "{:g}:{:g}".format(*ends)}
 
 
@@ -95,13 +92,14 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
 
     The file (UTF-8, also .gz) is tab-separated, where a quotation mark is an ordinary character, or else
     comma-separated with quotes. Its layout is STS-B's own (score in column 5, sentences in 6 and 7; 0 to 5), or a
-    header names the columns (score or relatedness_score, sentence1, sentence2 and the like; SICK's is 1 to 5). The ends
-    of `scale` become 0 and 1; None is that of the layout, else 0 to 1. Raises InputError: no such file, another layout,
-    a broken line, or a score off the scale.
+    header names the columns (score or relatedness_score, sentence1, sentence2 and the like; SICK's is 1 to 5), or there
+    are three columns without a header, the score first or last. The ends of `scale` become 0 and 1; None is that of the
+    layout, else 0 to 1. Raises InputError: no such file, another layout, a broken line, or a score off the scale.
     """
     if not path.is_file():
         raise InputError(f"no graded pairs at {str(path)!r}: give a TSV or CSV file with --graded")
-    rows = _cells(path)
+    tabs = "\t" in next(filter(str.strip, file_lines(path)), "")
+    rows = [row for row in (tsv_rows(path) if tabs else csv_rows(path)) if any(row[1])]
     columns, header, usual = _layout(path, rows[0][1] if rows else [])
     low, high = scale or usual
     left, right, labels = [], [], []
@@ -121,29 +119,19 @@ def read_graded(path: Path, scale: Scale | None = None, limit: int | None = None
     return Examples(left, left, right, labels=labels), (low, high)
 
 
-def _cells(path: Path) -> list[tuple[int, list[str]]]:
-    """Return the cells of every line that is not blank, with the line's number."""
-    lines = [f"{line}\n" for line in file_lines(path)]
-    csv.field_size_limit(sys.maxsize)
-    tabs = "\t" in next((line for line in lines if line.strip()), "")
-    dialect: dict[str, Any] = {"delimiter": "\t", "quoting": csv.QUOTE_NONE} if tabs else {}
-    reader = csv.reader(lines, strict=True, **dialect)
-    try:
-        return [(reader.line_num, cells) for cells in reader if any(cells)]
-    except csv.Error as error:
-        raise InputError(f"{path} line {reader.line_num} is not valid CSV ({error}): fix the line") from None
-
-
 def _layout(path: Path, opening: Sequence[str]) -> tuple[Sequence[int], int, Scale]:
     """Return the columns of score and sentences, the number of header lines, and the scale of the layout."""
     if len(opening) >= 7 and not math.isnan(_number(opening[4])):
         return (4, 5, 6), 0, (0.0, 5.0)
     names = [cell.strip().lower() for cell in opening]
     columns = [next((names.index(name) for name in kind if name in names), -1) for kind in (SCORES, FIRST, SECOND)]
-    if -1 in columns:
-        said = f"{path} begins {' | '.join(opening)[:80]!r}"
-        raise InputError(f"{said}: expected a header with score, sentence1 and sentence2, or STS-B's columns")
-    return columns, 1, (1.0, 5.0) if names[columns[0]] == "relatedness_score" else (0.0, 1.0)
+    if -1 not in columns:
+        return columns, 1, (1.0, 5.0) if names[columns[0]] == "relatedness_score" else (0.0, 1.0)
+    scores = [place for place, name in enumerate(names) if not math.isnan(_number(name))]
+    if len(names) == 3 and scores in ([0], [2]):
+        return ((0, 1, 2) if scores == [0] else (2, 0, 1)), 0, (0.0, 1.0)
+    said = f"{path} begins {' | '.join(opening)[:80]!r}: expected a header with score, sentence1 and sentence2"
+    raise InputError(f"{said}, or STS-B's columns, or a score and two sentences")
 
 
 def _number(cell: str) -> float:

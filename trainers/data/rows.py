@@ -8,8 +8,7 @@ import numpy as np
 import xxhash
 from torch.utils.data import Dataset, Sampler
 
-POOL = 50
-"""Batches whose rows are sorted together; captions then have a few percent of padding."""
+POOL = 50  # batches whose rows are sorted together; captions then have a few percent of padding
 
 
 class Ragged(Sequence[list[int]]):
@@ -29,8 +28,7 @@ class Ragged(Sequence[list[int]]):
     def __getitem__(self, index: int) -> list[int]:  # type: ignore[override] # no slices
         if not 0 <= index < len(self):
             raise IndexError(index)
-        row: list[int] = self.values[self.starts[index] : self.starts[index + 1]].tolist()
-        return row
+        return self.values[self.starts[index] : self.starts[index + 1]].tolist()  # type: ignore[no-any-return]
 
 
 class Rows(Dataset[dict[str, Any]]):

@@ -19,19 +19,13 @@ from pipelines.console import InputError
 from trainers.embedding.vectors import BATCH_SIZE, Advance, Matrix, TextEncoder, check, still
 from trainers.files import file_sha256
 
-Described: TypeAlias = tuple[Matrix, str, dict[str, Any]]
-"""Vectors (texts, d), what the title says after the name, and what the card says of them."""
+Described: TypeAlias = tuple[Matrix, str, dict[str, Any]]  # vectors (texts, d), the end of the title, more of the card
 
 FUNCTION = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 EDGES = re.compile(r"(\W*)(.*?)(\W*)", re.DOTALL)
 CLITIC = re.compile(r"(.+?)(n't|'(?:s|re|ve|ll|d|m))", re.IGNORECASE | re.DOTALL)
 HEADER = re.compile(rb"\d+ (\d+)")
-USUAL = {
-    "pooling": None,
-    "max_tokens": None,
-    "precision": "fp32",
-    "device": "auto",
-}  # options that baselines lack
+USUAL = {"pooling": None, "max_tokens": None, "precision": "fp32", "device": "auto"}  # of options that baselines lack
 
 
 @dataclass(slots=True)

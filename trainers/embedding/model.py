@@ -1,9 +1,10 @@
-"""Vectors of any sentence-transformers or transformers model, in batches of similar length, and what decides them."""
+"""Vectors of any sentence-transformers or transformers model: what decides them, and those of a training's teacher."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +13,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+import xxhash
 from numpy.typing import NDArray
 
-from pipelines.console import InputError, note
-from trainers.embedding.vectors import BATCH_SIZE, Advance, check, still
+from pipelines.console import InputError, note, progress
+from trainers.embedding.vectors import BATCH_SIZE, Advance, cached, check, still
+from trainers.encoders.batches import MASK
 from trainers.encoders.loading import PADDED, load_encoder
 from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet
 from trainers.encoders.modules import POOLINGS, Pooling, is_padded, pooling_of, set_max_tokens
-from trainers.files import file_sha256
+from trainers.files import file_sha256, whole_file
+from trainers.processes import is_first, of_first, process_rank, processes
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -158,8 +162,7 @@ def load_model(
 ) -> EmbeddingModel:  # fmt: skip
     """Load a model to embed with it; `name`, `pooling` and `max_tokens` are as for `load_encoder`.
 
-    `bf16` runs the forward passes under bfloat16 autocast. Raises InputError: there is no such model or device, or the
-    model cannot be loaded.
+    `bf16` runs the forward passes under bfloat16 autocast. Raises InputError: the model or the device cannot be used.
     """
     import torch
 
@@ -198,3 +201,58 @@ def _checksums(directory: Path, paths: Sequence[Path]) -> dict[str, str]:
     """Return the sha256 of files by name; a run's checkpoints are not part of the model."""
     names = [str(path.relative_to(directory)) for path in paths]
     return {name: file_sha256(directory / name) for name in names if "checkpoint" not in name}
+
+
+@dataclass(frozen=True, slots=True)
+class Teacher:
+    """A frozen encoder whose vectors of the training texts are kept until the run is done; `role` is its option."""
+
+    encoder: EmbeddingModel
+    role: str = "teacher"
+
+    def vectors(self, texts: Sequence[str], folder: Path) -> NDArray[np.float32]:
+        """Return the unit vectors (texts, d) of distinct texts, mapped from a file that all processes share.
+
+        All processes call this; each encodes its share of what `folder` does not have yet, and a run that is killed
+        loses a few thousand texts at most. Raises InputError: the folder holds another teacher's vectors. Raises
+        TwinviewsError: the teacher gives vectors that are not finite.
+        """
+        # What decides the vectors: the teacher's weights and pooling, and the texts in their order.
+        modules = [type(module).__name__ for module in self.encoder.model]
+        known = [self.encoder.weights or self.encoder.name, self.encoder.pooling, modules]
+        state = xxhash.xxh64(json.dumps(known, sort_keys=True).encode())
+        for text in texts:
+            state.update(text.encode("utf-8", "surrogatepass") + b"\0")
+        path = folder / f"teacher-{state.hexdigest()}.npy"
+        if is_first() and {*folder.glob("teacher-*.npy")} - {path}:
+            said = "its weights or pooling are not what this run began with: use --overwrite, or give the same ones"
+            raise InputError(f"--{self.role} {self.encoder.name}: {said}")
+        if not of_first(path.is_file()):
+            note(f"{self.role}: {self.encoder.title}; encoding {len(texts):,} texts, once")
+            self._encode(texts, path)
+        return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
+
+    def _encode(self, texts: Sequence[str], path: Path) -> None:
+        token = getattr(self.encoder.model.tokenizer, "mask_token", None) or MASK
+        texts = [text.replace(MASK, token) for text in texts]
+        parts = path.parent / "teacher-parts"
+        kept, share = cached(self.encoder, parts), texts[process_rank() :: processes()]
+        with progress(self.role, len(share), unit="texts") as advance:
+            mine = kept.encode(share, advance)
+        of_first(None)  # until all shares are on the disk
+        if is_first():
+            whole = np.asarray(mine if processes() == 1 else kept.encode(texts))
+            lengths = np.linalg.norm(whole, axis=1, keepdims=True)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(path) as stream:
+                np.save(stream, whole / np.maximum(lengths, np.finfo(np.float32).tiny))
+            shutil.rmtree(parts, ignore_errors=True)
+        of_first(None)
+
+
+def load_teacher(name: str, pooling: Pooling | None = None, role: str = "teacher") -> Teacher:
+    """Load a directory or a model of the Hub, with masked means if it does not say how its tokens are pooled."""
+    folder = locate(name).folder
+    if pooling is None and folder is not None and not (folder / "modules.json").is_file():
+        pooling = "mean"
+    return Teacher(load_model(name, pooling=pooling), role)

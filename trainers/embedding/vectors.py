@@ -1,12 +1,12 @@
-"""The vectors of many texts: each distinct text encoded once, and kept on disk for later suites and evaluations."""
+"""The vectors of many texts, each encoded once and kept on disk, and the nearest ones, with ties settled in float64."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 from uuid import uuid4
 
 import numpy as np
@@ -16,11 +16,16 @@ from numpy.typing import NDArray
 from pipelines.console import InputError, TwinviewsError, note
 from trainers.files import read_arrays, remove_stale, whole_file
 
+if TYPE_CHECKING:
+    import torch
+
 Matrix: TypeAlias = "NDArray[np.float32]"  # one row per text, (texts, d)
 Advance: TypeAlias = Callable[[int], None]  # called with the number of texts done since the last call
 BATCH_SIZE = 256  # most texts in a batch
 CHUNK = 4096  # texts in a file of the cache: the most that an interrupted evaluation loses
 _KEY = 16  # bytes of a text's hash
+SCORES = 16 * 2**20  # similarities in memory at once: 64 MiB of float32
+TIED = 1e-5  # a generous bound on the float32 error of the product of two unit vectors
 
 
 def still(count: int) -> None:
@@ -53,7 +58,9 @@ class Vectors(NamedTuple):
     def encode(cls, encoder: TextEncoder, texts: Iterable[str], advance: Advance = still) -> Vectors:
         """Encode every distinct text once; raises as `check` does."""
         distinct = list(dict.fromkeys(texts))
-        return cls({text: row for row, text in enumerate(distinct)}, checked(encoder, distinct, advance))
+        matrix = encoder.encode(distinct, advance)
+        check(matrix, distinct, encoder.name)
+        return cls({text: row for row, text in enumerate(distinct)}, matrix)
 
     def of(self, texts: Sequence[str]) -> Matrix:
         """Return a row for each of `texts`, in their order, repeated texts included."""
@@ -65,13 +72,6 @@ class Vectors(NamedTuple):
         dots, *squares = (np.einsum("ij,ij->i", *sides) for sides in ((one, two), (one, one), (two, two)))
         lengths = np.sqrt(squares[0] * squares[1])
         return np.asarray(np.divide(dots, lengths, out=np.zeros_like(dots), where=lengths > 0))
-
-
-def checked(encoder: TextEncoder, texts: Sequence[str], advance: Advance = still) -> Matrix:
-    """Return an encoder's vectors of `texts`; raises as `check` does."""
-    matrix = encoder.encode(texts, advance)
-    check(matrix, texts, encoder.name)
-    return matrix
 
 
 def check(matrix: Matrix, texts: Sequence[str], name: str) -> None:
@@ -89,16 +89,17 @@ def cached(encoder: TextEncoder, folder: Path | None = None) -> TextEncoder:
     One without a `fingerprint` is returned as it is: a function can do anything, so its vectors are not kept.
     """
     identity = getattr(encoder, "fingerprint", lambda: None)()
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
-    return encoder if identity is None else cast("TextEncoder", CachedEncoder(encoder, (folder or home) / identity))
+    if identity is None:
+        return encoder
+    folder = folder or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "twinviews" / "vectors"
+    return cast("TextEncoder", CachedEncoder(encoder, folder / identity))
 
 
 @dataclass(slots=True)
 class CachedEncoder:
     """An encoder that looks texts up before it encodes them; `found` is how many it did not have to encode.
 
-    Files are written whole under unique names and never changed, so processes cannot disturb each other; damaged ones
-    are ignored.
+    Processes do not disturb each other: files are written whole under unique names. Damaged files are ignored.
     """
 
     encoder: TextEncoder
@@ -122,7 +123,9 @@ class CachedEncoder:
         left = sorted((rows[0] for rows in places.values()), key=lambda row: -len(texts[row]))
         for start in range(0, len(left), CHUNK):
             rows = left[start : start + CHUNK]
-            new = checked(self.encoder, [texts[row] for row in rows], advance)
+            chunk = [texts[row] for row in rows]
+            new = self.encoder.encode(chunk, advance)
+            check(new, chunk, self.name)
             matrix = np.empty((len(texts), new.shape[1]), np.float32) if matrix is None else matrix
             for row, vector in zip(rows, new, strict=True):
                 matrix[places[keys[row]]] = vector
@@ -157,3 +160,53 @@ class CachedEncoder:
         except (OSError, TwinviewsError) as error:
             note(f"cannot keep vectors in {self.folder} ({error}): give another --cache, or --no-cache")
             self._writable = False
+
+
+def nearest(
+    queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: Literal["cosine", "dot"] = "cosine"
+) -> NDArray[np.int64]:
+    """Return the rows of `keys` (m, d) that are nearest to each of `queries` (n, d), best first: (n, min(k, m)).
+
+    Of equal ones the first comes first. "dot" is the product with the key as it is; a zero vector has similarity 0.
+    Float32 products choose candidates, float64 ones order them, so that equal rows tie exactly.
+    """
+    import torch
+
+    k = min(k, len(keys))
+    queries = unit(queries)
+    # Divided by the longest, because `TIED` is meant for products of at most 1.
+    keys = unit(keys) if similarity == "cosine" else keys * np.float32(1 / max(norms(keys).max(initial=0.0), 1e-30))
+    found = np.empty((len(queries), k), np.int64)
+    for start, block in score_blocks(queries, keys) if k else ():
+        least = torch.topk(block, k, dim=1).values[:, -1:] - TIED
+        for row, near in enumerate((block >= least).cpu().numpy(), start):
+            candidates = np.flatnonzero(near)
+            # Summed row by row: the rounding of a matrix product depends on the place of a row.
+            products = (keys[candidates].astype(np.float64) * queries[row]).sum(-1)
+            found[row] = candidates[np.argsort(-products, kind="stable")[:k]]
+    return found
+
+
+def score_blocks(queries: NDArray[np.float32], keys: NDArray[np.float32]) -> Iterator[tuple[int, torch.Tensor]]:
+    """Yield first row and products of blocks of queries (n, d) with all keys (m, d), each of at most `SCORES`."""
+    import torch
+
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    step = max(1, SCORES // max(1, len(keys)))
+    columns = torch.from_numpy(keys).to(device).T
+    for start in range(0, len(queries), step):
+        yield start, torch.from_numpy(queries[start : start + step]).to(device) @ columns
+
+
+def unit(matrix: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Return the rows scaled to length 1 in float32; a zero row stays zero."""
+    lengths = norms(matrix)
+    factors = np.divide(1, lengths, out=np.zeros_like(lengths), where=lengths > 0)
+    return np.ascontiguousarray(matrix, np.float32) * factors.astype(np.float32)[:, None]
+
+
+def norms(matrix: NDArray[np.float32]) -> NDArray[np.float64]:
+    """Return the length of each row."""
+    # In blocks: a float64 copy of a whole dictionary would be the largest array of all.
+    parts = [np.square(matrix[start : start + 4096], dtype=np.float64).sum(1) for start in range(0, len(matrix), 4096)]
+    return np.asarray(np.sqrt(np.concatenate([np.zeros(0), *parts])))

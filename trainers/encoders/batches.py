@@ -16,10 +16,8 @@ from trainers.data.examples import BLOCK
 from trainers.data.rows import Ragged
 from trainers.encoders.modules import is_padded, pooling_at
 
-MASK = "[MASK]"
-"""How a mask is written in stored text, whatever the tokenizer's own token."""
-GROUP, MOST_GROUPS = 8, 8
-"""Fewest sentences worth a forward pass of their own, and most such passes in a batch."""
+MASK = "[MASK]"  # how a mask is written in stored text, whatever the tokenizer's own token
+GROUP, MOST_GROUPS = 8, 8  # fewest sentences worth a forward pass of their own, and most such passes in a batch
 
 Group = tuple[Tensor, dict[str, Any]]
 """The row numbers (n,) of some sentences of a batch, and their features before the pooling: `token_embeddings`

@@ -17,16 +17,12 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer
 from transformers.modeling_utils import load_state_dict
 
 from pipelines.console import InputError, note
-from trainers.encoders.dropout import set_dropout
-from trainers.encoders.location import PICKLE, Source, first_line, locate, quiet, transformer_weights
-from trainers.encoders.modules import WHITENING, Pooling, assemble, parts_of, pooling_of, set_max_tokens
+from trainers.encoders.location import PICKLE, Source, first_line, locate, pickled, quiet, transformer_weights
+from trainers.encoders.modules import WHITENING, Pooling, assemble, parts_of, pooling_of, set_dropout, set_max_tokens
 from trainers.processes import is_first
 
-PADDED = 64
-"""Tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation."""
-SAFE = "give a directory or a Hub name that has safetensors"
-SAVING = ".saving-"
-"""How the folder of an unfinished save begins."""
+PADDED = 64  # tokens that `padded-mean` pads and cuts every text to by default, as in Mirror-BERT's evaluation
+SAVING = ".saving-"  # how the folder of an unfinished save begins
 
 
 def load_encoder(
@@ -82,7 +78,7 @@ def _for_training(encoder: SentenceTransformer, max_tokens: int) -> SentenceTran
 
 
 @contextmanager
-def _loading(what: str, source: Source, advice: str = SAFE) -> Iterator[None]:
+def _loading(what: str, source: Source, advice: str = "name a model that has safetensors") -> Iterator[None]:
     """Load quietly; raises InputError for whatever the libraries raise if they cannot read a model's files."""
     try:
         with quiet():
@@ -91,7 +87,7 @@ def _loading(what: str, source: Source, advice: str = SAFE) -> Iterator[None]:
         raise
     except Exception as error:
         # Torch's own message about a refused pickle says how to run it.
-        refused = source.pickled and isinstance(error, (UnpicklingError, EOFError, LookupError))
+        refused = pickled(source.transformer) and isinstance(error, (UnpicklingError, EOFError, LookupError))
         why = f"a damaged file, or a {PICKLE} of more than weights" if refused else first_line(error)
         raise InputError(f"cannot load {what} {source.name!r} ({why}): {advice}") from None
 
@@ -103,7 +99,11 @@ def _load(source: Source, device: str | None) -> SentenceTransformer:
             device=device,
             trust_remote_code=False,
             local_files_only=source.folder is not None,
-            model_kwargs={"use_safetensors": not source.pickled, "weights_only": True, "dtype": torch.float32},
+            model_kwargs={
+                "use_safetensors": not pickled(source.transformer),
+                "weights_only": True,
+                "dtype": torch.float32,
+            },
         )
         model = getattr(encoder[0], "model", None)
         if source.transformer is not None and model is not None:
@@ -117,10 +117,8 @@ def _load(source: Source, device: str | None) -> SentenceTransformer:
         # A tokenizer whose files are missing has only its special tokens.
         whole = len(tokenizer.all_special_tokens) < len(tokenizer) <= known
         if not whole or tokenizer.pad_token_id is None:
-            raise InputError(
-                f"the tokenizer of the encoder {source.name!r} has {len(tokenizer)} tokens and the padding token "
-                f"{tokenizer.pad_token}, its model {known} tokens: they do not belong together"
-            )
+            said = f"{source.name!r} has {len(tokenizer)} tokens and the padding token {tokenizer.pad_token}"
+            raise InputError(f"the tokenizer of the encoder {said}, its model {known} tokens: they do not fit together")
     return encoder.float()
 
 
@@ -185,7 +183,7 @@ def _masked_lm(source: Source) -> tuple[Any, bool]:
         model, loaded = AutoModelForMaskedLM.from_pretrained(
             str(source.transformer or source.path),
             dtype=torch.float32,
-            use_safetensors=not source.pickled,
+            use_safetensors=not pickled(source.transformer),
             weights_only=True,
             trust_remote_code=False,
             local_files_only=source.folder is not None,

@@ -63,11 +63,6 @@ class Source:
         """The local folder of the transformer."""
         return None if self.folder is None else Path(self.folder, *(folder for _, folder in self.modules()[:1]))
 
-    @property
-    def pickled(self) -> bool:
-        """Whether the transformer is in a local folder and its weights are only in a pickle."""
-        return self.transformer is not None and pickled(self.transformer)
-
     def digest(self) -> str | None:
         """Return a hash of local weights, 16 hex digits, or a Hub name's commit; None if that is out of reach."""
         if self.transformer is None or self.folder is None:
@@ -93,9 +88,9 @@ def transformer_weights(folder: Path) -> list[Path]:
     return files or [folder / PICKLE]
 
 
-def pickled(folder: Path) -> bool:
-    """Whether a transformer's weights are only in a pickle."""
-    return (folder / PICKLE).is_file() and not any(folder.glob("model*.safetensors"))
+def pickled(folder: Path | None) -> bool:
+    """Whether a transformer's weights are in a local folder, and only in a pickle."""
+    return folder is not None and (folder / PICKLE).is_file() and not any(folder.glob("model*.safetensors"))
 
 
 def locate(name: str | None) -> Source:

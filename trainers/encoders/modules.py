@@ -1,9 +1,11 @@
 """The module lists of our encoders, from sentence-transformers' own modules: its plain loader can read what we save.
 
-Steps that it has no module for are built from others, with frozen weights.
+Steps that it has no module for are built from others, with frozen weights. Dropout and drophead make two passes differ.
 """
 
+import re
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,6 +14,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
 from sklearn.covariance import ShrunkCovariance
 from torch import Tensor, nn
+from torch.nn.modules.dropout import _DropoutNd
 
 from pipelines.console import InputError, TwinviewsError
 
@@ -20,12 +23,14 @@ Pooling = Literal["mean", "cls", "first-last", "padded-mean"]
 all positions that a text is padded to, padding included (as in Mirror-BERT's code)."""
 
 POOLINGS: tuple[Pooling, ...] = get_args(Pooling)
-HEADS = ("Dense", "LayerNorm", "Dropout", "Normalize")
-"""Modules after the pooling that can be trained."""
-WHITENING = "whitening"
-"""Name of the whitening layer in an encoder that is being trained."""
-SHRINKAGE = 0.2
-"""Share of the identity in the covariance that is inverted: plain whitening blows up directions that hardly vary."""
+HEADS = ("Dense", "LayerNorm", "Dropout", "Normalize")  # modules after the pooling that can be trained
+WHITENING = "whitening"  # name of the whitening layer in an encoder that is being trained
+SHRINKAGE = 0.2  # share of the identity in the inverted covariance; without it, rare directions blow up
+OUTPUT_PROJECTION = re.compile(
+    r"(^|\.)(attention\.(output\.dense|out_lin|dense|o_proj)|attn\.(Wo|o|o_proj)|self_attn\.o_proj)$"
+)
+"""The names of the layers that take the concatenated heads of an attention: in BERT and its relatives, ModernBERT,
+MPNet, DistilBERT, ALBERT, and models named like Llama."""
 
 
 def pooling_at(encoder: SentenceTransformer) -> int:
@@ -184,3 +189,55 @@ def whiten(layer: modules.Dense, vectors: Tensor) -> None:
         kernel = (directions / np.sqrt(variances)) @ directions.T
         layer.linear.weight.copy_(torch.from_numpy(kernel))
         layer.linear.bias.copy_(torch.from_numpy(-kernel @ found.location_))
+
+
+def set_dropout(model: nn.Module, rate: float) -> None:
+    """Set every dropout of a transformer to `rate`, that of the attention weights included, but not the configuration.
+
+    Some are modules, some are numbers that a module passes on, and some were left out because the rate was 0.
+    """
+    for module in list(model.modules()):
+        for name, child in list(module.named_children()):
+            # ModernBERT builds an identity where its attention dropout is 0.
+            if rate > 0 and type(child) is nn.Identity and "drop" in name:
+                setattr(module, name, nn.Dropout(rate).train(module.training))
+        for name, value in list(vars(module).items()):
+            own = name == "p" and isinstance(module, _DropoutNd)
+            if own or ("dropout" in name and type(value) in (int, float)):
+                setattr(module, name, rate)
+
+
+def set_drophead(model: nn.Module, rate: float) -> None:
+    """Drop whole attention heads in training mode (Zhou et al. 2020), drawn for each sentence in each layer.
+
+    A head is dropped with probability `rate`; one is always kept. The kept ones of H heads are multiplied by H / kept,
+    which preserves the expected output. Saved weights are unaffected. Raises InputError if the heads are not known.
+    """
+    if rate == 0:
+        return
+    named = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
+    projections = [module for name, module in named if OUTPUT_PROJECTION.search(name)]
+    heads = getattr(getattr(model, "config", None), "num_attention_heads", 0)
+    if not (projections and heads and projections[0].in_features % heads == 0):
+        advice = "use --drophead 0, or an encoder like BERT, RoBERTa, XLM-R, ModernBERT, MPNet or DistilBERT"
+        raise InputError(f"--drophead {rate:g}: the heads of {type(model).__name__} are not known here; {advice}")
+    for projection in projections:
+        projection.register_forward_pre_hook(partial(_drop_heads, heads, rate))
+
+
+def _drop_heads(heads: int, rate: float, projection: nn.Module, inputs: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Zero some heads in what an output projection takes, (sentences, tokens, heads * width), and scale the others."""
+    if not projection.training:
+        return None
+    joined: Tensor = inputs[0]
+    weights = head_weights(len(joined), heads, rate, joined.device)
+    apart = joined.view(*joined.shape[:-1], heads, -1) * weights[:, None, :, None].to(joined.dtype)
+    return (apart.flatten(-2), *inputs[1:])
+
+
+def head_weights(sentences: int, heads: int, rate: float, device: torch.device) -> Tensor:
+    """Draw (sentences, heads): 0 for a dropped head, heads / kept for a kept one; a row's sum is always `heads`."""
+    drawn = torch.rand(sentences, heads, device=device)
+    # The head with the highest draw stays even where all were to be dropped.
+    kept = (drawn >= rate) | (drawn == drawn.amax(dim=1, keepdim=True))
+    return kept * (heads / kept.sum(dim=1, keepdim=True))

@@ -58,9 +58,13 @@ def evaluate(
     from trainers.embedding.baselines import open_encoder
     from trainers.embedding.vectors import BATCH_SIZE, cached
     from trainers.evaluation.record import results_folder
-    from trainers.evaluation.suite import evaluate_suites
+    from trainers.evaluation.suite import evaluate_suites, find_suites
 
-    suites = _find(suite, data)
+    if data == "":
+        raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
+    if not suite and not data:
+        note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
+    suites = find_suites(suite or (["sts"] if data else [SMOKE_TEST]), data)
     if dry_run:
         _show_found(suites, model)
         return
@@ -78,17 +82,6 @@ def evaluate(
     _report(evaluate_suites(kept, suites, seed=seed, trained=trained, settings=chosen | used), directory, json=json)
 
 
-def _find(names: Sequence[str] | None, data: str | None) -> list[Suite]:
-    """Find the suites that were asked for, or the default one."""
-    from trainers.evaluation.suite import find_suites
-
-    if data == "":
-        raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
-    if not names and not data:
-        note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
-    return find_suites(names or (["sts"] if data else [SMOKE_TEST]), data)
-
-
 def _show_found(suites: Sequence[Suite], model: str) -> None:
     from trainers.evaluation.suite import distinct_texts
 
@@ -97,8 +90,7 @@ def _show_found(suites: Sequence[Suite], model: str) -> None:
     for suite in suites:
         for item in suite.missing:
             note(f"{suite.name}: missing: {item}")
-    texts = distinct_texts(task for _, task in tasks)
-    note(f"dry run: {len(texts)} distinct texts would be encoded with {model}")
+    note(f"dry run: {len(distinct_texts(task for _, task in tasks))} distinct texts would be encoded with {model}")
 
 
 def _report(evaluation: Sequence[Scores], directory: Path, *, json: bool) -> None:

@@ -21,8 +21,7 @@ _BRACKET = re.compile(r"\(([^()\[\];]+?)(?:[,;][^()]*)?\)")
 _LIST = re.compile(r"(?P<heads>.+?),? (?:and/or|and|or) (?P<last>(?:the )?[\w-]+) (?P<stem>.+)")
 
 Entry: TypeAlias = tuple[str, frozenset[str]]  # a name and the ids of its concepts
-Names: TypeAlias = Mapping[str, frozenset[str]]
-"""A dictionary: distinct names, in file order, each with the ids of all its concepts."""
+Names: TypeAlias = Mapping[str, frozenset[str]]  # distinct names, in file order, and the ids of their concepts
 
 
 class Mention(NamedTuple):
@@ -110,9 +109,8 @@ def read_pubtator(path: Path) -> list[tuple[str, list[Annotation]]]:
         if match := re.match(r"(\d+)\|[ta]\|(.*)", line):
             texts.setdefault(match[1], []).append(match[2])
         elif len(fields) in (6, 7):
-            annotations.setdefault(fields[0], []).append(
-                Annotation(fields[3], fields[4], fields[5].strip(), *fields[6:7])
-            )
+            found = Annotation(fields[3], fields[4], fields[5].strip(), *fields[6:7])
+            annotations.setdefault(fields[0], []).append(found)
         # Four columns are a relation of two concepts.
         elif len(fields) != 4:
             raise bad_line(path, number, "PubTator's format", line)
@@ -125,8 +123,7 @@ def resolved(
     """Return a document's linked mentions of some kinds as BioSyn would write them, by our rules.
 
     Abbreviations that the text defines are written out. A composite mention becomes its parts, the corpus's own or
-    those of `a, b and c stem`, if there are as many as ids. Then lower case, `spelling` word by word, and spaces for
-    punctuation.
+    those of `a, b and c stem`, if there are as many as ids. Then lower case, `spelling` by word, no punctuation.
     """
     long_forms = abbreviations(text)
     mentions = []

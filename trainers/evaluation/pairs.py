@@ -30,8 +30,7 @@ class Pair(NamedTuple):
 
 
 Subsets: TypeAlias = Mapping[str, tuple[Pair, ...]]
-Reader: TypeAlias = Callable[..., Iterator[Pair]]
-"""From the name of a subset and the paths of its files to its pairs; raises InputError for a broken line."""
+Reader: TypeAlias = Callable[..., Iterator[Pair]]  # from a subset's name and files; raises InputError for a bad line
 
 
 class Layout(NamedTuple):
@@ -113,8 +112,7 @@ def score_pairs(subsets: Subsets, whole: bool, vectors: Vectors, seed: int = 0) 
     """Return how the cosines agree with the grades, x 100, and the correlations of every subset.
 
     Spearman over the concatenated pairs (`all`), and the mean of the subsets' correlations, plain (`mean`) or by size
-    (`weighted`); Pearson as `pearson`, `pearson-mean` and `pearson-weighted`. With `whole`, for pairs whose subsets are
-    unknown, only `all` and `pearson`.
+    (`weighted`); Pearson as `pearson`, `pearson-mean` and `pearson-weighted`. `whole`: subsets are unknown, no means.
     """
     compared = {name: _compared(pairs, vectors) for name, pairs in subsets.items()}
     gold, predicted = (np.concatenate(side) for side in zip(*compared.values(), strict=True))

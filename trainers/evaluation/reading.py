@@ -1,12 +1,12 @@
 """Files of benchmarks: found below a data folder or on the Hub, and read as lines, rows or columns."""
 
-import csv
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeAlias
 
 from pipelines.console import InputError
-from trainers.files import file_lines
+from trainers.files import Rows, file_lines
+from trainers.files import csv_rows as csv_rows
+from trainers.files import tsv_rows as tsv_rows
 
 # Folders below a data folder, ours or of the papers' code, that may hold the folders of benchmarks.
 PARENTS = (
@@ -14,9 +14,6 @@ PARENTS = (
     "downstream/STS", "data/downstream", "data/downstream/STS", "SentEval/data/downstream", "evaluation/data",
     "evaluation/xl_bel",
 )  # fmt: skip
-
-Rows: TypeAlias = list[tuple[int, list[str]]]
-"""Cells of each row, with the number of the line that it begins in."""
 
 
 def usual_places(folders: Sequence[str], data: Path) -> list[Path]:
@@ -58,28 +55,6 @@ def bad_line(path: Path, number: int, expected: str, found: object) -> InputErro
 def filled_lines(path: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines that are not blank, with their numbers."""
     return ((number, line) for number, line in enumerate(file_lines(path), 1) if line.strip())
-
-
-def tsv_rows(path: Path) -> Rows:
-    """Return the lines of a tab-separated file; quotes are ordinary characters."""
-    return [(number, line.split("\t")) for number, line in enumerate(file_lines(path), 1)]
-
-
-def csv_rows(path: Path, *, delimiter: str = ",", bytewise: bool = False) -> Rows:
-    """Return the rows of a file with quoted cells; `bytewise` is as for `file_lines`.
-
-    Raises InputError: a quote is not closed, something follows a closing one, or the file cannot be read.
-    """
-    reader = csv.reader((f"{line}\n" for line in file_lines(path, bytewise=bytewise)), delimiter=delimiter, strict=True)
-    rows: Rows = []
-    number = 1
-    try:
-        for fields in reader:
-            rows.append((number, fields))
-            number = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError(f"{path} line {number}: broken quotes ({error}): get the original file again") from None
-    return rows
 
 
 def columns(path: Path, rows: Rows, names: Sequence[str]) -> Iterator[tuple[int, list[str]]]:

@@ -158,7 +158,24 @@ def signature(evaluations: Sequence[Mapping[str, Any]], sets: Sequence[str], met
     `evaluations` are stored results, one for each training seed; what differs between them is joined by "+", like
     `sets` and `metrics` (for correlations, how subsets were joined).
     """
-    parts = [_settings(stored, [name for name in sets if name in stored["sets"]]) for stored in evaluations]
+
+    def joined(digests: Sequence[object]) -> str:
+        whole = "".join(map(str, digests))
+        return (hashlib.sha256(whole.encode()).hexdigest() if len(digests) > 1 else whole)[:DIGITS]
+
+    parts = []
+    for stored in evaluations:
+        model, items = stored["model"], [stored["sets"][name]["sha256"] for name in sets if name in stored["sets"]]
+        values = {
+            "pooling": model.get("pooling"),
+            "tokens": model.get("max_tokens"),
+            "precision": stored["settings"].get("precision"),
+            "seed": stored.get("seed"),
+            "items": joined(items),
+            "weights": joined(list((model.get("weights") or {}).values())),
+            "version": stored.get("versions", {}).get("twinviews"),
+        }
+        parts.append({name: str(value or "") for name, value in values.items()})
     line = {"sets": "+".join(sets), "metric": "+".join(metrics)}
     line |= {key: "+".join(dict.fromkeys(each[key] for each in parts if each[key])) for key in parts[0]}
     line["runs"] = str(len(parts)) if len(parts) > 1 else ""
@@ -171,24 +188,6 @@ def suite_signature(stored: Mapping[str, Any]) -> str:
     sets = counted if len(counted) > 1 else list(stored["sets"])
     metrics = dict.fromkeys(metric for name in sets for metric in list(stored["sets"][name]["figures"])[:1])
     return signature([stored], sets, list(metrics))
-
-
-def _settings(stored: Mapping[str, Any], sets: Sequence[str]) -> dict[str, str]:
-    def joined(digests: Sequence[object]) -> str:
-        whole = "".join(map(str, digests))
-        return (hashlib.sha256(whole.encode()).hexdigest() if len(digests) > 1 else whole)[:DIGITS]
-
-    model = stored["model"]
-    values = {
-        "pooling": model.get("pooling"),
-        "tokens": model.get("max_tokens"),
-        "precision": stored["settings"].get("precision"),
-        "seed": stored.get("seed"),
-        "items": joined([stored["sets"][name]["sha256"] for name in sets]),
-        "weights": joined(list((model.get("weights") or {}).values())),
-        "version": stored.get("versions", {}).get("twinviews"),
-    }
-    return {name: str(value or "") for name, value in values.items()}
 
 
 def results_folder(

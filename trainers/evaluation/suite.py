@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import regex
 
@@ -25,18 +25,13 @@ RECIPE = "recipe.json"
 IGNORED = regex.compile(r"[\p{P}\p{S}\p{Z}\p{C}]+")
 
 
-class Leakage(NamedTuple):
-    """By suite and set, the distinct texts that occur in a training text, and all; notes on what could not be read."""
-
-    counts: Mapping[tuple[str, str], tuple[int, int]]
-    notes: tuple[str, ...] = ()
+Leaks: TypeAlias = dict[tuple[str, str], tuple[int, int]]  # by suite and set: distinct texts seen in training, and all
 
 
 def find_suites(names: Sequence[str], data: str | None) -> list[Suite]:
     """Find suites in a folder, or on the Hub if `data` is `hf:ORGANISATION`; `all` names all but the smoke test.
 
-    Raises InputError if none of their sets is there, a count is wrong, a file is malformed, or there is no such suite
-    or folder.
+    Raises InputError: an unknown suite, no such folder, none of their sets, a wrong count, or a malformed file.
     """
     chosen = expanded(names)
     if chosen != [SMOKE_TEST]:
@@ -72,7 +67,7 @@ def evaluate_suites(
     with progress(f"encoding with {encoder.name}", len(texts), unit="texts") as advance:
         vectors = Vectors.encode(encoder, texts, advance)
     spent, known = round(time.perf_counter() - start, 2), getattr(encoder, "found", 0)
-    leaks = find_leaks(trained, {suite.name: suite.tasks for suite in suites}) if trained is not None else None
+    leaks, remarks = find_leaks(trained, {suite.name: suite.tasks for suite in suites}) if trained else ({}, [])
     common = {
         "encoder": encoder.title,
         "model": encoder.card(),
@@ -80,7 +75,7 @@ def evaluate_suites(
         "versions": {"python": platform.python_version()} | {name: version(name) for name in PACKAGES},
         "settings": dict(settings or {}),
         "seed": seed,
-        "remarks": list(leaks.notes) if leaks else [],
+        "remarks": remarks,
     }
     seconds = {"encode": spent, "encoded_texts": len(texts) - known, "cached_texts": known}
     scores = []
@@ -97,11 +92,11 @@ def evaluate_suites(
     return scores
 
 
-def _values(suite: Suite, results: Mapping[str, Result], leaks: Leakage | None) -> dict[str, Any]:
+def _values(suite: Suite, results: Mapping[str, Result], leaks: Leaks) -> dict[str, Any]:
     """Return a suite's results as JSON values; the average has each metric that all counted sets have."""
     sets = {}
     for task in suite.tasks:
-        seen = leaks.counts.get((suite.name, task.name)) if leaks else None
+        seen = leaks.get((suite.name, task.name))
         known = ("title", "size", "source", "files", "note", "counted")
         sets[task.name] = {name: getattr(task, name) for name in known} | {
             "sha256": task.sha256(),
@@ -133,8 +128,8 @@ def normalised(text: str) -> str:
     return IGNORED.sub("", unicodedata.normalize("NFKC", text).casefold()) or text.strip()
 
 
-def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> Leakage | None:
-    """Count which texts of each set a trained model has seen, by its `recipe.json`; None without one.
+def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> tuple[Leaks, list[str]]:
+    """Count which texts of each set a trained model has seen, by its `recipe.json`, and note what cannot be read.
 
     The training text is read again from where the recipe says, and must have the recipe's hash. Pairs count with both
     views, the original and the hard negative. If the training began from another run, that run's text counts too.
@@ -150,16 +145,14 @@ def find_leaks(model_directory: Path, suites: Mapping[str, Sequence[Task]]) -> L
         read[directory.resolve()] = _training_text(directory, recipe)
         starts = (place / start for place in (Path(), *directory.resolve().parents))
         directory = next((path for path in starts if (path / RECIPE).is_file()), Path(start))
-    if not read:
-        return None
     # The three columns of plain sentences are one object.
     examples = [item for item in read.values() if not isinstance(item, str)]
     columns = {id(column): column for item in examples for column in item.columns()}.values()
-    counts = leaks_of((text for column in columns for text in column if text), suites) if columns else {}
-    return Leakage(counts, tuple(item for item in read.values() if isinstance(item, str)))
+    leaks = leaks_of((text for column in columns for text in column if text), suites) if columns else {}
+    return leaks, [item for item in read.values() if isinstance(item, str)]
 
 
-def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> dict[tuple[str, str], tuple[int, int]]:
+def leaks_of(texts: Iterable[str], suites: Mapping[str, Sequence[Task]]) -> Leaks:
     """Count which texts of each set occur in a training text; those that differ only in case and marks are one."""
     keys = {(name, task.name): set(map(normalised, task.texts)) for name, tasks in suites.items() for task in tasks}
     # Only the matches are kept: the training text may be larger than memory.
@@ -178,7 +171,7 @@ def _training_text(directory: Path, recipe: Mapping[str, Any]) -> Examples | str
         values = {name: recipe.get(name) for name in (*KINDS, "scale", "limit")}
         if kind == "views":
             values["views"] = [str(place / written) for written in recipe["views"]]
-        elif kind != "words" or (place / recipe["words"].partition(":")[0]).is_file():
+        elif kind != "words" or (place / recipe["words"]).is_file():
             values[str(kind)] = str(place / recipe[str(kind)])
         try:
             examples, _ = read_examples(DataOptions(**values), (str(kind),), recipe.get("seed", 1))

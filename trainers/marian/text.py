@@ -18,10 +18,8 @@ from trainers.data.rows import Ragged
 from trainers.files import file_lines
 
 Pairs = Sequence[tuple[str, str]]
-CODE = re.compile(r">>[^<>\s]+<< ?")
-"""A target language code at the start of a source."""
-POOL = 100
-"""Batches are sorted by length within pools of about this many, so that their content stays random."""
+CODE = re.compile(r">>[^<>\s]+<< ?")  # a target language code at the start of a source
+POOL = 100  # batches are sorted by length within pools of about this many, so that their content stays random
 
 
 def read_parallel(path: Path) -> list[tuple[str, str]]:
@@ -95,8 +93,7 @@ class ParallelIds(Dataset[dict[str, list[int]]]):
 def token_batches(rows: ParallelIds, *, budget: int, epochs: float, seed: int) -> list[list[int]]:
     """Return batches of row numbers: sentences of similar length, up to `budget` target tokens with padding.
 
-    Every row comes once an epoch. All epochs are one sequence, in which a resumed run finds its place; the last epoch
-    may be partial.
+    Every row comes once an epoch; the last epoch may be partial. A resumed run finds its place in this sequence.
     """
     sources, targets = rows.sources.lengths, rows.targets.lengths
     pool = int(POOL * budget / max(targets.mean(), 1)) + 1

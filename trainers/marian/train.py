@@ -35,10 +35,8 @@ from trainers.training import directory
 SHAPE = {"d_model", "ffn", "heads", "encoder_layers", "decoder_layers", "dropout"}
 RUN = {"parallel", "model", "tokenizer", "out", "precision", "save_steps", "limit", "dry_run", "overwrite"}
 """Options that are not in the recipe under their own names; nor are those of `SHAPE`, which are there together."""
-MADE = (*directory.LEFTOVERS, "tokenizer", "tokenizer.tmp", "model")
-"""What a run writes besides its recipe."""
-BLOCK = 256
-"""Tokens a block: 256 x 8,000 logits are 8 MB in float32."""
+MADE = (*directory.LEFTOVERS, "tokenizer", "tokenizer.tmp", "model")  # what a run writes besides its recipe
+BLOCK = 256  # tokens a block: 256 x 8,000 logits are 8 MB in float32
 
 
 class MarianOptions(Options):
@@ -99,12 +97,9 @@ def train_marian(pairs: Pairs, options: MarianOptions) -> Path:
     """Train on (source, target) pairs; write the model to `options.out / "model"` in float16 and return that folder.
 
     An interrupted run resumes from its last checkpoint. The rate is constant until the last steps, so a run that is
-    given more epochs continues as if it had had them from the start.
-
-    Raises:
-        InputError: The folder holds something else or is in use, the start model or the tokenizer cannot be loaded, or
-            the text is too little for the vocabulary.
-        TwinviewsError: The disk is full.
+    given more epochs continues as if it had had them from the start. Raises InputError: the folder holds something else
+    or is in use, the start model or the tokenizer cannot be loaded, or the text is too little for the vocabulary.
+    Raises TwinviewsError: the disk is full.
     """
     out, kept = options.out, options.out / "tokenizer"
     recipe = {

@@ -13,16 +13,13 @@ from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from pipelines.console import progress
 from trainers.encoders import batches
-from trainers.objective import Objective, Row, float32
+from trainers.objective import Objective, Row, autocast, float32
 from trainers.processes import gather_pairs
 from trainers.settings import OWN, DropoutOptions, Presets, Training
-from trainers.training.machine import autocast
 
 READS = ("views",)
-PREDICTORS = {"paper": ((True, True), 1), "code": ((True, False), 3)}
-"""The norms of an MLP and the number of MLPs."""
-CACHED_ROWS = 20_000
-"""Rows whose vectors the warm-up keeps: 250 MB at 768 dimensions."""
+PREDICTORS = {"paper": ((True, True), 1), "code": ((True, False), 3)}  # the norms of an MLP and the number of MLPs
+CACHED_ROWS = 20_000  # rows whose vectors the warm-up keeps: 250 MB at 768 dimensions
 
 
 class PARAMS(DropoutOptions):

@@ -1,6 +1,6 @@
 """Contrastive learning: BSL's in-batch baseline (Zhang et al. 2021, Table 7) and SimCSE (Gao et al. 2021).
 
-Where the pairs have hard negatives (a column `negative`), every row is contrasted with those of the whole batch.
+If the pairs have hard negatives (a column `negative`), every row is contrasted with those of the whole batch.
 """
 
 import copy
@@ -16,18 +16,16 @@ from torch.nn import functional
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples, number_texts
-from trainers.embedding.model import starting_model
+from trainers.embedding.model import Teacher, load_teacher, starting_model
 from trainers.encoders.location import Source
 from trainers.encoders.modules import has_dense
 from trainers.losses import closer_than_positive, contrast, equal_strings
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs
 from trainers.settings import OWN, DropoutOptions, Presets, Training
-from trainers.training.teacher import Teacher, load_teacher
 
 READS = ("views", "text")
-STAND_IN = "-"
-"""Embedded instead of a missing hard negative, so that all batches have one shape; nothing is compared with it."""
+STAND_IN = "-"  # embedded for a missing hard negative, so that all batches have one shape; nothing is compared with it
 
 
 class PARAMS(DropoutOptions):

@@ -21,11 +21,10 @@ from trainers.encoders.batches import by_length
 from trainers.encoders.loading import load_generator
 from trainers.encoders.location import Source, locate
 from trainers.losses import contrast, equal_strings
-from trainers.objective import Objective, Row, float32
+from trainers.objective import Objective, Row, enable_checkpointing, float32
 from trainers.objectives.mlm import masked_lm_logits, masked_places
 from trainers.processes import gather, gather_pairs, process_rank, processes, summed
 from trainers.settings import DropoutOptions, Presets, Training
-from trainers.training.machine import enable_checkpointing
 
 READS = ("text", "views")
 
@@ -55,10 +54,8 @@ class DiffCse(Objective):
         super().__init__(encoder, max_tokens, params)
         self.discriminator = copy.deepcopy(encoder[0].model)
         if not hasattr(self.discriminator, "embeddings"):
-            raise InputError(
-                f"{type(self.discriminator).__name__}: its input embeddings are not known; use a BERT, RoBERTa, "
-                "DistilBERT, MPNet or ModernBERT"
-            )
+            said = f"{type(self.discriminator).__name__}: its input embeddings are not known"
+            raise InputError(f"{said}; use a BERT, RoBERTa, DistilBERT, MPNet or ModernBERT")
         width, inner = self.discriminator.config.hidden_size, 2 * self.dimension
         # The authors' projector.
         self.projector = nn.Sequential(
@@ -101,9 +98,8 @@ class DiffCse(Objective):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, keys: Tensor, masked: Tensor) -> dict[str, Tensor]:
         """Return the loss, its two parts in nats, and the encoder's vectors (2n, d), without the projector.
 
-        SimCSE's loss of the projected vectors + lambda times the cross-entropy of D over all tokens but
-        padding. With several processes n counts the pairs of all of them; each classifies the tokens of its own
-        sentences, and the mean of their losses is the loss.
+        SimCSE's loss of the projected vectors + lambda times the cross-entropy of D over all tokens but padding. With
+        several processes n counts the pairs of all; each classifies its own tokens, and their losses are averaged.
         """
         vectors = gather_pairs(self.embed(input_ids, attention_mask))
         with float32(vectors.device):

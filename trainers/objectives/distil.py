@@ -18,12 +18,12 @@ from torch.nn import functional
 
 from pipelines.console import note
 from trainers.data.examples import Examples, number_texts
+from trainers.embedding.model import load_teacher
 from trainers.encoders.modules import Pooling, has_dense
 from trainers.losses import Queue, relation_loss
 from trainers.objective import Objective, float32
 from trainers.processes import gather, gather_pairs, is_first, of_first
 from trainers.settings import DropoutOptions, Presets
-from trainers.training.teacher import load_teacher
 
 READS = ("views", "text")
 
@@ -77,11 +77,12 @@ class Distil(Objective):
         super().__init__(encoder, max_tokens, params)
         self.congen = params.method == "congen"
         teacher = load_teacher(params.teacher, params.teacher_pooling)
-        if self.dimension != teacher.dimension or (self.congen and not has_dense(encoder)):
-            encoder.append(Dense(self.dimension, teacher.dimension, activation_function=nn.Tanh()))
+        width = int(teacher.encoder.model.get_embedding_dimension())
+        if self.dimension != width or (self.congen and not has_dense(encoder)):
+            encoder.append(Dense(self.dimension, width, activation_function=nn.Tanh()))
         # ConGen's is filled once the teacher's vectors are computed.
         sizes = [0] if self.congen else [params.queue, params.queue]
-        self.queues: Any = nn.ModuleList(Queue(size, teacher.dimension) for size in sizes)
+        self.queues: Any = nn.ModuleList(Queue(size, width) for size in sizes)
         self.teachers = [teacher.vectors]
         self.in_queue = np.zeros(0, np.int64)
 

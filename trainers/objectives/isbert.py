@@ -62,8 +62,7 @@ class IsBert(Objective):
     """The encoder with a CNN, its own or a fresh one, and the discriminator T of tokens and sentences (Eq. 2-3).
 
     The paper says only that T is a network. The learned one follows the works it builds on: Deep InfoMax
-    ("encode-and-dot") in the sizes of InfoGraph. Tokens and sentences meet only in a product, so no tensor holds a
-    vector for each of their pairs.
+    ("encode-and-dot") in the sizes of InfoGraph. Tokens and sentences meet only in a product, to save memory.
     """
 
     paired = False

@@ -15,17 +15,15 @@ from torch import Tensor
 
 from trainers.data.examples import Examples
 from trainers.encoders.batches import MASK
-from trainers.encoders.dropout import set_drophead
 from trainers.encoders.loading import PADDED, position_limit
-from trainers.encoders.modules import is_padded, set_max_tokens
+from trainers.encoders.modules import is_padded, set_drophead, set_max_tokens
 from trainers.losses import contrast, equal_strings, multi_similarity
 from trainers.objective import Objective, Row
 from trainers.processes import gather, gather_pairs
 from trainers.settings import Options, Presets
 
 READS = ("text", "views", "words")
-COMPAT_SHORTEST = 30
-"""The authors' code masks nothing in shorter strings (characters)."""
+COMPAT_SHORTEST = 30  # the authors' code masks nothing in shorter strings (characters)
 
 
 class PARAMS(Options):

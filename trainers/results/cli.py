@@ -60,10 +60,9 @@ def compare(
         made = assess(name, found, resamples, seed, intervals=intervals, test=test) if intervals or test else []
         tables, assessed = tables + made, assessed or bool(made)
     if (intervals or test) and not assessed:
-        raise InputError(
-            f"nothing for {'--test' if test else '--intervals'}: no {'two runs' if test else 'run'} of one seed with "
-            "<suite>.items.npz beside the results of a suite: run `train evaluate` again, or name another"
-        )
+        said = f"nothing for {'--test' if test else '--intervals'}: no {'two runs' if test else 'run'} of one seed"
+        advice = "run `train evaluate` again, or name another"
+        raise InputError(f"{said} with <suite>.items.npz beside the results of a suite: {advice}")
     if json:
         records = [record for run in found for record in run.records()]
         show_json({"records": records, "tables": [table._asdict() for table in tables]})

@@ -17,8 +17,7 @@ from trainers.results.records import Run, StoredSet
 ALL = "all"
 OF_TRAINING = {"loss": 4, "spread": 3}  # decimals of figures that a training logs
 PAPERS = ("bsl", "mirror", "isbert", "simcse", "esimcse", "diffcse", "rankcse", "congen", "sct")
-SPEARMAN = "spearman"
-"""The measure that an evaluation gives under several aggregations; any other has one figure, of its own name."""
+SPEARMAN = "spearman"  # the measure with several aggregations; any other has one figure, of its own name
 AVERAGE = "average"
 
 
@@ -59,8 +58,8 @@ def load_paper(name: str) -> tuple[PublishedTable, ...]:
 
 def published_tables(papers: Sequence[str], suite: str, *, everything: bool = False) -> list[PublishedTable]:
     """Return the papers' tables of a suite: those of results, or also those of settings and details."""
-    tables = [table for name in papers for table in load_paper(name) if table.suite == suite]
-    return [table for table in tables if table.main or everything]
+    tables = (table for name in papers for table in load_paper(name))
+    return [table for table in tables if table.suite == suite and (table.main or everything)]
 
 
 @cache

@@ -103,8 +103,7 @@ class Run(NamedTuple):
 def read_runs(path: Path) -> list[Run]:
     """Read a run's directory, a folder of results, a JSON file of them, or a study.
 
-    A model that has only results of other settings gives a run for each of them. Raises InputError if there are no
-    results, or they cannot be read.
+    A model that has only results of other settings gives a run for each. Raises InputError if none can be read.
     """
     if path.is_file():
         if path.name in STUDIES:

@@ -1,7 +1,6 @@
 """Percentile bootstrap intervals of the runs' scores, and paired bootstrap tests of one run against others.
 
-An estimate is an array (1 + resamples,): a score x 100 or the difference of two, then its value in every bootstrap
-draw; NaN where it is undefined.
+An estimate is an array (1 + resamples,): a score x 100 or a difference, then its bootstrap draws; NaN if undefined.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ Floats: TypeAlias = "NDArray[np.float64]"
 PORTION = 100_000  # items in memory at once: about what fits a processor's cache
 ROUNDING = 0.01  # the most that the score of the items may differ from the figure beside them
 AVERAGED = "an average treats its sets as independent"
-
-
 Sets: TypeAlias = Mapping[str, tuple[StoredSet, Predictions, Floats]]
 """A run's sets of one suite by name: results, items, and the estimate of the score; those without a score left out."""
 
@@ -89,8 +86,7 @@ def assess(
     """Return the table of 95% bootstrap intervals, and that of tests of every further run against the first.
 
     Settings of several seeds have no intervals, because their deviation says more. Tables without rows are left out.
-    Raises InputError: a setting of several seeds to test, items that are damaged or of another evaluation, or two runs
-    of different items.
+    Raises InputError: several seeds to test, damaged items, those of another evaluation, or different ones.
     """
     present = [run for run in runs if run.of(suite)]
     for run in present:

@@ -13,7 +13,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import xxhash
 from pydantic import TypeAdapter, ValidationError
@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from pipelines.console import InputError, TwinviewsError, note, table
 from trainers.catalogue import ObjectiveModule
 from trainers.data.kinds import DataOptions, read_examples
-from trainers.embedding.model import load_model
+from trainers.embedding.model import Precision, load_model
 from trainers.encoders.location import STARTER, locate
 from trainers.encoders.modules import Pooling
 from trainers.evaluation.cli import DATA_VARIABLE
@@ -42,7 +42,6 @@ LONGEST = 80  # most characters of a value in a folder's name
 OUTSIDE = FREE - {*DataOptions.model_fields, "dev"} | {"seed", "out", "dry_run", "overwrite"}
 
 Axes: TypeAlias = Mapping[str, Mapping[str, Any]]  # the values of options by key, each by its label
-Precision: TypeAlias = Literal["fp32", "bf16"]
 
 
 class Setting(NamedTuple):
@@ -89,8 +88,7 @@ class Study:
     def shared(self) -> dict[str, Any]:
         """Return the options that apply to all runs, as they are stored."""
         given = {key: value for key, value in self.values.items() if key not in OUTSIDE and value not in (None, [], ())}
-        values: dict[str, Any] = json.loads(json.dumps(given, default=str))
-        return values
+        return dict(json.loads(json.dumps(given, default=str)))
 
 
 def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], written: Collection[str] = ()) -> Axes:
@@ -122,11 +120,10 @@ def read_axes(over: Sequence[str] | None, flags: Mapping[str, Flag], written: Co
 
 def settings(axes: Axes) -> list[Setting]:
     """Return all combinations of the axes' values, the last axis running fastest; an empty one without axes."""
-    found = []
+    names, found = [key.replace("_", "-") for key in axes], []
     for pairs in product(*(values.items() for values in axes.values())):
-        each = {key: pair for key, pair in zip(axes, pairs, strict=True)}
-        labels = {key.replace("_", "-"): label for key, (label, _) in each.items()}
-        found.append(Setting(labels, {key: value for key, (_, value) in each.items()}))
+        labels, values = ([pair[place] for pair in pairs] for place in (0, 1))
+        found.append(Setting(dict(zip(names, labels, strict=True)), dict(zip(axes, values, strict=True))))
     return found
 
 

@@ -15,19 +15,15 @@ from trainers.data.kinds import read_graded
 from trainers.evaluation.pairs import read_pairs, spearman
 from trainers.evaluation.suites.sts import BENCHMARKS
 from trainers.evaluation.task import Missing
-from trainers.objective import Objective
+from trainers.objective import Objective, autocast
 from trainers.processes import is_first
 from trainers.settings import Training
 from trainers.training.directory import checkpoints, history_of
-from trainers.training.machine import autocast
 
-DEV = "dev"
-"""The development score's key in the log."""
+DEV = "dev"  # the development score's key in the log
 DATA = "TWINVIEWS_DATA"
-ANY_SCALE = (-1e6, 1e6)
-"""Only the ranks of the grades matter."""
-SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")
-"""As sentence-transformers names them; it negates the distances."""
+ANY_SCALE = (-1e6, 1e6)  # only the ranks of the grades matter
+SIMILARITIES = ("cosine", "dot", "euclidean", "manhattan")  # sentence-transformers' names; it negates the distances
 BEST = "best-{step}.safetensors"
 
 History = Sequence[Mapping[str, float]]
@@ -52,9 +48,8 @@ def read_dev(name: str, data: str | None) -> Examples:
     found = read_pairs(known[name], folder) if folder else "no data"
     if isinstance(found, Missing | str):
         raise InputError(f"--dev {name}: {found}; give --dev-data DIR (or hf:mteb), or set {DATA}")
-    pairs = [pair for subset in found.subsets.values() for pair in subset]
-    first, second = [pair.first for pair in pairs], [pair.second for pair in pairs]
-    return Examples(first, first, second, labels=[pair.gold for pair in pairs])
+    first, second, gold = zip(*(pair for subset in found.subsets.values() for pair in subset), strict=True)
+    return Examples(first, first, second, labels=gold)
 
 
 def dev_score(dev: Examples, objective: Objective, precision: str = "fp32", similarity: str = "cosine") -> float:
@@ -89,10 +84,9 @@ def best_step(history: History) -> int | None:
 
 def out_of_patience(training: Training, history: History) -> bool:
     """Whether `patience` scores or more came after the best one."""
-    best = best_step(history)
-    if training.patience is None or best is None:
-        return False
-    return sum(step > best for step in dev_scores(history)) >= training.patience
+    best = best_step(history) or 0
+    later = sum(step > best for step in dev_scores(history))
+    return training.patience is not None and later >= training.patience
 
 
 def keep_best(folder: Path, objective: Objective, history: History) -> None:

@@ -18,8 +18,7 @@ from trainers.processes import is_first, of_first
 
 RECIPE, DONE, CHECKPOINTS = "recipe.json", "modules.json", "checkpoints"
 WEIGHTS, STATE = "model.safetensors", "trainer_state.json"
-LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")
-"""What a killed run leaves behind and a finished one does not need."""
+LEFTOVERS = (CHECKPOINTS, ".saving-*", ".*.augment.tmp")  # what killed runs leave and finished ones do not need
 MADE = (
     *LEFTOVERS, "log.jsonl", "tensorboard", "evaluation", "report.html", "README.md", "config.json",
     "config_sentence_transformers.json", "generation_config.json", "modules.json", "sentence_bert_config.json",
@@ -56,8 +55,7 @@ def is_finished(out: Path, recipe: Mapping[str, Any], overwrite: bool) -> bool:
 def existing_recipe(out: Path, keys: Sequence[str]) -> Mapping[str, Any] | None:
     """Return the recipe of the run in a directory, or None if the directory is missing or holds only leftovers.
 
-    `keys` tell this kind of run from other commands, which write a `recipe.json` too. Raises InputError if the
-    directory holds anything else.
+    `keys` tell this kind of run from other outputs with a `recipe.json`. Raises InputError for anything else.
     """
     if not out.exists() or all(path.name == LOCK or path.suffix == ".tmp" for path in out.iterdir()):
         return None
@@ -72,10 +70,8 @@ def check_same(out: Path, old: Mapping[str, Any], new: Mapping[str, Any], *, wha
     new = json.loads(json.dumps(new))  # a tuple was read back as a list
     for key in sorted({*old, *new}):
         if old.get(key) != new.get(key):
-            raise InputError(
-                f"{out} belongs to {what} ({key} was {old.get(key)!r}, is now {new.get(key)!r}): "
-                "use --overwrite, change it back, or give another --out"
-            )
+            said = f"{out} belongs to {what} ({key} was {old.get(key)!r}, is now {new.get(key)!r})"
+            raise InputError(f"{said}: use --overwrite, change it back, or give another --out")
 
 
 def begin(out: Path, recipe: Mapping[str, Any], made: Sequence[str] = MADE) -> None:
@@ -110,16 +106,18 @@ def resumable(out: Path) -> Iterator[None]:
 
 
 def newest_checkpoint(out: Path) -> Path | None:
-    """Return the newest intact checkpoint of a run, in all processes; damaged ones are removed, with a warning."""
+    """Return the newest intact checkpoint of a run, in all processes; damaged ones are renamed, with a warning."""
     intact = []
     for path in checkpoints(out / CHECKPOINTS) if is_first() else ():
-        if _is_intact(path):
+        if not (path / STATE).exists():  # unfinished: Trainer writes it last
+            shutil.rmtree(path)
+        elif _is_intact(path):
             intact.append(path)
         else:
-            note(f"warning: {path} is unfinished or damaged: removed")
-            shutil.rmtree(path)
-    newest: Path | None = of_first(intact[0] if intact else None)
-    return newest
+            aside = path.with_name(path.name.replace("checkpoint", "damaged"))
+            shutil.rmtree(aside, ignore_errors=True)
+            note(f"warning: {path} is damaged: renamed to {path.rename(aside).name}")
+    return of_first(intact[0] if intact else None)  # type: ignore[no-any-return]
 
 
 def _is_intact(checkpoint: Path) -> bool:
@@ -144,5 +142,4 @@ def checkpoints(folder: Path) -> list[Path]:
 
 def history_of(checkpoint: Path) -> list[dict[str, float]]:
     """Return what was logged up to a checkpoint; the last entry belongs to the checkpoint's own step."""
-    history: list[dict[str, float]] = json.loads((checkpoint / STATE).read_text(encoding="utf-8"))["log_history"]
-    return history
+    return list(json.loads((checkpoint / STATE).read_text(encoding="utf-8"))["log_history"])

@@ -20,18 +20,15 @@ from pipelines.files import write_whole
 from trainers.data.examples import Examples
 from trainers.data.rows import Order, Rows
 from trainers.losses import geometry
-from trainers.objective import Objective, Row
+from trainers.objective import Objective, Row, enable_checkpointing, resolve_precision
 from trainers.processes import is_first, of_first, process_seed, processes, summed
 from trainers.settings import Training
 from trainers.training.dev import DEV, History, dev_score, dev_scores, keep_best, out_of_patience, restore_best
 from trainers.training.directory import CHECKPOINTS, WEIGHTS, history_of, newest_checkpoint
-from trainers.training.machine import enable_checkpointing, resolve_precision
 
 LOG = "log.jsonl"
-COLLAPSED = 0.05
-"""Below this spread the mean cosine between sentences is above 0.997."""
-FALLEN = 5.0
-"""A development score this many points below the one before the training is more than noise."""
+COLLAPSED = 0.05  # below this spread the mean cosine between sentences is above 0.997
+FALLEN = 5.0  # a development score this many points below the one before the training is more than noise
 
 
 class Fitted(NamedTuple):
@@ -55,11 +52,9 @@ def fit(
     A resumed run ends with exactly the parameters of an uninterrupted one. All processes call this, and any number of
     them gives the same training up to rounding. `rows` (at least a batch) are what `objective.columns` gave;
     `seed` decides their order, dropout and random draws. With `dev`, which is scored along the way, `objective` ends
-    with the best weights, unless `training` keeps the last. `out` gets `log.jsonl` and `checkpoints/`.
-
-    Raises:
-        TwinviewsError: The loss is no longer finite, or no gradient reaches the encoder.
-        InputError: A precision that this machine does not support, or an encoder without gradient checkpointing.
+    with the best weights, unless `training` keeps the last. `out` gets `log.jsonl` and `checkpoints/`. Raises
+    TwinviewsError: the loss is no longer finite, or no gradient reaches the encoder. Raises InputError: a precision
+    that this machine does not support, or an encoder without gradient checkpointing.
     """
     out.mkdir(parents=True, exist_ok=True)
     checkpoint = newest_checkpoint(out)
@@ -180,8 +175,7 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
         self.order = Order(len(rows), seed, lengths, size)
         self.parts: dict[str, Tensor] = {}
         self.vectors: Tensor | None = None
-        self.batches = 0
-        self.collapsed = False
+        self.batches, self.collapsed = 0, False
 
     def _get_train_sampler(self, train_dataset: Dataset[Any] | None = None) -> Order:
         return self.order
@@ -204,10 +198,8 @@ class ObjectiveTrainer(Trainer, TrainerCallback):  # type: ignore[misc] # transf
         step = self.state.global_step
         if "loss" in logs:
             if not math.isfinite(logs["loss"]):
-                raise TwinviewsError(
-                    f"the loss became {logs['loss']} by step {step}: lower --lr ({self.args.learning_rate:g}), "
-                    "set --clip 1, or use --precision fp32"
-                )
+                advice = f"lower --lr ({self.args.learning_rate:g}), set --clip 1, or use --precision fp32"
+                raise TwinviewsError(f"the loss became {logs['loss']} by step {step}: {advice}")
             metrics = {name: total / self.batches for name, total in self.parts.items()}
             if self.vectors is not None and len(self.vectors) > 2:
                 metrics.update(geometry(self.vectors, paired=self.model.paired))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,15 +21,14 @@ from trainers.data.kinds import DataOptions, data_flags, read_examples
 from trainers.data.rows import Rows
 from trainers.encoders.location import Source, locate
 from trainers.encoders.modules import WHITENING
+from trainers.objective import resolve_precision
 from trainers.processes import divided_batch, is_first, join_processes, of_first, processes
 from trainers.settings import Options, Training, checked, flags_of, resolve
 from trainers.training import directory
 from trainers.training.dev import read_dev
 from trainers.training.fit import fit
-from trainers.training.machine import for_machine
 
-CARD = Path(__file__).with_name("card.md")
-"""The template of the model card."""
+CARD = Path(__file__).with_name("card.md")  # the template of the model card
 
 
 class Request(Options):
@@ -73,11 +73,8 @@ def run_training(request: Request, module: ObjectiveModule, given: Mapping[str, 
     """Train, or resume, and write the encoder.
 
     All processes that were started together call this; the first one writes. `given` are options of `Training` and of
-    the objective, by field name; None where not given.
-
-    Raises:
-        InputError: Data, encoder or options that cannot be used, or an output that belongs to another recipe.
-        TwinviewsError: The training failed, for example because its loss is not finite.
+    the objective, by field name; None where not given. Raises InputError: data, encoder or options that cannot be used,
+    or an output of another recipe. Raises TwinviewsError: the training failed, e.g. because its loss is not finite.
     """
     join_processes()
     plan = _make_plan(request, module, given)
@@ -128,6 +125,14 @@ def _make_plan(request: Request, module: ObjectiveModule, given: Mapping[str, An
         **params.model_dump(),
     }
     return Plan(source, examples, dev, training, params, recipe)
+
+
+def for_machine(training: Training) -> Training:
+    """Return the settings with the precision resolved; raises InputError for what this machine does not have."""
+    name = training.report_to
+    if name != "none" and find_spec(name) is None:
+        raise InputError(f"--report-to {name} needs its package: pip install {name}")
+    return training.model_copy(update={"precision": resolve_precision(training.precision)})
 
 
 def _read_dev(training: Training, preset: Mapping[str, Any]) -> Examples | None:

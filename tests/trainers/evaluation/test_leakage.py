@@ -19,10 +19,10 @@ def texts_of(name: str, *texts: str) -> Task:
     )
 
 
-def leaks(run: Path, tasks: list[Any]) -> Any:  # noqa: ANN401 - a `Leakage` whose counts are by set
+def leaks(run: Path, tasks: list[Any]) -> tuple[dict[str, tuple[int, int]], list[str]]:
     """Return the counts of one suite by set, and the notes."""
-    found = find_leaks(run, {"": tasks})
-    return found and found._replace(counts={name: count for (_, name), count in found.counts.items()})
+    counts, notes = find_leaks(run, {"": tasks})
+    return {name: count for (_, name), count in counts.items()}, notes
 
 
 TASK = texts_of("stsb", "The cat sleeps.", "the  cat sleeps", "A dog eats!", "A man sings.")
@@ -81,10 +81,9 @@ def test_a_run_on_pairs_has_seen_both_views_the_original_and_the_hard_negative(t
     ]
     write_pairs(tmp_path / "data" / "pairs.arrow", rows * 3, "a negative")
     train("contrastive", "--views", "data/pairs.arrow", "--encoder", tiny_mlm, "--out", "run")
-    found = leaks(Path("run"), [TASK, texts_of("other", "the old cat sleeps", "a negative", "nothing")])
-    assert found is not None
-    assert found.counts == {"stsb": (3, 3), "other": (2, 3)}
-    assert found.notes == ()
+    counts, notes = leaks(Path("run"), [TASK, texts_of("other", "the old cat sleeps", "a negative", "nothing")])
+    assert counts == {"stsb": (3, 3), "other": (2, 3)}
+    assert notes == []
 
 
 @pytest.fixture
@@ -104,9 +103,7 @@ def test_the_training_text_is_found_from_another_directory(
     # Another text of the same name lies here: it is not the one.
     (elsewhere / "sentences.txt").write_text("a dog eats\na man sings\n", encoding="utf-8")
     monkeypatch.chdir(elsewhere)
-    found = leaks(trained, [TASK])
-    assert found is not None
-    assert found.counts == {"stsb": (1, 3)}
+    assert leaks(trained, [TASK]) == ({"stsb": (1, 3)}, [])
 
 
 def test_a_run_that_began_from_another_has_seen_that_ones_text_too(trained: Path, tmp_path: Path) -> None:
@@ -115,18 +112,15 @@ def test_a_run_that_began_from_another_has_seen_that_ones_text_too(trained: Path
     ]
     write_pairs(tmp_path / "pairs.arrow", rows * 2)
     train("contrastive", "--views", "pairs.arrow", "--encoder", trained, "--out", "second")
-    found = leaks(Path("second"), [TASK])
-    assert found is not None
-    assert found.counts == {"stsb": (2, 3)}
+    assert leaks(Path("second"), [TASK]) == ({"stsb": (2, 3)}, [])
     (tmp_path / "sentences.txt").unlink()
-    partly = leaks(Path("second"), [TASK])
-    assert partly is not None
-    assert partly.counts == {"stsb": (1, 3)}
-    assert len(partly.notes) == 1
+    counts, notes = leaks(Path("second"), [TASK])
+    assert counts == {"stsb": (1, 3)}
+    assert len(notes) == 1
 
 
 @pytest.mark.parametrize("contents", [None, "{", "[]", '{"model": "bert"}'])
 def test_what_has_no_record_of_a_training_is_unknown(contents: str | None, tmp_path: Path) -> None:
     if contents is not None:
         (tmp_path / "recipe.json").write_text(contents)
-    assert leaks(tmp_path, [TASK]) is None
+    assert leaks(tmp_path, [TASK]) == ({}, [])

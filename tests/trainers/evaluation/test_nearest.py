@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from trainers.evaluation import search
-from trainers.evaluation.search import nearest, norms
+from trainers.embedding import vectors
+from trainers.embedding.vectors import nearest, norms
 
 
 def by_hand(queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, similarity: str) -> list[list[int]]:
@@ -35,7 +35,7 @@ def test_blocks_find_what_sorting_finds(
     # Few distinct values: many keys are equal, or equally near, or zero.
     values = np.random.default_rng(seed).integers(-1, 2, (n + m, d)).astype(np.float32)
     queries, keys = values[:n], values[n:]
-    with patch.object(search, "SCORES", scores):
+    with patch.object(vectors, "SCORES", scores):
         found = nearest(queries, keys, k, "dot" if similarity == "dot" else "cosine")
     assert found.tolist() == by_hand(queries, keys, k, similarity)
 
@@ -49,5 +49,5 @@ def test_equal_rows_tie_exactly_wherever_they_stand() -> None:
     place = {row.tobytes(): index for index, row in enumerate(distinct)}
     which = np.array([place[row.tobytes()] for row in keys])
     expected = np.stack([np.lexsort((np.arange(2100), -line[which])) for line in cosines])[:, :5]
-    with patch.object(search, "SCORES", 5000):
+    with patch.object(vectors, "SCORES", 5000):
         assert nearest(queries, keys, 5).tolist() == expected.tolist()

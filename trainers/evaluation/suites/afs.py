@@ -8,8 +8,7 @@ from trainers.evaluation.reading import columns, csv_rows, tsv_rows
 
 METRICS = ("all", "pearson", "mean", "pearson-mean")
 COUNTED = 3
-SIMILAR = {"DTORCD": 0, "NS": 0, "SS": 1, "HS": 1}
-"""UKP ASPECT's labels as Reimers et al. 2019 join them: different topic or no similarity, some or high similarity."""
+SIMILAR = {"DTORCD": 0, "NS": 0, "SS": 1, "HS": 1}  # UKP ASPECT's labels as Reimers et al. 2019 join them
 
 
 def read_afs(subset: str, path: Path) -> Iterator[Pair]:

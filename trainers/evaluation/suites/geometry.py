@@ -80,8 +80,6 @@ def find(data: str) -> list[Task | Missing]:
     for item in read_all((STSB, STSB_TRAIN), data):
         if isinstance(item, Pairs):
             positive = [pair[:2] for subset in item.subsets.values() for pair in subset if pair.gold >= POSITIVE]
-            score = partial(score_texts, item.texts, positive)
-            read.append(replace(item, note=UNITS, counted=False, score=score))
-        else:
-            read.append(item)
+            item = replace(item, note=UNITS, counted=False, score=partial(score_texts, item.texts, positive))
+        read.append(item)
     return read

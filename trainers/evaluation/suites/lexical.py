@@ -8,8 +8,7 @@ from trainers.evaluation.pairs import METRICS as METRICS
 from trainers.evaluation.pairs import Benchmark, Layout, Pair, checked_pair, column_reader
 from trainers.evaluation.reading import columns, csv_rows
 
-LOST = "null"
-"""Estonian for zero: the published table has an empty cell, because table readers take the word for a missing value."""
+LOST = "null"  # Estonian for zero; the published table has an empty cell, as its readers took it for missing
 LANGUAGES = ("ENG", "FRA", "EST", "ARA", "CMN", "RUS", "SPA", "POL", "CYM", "FIN", "HEB", "SWA", "YUE")
 MIRROR_LANGUAGES = LANGUAGES[:8]  # the languages that Mirror-BERT averages over
 

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipelines.console import InputError
-from trainers.embedding.vectors import Vectors
+from trainers.embedding.vectors import Vectors, nearest
 from trainers.evaluation import concepts
 from trainers.evaluation.concepts import Entry, Mention, Names, read_names
 from trainers.evaluation.reading import check_count, filled_lines, find_file, find_files, usual_places
-from trainers.evaluation.search import nearest
 from trainers.evaluation.task import HUB, Missing, Predictions, Result, Task
 from trainers.files import file_sha256
 
@@ -107,9 +106,8 @@ def score_mentions(mentions: Sequence[Mention], names: Names, vectors: Vectors, 
 
     A mention is right @k if one of the k nearest distinct names has any of its ids; a composite mention, if that holds
     for each of its parts. Equal names are one, with the ids of all their concepts: BioSyn's rule (Sung et al. 2020).
-    SapBERT's script (Liu et al. 2021) keeps such names apart and ranks by dot product.
-
-    Parts: the same by dot product, and of the mentions that are not word for word in the dictionary.
+    SapBERT's script (Liu et al. 2021) keeps such names apart and ranks by dot product. Parts: the same by dot product,
+    and of the mentions that are not word for word in the dictionary.
     """
     distinct, listed = list(dict.fromkeys(part for mention in mentions for part in mention.parts)), list(names)
     queries, keys = vectors.of(distinct), vectors.of(listed)

@@ -109,35 +109,25 @@ def score_labelled(parts: Parts, vectors: Vectors, seed: int) -> Result:
     If every item is held out once, the accuracy is that of all items; SentEval's is the mean over the folds. More than
     two classes have one multinomial model with free intercepts; SentEval's had one model a class, intercepts penalised.
     """
-    if "all" in parts:
-        return _held_out(parts["all"], vectors, seed)
-    train = [parts["train"][place] for place in senteval_places(parts["train"])]
-    dev, test = parts.get("dev", ()), parts["test"]
-    inputs, classes = _features([*train, *dev, *test], vectors, len(train))
-    learnt, chosen, tested = np.split(np.arange(len(classes)), [len(train), len(train) + len(dev)])
-    inner = [(learnt, chosen)] if dev else folded(classes, learnt, seed)
-    found, choice = judge(inputs, classes, learnt, tested, inner, WITHIN if dev else BEFORE_TEST)
-    gold = classes[tested]
-    metrics: dict[str, float | None] = {"accuracy": 100 * float(np.mean(found == gold))}
+    train, dev, test = parts.get("all") or parts["train"], parts.get("dev", ()), parts.get("test", ())
+    places = senteval_places(train)
+    inputs, classes = _features([*(train[place] for place in places), *dev, *test], vectors, len(train))
+    trained, chosen, tested = np.split(np.arange(len(classes)), [len(train), len(train) + len(dev)])
+    folds = {} if test else {f"fold {number}": fold for number, fold in enumerate(folded(classes, trained, seed), 1)}
+    found, choices = np.zeros_like(classes), {}
+    for name, (rows, held) in (folds or {"chosen": (trained, tested)}).items():
+        inner = [(trained, chosen)] if dev else folded(classes, rows, seed)
+        found[held], choices[name] = judge(inputs, classes, rows, held, inner, WITHIN if dev or folds else BEFORE_TEST)
+        if folds:
+            choices[name] = {"accuracy": 100 * float(np.mean(found[held] == classes[held])), **choices[name]}
+    scored = tested if test else np.argsort(places)
+    gold, right = classes[scored], found[scored] == classes[scored]
+    metrics: dict[str, float | None] = {"accuracy": 100 * float(np.mean(right))}
     if train[0].second is not None:
         from sklearn.metrics import f1_score
 
-        metrics["f1"] = 100 * float(f1_score(gold, found, zero_division=0.0))
-    return Result(metrics, Predictions("mean", gold.astype(float), (found == gold).astype(float)), {"chosen": choice})
-
-
-def _held_out(items: Sequence[Labelled], vectors: Vectors, seed: int) -> Result:
-    places = senteval_places(items)
-    inputs, classes = _features([items[place] for place in places], vectors, len(items))
-    right = np.zeros(len(classes), bool)
-    folds = {}
-    for number, (train, held) in enumerate(folded(classes, np.arange(len(classes)), seed), 1):
-        found, choice = judge(inputs, classes, train, held, folded(classes, train, seed), WITHIN)
-        right[held] = found == classes[held]
-        folds[f"fold {number}"] = {"accuracy": 100 * float(np.mean(right[held])), **choice}
-    files = np.argsort(places)
-    outcomes = Predictions("mean", classes[files].astype(float), right[files].astype(float))
-    return Result({"accuracy": 100 * float(np.mean(right))}, outcomes, folds)
+        metrics["f1"] = 100 * float(f1_score(gold, found[scored], zero_division=0.0))
+    return Result(metrics, Predictions("mean", gold.astype(float), right.astype(float)), choices)
 
 
 def senteval_places(items: Sequence[Labelled]) -> list[int]:
