@@ -1,6 +1,10 @@
-"""Small trainings: a file of pairs, and an objective through the real `fit`, which a power cut may end."""
+"""Small trainings: a file of pairs, the command `train`, and the real `fit`, which a power cut may end."""
 
 import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +12,8 @@ import pyarrow as pa
 import torch
 from objective_cases import interrupt_at, prepared
 
+from pipelines.console import call
+from trainers.cli import app
 from trainers.data.examples import Examples
 from trainers.objective import Objective
 from trainers.training.fit import Fitted, fit
@@ -22,6 +28,24 @@ def write_pairs(path: Path, rows: list[tuple[str, str | None, str | None]], **mo
     with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
         stream.write_table(table)
     return path
+
+
+def train(*arguments: object) -> int:
+    """Run `train` and return its exit status."""
+    return call(app, [str(argument) for argument in arguments])
+
+
+def train_killed(ready: Callable[[], object], *arguments: object) -> None:
+    """Run `train` in a process of its own and kill it as soon as it is `ready`."""
+    code = "import sys; from pipelines.console import call; from trainers.cli import app; call(app, sys.argv[1:])"
+    process = subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)])
+    deadline = time.monotonic() + 120
+    while not ready():
+        assert process.poll() is None, "the training ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
 
 
 def trained(

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
-from transformers import set_seed
+from transformers import AutoModel, AutoTokenizer, set_seed
 
 from trainers.catalogue import load_objective
 from trainers.data.examples import Examples
@@ -89,6 +90,21 @@ def batch_of(
     """The batch of these rows, or of all."""
     rows = rows_of(objective, examples, folder=folder)
     return objective.collate([rows[row] for row in (range(len(rows)) if order is None else order)])
+
+
+def pooled_by_hand(directory: Path, text: str, width: int) -> dict[str, np.ndarray]:
+    """A text's vector under each pooling, alone in its batch: without padding but where that counts."""
+    model, tokenizer = AutoModel.from_pretrained(directory).float().eval(), AutoTokenizer.from_pretrained(directory)
+    padded = tokenizer(text, return_tensors="pt", padding="max_length", max_length=width)
+    with torch.inference_mode():
+        layers = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states
+        positions = model(**padded).last_hidden_state[0]
+    return {
+        "mean": layers[-1][0].mean(dim=0).numpy(),
+        "cls": layers[-1][0][0].numpy(),
+        "first-last": ((layers[1][0].mean(dim=0) + layers[-1][0].mean(dim=0)) / 2).numpy(),
+        "padded-mean": (sum(positions[i] for i in range(width)) / width).numpy(),
+    }
 
 
 class Interrupted(Exception):

@@ -198,13 +198,6 @@ def test_nothing_named_takes_what_augment_writes(tmp_path: Path, monkeypatch: py
         assert (len(examples), where) == (3, {"views": ["data/pairs.arrow"]})
 
 
-def test_data_that_cannot_be_asked_for_is_one_line() -> None:
-    refused("^--views and --text: give one of them$", views=["a"], text=Path("b"))
-    refused("^no sentences at 'missing.txt'", text=Path("missing.txt"))
-    refused("^no graded pairs at 'missing.tsv'", graded=Path("missing.tsv"))
-    refused("^no data: give --graded", reads=("graded",))
-
-
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from objective_cases import build, encoder_of, prepared
+from objective_cases import build, encoder_of, pooled_by_hand, prepared
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 
@@ -15,28 +15,12 @@ from trainers.encoders.batches import by_length
 from trainers.encoders.loading import load_encoder
 from trainers.encoders.location import locate
 from trainers.encoders.modules import POOLINGS, pooling_of, with_cnn
-from trainers.objective import Objective
-
-
-def by_hand(encoder: Objective, text: str) -> np.ndarray:
-    """One text's vector, from the tokenizer's own padding and the model's own layers."""
-    pooling = pooling_of(encoder.encoder)
-    padded = {"padding": "max_length", "max_length": encoder.max_tokens} if pooling == "padded-mean" else {}
-    inputs = encoder.encoder.tokenizer([text], return_tensors="pt", return_token_type_ids=False, **padded)
-    with torch.no_grad():
-        outputs = encoder.encoder[0].model(**inputs, output_hidden_states=True).hidden_states
-    layers = [layer[0].numpy() for layer in outputs]
-    if pooling == "cls":
-        return layers[-1][0]
-    if pooling == "first-last":
-        return (layers[1].mean(axis=0) + layers[-1].mean(axis=0)) / 2
-    return layers[-1].mean(axis=0)
 
 
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_pooling_is_what_its_name_says(tiny_bert: Path, sentences: list[str], pooling: str) -> None:
     encoder = encoder_of(tiny_bert, pooling).eval()
-    expected = np.stack([by_hand(encoder, text) for text in sentences])
+    expected = np.stack([pooled_by_hand(tiny_bert, text, 24)[pooling] for text in sentences])
     np.testing.assert_allclose(encoder.encode(sentences), expected, atol=1e-5)
     others = [encoder_of(tiny_bert, other).encode(sentences).numpy() for other in POOLINGS if other != pooling]
     assert all(np.abs(other - expected).max() > 1e-2 for other in others)
@@ -133,12 +117,3 @@ def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, tiny_bert: Path
         with pytest.raises(InputError, match="cannot load the encoder") as caught:
             encoder_of(tmp_path)
         assert "\n" not in str(caught.value)
-
-
-def test_padding_counts_whatever_the_batch_is_padded_to(tiny_bert: Path) -> None:
-    encoder = encoder_of(tiny_bert, "padded-mean").eval()
-    short = encoder.pad([encoder.tokenize(["a dog"])[0]])
-    wide = {name: torch.nn.functional.pad(tensor, (0, 7)) for name, tensor in short.items()}
-    torch.testing.assert_close(encoder.embed(**short), encoder.embed(**wide), atol=1e-6, rtol=0)
-    more = encoder_of(tiny_bert, "padded-mean", max_tokens=30).eval()
-    assert (encoder.embed(**short) - more.embed(**short)).abs().max() > 1e-3

@@ -12,7 +12,6 @@ from torch.nn import functional
 
 from trainers import losses
 from trainers.losses import MARGIN, MOST, contrast, geometry, jensen_shannon, list_mle, multi_similarity, relation_loss
-from trainers.training.fit import collapse
 
 
 def drawn(rows: int, seed: int) -> Tensor:
@@ -45,24 +44,6 @@ def test_loss_and_its_gradient_equal_the_equation_in_numpy(
     expected = partial(equation, *arrays, **options)
     assert loss.item() == pytest.approx(expected(), abs=1e-9)
     np.testing.assert_allclose(student.grad, reference.gradient(expected, arrays[0]), atol=1e-6)
-
-
-def test_divergence_is_none_where_both_see_the_same_and_does_not_depend_on_the_columns_order() -> None:
-    z, r, columns = units(4, 1), units(4, 2), units(9, 3)
-    assert relation_loss(z, z, columns, 0.05, 0.05).item() == pytest.approx(0, abs=1e-12)
-    loss = relation_loss(z, r, columns, 0.05, 0.04)
-    torch.testing.assert_close(relation_loss(z, r, columns.flip(0), 0.05, 0.04), loss)
-    torch.testing.assert_close(relation_loss(z.flip(0), r.flip(0), columns, 0.05, 0.04), loss)
-
-
-def test_ranking_losses_know_the_teachers_order_and_the_columns_have_none() -> None:
-    student, teacher, order = drawn(4, 1), drawn(4, 2), [3, 0, 4, 1, 2]
-    for loss in (list_mle, jensen_shannon):
-        torch.testing.assert_close(loss(student[:, order], teacher[:, order]), loss(student, teacher))
-    torch.testing.assert_close(list_mle(student, teacher), list_mle(student, 7 * teacher + 1))
-    assert list_mle(teacher, teacher) < list_mle(-teacher, teacher)
-    assert jensen_shannon(student, student).item() == pytest.approx(0, abs=1e-12)
-    torch.testing.assert_close(jensen_shannon(student, teacher), jensen_shannon(teacher, student))
 
 
 def twins(count: int, dimension: int, noise: float) -> Tensor:
@@ -110,16 +91,11 @@ def test_far_negatives_are_not_mined_and_cost_nothing() -> None:
 
 
 @pytest.mark.parametrize("loss", [partial(contrast, temperature=0.1), multi_similarity])
-def test_contrast_ignores_sides_order_length_and_autocast(loss: Callable[[Tensor], Tensor]) -> None:
-    left, right = twins(9, 4, 0.6).chunk(2)
-    plain = loss(torch.cat([left, right]))
-    order = torch.tensor([3, 6, 0, 1, 5, 2, 8, 7, 4])
-    torch.testing.assert_close(loss(torch.cat([right, left])), plain)
-    torch.testing.assert_close(loss(torch.cat([left[order], right[order]])), plain)
-    torch.testing.assert_close(loss(torch.cat([3 * left, 0.5 * right])), plain)
-    assert not torch.isclose(loss(torch.cat([left[order], right])), plain)
+def test_contrast_ignores_autocast(loss: Callable[[Tensor], Tensor]) -> None:
+    vectors = twins(9, 4, 0.6)
+    plain = loss(vectors)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert loss(torch.cat([left, right])).item() == plain.item()
+        assert loss(vectors).item() == plain.item()
 
 
 def plain(vectors: np.ndarray, *, paired: bool) -> dict[str, float]:
@@ -158,21 +134,3 @@ def test_of_a_large_batch_both_views_of_the_first_pairs_are_looked_at() -> None:
     found = geometry(torch.cat([first, second]), paired=True)
     assert found.pop("spread") == losses.spread(torch.cat([first, second])) != some.pop("spread")
     assert found == some
-
-
-@pytest.mark.parametrize(
-    ("entry", "start", "said"),
-    [
-        ({"spread": 0.049}, None, "spread 0.049"),
-        ({"spread": 0.051}, None, None),
-        ({"dev": 59.9}, 65.0, "dev score 59.90, untrained it was 65.00"),
-        ({"dev": 60.1}, 65.0, None),
-        ({"dev": 1.0}, None, None),
-        ({"spread": 0.5, "loss": 1.0}, 65.0, None),
-    ],
-)
-def test_collapse_is_a_spread_near_zero_or_a_score_clearly_below_the_start(
-    entry: dict[str, float], start: float | None, said: str | None
-) -> None:
-    found = collapse(entry, start)
-    assert found is None if said is None else said in (found or "")

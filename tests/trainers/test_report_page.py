@@ -1,8 +1,6 @@
 """`train report`: the page of a training, and what it draws."""
 
 import re
-import shutil
-import subprocess
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -17,10 +15,9 @@ from pipelines.console import call
 from trainers.cli import app
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.pages.report import change_of, charts, histograms, moved
+from trainers.pages.report import change_of, charts, moved
 
 HOSTILE = "</script><img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 * 7 }}"
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
 def report(*arguments: object) -> int:
@@ -118,55 +115,7 @@ def test_sentences_whose_neighbours_left_come_first() -> None:
     assert found[0]["before"][0] == ("text 1", pytest.approx(np.cos(np.radians(1)), abs=1e-6))
 
 
-def test_histograms_of_both_sides_share_one_scale_and_groups_one_area() -> None:
-    draw = np.random.default_rng(0)
-    sides = [
-        {"near": draw.uniform(0.5, 1, 900), "far": draw.uniform(-0.35, 0.2, 100)},
-        {"near": draw.uniform(0, 1, 50)},
-    ]
-    low, outlines = histograms(sides)
-    assert low == -0.4
-
-    def area(points: str) -> float:
-        corners = np.array([list(map(float, point.split(","))) for point in points.split()])
-        return float(np.sum(np.diff(corners[:, 0]) * (40 - corners[:-1, 1])))
-
-    areas = [area(points) for side in outlines for points in side.values()]
-    assert areas == pytest.approx([areas[0]] * 3, rel=0.01)
-
-
 def test_values_that_are_not_finite_are_left_out_of_a_chart() -> None:
     log = [{"step": 1, "loss": float("nan")}, {"step": 2, "loss": 3.0}, {"step": 4, "loss": 1.0}]
     (chart,) = charts([{"log": log, "last": log[-1]}])
     assert chart["lines"] == {0: "0.00,1.00 100.00,39.00"}
-
-
-def test_colours_have_the_contrast_of_wcag_aa(page: str) -> None:
-    def contrast(*colours: str) -> float:
-        parts = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in colours]) / 255
-        linear = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
-        dark, light = sorted(linear @ [0.2126, 0.7152, 0.0722])
-        return float((light + 0.05) / (dark + 0.05))
-
-    schemes = [dict(re.findall(r"--([\w-]+): (#\w{6})", block)) for block in re.findall(r":root \{(.*?)\}", page, re.S)]
-    assert len(schemes) == 2
-    for colours in schemes:
-        texts = [("ink", "paper"), ("quiet", "paper"), ("ink", "ours")]
-        texts += [("gone", "gone-ground"), ("come", "come-ground")]
-        assert min(contrast(colours[one], colours[two]) for one, two in texts) >= 4.5
-        assert min(contrast(colours[f"c{line}"], colours["paper"]) for line in range(6)) >= 3
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium")
-def test_no_page_scrolls_sideways_on_a_phone(trained: Path, page: str, tmp_path: Path) -> None:
-    """In a frame of 400 pixels: the window of a headless Chromium may not be that narrow."""
-    (tmp_path / "page.html").write_text(page, encoding="utf-8")
-    script = "onload = () => document.title = frames[0].document.documentElement.scrollWidth"
-    frame = f"<iframe src=page.html width=400 height=900 style='border:0'></iframe><script>{script}</script>"
-    (tmp_path / "frame.html").write_text(frame, encoding="utf-8")
-    options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--allow-file-access-from-files", "--dump-dom"]
-    done = subprocess.run(
-        [str(CHROMIUM), *options, (tmp_path / "frame.html").as_uri()], capture_output=True, text=True, check=True
-    )
-    assert re.search(r"<title>(\d+)</title>", done.stdout)[1] == "400"  # type: ignore[index]

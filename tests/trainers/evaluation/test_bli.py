@@ -8,13 +8,9 @@ from known_vectors import parted
 from numpy.typing import NDArray
 
 from pipelines.console import InputError
-from trainers.embedding.baselines import function_encoder
 from trainers.embedding.vectors import Vectors
-from trainers.evaluation import record
-from trainers.evaluation.suite import evaluate_suites
 from trainers.evaluation.suites import bli
 from trainers.evaluation.suites.bli import METRICS, REPORTED, Lexicon, neighbourhood, ranks, score_lexicon
-from trainers.evaluation.task import Suite
 
 Patch = pytest.MonkeyPatch
 
@@ -108,16 +104,6 @@ def test_pairs_are_read_lower_cased_and_the_reported_ones_counted(tmp_path: Path
     assert found[0].lines[2:] == ["((0, 0), (1, 1))\n", "[(2, (2,))]\n"]
     assert (found[0].note or "").startswith("* candidates are the words of the dictionaries alone")
     assert [item.name for item in missing] == [f"bli-{pair}" for pair in REPORTED[1:]]
-
-
-@pytest.mark.usefixtures("few")
-def test_figures_among_the_dictionaries_words_are_marked_wherever_they_are_printed(tmp_path: Path) -> None:
-    write_pair(tmp_path / "xling-eval", "en-fr")
-    found, _ = parted(bli.find(str(tmp_path)))
-    encoder = function_encoder(lambda texts: [[len(text), 1.0] for text in texts], "mine")
-    (scores,) = evaluate_suites(encoder, [Suite("bli", "BLI", bli.METRICS, 1, tuple(found))])
-    assert [row[0] for row in record.results_table(scores).rows] == ["BLI en-fr *", "average of 1 *"]
-    assert record.notes(scores)[0].startswith("* BLI en-fr: candidates are the words")
 
 
 @pytest.mark.usefixtures("few")

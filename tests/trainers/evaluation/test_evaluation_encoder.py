@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from objective_cases import pooled_by_hand
 
 from pipelines.console import InputError, TwinviewsError
 from trainers.embedding.model import EmbeddingModel, load_model, pack
 from trainers.embedding.vectors import Vectors
-from trainers.encoders.loading import PADDED
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -21,33 +21,13 @@ def vectors_of(encoder: EmbeddingModel, texts: list[str]) -> dict[str, np.ndarra
     return {text: vectors.of([text])[0] for text in texts}
 
 
-def by_hand(directory: Path, text: str) -> dict[str, np.ndarray]:
-    """Return a text's vector under each pooling; alone in its batch, so without any padding but where that counts."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    model = AutoModel.from_pretrained(directory).float().eval()
-    tokenizer = AutoTokenizer.from_pretrained(directory)
-    padded = tokenizer(text, return_tensors="pt", padding="max_length", max_length=min(PADDED, 32))
-    with torch.inference_mode():
-        layers = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states
-        positions = model(**padded).last_hidden_state[0]
-    assert len(layers) == 3
-    return {
-        "mean": layers[2][0].mean(dim=0).numpy(),
-        "cls": layers[2][0][0].numpy(),
-        "first-last": ((layers[1][0].mean(dim=0) + layers[2][0].mean(dim=0)) / 2).numpy(),
-        "padded-mean": (sum(positions[i] for i in range(32)) / 32).numpy(),
-    }
-
-
 @pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "padded-mean"])
 def test_a_model_with_an_mlm_head_pools_as_by_hand(tiny_mlm: Path, pooling: str) -> None:
     short, long = "cat runs", "the cat sleeps here there red old young train plays stops"
     encoder = load_model(str(tiny_mlm), pooling=pooling)  # type: ignore[arg-type]
     vectors = vectors_of(encoder, [short, long])
     for text in (short, long):
-        np.testing.assert_allclose(vectors[text], by_hand(tiny_mlm, text)[pooling], atol=1e-5)
+        np.testing.assert_allclose(vectors[text], pooled_by_hand(tiny_mlm, text, 32)[pooling], atol=1e-5)
     assert encoder.pooling == pooling
     assert not np.allclose(vectors[short], vectors[long], atol=0.1)
 

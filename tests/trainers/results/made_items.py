@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from pipelines.console import call
 from trainers.cli import app
-from trainers.evaluation.pairs import spearman
 from trainers.evaluation.task import Predictions
 
 SIZES = {"sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927}
@@ -62,15 +62,14 @@ def cells(line: list[str]) -> list[str]:
     return [cell.strip() for cell in line]
 
 
-def figure(items: Predictions) -> float:
-    """Return the score x 100 of items, by the evaluation's own arithmetic."""
+def figure(items: Predictions, rows: Any = slice(None)) -> float:  # noqa: ANN401 - any index
+    """Return the score x 100 of the items in `rows`, as often as they stand there, by SciPy and scikit-learn."""
+    gold, predicted = items.gold[rows], items.predicted[rows]
     if items.statistic == "mean":
-        return 100 * float(items.predicted.mean())
+        return 100 * float(predicted.mean())
     if items.statistic == "auc":
-        return 100 * float(roc_auc_score(items.gold, items.predicted))
-    value = spearman(items.gold, items.predicted)
-    assert value is not None
-    return 100 * value
+        return 100 * float(roc_auc_score(gold, predicted))
+    return 100 * float(spearmanr(gold, predicted).statistic)
 
 
 def figures_of(items: Mapping[str, Predictions]) -> dict[str, dict[str, float | None]]:

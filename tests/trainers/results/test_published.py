@@ -13,7 +13,6 @@ from trainers.results.comparison import (
     PublishedRow,
     PublishedTable,
     load_paper,
-    published_tables,
 )
 
 TABLES = [table for name in PAPERS for table in load_paper(name)]
@@ -106,19 +105,6 @@ def test_cells(paper: str, table: str, model: str, sets: tuple[str, ...], measur
     assert str(row(paper, table, model).cells[Column(sets, measure)]) == shown
 
 
-@pytest.mark.parametrize(
-    ("paper", "table", "model", "origin"),
-    [
-        ("bsl", "Table 1", "IS-BERT", "Zhang et al. 2020"),
-        ("bsl", "Table 1", "BERT-mlm", None),
-        ("bsl", "Table 3", "mUSE", "Reimers and Gurevych 2020"),
-        ("isbert", "Table 2", "SBERT-NLI", "Reimers and Gurevych 2019; Reimers et al. 2019"),
-    ],
-)
-def test_rows_say_where_their_paper_took_them_from(paper: str, table: str, model: str, origin: str | None) -> None:
-    assert row(paper, table, model).origin == origin
-
-
 def test_figures_that_the_papers_print_are_figures_that_our_suites_give() -> None:
     folder = Path(trainers.evaluation.suites.__path__[0])
     for table in TABLES:
@@ -129,12 +115,3 @@ def test_figures_that_the_papers_print_are_figures_that_our_suites_give() -> Non
             for column in each.cells:
                 wanted = each.aggregation or "all" if column.measure == SPEARMAN else column.measure
                 assert wanted in figures, (table.source, column)
-
-
-def test_only_tables_of_results_are_taken_unless_all_are_asked_for() -> None:
-    results = published_tables(PAPERS, "sts")
-    assert [table.source for table in results] == [
-        "BSL Table 1", "Mirror-BERT Table 3", "IS-BERT Table 1", "IS-BERT Table 4",
-        "SimCSE average", "ESimCSE average", "DiffCSE average", "RankCSE average", "ConGen average", "SCT average",
-    ]  # fmt: skip
-    assert len(published_tables(PAPERS, "sts", everything=True)) == 19

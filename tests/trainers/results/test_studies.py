@@ -110,11 +110,6 @@ def test_training_is_judged_by_its_last_loss_and_dev_score(tmp_path: Path, keep:
         {"step": 9, "loss": 1.0, "spread": 0.25, "dev": 69.0},
     ]
     assert logged(write_run(tmp_path, log, keep=keep)) == {"loss": 1.0, "spread": 0.25, "dev": dev}
-
-
-def test_training_without_a_dev_set_has_no_dev_score(tmp_path: Path) -> None:
-    log = [{"step": 1, "loss": 3.0, "spread": 0.5}]
-    assert logged(write_run(tmp_path, log)) == {"loss": 3.0, "spread": 0.5}
     assert logged(tmp_path / "nowhere") == {}
 
 
