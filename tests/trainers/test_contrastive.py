@@ -80,9 +80,7 @@ def test_hard_negatives_are_columns_of_every_row_and_a_guide_takes_columns_out(
     assert expected != pytest.approx(equation(vectors[:12], 0.05, left_out), rel=1e-3)
 
 
-def test_retained_vectors_are_held_where_the_encoder_had_them(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_retained_vectors_are_held_where_they_were(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     for given in ({"guide": "GUIDE"}, {"keep_head": True}):
         with pytest.raises(InputError, match="the encoder as it is now is the guide"):
             build("contrastive", tiny_bert, "adapt", **given)

@@ -126,9 +126,7 @@ def test_a_mixture_is_drawn_by_the_seed_and_is_part_of_the_digest(big: Path, sma
     st.lists(st.tuples(st.integers(1, 500), st.fractions(Fraction(1, 50), 50)), min_size=2, max_size=4),
     st.none() | st.integers(1, 800),
 )
-def test_shares_are_proportional_within_a_row_and_never_more_than_there_is(
-    parts: list[tuple[int, Fraction]], limit: int | None
-) -> None:
+def test_shares_are_proportional_within_a_row(parts: list[tuple[int, Fraction]], limit: int | None) -> None:
     rows, weights = [count for count, _ in parts], [weight for _, weight in parts]
     counts = shares(rows, weights, limit)
     total, whole = sum(counts), sum(weights)
@@ -163,9 +161,7 @@ def cut(path: Path, share: float) -> None:
         (lambda path: pairs_file(path, 2, missing=(0, 1)), "has no row with two views"),
     ],
 )
-def test_broken_pairs_are_one_line_that_names_the_file(
-    tmp_path: Path, big: Path, make: Callable[[Path], object], message: str
-) -> None:
+def test_broken_pairs_name_the_file(tmp_path: Path, big: Path, make: Callable[[Path], object], message: str) -> None:
     bad = tmp_path / "bad.arrow"
     make(bad)
     assert str(bad) in refused(message, views=[str(big), str(bad)])
@@ -236,9 +232,7 @@ STSB = 'main-news\tMSRpar\t2012\t7\t{}\tHe said "no.\tShe said yes.\tsource\n'
     ],
     ids=["stsb", "sick", "csv", "scale", "blank lines"],
 )
-def test_graded_pairs_are_read_in_every_known_layout(
-    tmp_path: Path, text: str, scale: str | None, labels: list[float]
-) -> None:
+def test_layouts_of_graded_pairs(tmp_path: Path, text: str, scale: str | None, labels: list[float]) -> None:
     (tmp_path / "graded.tsv.gz").write_bytes(gzip.compress(text.encode()))
     examples = read(graded=tmp_path / "graded.tsv.gz", scale=scale)
     assert examples.labels == pytest.approx(labels)
@@ -267,9 +261,7 @@ def test_graded_pairs_are_read_in_every_known_layout(
         (STSB.format(1), "5:0", "--scale 5:0: write the least and the greatest score"),
     ],
 )
-def test_graded_pairs_that_cannot_be_used_are_one_line(
-    tmp_path: Path, text: str, scale: str | None, message: str
-) -> None:
+def test_broken_graded_pairs_are_one_line(tmp_path: Path, text: str, scale: str | None, message: str) -> None:
     (tmp_path / "graded.tsv").write_text(text, encoding="utf-8")
     refused(message, graded=tmp_path / "graded.tsv", scale=scale)
 

@@ -53,9 +53,7 @@ def test_score_is_a_rank_correlation_and_leaves_no_trace(dev: Examples, tiny_ber
         assert dev_score(same, encoder, similarity="best") == pytest.approx(100, abs=0.1), name
 
 
-def test_scoring_does_not_change_the_training(
-    dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_scoring_changes_no_training(dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     alone, _ = run(None, tiny_bert, sentences, tmp_path / "alone")
     scored, fitted = run(dev, tiny_bert, sentences, tmp_path / "scored", keep="last")
     check_same(alone, scored)
@@ -102,7 +100,7 @@ def test_killed_run_remembers_its_best(
     assert left == [f"best-{fitted.kept}.safetensors"]
 
 
-def test_run_killed_after_its_patience_ended_takes_no_further_step_and_needs_its_best_weights(
+def test_patience_ends_a_run_for_good(
     as_it_was: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     given = {"lr": 1e-2, "evaluations": 12, "patience": 2, "save_every": 1}

@@ -78,9 +78,7 @@ def test_overwriting_removes_what_the_run_made_and_nothing_else(train: Train, tm
     assert not (run / "evaluation").exists()
 
 
-def test_run_cut_off_before_it_had_a_recipe_can_start_and_all_that_it_writes_is_known_as_such(
-    train: Train, tmp_path: Path
-) -> None:
+def test_run_cut_off_before_its_recipe_can_start(train: Train, tmp_path: Path) -> None:
     (tmp_path / f".{RECIPE}.1.augment.tmp").write_text('{"comm')
     (tmp_path / LOCK).write_text('{"pid": 1')
     assert train("--out", tmp_path) == 0
@@ -88,9 +86,7 @@ def test_run_cut_off_before_it_had_a_recipe_can_start_and_all_that_it_writes_is_
     assert not list(tmp_path.glob(".*"))
 
 
-def test_second_training_is_refused_and_told_whose_the_first_is(
-    train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_second_training_is_refused(train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with locked_folder(tmp_path / "run"):
         assert train("--out", tmp_path / "run", "--overwrite") == 2
     error = capsys.readouterr().err

@@ -34,9 +34,7 @@ OWN = {
 
 
 @pytest.mark.parametrize("name", [*objective_names(), "simcse", "supervised-simcse"])
-def test_every_encoder_is_saved_without_its_helpers_and_gives_the_same_vector_alone_and_in_any_batch(
-    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_saved_encoder_and_batches_agree(name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     simcse = name.endswith("simcse")
     objective = build("contrastive", tiny_bert, name) if simcse else prepared(name, tiny_bert, sentences)[0]
     alone = torch.cat([objective.encode([text]) for text in sentences])

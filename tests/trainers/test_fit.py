@@ -61,9 +61,7 @@ def test_target_follows_once_per_optimiser_step_under_accumulation(
 
 
 @pytest.mark.parametrize("decay_all", [True, False])
-def test_optimiser_holds_no_target_decays_what_it_should_and_has_rates_of_parts(
-    tiny_bert: Path, sentences: list[str], decay_all: bool
-) -> None:
+def test_optimiser_s_groups(tiny_bert: Path, sentences: list[str], decay_all: bool) -> None:
     given = {"weight_decay": 0.01, "decay_all": decay_all, "lr": 1e-3}
     objective, _, training = prepared("bsl", tiny_bert, sentences, **given)
     rates = {"": 2.0, "predictor.": 3.0, "predictor.0.": 5.0}  # the longest beginning decides
@@ -83,7 +81,7 @@ FILES = ("trainer_state.json", "model.safetensors", "optimizer.pt", "scheduler.p
 
 @pytest.mark.parametrize("size", ["empty", "half", "missing"])
 @pytest.mark.parametrize("name", FILES)
-def test_damaged_checkpoint_is_removed_with_a_line_and_the_older_one_taken(
+def test_damaged_checkpoint_is_removed(
     name: str, size: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / CHECKPOINTS
@@ -114,9 +112,7 @@ def test_loss_that_is_no_number_stops_with_one_line(tiny_bert: Path, sentences: 
         fit(objective, rows, training, tmp_path, seed=1)
 
 
-def test_loss_that_does_not_reach_the_encoder_stops_with_one_line(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_loss_that_misses_the_encoder_stops(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     objective, rows, training = prepared("contrastive", tiny_bert, sentences, head=True)
     embed = objective.embed
     objective.embed = lambda *batch: embed(*batch).detach()
@@ -135,9 +131,7 @@ def test_loss_that_does_not_reach_the_encoder_stops_with_one_line(
         ({"spread": 0.5, "loss": 1.0}, 65.0, None),
     ],
 )
-def test_collapse_is_a_spread_near_zero_or_a_score_clearly_below_the_start(
-    entry: dict[str, float], start: float | None, said: str | None
-) -> None:
+def test_signs_of_collapse(entry: dict[str, float], start: float | None, said: str | None) -> None:
     found = collapse(entry, start)
     assert found is None if said is None else said in (found or "")
 
@@ -155,9 +149,7 @@ def test_collapse_is_reported_once(
 
 
 @pytest.mark.parametrize("name", objective_names())
-def test_gradient_checkpointing_changes_no_number(
-    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_gradient_checkpointing(name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     states = []
     for checkpointing in (False, True):
         given = {"gradient_checkpointing": checkpointing, "epochs": 0.5}

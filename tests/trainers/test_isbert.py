@@ -64,7 +64,7 @@ def jensen_shannon(local: list[np.ndarray], objective: IsBert) -> float:
 @pytest.mark.parametrize(
     ("preset", "given"), [*CASES, ("afs", {}), ("code", {"relu": True}), ("paper", {"widths": (7,)})]
 )
-def test_loss_is_the_estimate_of_equation_two_by_hand(
+def test_loss_is_that_of_equation_two(
     tiny_bert: Path, sentences: list[str], preset: str, given: dict[str, object]
 ) -> None:
     objective = objective_of(tiny_bert, preset, **given)
@@ -88,9 +88,7 @@ def test_batch_of_one_has_nothing_to_learn_and_no_nan(tiny_bert: Path, preset: s
     assert all(not value.grad.any() for value in objective.parameters() if value.grad is not None)
 
 
-def test_trained_directory_is_trained_further_with_its_own_cnn(
-    tiny_bert: Path, tmp_path: Path, sentences: list[str]
-) -> None:
+def test_training_goes_on_with_the_run_s_own_cnn(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
     objective = objective_of(tiny_bert, "paper")
     objective.save(tmp_path / "run", "# card")
     again = objective_of(tmp_path / "run", "paper")

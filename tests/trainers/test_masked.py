@@ -71,9 +71,7 @@ def test_shares_of_masked_kept_and_random_tokens(tiny_bert: Path, sentences: lis
 
 
 @pytest.mark.parametrize(("name", "drawn"), [("mlm", "labels"), ("mirror", "input_ids"), ("diffcse", "masked")])
-def test_masks_are_drawn_from_the_row_s_seed_alone(
-    name: str, drawn: str, tiny_bert: Path, sentences: list[str]
-) -> None:
+def test_masks_come_from_the_row_s_seed(name: str, drawn: str, tiny_bert: Path, sentences: list[str]) -> None:
     objective = build(name, tiny_bert)
     rows = rows_of(objective, pairs(sentences[:5]))
     together, alone = (objective.collate([rows[row] for row in chosen])[drawn] for chosen in (range(5), [3]))
@@ -171,9 +169,7 @@ def test_dropout_and_drophead_reach_the_encoder(tiny_bert: Path, sentences: list
     assert {module.p for module in objective.modules() if isinstance(module, nn.Dropout)} == {0.3}
 
 
-def test_preset_code_is_trained_at_its_own_length_and_saved_to_pad_as_the_authors_evaluation_does(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_preset_code_pads_as_the_authors_do(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModel, AutoTokenizer
 

@@ -150,9 +150,7 @@ PRINTED: list[tuple[str, str, dict[str, object], tuple[float, ...]]] = [
 
 
 @pytest.mark.parametrize(("name", "preset", "common", "sized"), PRINTED)
-def test_presets_are_the_papers_settings(
-    name: str, preset: str, common: dict[str, Any], sized: tuple[float, ...]
-) -> None:
+def test_presets_are_the_papers(name: str, preset: str, common: dict[str, Any], sized: tuple[float, ...]) -> None:
     module = load_objective(name)
     teacher = {"distil": {"teacher": "a"}, "rank": {"teacher": ("a",)}}.get(name, {})
     _, training, params = resolve(module.PRESETS, module.PARAMS, preset, teacher)

@@ -79,9 +79,7 @@ def test_normalize_and_dense_are_kept_trained_and_saved(tiny_bert: Path, tmp_pat
     np.testing.assert_allclose(again.encode(sentences), encoder.encode(sentences), atol=1e-5)
 
 
-def test_cnn_of_sentence_transformers_is_trained_with_the_padding_zeroed(
-    tiny_bert: Path, tmp_path: Path, sentences: list[str]
-) -> None:
+def test_cnn_is_trained_with_the_padding_zeroed(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
     """The authors of IS-BERT wrote such directories: transformer, CNN, pooling."""
     torch.manual_seed(6)
     made = [modules.Transformer(str(tiny_bert)), modules.CNN(16, 4, [1, 3]), modules.Pooling(8, "mean")]
@@ -120,9 +118,7 @@ def test_modules_that_cannot_be_trained_are_one_line(tiny_bert: Path, tmp_path: 
         ("1_Pooling/config.json", "[1]", "cannot load the encoder"),
     ],
 )
-def test_broken_list_or_configuration_of_modules_is_one_line(
-    tiny_bert: Path, tmp_path: Path, file: str, text: str, message: str
-) -> None:
+def test_broken_modules_are_one_line(tiny_bert: Path, tmp_path: Path, file: str, text: str, message: str) -> None:
     folder = older(tmp_path / "older", tiny_bert)
     (folder / file).write_text(text, encoding="utf-8")
     refused(message, folder)
@@ -172,9 +168,7 @@ def pickled(encoder: Path, folder: Path, extra: dict[str, object], *, zipped: bo
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_encoder_that_has_a_pickle_alone_is_read_as_weights_and_saved_without_one(
-    zipped: bool, tiny_bert: Path, tmp_path: Path, sentences: list[str]
-) -> None:
+def test_pickled_weights_are_read(zipped: bool, tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
     folder = pickled(tiny_bert, tmp_path / "old", {}, zipped=zipped)
     encoder = encoder_of(folder)
     assert torch.equal(encoder.encode(sentences[:3]), encoder_of(tiny_bert).encode(sentences[:3]))
@@ -193,7 +187,7 @@ class Exploit:
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_pickle_of_more_than_weights_is_refused_and_runs_nothing(
+def test_pickled_code_is_not_run(
     zipped: bool, tiny_bert: Path, tmp_path: Path, recwarn: pytest.WarningsRecorder
 ) -> None:
     folder = pickled(tiny_bert, tmp_path / "evil", {"x": Exploit(tmp_path / "mark")}, zipped=zipped)

@@ -121,9 +121,7 @@ LAUNCHERS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", list(LAUNCHERS))
-def test_launched_command_writes_one_encoder_and_says_everything_once(
-    launcher: str, text_file: Path, tiny_bert: Path, tmp_path: Path
-) -> None:
+def test_launched_command_says_all_once(launcher: str, text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--max-tokens", 24, "--out", out]
     done = launched(LAUNCHERS[launcher], *arguments, "--batch-size", 8)
@@ -216,9 +214,7 @@ def compared(
 
 
 @pytest.mark.parametrize(("name", "preset"), PRESETS)
-def test_two_processes_give_the_loss_and_the_gradients_of_one_with_the_same_batch(
-    name: str, preset: str, compared: list[list[dict[str, Any]]]
-) -> None:
+def test_two_processes_have_the_gradients_of_one(name: str, preset: str, compared: list[list[dict[str, Any]]]) -> None:
     for found in compared:
         case = found[PRESETS.index((name, preset))]
         assert case["same"]

@@ -42,9 +42,7 @@ def push(hub: StandinHub, folder: Path, *arguments: str, token: bool = True) -> 
     return done.returncode, done.stdout, done.stderr
 
 
-def test_whole_encoder_is_pushed_privately_and_what_only_the_training_needs_is_not(
-    hub: StandinHub, encoder: Path
-) -> None:
+def test_whole_encoder_is_pushed_privately(hub: StandinHub, encoder: Path) -> None:
     assert push(hub, encoder, "hf:me/mine") == (0, f"{hub.endpoint}/me/mine: 6 files, private\n", "")
     (repository,) = hub.repositories.values()
     assert (repository.settings["visibility"], repository.files) == ("private", WHOLE)
@@ -73,9 +71,7 @@ def test_public_encoder_needs_a_licence_which_goes_into_its_card(hub: StandinHub
         ("me/mine", True, 0, "cannot push to 'me/mine': give hf:USER/MODEL"),
     ],
 )
-def test_push_that_the_hub_cannot_take_is_one_line(
-    name: str, token: bool, refusing: int, said: str, hub: StandinHub, encoder: Path
-) -> None:
+def test_refused_push(name: str, token: bool, refusing: int, said: str, hub: StandinHub, encoder: Path) -> None:
     hub.refusing = refusing
     check_refused(push(hub, encoder, name, "--license", "mit", token=token), said, hub)
     assert (encoder / "README.md").read_bytes() == WHOLE["README.md"]
@@ -88,9 +84,7 @@ def test_push_that_the_hub_cannot_take_is_one_line(
         ("README.md", "---\na: [\n---\n\n# Encoder\n", "README.md: its header is not valid YAML"),
     ],
 )
-def test_directory_that_is_no_encoder_is_refused(
-    file: str, content: str, said: str, hub: StandinHub, encoder: Path
-) -> None:
+def test_what_is_no_encoder_is_refused(file: str, content: str, said: str, hub: StandinHub, encoder: Path) -> None:
     (encoder / file).write_text(content)
     if not content:
         (encoder / file).unlink()

@@ -68,9 +68,7 @@ def test_all_that_is_logged_is_drawn_with_a_line_for_each_run(trained: Path, pag
     assert "Neighbours" not in both.read_text(encoding="utf-8")
 
 
-def test_equal_runs_have_equal_pages_that_are_replaced_and_nothing_else_is(
-    trained: Path, page: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_pages_are_replaced(trained: Path, page: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(trained / "run-1") == 0
     assert (trained / "run-1/report.html").read_text(encoding="utf-8") == page
     mine = trained / "mine.html"

@@ -37,9 +37,7 @@ def objective_of(student: Path, teacher: Path, preset: str) -> Distil:
 
 
 @pytest.mark.parametrize("preset", ["congen", "sct"])
-def test_distilled_losses_of_several_batches_equal_the_equation(
-    preset: str, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_losses_of_batches(preset: str, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path) -> None:
     objective = objective_of(tiny_bert, wide, preset)
     rows = rows_of(objective, pairs(sentences[:12], sentences[24:36]), folder=tmp_path)
     teacher = SentenceTransformer(str(wide), device="cpu")
@@ -92,9 +90,7 @@ def test_rows_are_held_out_while_as_many_and_a_batch_are_left(rows: int, queue: 
     ("preset", "teacher", "layers"),
     [("congen", "wide", 1), ("congen", "same", 1), ("sct", "wide", 1), ("sct", "same", 0)],
 )
-def test_student_has_a_dense_layer_with_tanh_where_the_papers_give_it_one(
-    preset: str, teacher: str, layers: int, tiny_bert: Path, wide: Path, tmp_path: Path
-) -> None:
+def test_dense_layer(preset: str, teacher: str, layers: int, tiny_bert: Path, wide: Path, tmp_path: Path) -> None:
     objective = objective_of(tiny_bert, wide if teacher == "wide" else tiny_bert, preset)
     assert len(objective.encoder) == 2 + layers
     assert objective.dimension == (24 if teacher == "wide" else 16)
@@ -120,9 +116,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
-def test_vectors_are_computed_once_and_kept_and_another_teacher_of_the_same_name_is_refused(
-    wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_are_kept(wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counted(monkeypatch)
     made = [np.array(load_teacher(str(wide), None).vectors(sentences, tmp_path)) for _ in range(2)]
     assert calls == [len(sentences)]
@@ -133,9 +127,7 @@ def test_vectors_are_computed_once_and_kept_and_another_teacher_of_the_same_name
         load_teacher(str(wide), "mean").vectors(sentences, tmp_path)
 
 
-def test_killed_teacher_resumes_where_it_was(
-    wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_killed_teacher(wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import trainers.embedding.vectors
 
     monkeypatch.setattr(trainers.embedding.vectors, "CHUNK", 16)

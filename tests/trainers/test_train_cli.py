@@ -47,9 +47,7 @@ def test_bsl_from_pairs_to_an_encoder_that_sentence_transformers_loads(
     assert "model.encode" in (out / "README.md").read_text()
 
 
-def test_finished_run_is_left_another_recipe_refused_and_a_saved_one_makes_the_same_encoder_again(
-    text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_same_recipe(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first, second = tmp_path / "one", tmp_path / "two"
     arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--lr", "0.001", "--out", first, *SMALL]
     assert train(*arguments) == 0
@@ -206,9 +204,7 @@ def test_card_shows_lists_and_bars_readably_and_the_licence_of_the_encoder(tmp_p
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_recipe_names_the_precision_that_auto_took_and_another_machine_s_is_refused(
-    text_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_auto_precision(text_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "run"
     monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"amx_bf16": True})
     run_mirror(text_file, tiny_bert, out, precision="auto")
@@ -230,9 +226,7 @@ def test_figures_stand_in_the_documentation(data: str) -> None:
     assert set(figures) <= set(re.findall(r"\d+\.\d+", DOCS.read_text(encoding="utf-8")))
 
 
-def test_training_is_the_one_of_the_command_that_is_said(
-    text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_auto(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     given = ["--limit", 40, "--encoder", tiny_bert, *SMALL, "--out", tmp_path / "auto"]
     assert train("auto", "--text", text_file, *given) == 0
     said = capsys.readouterr().err

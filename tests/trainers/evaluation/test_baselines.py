@@ -51,7 +51,7 @@ def test_any_function_is_an_encoder_whatever_kind_of_rows_it_gives(wrap: Callabl
         ("f = 1", "has no function 'f'"),
     ],
 )
-def test_an_unusable_function_is_one_line(
+def test_unusable_function_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, message: str
 ) -> None:
     monkeypatch.chdir(tmp_path)

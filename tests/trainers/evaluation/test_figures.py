@@ -131,9 +131,7 @@ def by_hand(queries: NDArray[np.float32], keys: NDArray[np.float32], k: int, sim
     st.integers(1, 6), st.integers(1, 60), st.integers(1, 6), st.integers(1, 8), st.integers(1, 200),
     st.sampled_from(["cosine", "dot"]), st.integers(0, 2**32 - 1),
 )  # fmt: skip
-def test_blocks_find_what_sorting_finds(
-    n: int, m: int, d: int, k: int, scores: int, similarity: str, seed: int
-) -> None:
+def test_blocks_find_the_nearest(n: int, m: int, d: int, k: int, scores: int, similarity: str, seed: int) -> None:
     # Few distinct values: many keys are equal, or equally near, or zero.
     values = np.random.default_rng(seed).integers(-1, 2, (n + m, d)).astype(np.float32)
     queries, keys = values[:n], values[n:]

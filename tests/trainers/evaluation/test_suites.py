@@ -117,9 +117,7 @@ def test_an_average_is_over_the_counted_sets_and_undefined_with_one_of_them() ->
     assert scores.values["average"]["figures"] == {}
 
 
-def test_two_suites_print_two_tables_and_one_json_object(
-    model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: Capsys
-) -> None:
+def test_two_suites_and_their_json(model: Path, another: str, suite_data: Path, tmp_path: Path, capsys: Capsys) -> None:
     data = shutil.copytree(suite_data / "SICK", tmp_path / "data" / "SICK").parent
     for name in ("one.txt", "two.txt"):
         (data / name).write_text("a cat\nthe dog")
