@@ -95,9 +95,10 @@ def batch_of(
 def pooled_by_hand(directory: Path, text: str, width: int) -> dict[str, np.ndarray]:
     """A text's vector under each pooling, alone in its batch: without padding but where that counts."""
     model, tokenizer = AutoModel.from_pretrained(directory).float().eval(), AutoTokenizer.from_pretrained(directory)
-    padded = tokenizer(text, return_tensors="pt", padding="max_length", max_length=width)
+    padded = tokenizer(text, return_tensors="pt", padding="max_length", truncation=True, max_length=width)
     with torch.inference_mode():
-        layers = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states
+        inputs = tokenizer(text, return_tensors="pt", truncation=True)
+        layers = model(**inputs, output_hidden_states=True).hidden_states
         positions = model(**padded).last_hidden_state[0]
     return {
         "mean": layers[-1][0].mean(dim=0).numpy(),

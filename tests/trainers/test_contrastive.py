@@ -100,15 +100,12 @@ def test_retained_vectors_are_held_where_they_were(tiny_bert: Path, sentences: l
     assert plain(**batch)["loss"].item() == pytest.approx(outputs["contrast"].item(), rel=1e-6)
 
 
-def test_retained_vectors_are_those_that_the_training_begins_with(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_retained_vectors_are_those_of_the_start(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     """With another pooling than its own before a Dense layer, few tokens, and a folder of the encoder's name here."""
     torch.manual_seed(3)
     modules = [Transformer(str(tiny_bert)), Pooling(16, "mean"), Dense(16, 6)]
     SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path / "dense"))
     (tmp_path / "starter").mkdir()
-    monkeypatch.chdir(tmp_path)
     _, training, params = resolve(PRESETS, PARAMS, "adapt", {"pooling": "cls", "max_tokens": 5, "dropout": 0.0})
     objective = Contrastive.build(params, training, replace(locate("dense"), name="starter"))
     batch = batch_of(objective, views_of(sentences), folder=tmp_path)

@@ -185,8 +185,7 @@ def test_the_options_that_come_back_name_the_same_data_again(kind: str, big: Pat
     assert (views(found), there) == (views(examples), where)
 
 
-def test_nothing_named_takes_what_augment_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_nothing_named_takes_what_augment_writes(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     pairs_file(tmp_path / "data" / "pairs.arrow", 3)
     for nothing in (None, []):

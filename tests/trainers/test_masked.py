@@ -10,9 +10,10 @@ import torch
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
-from objective_cases import batch_of, build, pairs, rows_of
+from objective_cases import batch_of, build, pairs, pooled_by_hand, rows_of
+from sentence_transformers import SentenceTransformer
 from torch import nn
-from transformers import BertForMaskedLM
+from transformers import AutoModelForMaskedLM, BertForMaskedLM
 
 from pipelines.console import InputError
 from trainers.embedding.model import load_model as load_for_scores
@@ -83,8 +84,6 @@ def test_masks_come_from_the_row_s_seed(name: str, drawn: str, tiny_bert: Path, 
 
 
 def test_saved_model_keeps_its_head(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
-    from transformers import AutoModelForMaskedLM
-
     objective = build("mlm", tiny_bert)
     with torch.no_grad():
         objective.masked_lm.get_input_embeddings().weight.add_(0.1)
@@ -170,29 +169,23 @@ def test_dropout_and_drophead_reach_the_encoder(tiny_bert: Path, sentences: list
 
 
 def test_preset_code_pads_as_the_authors_do(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-    from transformers import AutoModel, AutoTokenizer
-
-    tokenizer, bert = AutoTokenizer.from_pretrained(tiny_bert), AutoModel.from_pretrained(tiny_bert).eval()
     longest = [" ".join(sentences[:6]), *sentences[:5]]
-
-    def padded_mean(width: int) -> torch.Tensor:
-        given = {"padding": "max_length", "truncation": True, "max_length": width, "return_tensors": "pt"}
-        with torch.no_grad():
-            return bert(**tokenizer(longest, **given)).last_hidden_state.mean(dim=1)
-
+    at_12, at_32 = (
+        torch.tensor(np.stack([pooled_by_hand(tiny_bert, text, width)["padded-mean"] for text in longest]))
+        for width in (12, 32)
+    )
     objective = build("mirror", tiny_bert, "code", dropout=0.0, max_tokens=12)
     trained = objective.embed(**objective.pad(list(objective.tokenize(longest))))
-    torch.testing.assert_close(trained.detach(), padded_mean(12), atol=1e-5, rtol=0)
+    torch.testing.assert_close(trained.detach(), at_12, atol=1e-5, rtol=0)
     # The model has 32 positions: as near to 64 as it goes.
-    torch.testing.assert_close(objective.encode(longest), padded_mean(32), atol=1e-5, rtol=0)
+    torch.testing.assert_close(objective.encode(longest), at_32, atol=1e-5, rtol=0)
     objective.save(tmp_path, "# card")
     saved = SentenceTransformer(str(tmp_path), device="cpu")
     assert saved.max_seq_length == 32
-    np.testing.assert_allclose(saved.encode(longest), padded_mean(32), atol=1e-5)
+    np.testing.assert_allclose(saved.encode(longest), at_32, atol=1e-5)
     scored = load_for_scores(str(tmp_path))
     assert (scored.pooling, scored.card()["max_tokens"]) == ("padded-mean", 32)
-    np.testing.assert_allclose(scored.encode(longest), padded_mean(32), atol=1e-5)
+    np.testing.assert_allclose(scored.encode(longest), at_32, atol=1e-5)
 
 
 def objective_of(encoder: Path, **given: object) -> DiffCse:

@@ -143,7 +143,6 @@ def test_model_of_the_hub_comes_with_its_layers_and_is_pinned_by_its_commit(
     """A cache of the Hub with one model, me/small, whose layout has a Dense layer; the network is off."""
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.chdir(tmp_path)
     model = tmp_path / "models--me--small"
     (model / "refs").mkdir(parents=True)
     (model / "refs" / "main").write_text(COMMIT)

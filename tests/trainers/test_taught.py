@@ -12,11 +12,12 @@ from sentence_transformers.sentence_transformer.modules import Dense
 from torch import nn
 
 import trainers.embedding.model
+import trainers.embedding.vectors
 from pipelines.console import InputError
 from trainers.encoders.dropout import set_dropout
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.objectives.distil import PARAMS, Distil
+from trainers.objectives.distil import Distil
 from trainers.objectives.sct import Sct
 from trainers.training.teacher import load_teacher
 
@@ -78,15 +79,6 @@ def test_rows_in_the_queue_are_not_trained_on(
 
 
 @pytest.mark.parametrize(
-    ("rows", "queue", "method", "held"),
-    [(300, 100, "congen", 100), (200, 100, "congen", 100), (199, 100, "congen", 0), (99, 40, "congen", 0),
-     (300, 100, "sct", 0), (300, 0, "congen", 0)],
-)  # fmt: skip
-def test_rows_are_held_out_while_as_many_and_a_batch_are_left(rows: int, queue: int, method: str, held: int) -> None:
-    assert PARAMS(teacher="x", queue=queue, method=method).held_out(rows, 64) == held
-
-
-@pytest.mark.parametrize(
     ("preset", "teacher", "layers"),
     [("congen", "wide", 1), ("congen", "same", 1), ("sct", "wide", 1), ("sct", "same", 0)],
 )
@@ -128,8 +120,6 @@ def test_vectors_are_kept(wide: Path, sentences: list[str], tmp_path: Path, monk
 
 
 def test_killed_teacher(wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import trainers.embedding.vectors
-
     monkeypatch.setattr(trainers.embedding.vectors, "CHUNK", 16)
     calls = counted(monkeypatch)
     check = trainers.embedding.vectors.check

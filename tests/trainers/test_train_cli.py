@@ -78,10 +78,8 @@ def test_killed_run_is_resumed_exactly(pairs_file: Path, tiny_bert: Path, tmp_pa
 
 
 @pytest.fixture
-def inputs(text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inputs(text_file: Path) -> None:
     """Files with something wrong in them, and one with nothing, in the working directory."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TWINVIEWS_DATA", raising=False)
     Path("text.txt").write_bytes(text_file.read_bytes())
     Path("empty.txt").write_text("\n \n")
     Path("latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))

@@ -54,7 +54,6 @@ def test_any_function_is_an_encoder_whatever_kind_of_rows_it_gives(wrap: Callabl
 def test_unusable_function_is_one_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str, message: str
 ) -> None:
-    monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     name = f"bad_module_{abs(hash(code))}"
     (tmp_path / f"{name}.py").write_text(code)

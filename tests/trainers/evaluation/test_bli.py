@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from known_vectors import parted
+from known_vectors import parted, write_files
 from numpy.typing import NDArray
 
 from pipelines.console import InputError
@@ -83,10 +83,8 @@ def test_rotated_vectors_are_linked_by_the_map_and_not_without_it() -> None:
 
 
 def write_pair(root: Path, pair: str, train: str = "of\tvon\nhouse\tHaus\n", test: str = "dog\tHund\n") -> None:
-    folder = root / pair
-    folder.mkdir(parents=True)
-    (folder / f"yacle.train.freq.5k.{pair}.tsv").write_text(train, encoding="utf-8")
-    (folder / f"yacle.test.freq.2k.{pair}.tsv").write_text(test, encoding="utf-8")
+    files = {f"yacle.train.freq.5k.{pair}.tsv": train, f"yacle.test.freq.2k.{pair}.tsv": test}
+    write_files(root / pair, files)
 
 
 @pytest.fixture
@@ -109,8 +107,7 @@ def test_pairs_are_read_lower_cased_and_the_reported_ones_counted(tmp_path: Path
 @pytest.mark.usefixtures("few")
 def test_a_vocabulary_file_adds_candidates(tmp_path: Path) -> None:
     write_pair(tmp_path / "xling-eval", "en-fr")
-    (tmp_path / "xling-eval" / "vocabulary").mkdir()
-    (tmp_path / "xling-eval" / "vocabulary" / "fr.txt").write_text("Chat\nhund\n")
+    write_files(tmp_path / "xling-eval" / "vocabulary", {"fr.txt": "Chat\nhund\n"})
     ((found,), _) = parted(bli.find(str(tmp_path)))
     assert found.texts[3:] == ["von", "haus", "hund", "chat"]
     assert (found.note or "").startswith("candidates are the words of fr.txt and of the dictionaries")

@@ -90,13 +90,6 @@ def test_a_damaged_gzip_file_is_refused(tmp_path: Path, place: int) -> None:
         file_lines(tmp_path / "x.txt.gz")
 
 
-def test_what_is_not_utf8_is_refused_or_read_byte_by_byte(tmp_path: Path) -> None:
-    (tmp_path / "x.txt").write_bytes(b"caf\xe9\n")
-    assert file_lines(tmp_path / "x.txt", bytewise=True) == ["caf\u00e9"]
-    with pytest.raises(InputError, match="not UTF-8 text: byte 3 is 0xe9"):
-        file_lines(tmp_path / "x.txt")
-
-
 Capsys = pytest.CaptureFixture[str]
 
 TEXTS = ["a cat", "the dog runs", "the old man", "a"]

@@ -7,6 +7,7 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
+import numpy_reference as reference
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -31,37 +32,14 @@ def measured(matrix: NDArray[Any], pairs: list[tuple[int, int, float]]) -> Resul
     return score_texts(used, positive, Vectors.encode(Known(texts, matrix), used))
 
 
-def reference(matrix: NDArray[np.float64], positive: list[tuple[int, int]]) -> dict[str, float]:
-    """Every figure from its definition, one pair at a time."""
-    unit = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
-    cosines = np.array([unit[i] @ unit[j] for i, j in combinations(range(len(unit)), 2)])
-    squares = np.array([((unit[i] - unit[j]) ** 2).sum() for i, j in combinations(range(len(unit)), 2)])
-    close = np.array([unit[i] @ unit[j] for i, j in positive])
-    sums = [
-        sum(np.exp(sign * direction @ row) for row in unit)
-        for direction in np.linalg.eigh(unit.T @ unit).eigenvectors.T
-        for sign in (1, -1)
-    ]
-    return {
-        "isotropy": min(sums) / max(sums),
-        "mean-norm": float(np.linalg.norm(matrix.mean(axis=0))),
-        "spread": float(np.sqrt(1 - np.linalg.norm(unit.mean(axis=0)) ** 2)),
-        "uniformity": float(np.log(np.exp(-2 * squares).mean())),
-        "alignment": float(np.mean([((unit[i] - unit[j]) ** 2).sum() for i, j in positive])),
-        "random-cosine": float(cosines.mean()),
-        "random-sd": float(cosines.std()),
-        "positive-cosine": float(close.mean()),
-        "positive-sd": float(close.std()),
-    }
-
-
 @pytest.mark.parametrize("block", [3, 1024])
 def test_every_figure_is_that_of_its_definition(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(geometry, "BLOCK", block)
     matrix = np.random.default_rng(0).normal(size=(20, 5)) * 3 + [1.0, 0.0, 2.0, 0.0, 0.0]
     grades = [4.0, 5.0, 3.9, 0.0, 4.5, 1.0, 2.0, 3.0, 4.0, 0.5]
     found = measured(matrix.astype(np.float32), [(2 * row, 2 * row + 1, grade) for row, grade in enumerate(grades)])
-    expected = reference(matrix, [(0, 1), (2, 3), (8, 9), (16, 17)])
+    close = [(0, 1), (2, 3), (8, 9), (16, 17)]
+    expected = reference.geometry(matrix, close, list(combinations(range(20), 2)))
     assert tuple(found.metrics) == METRICS
     assert found.metrics == pytest.approx(expected, abs=1e-5)
     assert found.predictions is None

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from known_vectors import parted
+from known_vectors import parted, write_files
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
@@ -16,11 +16,9 @@ from trainers.evaluation.concepts import (
     bare,
     concepts,
     joined,
-    read_cometa,
     read_concepts,
     read_names,
     read_pubtator,
-    read_queries,
     resolved,
 )
 from trainers.evaluation.suites import linking
@@ -50,10 +48,8 @@ def linked(vectors: Vectors, *mentions: Mention) -> Result:
         (1, {"N0"}, 100, 100),
         (1, {"X"}, 100, 100),
         (1, {"N9", "N0"}, 100, 100),
-        (1, {"N1"}, 0, 100),
         (1, {"N4"}, 0, 100),
         (1, {"N5"}, 0, 0),
-        (1, {"N9"}, 0, 0),
         (59, {"N6"}, 100, 100),
     ],
 )
@@ -85,11 +81,9 @@ def test_parts_hold_the_dot_product_and_the_new_mentions() -> None:
 
 
 def write_biosyn(folder: Path, files: int = 100, mentions: int = 960) -> None:
-    (folder / "processed_test").mkdir(parents=True)
-    for number in range(files):
-        lines = len(range(number, mentions, files))
-        (folder / "processed_test" / f"{number}.concept").write_text("1||0|1||Disease||cough||D1\n" * lines)
-    (folder / "test_dictionary.txt").write_text("D1||cough\nD2|7||wheeze\n")
+    line = "1||0|1||Disease||cough||D1\n"
+    found = {f"processed_test/{n}.concept": line * len(range(n, mentions, files)) for n in range(files)}
+    write_files(folder, {**found, "test_dictionary.txt": "D1||cough\nD2|7||wheeze\n"})
 
 
 def test_biosyns_files_are_read_where_they_are(tmp_path: Path) -> None:
@@ -108,9 +102,7 @@ def test_biosyns_files_are_read_where_they_are(tmp_path: Path) -> None:
     ("name", "files", "mentions", "message"),
     [
         ("ncbi-disease", 99, 960, r"99 files processed_test/\*.concept, expected 100"),
-        ("ncbi-disease", 100, 1000, "1000 mentions, expected 960"),
         ("ncbi-disease", 100, 959, "959 mentions, expected 960"),
-        ("ncbi-disease", 100, 1, "1 mentions, expected 960"),
         ("bc5cdr-disease", 500, 4299, "4299 mentions, expected 4424"),
         ("bc5cdr-chemical", 500, 5386, "5386 mentions, expected 5385"),
     ],
@@ -122,9 +114,7 @@ def test_a_wrong_count_names_both_numbers(tmp_path: Path, name: str, files: int,
 
 
 def write_own(folder: Path, mentions: str, dictionary: str = "P1||Oak\nP2||Lime\n") -> None:
-    folder.mkdir(parents=True)
-    (folder / "dictionary.txt").write_text(dictionary)
-    (folder / "mentions.txt").write_text(mentions)
+    write_files(folder, {"dictionary.txt": dictionary, "mentions.txt": mentions})
 
 
 def test_mentions_that_can_only_be_wrong_are_counted_in_the_note(tmp_path: Path) -> None:
@@ -142,19 +132,17 @@ MEDIC_LINES = "D1||Hearing Loss, Partial|Deafness\n" * 2
 
 def write_corpus(folder: Path, test: int = 960) -> None:
     """Write NCBI-disease at its published size: every mention the same, but for train's and dev's."""
-    folder.mkdir(parents=True)
     for name, size, documents, word in (
         ("train", 5145, 1, "train word"), ("develop", 787, 1, "dev word"), ("test", test, 100, "HL"),
     ):  # fmt: skip
         texts = [f"{key}|t|Hearing loss (HL)\n{key}|a|x\n" for key in range(1, documents + 1)]
         notes = [f"{index % documents + 1}\t0\t2\t{word}\tSpecificDisease\tD1\n" for index in range(size)]
-        (folder / f"NCBI{name}set_corpus.txt").write_text("".join(texts + notes))
+        write_files(folder, {f"NCBI{name}set_corpus.txt": "".join(texts + notes)})
 
 
 def test_a_corpus_becomes_mentions_and_a_dictionary_with_the_mentions_of_train_and_dev(tmp_path: Path) -> None:
     write_corpus(tmp_path / "bel" / "ncbi-disease")
-    (tmp_path / "bel" / "dictionary").mkdir()
-    (tmp_path / "bel" / "dictionary" / "medic_06Jul2012.txt").write_text(MEDIC_LINES)
+    write_files(tmp_path / "bel" / "dictionary", {"medic_06Jul2012.txt": MEDIC_LINES})
     ((found,), missing) = parted(linking.find(str(tmp_path)))
     assert found.size == 960
     assert found.lines[0] == "\thearing loss\tD1\n"
@@ -176,26 +164,23 @@ def test_a_corpus_without_a_dictionary_is_missing_and_of_another_size_an_error(t
 
 
 def test_sapberts_files_are_read_where_they_are(tmp_path: Path) -> None:
-    split = tmp_path / "cometa" / "splits" / "stratified_general"
-    split.mkdir(parents=True)
-    (split / "test.csv").write_text("ID\tTerm\tGeneral SNOMED ID\n" + "0\tachy\t1\n" * 4350)
-    (tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt").write_text("1||Ache\n")
-    folder = tmp_path / "linking" / "askapatient"
-    folder.mkdir(parents=True)
-    (folder / "AskAPatient.dict.txt").write_text("7||insomnia\n")
-    for fold in range(10):
-        (folder / f"AskAPatient.fold-{fold}.test.preprocessed_query.txt").write_text("7||no sleep\n")
-    xlbel = tmp_path / "bel" / "xl-bel"
-    xlbel.mkdir(parents=True)
-    for code in ("all", "de", "en", "es", "fi", "ja", "ko", "ru", "th", "tr", "zh"):
-        (xlbel / f"{code}_1k_test_query.txt").write_text("".join(f"C{i}|C0||{code}{i}\n" for i in range(1000)))
+    languages = ("all", "de", "en", "es", "fi", "ja", "ko", "ru", "th", "tr", "zh")
+    fold = "linking/askapatient/AskAPatient.fold-{}.test.preprocessed_query.txt"
+    write_files(tmp_path, {
+        "cometa/splits/stratified_general/test.csv": "ID\tTerm\tGeneral SNOMED ID\n" + '0\t"Ach ""y"\t1\n' * 4350,
+        "cometa/COMETA_id_sf_dictionary.txt": "1||Ache\n",
+        "linking/askapatient/AskAPatient.dict.txt": "7||insomnia\n",
+        **{fold.format(number): "7||no sleep\n" for number in range(10)},
+        **{f"bel/xl-bel/{code}_1k_test_query.txt": "".join(f"C{i}|C0||{code}{i}\n" for i in range(1000))
+           for code in languages},
+    })  # fmt: skip
     _, missing = parted(linking.find(str(tmp_path)))
     assert "umls_onto" in next(item for item in missing if item.name == "xl-bel").reason
-    (xlbel / "umls_onto_all_lang_cased_wikimed_only_399931.txt").write_text("C0||zero\nC1||One\n")
+    write_files(tmp_path / "bel/xl-bel", {"umls_onto_all_lang_cased_wikimed_only_399931.txt": "C0||zero\nC1||One\n"})
     found, _ = parted(linking.find(str(tmp_path)))
     assert {item.name: item.size for item in found} == {"xl-bel": 10000, "askapatient": 10, "cometa": 4350}
     assert found[0].texts[:3] == ["zero", "one", "de0"]
-    assert [item.lines[0] for item in found[1:]] == ["\tno sleep\t7\n", "\tachy\t1\n"]
+    assert [item.lines[0] for item in found[1:]] == ["\tno sleep\t7\n", '\tach "y\t1\n']
     (tmp_path / "cometa" / "COMETA_id_sf_dictionary.txt").write_text("\n")
     with pytest.raises(InputError, match="4350 mentions and 0 names with ids of COMETA"):
         linking.find(str(tmp_path))
@@ -326,11 +311,3 @@ def test_concept_files_part_composite_mentions_and_leave_out_those_without_a_con
     path.write_text("a||b\n")
     with pytest.raises(InputError, match=r"1\.concept line 1: expected pmid"):
         list(read_concepts(path))
-
-
-def test_query_lists_and_tables(tmp_path: Path) -> None:
-    path = tmp_path / "q.txt"
-    path.write_text("C1|C2||Magnezyum|(Mg2+)\n", encoding="utf-8")
-    assert list(read_queries(path)) == [Mention(("magnezyum|(mg2+)",), frozenset({"C1", "C2"}))]
-    path.write_text('ID\tTerm\tGeneral SNOMED ID\n0\t"Sore ""throat"\t123\n')
-    assert list(read_cometa(path)) == [Mention(('sore "throat',), frozenset({"123"}))]

@@ -5,13 +5,6 @@ from pathlib import Path
 import pytest
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TWINVIEWS_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-
-
 @pytest.fixture(scope="session")
 def graded_data(tmp_path_factory: pytest.TempPathFactory, sentences: list[str]) -> Path:
     """A data folder that holds STS-B's test and dev sets, and none of the other six sets."""

@@ -41,7 +41,8 @@ def tables(text: str) -> list[dict[str, Any]]:
 
 def lines(text: str, start: str) -> list[list[str]]:
     """Return the cells of the table's lines that begin so."""
-    return [[cell for cell in line.split("  ") if cell.strip()] for line in text.splitlines() if line.startswith(start)]
+    found = [line.split("  ") for line in text.splitlines() if line.startswith(start)]
+    return [[cell.strip() for cell in cells if cell.strip()] for cells in found]
 
 
 def write_study(folder: Path, *settings: tuple[dict[str, str], dict[str, str | None]]) -> None:
@@ -55,11 +56,6 @@ def write_study(folder: Path, *settings: tuple[dict[str, str], dict[str, str | N
     ]
     folder.mkdir(exist_ok=True)
     (folder / "seeds.json").write_text(json.dumps({"cells": listed}))
-
-
-def cells(line: list[str]) -> list[str]:
-    """Return the cells of a line without the space around them."""
-    return [cell.strip() for cell in line]
 
 
 def figure(items: Predictions, rows: Any = slice(None)) -> float:  # noqa: ANN401 - any index

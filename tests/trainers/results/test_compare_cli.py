@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_items import NAMES, cells, compare, figures, figures_of, lines, similar, tables, write_run, write_study
+from made_items import NAMES, compare, figures, figures_of, lines, similar, tables, write_run, write_study
 
 from pipelines.console import call
 from trainers.cli import app
@@ -21,11 +21,11 @@ def test_our_row_stands_above_the_papers_rows_with_their_sources(capsys: Capsys)
     assert compare(run, "--with", "mirror") == 0
     shown = capsys.readouterr().out
     (ours,) = lines(shown, "mine")
-    assert cells(ours) == [
+    assert ours == [
         "mine", "60.00", "61.00", "62.00", "63.00", "64.00", "65.00", "66.00", "63.00", "ours, 2026-11-21",
     ]  # fmt: skip
     (theirs,) = lines(shown, "BERT + Mirror  ")
-    assert cells(theirs)[1:] == ["67.0", "80.1", "71.3", "81.2", "74.3", "76.4", "69.9", "74.3", "Mirror-BERT Table 3"]
+    assert theirs[1:] == ["67.0", "80.1", "71.3", "81.2", "74.3", "76.4", "69.9", "74.3", "Mirror-BERT Table 3"]
     assert shown.index("mine") < shown.index("SBERT*")
 
 
@@ -33,12 +33,12 @@ def test_our_row_stands_under_every_aggregation_of_the_papers(capsys: Capsys) ->
     run = write_run("mine", {**figures(), "sts13": {"all": 61.0, "pearson": 1.0}})
     assert compare(run, "--with", "bsl") == 0
     shown = capsys.readouterr()
-    plain, weighted = (cells(line) for line in lines(shown.out, "mine"))
+    plain, weighted = lines(shown.out, "mine")
     assert plain[:4] == ["mine", "all", "60.00", "61.00"]
     # STS13 has no weighted mean here, and so there is no average.
     assert weighted == ["mine", "weighted", "80.00", "82.00", "83.00", "84.00", "85.00", "86.00", "ours, 2026-11-21"]
     (flow,) = lines(shown.out, "BERT-flow  ")
-    assert cells(flow)[1] == "weighted"
+    assert flow[1] == "weighted"
     assert "subsets are joined in different ways (all, weighted)" in shown.err
 
 
@@ -58,7 +58,7 @@ def test_ablations_come_when_all_tables_are_asked_for(capsys: Capsys) -> None:
     assert "momentum" not in capsys.readouterr().out
     assert compare("--suite", "sts", "--with", "bsl", "--all-tables") == 0
     (row,) = lines(capsys.readouterr().out, "BSL, momentum 0.999")
-    assert cells(row) == ["BSL, momentum 0.999", "all", "73.74", "BSL Table 6"]
+    assert row == ["BSL, momentum 0.999", "all", "73.74", "BSL Table 6"]
 
 
 def test_seeds_of_a_study_are_mean_and_deviation(tmp_path: Path, capsys: Capsys) -> None:
@@ -70,10 +70,10 @@ def test_seeds_of_a_study_are_mean_and_deviation(tmp_path: Path, capsys: Capsys)
     assert compare("runs/study", "--with", "mirror") == 0
     shown = capsys.readouterr()
     (row,) = lines(shown.out, "runs/study lr=2e-05")
-    assert cells(row)[1] == "61.00 +- 1.00"
-    assert cells(row)[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 of 4 seeds"]
+    assert row[1] == "61.00 +- 1.00"
+    assert row[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 of 4 seeds"]
     (start,) = lines(shown.out, "runs/study/untrained=starter-mean")
-    assert cells(start)[1] == "30.00"
+    assert start[1] == "30.00"
     assert shown.err.splitlines()[-1] == "runs/study lr=9: none of its 1 seeds has results"
 
 
@@ -83,7 +83,7 @@ def test_a_figure_that_not_every_seed_has_is_empty(tmp_path: Path, capsys: Capsy
     write_study(tmp_path / "study", ({}, {"study/seed-1": None, "study/seed-2": None}))
     assert compare("study", "--with", "mirror") == 0
     (row,) = lines(capsys.readouterr().out, "study")
-    assert cells(row) == ["study", "50.00 +- 0.00", "ours, 2026-11-21, 2 seeds"]
+    assert row == ["study", "50.00 +- 0.00", "ours, 2026-11-21, 2 seeds"]
 
 
 def test_other_figures_have_columns_of_their_own(capsys: Capsys) -> None:
@@ -92,10 +92,10 @@ def test_other_figures_have_columns_of_their_own(capsys: Capsys) -> None:
     assert compare(run, "--with", "bsl,isbert") == 0
     shown = capsys.readouterr().out
     ours, topics = lines(shown, "mine  ")
-    assert cells(ours) == ["mine", "41.00", "51.00", "ours, 2026-11-21"]
-    assert cells(topics) == ["mine", "50.00", "51.00", "52.00", "ours, 2026-11-21"]
+    assert ours == ["mine", "41.00", "51.00", "ours, 2026-11-21"]
+    assert topics == ["mine", "50.00", "51.00", "52.00", "ours, 2026-11-21"]
     (theirs,) = lines(shown, "IS-BERT ")
-    assert cells(theirs) == ["IS-BERT", "49.14", "45.25", "BSL Table 10, IS-BERT Table 2"]
+    assert theirs == ["IS-BERT", "49.14", "45.25", "BSL Table 10, IS-BERT Table 2"]
 
 
 def test_sets_that_no_paper_prints_stand_in_a_table_of_their_own(capsys: Capsys) -> None:
@@ -120,7 +120,7 @@ def test_a_model_that_was_only_pooled_otherwise_has_a_row_for_each_pooling(capsy
         Path("model", "evaluation").mkdir(parents=True, exist_ok=True)
         Path(way, "evaluation").rename(Path("model", "evaluation", way))
     assert compare("model", "--with", "none") == 0
-    named = [cells(line)[0] for line in lines(capsys.readouterr().out, "model/")]
+    named = [line[0] for line in lines(capsys.readouterr().out, "model/")]
     assert named == ["model/evaluation/cls", "model/evaluation/mean"]
     write_run("model", figures())
     assert compare("model", "--with", "none") == 0
@@ -240,11 +240,26 @@ def said(capsys: Capsys) -> list[str]:
     return capsys.readouterr().err.splitlines()
 
 
-def test_a_note_names_its_sets_once(capsys: Capsys) -> None:
-    noted = {name: {"note": "tokenised text" if name == "stsb" else "raw; whole"} for name in NAMES[-2:]}
-    runs = [write_run(name, figures(), sets=noted) for name in ("one", "two")]
+NOTED = {"stsb": {"note": "tokenised text"}, "sickr": {"note": "raw; whole"}}
+SEEN = {"stsb": {"texts": 267, "of": 2550}, "sickr": {"texts": 0, "of": 9}}
+COPIES = [{name: {"sha256": copy} for name in ("sts12", "sickr")} for copy in "aba"]
+
+
+@pytest.mark.parametrize(
+    ("sets", "remarks"),
+    [
+        ([NOTED, NOTED], ["ours, STSB: tokenised text", "ours, SICKR: raw; whole"]),
+        (COPIES, ["STS12, SICKR: figures of different copies, by their checksums"]),
+        (
+            [{name: {"seen_in_training": seen} for name, seen in SEEN.items()}] * 2,
+            ["1, 2: trained on texts of these sets: STSB 267 of 2,550"],
+        ),
+    ],
+)
+def test_remarks_name_their_sets_once(sets: list[dict[str, Any]], remarks: list[str], capsys: Capsys) -> None:
+    runs = [write_run(str(number), figures(), sets=each) for number, each in enumerate(sets, 1)]
     assert compare(*runs, "--with", "none") == 0
-    assert said(capsys) == ["ours, STSB: tokenised text", "ours, SICKR: raw; whole"]
+    assert said(capsys) == remarks
 
 
 def test_figures_of_another_task_are_marked(capsys: Capsys) -> None:
@@ -254,17 +269,8 @@ def test_figures_of_another_task_are_marked(capsys: Capsys) -> None:
     assert compare(run, "--with", "mirror") == 0
     shown = capsys.readouterr()
     (ours,) = lines(shown.out, "mine")
-    assert cells(ours)[1:-1] == ["7.00*"] * 7
+    assert ours[1:-1] == ["7.00*"] * 7
     assert shown.err.splitlines() == ["* ours, every set: few candidates"]
-
-
-def test_other_copies_of_a_set_are_said(capsys: Capsys) -> None:
-    runs = [
-        write_run(name, figures(), sets={each: {"sha256": copy} for each in ("sts12", "sickr")})
-        for name, copy in (("one", "a"), ("two", "b"), ("three", "a"))
-    ]
-    assert compare(*runs, "--with", "none") == 0
-    assert said(capsys) == ["STS12, SICKR: figures of different copies, by their checksums"]
 
 
 def test_a_set_of_another_size_than_published_is_marked_in_any_suite(capsys: Capsys) -> None:
@@ -274,20 +280,10 @@ def test_a_set_of_another_size_than_published_is_marked_in_any_suite(capsys: Cap
     assert compare(run, "--with", "mirror") == 0
     shown = capsys.readouterr()
     (row, _) = lines(shown.out, "mine")
-    assert cells(row) == ["mine", "50.00", "60.00", "50.00*", "60.00*", "ours, 2026-11-21"]
+    assert row == ["mine", "50.00", "60.00", "50.00*", "60.00*", "ours, 2026-11-21"]
     assert [line for line in shown.err.splitlines() if "another test" in line] == [
         "* ours, BC5CDR-DISEASE: 4,363 items, the papers score 4,424: another test"
     ]
-
-
-def test_texts_seen_in_training_are_said(capsys: Capsys) -> None:
-    seen = {
-        "stsb": {"seen_in_training": {"texts": 267, "of": 2550}},
-        "sickr": {"seen_in_training": {"texts": 0, "of": 9}},
-    }
-    runs = [write_run(name, figures(), sets=seen) for name in ("one", "two")]
-    assert compare(*runs, "--with", "none") == 0
-    assert said(capsys) == ["one, two: trained on texts of these sets: STSB 267 of 2,550"]
 
 
 def test_a_note_on_several_printed_rows_stands_once(capsys: Capsys) -> None:

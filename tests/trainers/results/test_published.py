@@ -29,17 +29,6 @@ MISPRINTS = {
 }
 
 
-def row(paper: str, table: str, model: str) -> PublishedRow:
-    (found,) = [
-        each
-        for item in load_paper(paper)
-        if item.source.endswith(f" {table}")
-        for each in item.rows
-        if each.model == model
-    ]
-    return found
-
-
 def mean_of_cells(row: PublishedRow, column: Column) -> tuple[float, int] | None:
     """Return the mean of the printed cells that a printed average is over, and their decimals."""
     cells = [row.cells.get(Column((name,), column.measure)) for name in column.sets]
@@ -102,7 +91,9 @@ def test_printed_averages_are_the_means_of_their_rows_but_for_the_known_misprint
 )
 def test_cells(paper: str, table: str, model: str, sets: tuple[str, ...], measure: str, shown: str) -> None:
     """They are x 100, with the decimals that were printed."""
-    assert str(row(paper, table, model).cells[Column(sets, measure)]) == shown
+    (tables,) = [item for item in load_paper(paper) if item.source.endswith(f" {table}")]
+    (row,) = [row for row in tables.rows if row.model == model]
+    assert str(row.cells[Column(sets, measure)]) == shown
 
 
 def test_figures_that_the_papers_print_are_figures_that_our_suites_give() -> None:

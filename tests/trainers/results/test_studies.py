@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from safetensors.torch import load_file, save_file
 
 from pipelines.console import InputError
 from trainers.results.records import read_results
@@ -139,8 +140,6 @@ def test_stored_scores_are_taken_while_nothing_changes_that_decides_them(model: 
 
 @pytest.mark.parametrize("change", ["weights", "items", "", "{", "[]", '{"sets": {}}', "\ud800"])
 def test_scores_of_something_else_are_made_anew(model: Path, graded_data: Path, change: str, capsys: Capsys) -> None:
-    from safetensors.torch import load_file, save_file
-
     data = shutil.copytree(graded_data, Path("data"))
     before, _ = scored(model, find(data))
     capsys.readouterr()
