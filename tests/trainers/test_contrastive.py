@@ -57,9 +57,7 @@ def left_out_by_hand(examples: Examples) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize("guided", [False, True])
 @pytest.mark.parametrize(("preset", "equation"), [("bsl", reference.nt_xent), ("simcse", reference.one_sided)])
-def test_hard_negatives_are_columns_of_every_row_and_a_guide_takes_columns_out(
-    preset: str, equation: Callable[..., float], guided: bool, tiny_bert: Path, tmp_path: Path
-) -> None:
+def test_negatives(preset: str, equation: Callable[..., float], guided: bool, tiny_bert: Path, tmp_path: Path) -> None:
     examples = with_negatives()
     given = {"guide": str(tiny_bert)} if guided else {}
     objective = build("contrastive", tiny_bert, preset, twice=False, head=False, **given).eval()

@@ -63,9 +63,7 @@ def test_large_batch_is_split_by_length_and_put_together_in_order(tiny_bert: Pat
     ("pooling", "cnn"),
     [*((pooling, None) for pooling in POOLINGS), ("mean", True), ("mean", False), ("cls", True)],
 )
-def test_saved_directory_loads_in_sentence_transformers_with_the_same_vectors(
-    tiny_bert: Path, tmp_path: Path, sentences: list[str], pooling: str, cnn: bool | None
-) -> None:
+def test_saved_directory(tiny_bert: Path, tmp_path: Path, sentences: list[str], pooling: str, cnn: bool | None) -> None:
     encoder = encoder_of(tiny_bert, pooling)
     if cnn is not None:
         encoder.encoder = with_cnn(encoder.encoder, (1, 3, 5), 4, relu=cnn)
@@ -96,8 +94,6 @@ def test_stored_mask_becomes_the_tokenizer_s_own(tiny_bert: Path) -> None:
 
 
 def test_what_is_no_model_is_refused_in_one_line(tmp_path: Path, tiny_bert: Path) -> None:
-    with pytest.raises(InputError, match=r"no model directory './nowhere'"):
-        locate("./nowhere")
     with pytest.raises(InputError, match="holds no model: give a directory with modules"):
         locate(str(tmp_path))
     for file in tiny_bert.iterdir():

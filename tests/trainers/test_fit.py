@@ -43,9 +43,7 @@ def test_resumed_training_equals_the_uninterrupted_run_exactly(
 
 
 @pytest.mark.parametrize(("momentum", "follows"), [(0.0, True), (1.0, False)])
-def test_target_follows_once_per_optimiser_step_under_accumulation(
-    momentum: float, follows: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_target_of_bsl(momentum: float, follows: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     objective, rows, training = prepared("bsl", tiny_bert, sentences, momentum=momentum, accumulate=4)
     start = objective.target[0].model.embeddings.word_embeddings.weight.clone()
     steps: list[tuple[int, int]] = []

@@ -183,17 +183,6 @@ def test_references_get_no_gradient(tiny_bert: Path, sentences: list[str]) -> No
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
 
 
-def test_queues_move_in_training_alone(tiny_bert: Path, sentences: list[str]) -> None:
-    objective = sct_of(tiny_bert)
-    batch = batch_of(objective, pairs(sentences[:6], sentences[6:12]))
-    before = objective.d1.vectors.clone()
-    objective.eval()(**batch)
-    assert torch.equal(objective.d1.vectors, before)
-    objective.train()(**batch)
-    assert torch.equal(objective.d1.vectors[:4], before[6:])
-    assert not torch.equal(objective.d1.vectors[4:], objective.d2.vectors[4:])
-
-
 @pytest.mark.parametrize("preset", ["listmle", "listnet"])
 @pytest.mark.parametrize("shares", [[1.0], [1 / 3, 2 / 3], [0.8, 0.2]])
 def test_rankcse_s_loss_equals_the_equation(

@@ -28,9 +28,7 @@ SMALL = ["--batch-size", "8", "--max-tokens", "24", "--precision", "fp32"]
 GIVEN = {"batch_size": 8, "max_tokens": 24, "lr": 1e-2, "precision": "fp32"}
 
 
-def test_bsl_from_pairs_to_an_encoder_that_sentence_transformers_loads(
-    pairs_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bsl_from_pairs(pairs_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "runs" / "bsl"
     arguments = ["bsl", "--views", pairs_file, "--encoder", tiny_bert, "--out", out, *SMALL]
     assert train(*arguments, "--dry-run") == 0
@@ -115,6 +113,7 @@ def inputs(text_file: Path) -> None:
         ("distil --text text.txt --teacher runs/nothing", "no model directory"),
         ("rank --text text.txt --teacher a --teacher b --teacher c", "should have at most 2 items"),
         ("mirror --text a --views b", "give one of them"),
+        ("auto --text nowhere.txt", "no sentences at 'nowhere.txt'"),
         ("mlm --text one.txt --lr -1", "--lr -1.0: input should be greater than 0"),
         ("mlm --text one.txt --seed many", "--seed"),
         ("mirror --text text.txt --encoder 'no such encoder'", "cannot load the encoder 'no such encoder'"),
@@ -173,8 +172,6 @@ def test_run_with_a_development_set_saves_its_best_and_other_places_of_its_data_
     assert set(scores) == {2, 4, 6}
     assert f"dev {scores[best]:.2f} at step {best} (before the training {start:.2f})" in said
     assert f"dev.tsv: {scores[best]:.2f}; before the training it was {start:.2f}." in (out / "README.md").read_text()
-    assert SentenceTransformer(str(out), device="cpu").encode(["a dog"]).shape == (1, 16)
-    assert not (out / "checkpoints").exists()
     recipe = json.loads((out / "recipe.json").read_text())
     assert (recipe["dev"], recipe["evaluations"], recipe["keep"]) == (str(dev_file), 3, "best")
     moved.write_text(dev_file.read_text())
@@ -194,7 +191,6 @@ def test_card_shows_lists_and_bars_readably_and_the_licence_of_the_encoder(tmp_p
     }  # fmt: skip
     card = model_card(recipe, 7, {}, locate(None))
     assert "the Twinviews starter encoder, trained for 7 steps on 1,234 rows without labels by\nTwinviews 9 (" in card
-    assert "|---|---|\n| encoder |" not in card
     assert "\n| pooling | mean |\n| views | a.arrow, b\\|c.arrow |\n\n`recipe.json` holds" in card
     assert card.startswith("---\nlicense: apache-2.0\nlibrary_name: ")
     (tmp_path / "README.md").write_text("---\nlicense: [\n---\n")
@@ -252,7 +248,6 @@ def test_pairs_are_for_bsl_and_those_with_hard_negatives_for_supervised_simcse(
     ("given", "said"),
     [
         (["--text", "TEXT", "--config=RECIPE"], "is a recipe of `contrastive`, not of `auto`"),
-        (["--text", "nowhere.txt"], "error: no sentences at 'nowhere.txt'"),
         (["--text", "TEXT", "--lerning-rate", 1], "error: No such option: --lerning-rate"),
     ],
 )

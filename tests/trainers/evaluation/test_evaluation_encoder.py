@@ -51,13 +51,6 @@ def test_bf16_is_close_to_fp32_but_is_not_it(tiny_mlm: Path, sentences: list[str
     np.testing.assert_allclose(one, two, atol=0.2)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "first-last", "padded-mean"])
-def test_vectors_do_not_depend_on_the_batches(tiny_mlm: Path, sentences: list[str], pooling: str) -> None:
-    together = load_model(str(tiny_mlm), pooling=pooling).encode(sentences)  # type: ignore[arg-type]
-    alone = load_model(str(tiny_mlm), pooling=pooling, batch_tokens=1).encode(sentences)  # type: ignore[arg-type]
-    np.testing.assert_allclose(together, alone, atol=1e-5)
-
-
 def test_another_pooling_keeps_prompt_and_dimension(tiny_mlm: Path, sentences: list[str], tmp_path: Path) -> None:
     prompts = {"task": "the old man sings "}
     for pooling, other in (("mean", "cls"), ("cls", "mean"), ("cls", "cls")):

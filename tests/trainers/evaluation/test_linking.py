@@ -228,11 +228,6 @@ def test_ids_are_parted_and_freed_of_their_prefixes(field: str, ids: set[str]) -
     assert concepts(field) == ids
 
 
-def test_a_dictionary_joins_the_ids_of_one_name_in_the_place_of_the_first() -> None:
-    entries = [(name, frozenset(ids)) for name, ids in (("b", "1"), ("a", "2"), ("b", "3"), ("", "4"), ("c", ""))]
-    assert list(joined(entries).items()) == [("b", frozenset("13")), ("a", frozenset("2"))]
-
-
 def test_medic_lines_give_every_synonym_all_ids(tmp_path: Path) -> None:
     path = tmp_path / "medic.txt.gz"
     path.write_bytes(gzip.compress(b"C567755|613097||Tooth Agenesis, Selective, 6|STHAG6\n\n"))

@@ -286,15 +286,6 @@ def test_a_set_of_another_size_than_published_is_marked_in_any_suite(capsys: Cap
     ]
 
 
-def test_a_note_on_several_printed_rows_stands_once(capsys: Capsys) -> None:
-    assert compare("--suite", "sts", "--with", "mirror,bsl,isbert") == 0
-    notes = said(capsys)
-    (padded,) = [line for line in notes if "with the padding" in line]
-    assert padded.startswith("Mirror-BERT Table 3, BERT-mp, BERT + Mirror, BERT + Mirror (drophead), RoBERTa-mp: ")
-    (misprint,) = [line for line in notes if "74.89" in line]
-    assert misprint.startswith("BSL Table 1, SBERT; IS-BERT Table 1, SBERT-NLI: ")
-
-
 def signatures(run: Path, capsys: Capsys) -> list[str]:
     assert compare(run, "--with", "mirror", "--json", "--signature") == 0
     return [line.partition(": ")[2] for line in tables(capsys.readouterr().out)[0]["notes"] if "|sets:" in line]

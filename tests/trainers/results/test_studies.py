@@ -44,17 +44,13 @@ def test_cells_are_the_product_with_the_last_axis_running_fastest() -> None:
     ("pooling=cls", "cls", "cls"),
     ("target-dropout=false", False, "false"),
     ("text=a/b.txt", Path("a/b.txt"), "a/b.txt"),
+    ("views=de+fr.arrow", ["de+fr.arrow"], "de+fr.arrow"),
     ("views=a.arrow=2+b.arrow=1", ["a.arrow=2", "b.arrow=1"], "a.arrow=2+b.arrow=1"),
 ])  # fmt: skip
 def test_values_have_the_options_type_and_one_way_to_be_written(written: str, value: object, label: str) -> None:
+    Path("de+fr.arrow").touch()
     (values,) = read_axes([written], FLAGS).values()
     assert values == {label: value}
-
-
-def test_file_with_a_plus_in_its_name_is_one_file(tmp_path: Path) -> None:
-    path = tmp_path / "de+fr.arrow"
-    path.touch()
-    assert read_axes([f"views={path}"], FLAGS) == {"views": {str(path): [str(path)]}}
 
 
 @pytest.mark.parametrize(("over", "message"), [
