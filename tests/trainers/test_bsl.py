@@ -7,9 +7,9 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
-from objective_cases import prepared
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from small_trainings import prepared
 from torch import nn
 
 from trainers.encoders.loading import load_for_training

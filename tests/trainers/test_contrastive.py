@@ -6,9 +6,9 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
-from objective_cases import batch_of, build
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
+from small_trainings import batch_of, build
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 import wordfreq
 from datasets import Dataset, DatasetDict
-from fitting import write_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_trainings import write_pairs
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples, Texts, read_part, shares

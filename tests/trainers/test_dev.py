@@ -4,9 +4,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from fitting import check_same, read_log, trained
-from objective_cases import Interrupted, prepared
 from scipy.stats import spearmanr
+from small_trainings import Interrupted, check_same, prepared, read_log, trained
 
 from pipelines.console import TwinviewsError
 from trainers.data.examples import Examples

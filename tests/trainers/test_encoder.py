@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from objective_cases import build, encoder_of, pooled_by_hand, prepared
 from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
+from small_trainings import build, encoder_of, pooled_by_hand, prepared
 
 from pipelines.console import InputError
 from trainers.catalogue import objective_names

@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from fitting import check_same, read_log, trained
-from objective_cases import Interrupted, prepared
 from safetensors.torch import save_file
+from small_trainings import Interrupted, check_same, prepared, read_log, trained
 
 from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import objective_names

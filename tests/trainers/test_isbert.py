@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from fitting import train
-from objective_cases import batch_of, build, pairs
 from sentence_transformers.sentence_transformer.modules import CNN
+from small_trainings import batch_of, build, pairs, train
 
 from pipelines.console import InputError
 from trainers.encoders.loading import load_for_training

@@ -10,8 +10,8 @@ import torch
 import transformers
 from hypothesis import given
 from hypothesis import strategies as st
-from objective_cases import batch_of, build, pairs, pooled_by_hand, rows_of
 from sentence_transformers import SentenceTransformer
+from small_trainings import batch_of, build, pairs, pooled_by_hand, rows_of
 from torch import nn
 from transformers import AutoModelForMaskedLM, BertForMaskedLM
 

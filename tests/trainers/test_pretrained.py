@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from fitting import trained
 from huggingface_hub import constants
-from objective_cases import build, encoder_of, prepared
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
 from sentence_transformers.sentence_transformer.modules import Dense
+from small_trainings import build, encoder_of, prepared, trained
 from torch import nn
 
 from pipelines.console import InputError, TwinviewsError

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 import torch
-from fitting import trained
-from objective_cases import LINEAR, Interrupted, batch_of, build, prepared, teachers
 from safetensors.torch import load_file, save_file
+from small_trainings import LINEAR, Interrupted, batch_of, build, prepared, teachers, trained
 from torch import distributed, multiprocessing
 
 from pipelines.console import InputError

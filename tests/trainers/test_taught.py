@@ -6,9 +6,9 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
-from objective_cases import batch_of, build, pairs, rows_of
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
+from small_trainings import batch_of, build, pairs, rows_of
 from torch import nn
 
 import trainers.embedding.model

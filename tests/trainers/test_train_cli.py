@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from fitting import read_log, train, train_killed, write_pairs
 from sentence_transformers import SentenceTransformer
+from small_trainings import read_log, train, train_killed, write_pairs
 
 from pipelines.console import InputError
 from trainers.auto import CHOICES

@@ -10,10 +10,10 @@ from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
 from known_vectors import WORDS
-from objective_cases import pooled_by_hand
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import CNN, Dense, Normalize, Pooling, Transformer
+from small_trainings import pooled_by_hand
 from tiny_bert import write_bert
 
 from pipelines.console import InputError, TwinviewsError
@@ -52,17 +52,14 @@ def test_bf16_is_close_to_fp32_but_is_not_it(tiny_mlm: Path, sentences: list[str
 
 
 def test_another_pooling_keeps_prompt_and_dimension(tiny_mlm: Path, sentences: list[str], tmp_path: Path) -> None:
-    prompts = {"task": "the old man sings "}
+    prompts = {"prompts": {"task": "the old man sings "}, "default_prompt_name": "task", "truncate_dim": 5}
     for pooling, other in (("mean", "cls"), ("cls", "mean"), ("cls", "cls")):
         modules = [Transformer(str(tiny_mlm)), Pooling(16, pooling, include_prompt=False)]
-        made = SentenceTransformer(modules=modules, prompts=prompts, default_prompt_name="task", truncate_dim=5).float()
-        made.save_pretrained(str(tmp_path / pooling))
+        SentenceTransformer(modules=modules, **prompts).float().save_pretrained(str(tmp_path / pooling))
         found = load_model(str(tmp_path / pooling), pooling=other).encode(sentences)  # type: ignore[arg-type]
         modules[1] = Pooling(16, other, include_prompt=False)
-        expected = SentenceTransformer(
-            modules=modules, prompts=prompts, default_prompt_name="task", truncate_dim=5
-        ).float()
-        np.testing.assert_allclose(found, expected.encode(sentences), atol=1e-5)
+        expected = SentenceTransformer(modules=modules, **prompts).float().encode(sentences)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
         assert found.shape[1] == 5
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fitting import train, write_pairs
+from small_trainings import train, write_pairs
 
 from trainers.evaluation.suite import find_leaks, leaks_of, normalised
 from trainers.evaluation.task import Result, Task

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fitting import train, train_killed
+from small_trainings import train, train_killed
 from torch import distributed
 
 Capsys = pytest.CaptureFixture[str]
@@ -161,7 +161,6 @@ def test_study_with_other_options_is_refused_and_left_as_it_is(small: list[str],
 
 @pytest.mark.parametrize(("arguments", "message"), [
     (["sweep", "mirror"], "nothing to sweep over: give --over KEY=V1,V2"),
-    (["sweep", "mirror", "--over", "speed=1"], "no option of that name to sweep over; there are accumulate, "),
     (["sweep", "mirror", "--over", "seed=1,2"], "no option of that name to sweep over"),
     (["sweep", "mirror", "--over", "lr=1e-4", "--lr", "1"], "--over lr: the option is given twice"),
     (["sweep", "mirror", "--over", "temperature=0.1,-1"], "--temperature -1.0: input should be greater than 0"),
