@@ -132,15 +132,20 @@ def interrupt_at(objective: Objective, last: int) -> None:
     objective.after_step = after_step  # type: ignore[method-assign]
 
 
+def write_columns(path: Path, **columns: Any) -> Path:  # noqa: ANN401 - lists or Arrow arrays
+    """Write columns as an Arrow stream."""
+    table = pa.table(columns)
+    with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return path
+
+
 def write_pairs(path: Path, rows: list[tuple[str, str | None, str | None]], **more: list[Any]) -> Path:
     """Write text and two views a row, and more columns, as `build-pairs` does."""
     texts, left, right = ([row[place] for row in rows] for place in range(3))
     columns = {"id": [f"{row:016x}" for row in range(len(rows))], "text": texts, "view_a": left, "view_b": right}
     columns |= {"view_a_name": ["a"] * len(rows), "view_b_name": ["b"] * len(rows), **more}
-    table = pa.table({name: pa.array(column, pa.string()) for name, column in columns.items()})
-    with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
-        stream.write_table(table)
-    return path
+    return write_columns(path, **{name: pa.array(column, pa.string()) for name, column in columns.items()})
 
 
 def train(*arguments: object) -> int:

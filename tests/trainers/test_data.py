@@ -3,26 +3,18 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 import wordfreq
 from datasets import Dataset, DatasetDict
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from small_trainings import write_pairs
+from small_trainings import write_columns, write_pairs
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples, Texts, read_part, shares
 from trainers.data.kinds import KINDS, DataOptions, data_flags, read_examples, read_words
 
 NAMES = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
-
-
-def stream(path: Path, **columns: list[object]) -> Path:
-    table = pa.table(columns)
-    with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as written:
-        written.write_table(table)
-    return path
 
 
 def pairs_file(path: Path, count: int, missing: tuple[int, ...] = (), **more: list[str | None]) -> Path:
@@ -155,8 +147,8 @@ def cut(path: Path, share: float) -> None:
     [
         (lambda path: cut(path, 0.1), "cannot be read, or is damaged"),
         (lambda path: cut(path, 1 - 1e-9), "or is damaged"),
-        (lambda path: stream(path, **{name: [1, 2] for name in NAMES}), "holds int64, not text"),
-        (lambda path: stream(path, id=["0"], text=["a"], view_a=["b"]), "has no column 'view_b'"),
+        (lambda path: write_columns(path, **{name: [1, 2] for name in NAMES}), "holds int64, not text"),
+        (lambda path: write_columns(path, id=["0"], text=["a"], view_a=["b"]), "has no column 'view_b'"),
         (lambda path: pairs_file(path, 0), "holds no pairs"),
         (lambda path: pairs_file(path, 2, missing=(0, 1)), "has no row with two views"),
     ],

@@ -86,7 +86,6 @@ def test_far_negatives_are_not_mined_and_cost_nothing() -> None:
     loss = multi_similarity(axes)
     loss.backward()
     assert loss.item() == 0
-    assert axes.grad is not None
     assert not axes.grad.any()
     assert multi_similarity(axes.detach() + 10).item() > 0
 

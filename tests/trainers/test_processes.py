@@ -44,7 +44,6 @@ def resumed(name: str, encoder: Path, texts: list[str], folder: Path) -> dict[st
     with suppress(Interrupted):
         trained(name, encoder, texts, folder / "broken", last=4, **given)
     found = newest_checkpoint(folder / "broken")
-    assert found is not None
     assert found.name == "checkpoint-3"
     got = trained(name, encoder, texts, folder / "broken", **given)[0].state_dict()
     return {name: (expected[name].double() - got[name].double()).abs().max() for name in expected}

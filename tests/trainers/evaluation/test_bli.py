@@ -73,9 +73,7 @@ def test_rotated_vectors_are_linked_by_the_map_and_not_without_it() -> None:
     assert tuple(result.metrics) == METRICS
     assert result.metrics["acc@1"] == result.metrics["MRR"] == result.metrics["cosine acc@1"] == 100
     unmapped = result.metrics["unmapped acc@1"]
-    assert unmapped is not None
     assert unmapped < 50
-    assert result.predictions is not None
     assert result.predictions.predicted.tolist() == [1.0] * 20
     assert result.parts["mapped, cosine"] == {"acc@1": 100, "MRR": 100, "candidates": 60}
     assert set(result.parts) == {"mapped, CSLS", "mapped, cosine", "unmapped, CSLS", "unmapped, cosine"}

@@ -58,7 +58,6 @@ def test_a_run_on_pairs_has_seen_both_views_the_original_and_the_hard_negative(t
     write_pairs(tmp_path / "pairs.arrow", rows * 3, negative=["a negative", *[None] * 11])
     assert train("contrastive", "--views", "pairs.arrow", "--encoder", tiny_mlm, "--out", "run", *FEW) == 0
     found = leaks(Path("run"), [TASK, texts_of("other", "the old cat sleeps", "a negative", "nothing")])
-    assert found is not None
     assert found.counts == {"stsb": (3, 3), "other": (2, 3)}
     assert found.notes == ()
 
@@ -79,7 +78,6 @@ def test_training_text_is_found_from_elsewhere(trained: Path, tmp_path: Path, mo
     (elsewhere / "sentences.txt").write_text("a dog eats\na man sings\n", encoding="utf-8")
     monkeypatch.chdir(elsewhere)
     found = leaks(trained, [TASK])
-    assert found is not None
     assert found.counts == {"stsb": (1, 3)}
 
 
@@ -90,11 +88,9 @@ def test_a_run_that_began_from_another_has_seen_that_ones_text_too(trained: Path
     write_pairs(tmp_path / "pairs.arrow", rows * 2)
     assert train("contrastive", "--views", "pairs.arrow", "--encoder", trained, "--out", "second", *FEW) == 0
     found = leaks(Path("second"), [TASK])
-    assert found is not None
     assert found.counts == {"stsb": (2, 3)}
     (tmp_path / "sentences.txt").unlink()
     partly = leaks(Path("second"), [TASK])
-    assert partly is not None
     assert partly.counts == {"stsb": (1, 3)}
     assert len(partly.notes) == 1
 

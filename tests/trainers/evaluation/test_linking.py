@@ -56,7 +56,6 @@ def linked(vectors: Vectors, *mentions: Mention) -> Result:
 def test_a_mention_is_right_by_any_of_its_ids(angle: float, ids: set[str], first: float, fifth: float) -> None:
     result = linked(on_circle({**NAMES, "m": angle}), Mention(("m",), frozenset(ids)))
     assert result.metrics == {"acc@1": first, "acc@5": fifth}
-    assert result.predictions is not None
     assert result.predictions.predicted.tolist() == [first / 100]
     assert result.predictions.statistic == "mean"
 
@@ -149,7 +148,6 @@ def test_a_corpus_becomes_mentions_and_a_dictionary_with_the_mentions_of_train_a
     assert list(dict.fromkeys(found.texts)) == [
         "hearing loss partial", "deafness", "train word", "dev word", "hearing loss",
     ]  # fmt: skip
-    assert found.note is not None
     assert "our rules" in found.note
     assert "ncbi-disease" not in {item.name for item in missing}
 

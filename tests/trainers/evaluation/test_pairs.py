@@ -403,7 +403,6 @@ def test_the_metrics_are_those_of_scipy_and_the_predictions_give_the_first_again
     assert {name: dict(part) for name, part in result.parts.items()} == {
         name: pytest.approx({"spearman": rho[name], "pearson": r[name]}, abs=1e-9) for name in SIZES
     }
-    assert result.predictions is not None
     assert result.predictions.statistic == "spearman"
     again = spearmanr(result.predictions.gold, result.predictions.predicted.round(12)).statistic
     assert 100 * again == pytest.approx(result.metrics["all"], abs=1e-9)
@@ -415,7 +414,6 @@ def test_binary_grades_give_the_area_under_the_curve() -> None:
     gold, predicted = (np.concatenate([part[side] for part in by_hand(subsets).values()]) for side in (0, 1))
     assert tuple(result.metrics) == qnli.METRICS
     assert result.metrics["auc"] == pytest.approx(100 * roc_auc_score(gold, predicted), abs=0.2)
-    assert result.predictions is not None
     assert result.predictions.statistic == "auc"
     assert result.predictions.gold.tolist() == gold.tolist()
 

@@ -155,7 +155,6 @@ def test_every_item_is_held_out_once_and_outcomes_stand_in_the_order_of_the_file
     vectors = Vectors.encode(Known(texts, matrix), texts)
     found = score_labelled({"all": items}, vectors, 1111)
     assert found.metrics == {"accuracy": 100 * 78 / 80}
-    assert found.predictions is not None
     assert found.predictions.statistic == "mean"
     assert list(np.flatnonzero(found.predictions.predicted == 0)) == odd
     assert list(found.predictions.gold) == [number % 2 for number in range(80)]
@@ -178,7 +177,6 @@ def test_pairs_are_told_by_difference_and_product_with_accuracy_and_f1() -> None
     assert list(result.metrics) == ["accuracy", "f1"]
     assert result.metrics["accuracy"] == pytest.approx(100 * np.mean(predicted == labels[60:]))
     assert result.metrics["f1"] == pytest.approx(100 * f1_score(labels[60:], predicted))
-    assert result.predictions is not None
     np.testing.assert_array_equal(result.predictions.predicted, predicted == labels[60:])
 
 
