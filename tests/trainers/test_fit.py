@@ -12,6 +12,8 @@ from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpo
 from trainers.training.fit import collapse, fit, make_optimizer
 from trainers.training.machine import for_machine
 
+Capsys = pytest.CaptureFixture[str]
+
 POWER_CUTS = {
     "mid-epoch": ({"save_every": 4}, 7, 4),
     "epoch's end": ({"save_every": 6}, 7, 6),
@@ -78,9 +80,7 @@ FILES = ("trainer_state.json", "model.safetensors", "optimizer.pt", "scheduler.p
 
 @pytest.mark.parametrize("size", ["empty", "half", "missing"])
 @pytest.mark.parametrize("name", FILES)
-def test_damaged_checkpoint_is_removed(
-    name: str, size: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_checkpoint_is_removed(name: str, size: str, tmp_path: Path, capsys: Capsys) -> None:
     folder = tmp_path / CHECKPOINTS
     for step in (5, 10, 15):
         (folder / f"checkpoint-{step}").mkdir(parents=True)
@@ -133,9 +133,7 @@ def test_signs_of_collapse(entry: dict[str, float], start: float | None, said: s
     assert found is None if said is None else said in (found or "")
 
 
-def test_collapse_is_reported_once(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_collapse_is_reported_once(tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys) -> None:
     objective, rows, training = prepared("mirror", tiny_bert, sentences, epochs=0.5)
     with torch.no_grad():
         objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.weight.fill_(1e-3)

@@ -17,9 +17,11 @@ from trainers.encoders.location import locate
 from trainers.objectives.bsl import PARAMS, PRESETS
 from trainers.settings import resolve
 
+Capsys = pytest.CaptureFixture[str]
+
 
 @pytest.mark.parametrize("name", objective_names())
-def test_every_objective_has_help_for_training_and_for_sweeping(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_objective_has_help_for_training_and_for_sweeping(name: str, capsys: Capsys) -> None:
     for arguments in ([name], ["sweep", name]):
         assert call(app, [*arguments, "--help"]) == 0
         text = capsys.readouterr().out
@@ -57,9 +59,8 @@ build = Toy.build
 
 
 def test_objective_is_added_by_one_file(
-    tiny_bert: Path, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    tiny_bert: Path, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
     (tmp_path / "pull_together.py").write_text(NEW_OBJECTIVE, encoding="utf-8")
     monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
     monkeypatch.setattr(trainers.objectives, "__path__", [*trainers.objectives.__path__, str(tmp_path)])
@@ -92,9 +93,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("source", BROKEN)
-def test_another_package_s_objective_that_cannot_be_used_is_one_line(
-    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_broken_objective(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
     (tmp_path / "broken_objective.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "broken_objective", raising=False)

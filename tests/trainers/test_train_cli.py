@@ -17,6 +17,8 @@ from trainers.data.kinds import DataOptions
 from trainers.encoders.location import Source, locate
 from trainers.training.run import Request, model_card, run_training
 
+Capsys = pytest.CaptureFixture[str]
+
 
 @pytest.fixture
 def pairs_file(tmp_path: Path, sentences: list[str]) -> Path:
@@ -28,7 +30,7 @@ SMALL = ["--batch-size", "8", "--max-tokens", "24", "--precision", "fp32"]
 GIVEN = {"batch_size": 8, "max_tokens": 24, "lr": 1e-2, "precision": "fp32"}
 
 
-def test_bsl_from_pairs(pairs_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bsl_from_pairs(pairs_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
     out = tmp_path / "runs" / "bsl"
     arguments = ["bsl", "--views", pairs_file, "--encoder", tiny_bert, "--out", out, *SMALL]
     assert train(*arguments, "--dry-run") == 0
@@ -45,7 +47,7 @@ def test_bsl_from_pairs(pairs_file: Path, tiny_bert: Path, tmp_path: Path, capsy
     assert "model.encode" in (out / "README.md").read_text()
 
 
-def test_same_recipe(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_same_recipe(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
     first, second = tmp_path / "one", tmp_path / "two"
     arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--lr", "0.001", "--out", first, *SMALL]
     assert train(*arguments) == 0
@@ -137,7 +139,7 @@ def inputs(text_file: Path) -> None:
         ("mirror --text text.txt --out /proc/run", "another --out"),
     ],
 )
-def test_bad_input_is_one_line(given: str, said: str, tiny_bert: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_is_one_line(given: str, said: str, tiny_bert: Path, capsys: Capsys) -> None:
     name, *arguments = shlex.split(given)
     assert train(name, "--encoder", tiny_bert, *SMALL, "--out", "run", *arguments) == 2
     captured = capsys.readouterr()
@@ -160,9 +162,7 @@ def run_mirror(text: Path, encoder: Path, out: Path, **given: object) -> None:
     run_training(request, load_objective("mirror"), {**GIVEN, **given})
 
 
-def test_run_with_a_development_set_saves_its_best_and_other_places_of_its_data_are_the_same_run(
-    text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dev_set(text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, capsys: Capsys) -> None:
     out, moved, other = tmp_path / "run", tmp_path / "moved.tsv", tmp_path / "other.tsv"
     run_mirror(text_file, tiny_bert, out, dev=str(dev_file), evaluations=3)
     said = capsys.readouterr().out
@@ -220,7 +220,7 @@ def test_figures_stand_in_the_documentation(data: str) -> None:
     assert set(figures) <= set(re.findall(r"\d+\.\d+", DOCS.read_text(encoding="utf-8")))
 
 
-def test_auto(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_auto_on_text(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
     given = ["--limit", 40, "--encoder", tiny_bert, *SMALL, "--out", tmp_path / "auto"]
     assert train("auto", "--text", text_file, *given) == 0
     said = capsys.readouterr().err
@@ -234,9 +234,7 @@ def test_auto(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.parametrize(("negative", "kind"), [({}, "views"), ({"negative": ["x"] * 9}, "negatives")])
-def test_pairs_are_for_bsl_and_those_with_hard_negatives_for_supervised_simcse(
-    negative: dict[str, list[str]], kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_auto_on_pairs(negative: dict[str, list[str]], kind: str, tmp_path: Path, capsys: Capsys) -> None:
     texts = [f"sentence {row}" for row in range(9)]
     pairs = write_pairs(tmp_path / "pairs.arrow", list(zip(texts, texts, texts[::-1], strict=True)), **negative)
     assert train("auto", "--views", pairs, "--dry-run") == 0
@@ -251,9 +249,7 @@ def test_pairs_are_for_bsl_and_those_with_hard_negatives_for_supervised_simcse(
         (["--text", "TEXT", "--lerning-rate", 1], "error: No such option: --lerning-rate"),
     ],
 )
-def test_what_cannot_be_run_ends_with_one_line(
-    given: list[object], said: str, text_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_mistakes_of_auto(given: list[object], said: str, text_file: Path, tmp_path: Path, capsys: Capsys) -> None:
     recipe = tmp_path / "recipe.json"
     recipe.write_text('{"command": "contrastive"}')
     places = {"TEXT": text_file, "--config=RECIPE": f"--config={recipe}"}
