@@ -16,16 +16,10 @@ from trainers.encoders.location import locate
 from trainers.encoders.modules import parts_of
 from trainers.objectives.isbert import IsBert
 
-CASES: list[tuple[str, dict[str, object]]] = [("paper", {}), ("code", {})]
-
 
 def objective_of(encoder: Path, preset: str, **given: object) -> IsBert:
     # Dropout off: what is compared is the arithmetic.
     return build("isbert", encoder, preset, **{"filters": 4, **given}).eval()
-
-
-def softplus(x: np.ndarray) -> np.ndarray:
-    return np.log1p(np.exp(-np.abs(x))) + np.maximum(x, 0)
 
 
 def convolved(tokens: np.ndarray, cnn: CNN, *, relu: bool) -> np.ndarray:
@@ -56,12 +50,13 @@ def jensen_shannon(local: list[np.ndarray], objective: IsBert) -> float:
     own, other = [], []
     for i, y in enumerate(whole):
         for j, tokens in enumerate(local):
-            (own if i == j else other).append(softplus(-tokens @ y if i == j else tokens @ y))
+            (own if i == j else other).append(np.logaddexp(0, -tokens @ y if i == j else tokens @ y))
     return float(np.concatenate(own).mean() + np.concatenate(other).mean() - 2 * np.log(2))
 
 
 @pytest.mark.parametrize(
-    ("preset", "given"), [*CASES, ("afs", {}), ("code", {"relu": True}), ("paper", {"widths": (7,)})]
+    ("preset", "given"),
+    [("paper", {}), ("code", {}), ("afs", {}), ("code", {"relu": True}), ("paper", {"widths": (7,)})],
 )
 def test_loss_is_that_of_equation_two(
     tiny_bert: Path, sentences: list[str], preset: str, given: dict[str, object]
@@ -78,9 +73,9 @@ def test_loss_is_that_of_equation_two(
     np.testing.assert_allclose(outputs["vectors"], [tokens.mean(axis=0) for tokens in local], atol=1e-5)
 
 
-@pytest.mark.parametrize(("preset", "given"), CASES)
-def test_batch_of_one_has_nothing_to_learn_and_no_nan(tiny_bert: Path, preset: str, given: dict[str, object]) -> None:
-    objective = objective_of(tiny_bert, preset, **given)
+@pytest.mark.parametrize("preset", ["paper", "code"])
+def test_batch_of_one_has_nothing_to_learn_and_no_nan(tiny_bert: Path, preset: str) -> None:
+    objective = objective_of(tiny_bert, preset)
     loss = objective(**batch_of(objective, pairs(["a dog"])))["loss"]
     loss.backward()
     assert loss.item() == 0

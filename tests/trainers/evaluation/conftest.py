@@ -54,11 +54,6 @@ def sentences() -> list[str]:
 
 
 @pytest.fixture(scope="session")
-def words() -> list[str]:
-    return WORDS
-
-
-@pytest.fixture(scope="session")
 def suite_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_suite(tmp_path_factory.mktemp("data"))
 

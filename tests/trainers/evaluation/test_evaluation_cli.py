@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from known_vectors import evaluate
+from known_vectors import WORDS, evaluate
 from safetensors.torch import load_file, save_file
 
 from trainers.evaluation.suites.sample import SAMPLE
@@ -87,10 +87,10 @@ def test_other_settings_have_folders_of_their_own(model: Path) -> None:
 
 
 @pytest.fixture
-def glove(tmp_path: Path, words: list[str]) -> Path:
+def glove(tmp_path: Path) -> Path:
     """Word vectors for most of the suite's words."""
     path = tmp_path / "glove.txt"
-    path.write_text("".join(f"{word} {i % 3} {i % 5} {i % 7}\n" for i, word in enumerate(words[2:])))
+    path.write_text("".join(f"{word} {i % 3} {i % 5} {i % 7}\n" for i, word in enumerate(WORDS[2:])))
     return path
 
 

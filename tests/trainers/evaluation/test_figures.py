@@ -3,7 +3,6 @@
 import math
 from itertools import combinations
 from pathlib import Path
-from typing import Any
 from unittest.mock import patch
 
 import numpy as np
@@ -22,14 +21,6 @@ from trainers.evaluation.record import mean
 from trainers.evaluation.search import nearest, norms
 from trainers.evaluation.suites import geometry
 from trainers.evaluation.suites.geometry import METRICS, POSITIVE, score_texts
-from trainers.evaluation.task import Result
-
-
-def measured(matrix: NDArray[Any], pairs: list[tuple[int, int, float]]) -> Result:
-    texts = [str(row) for row in range(matrix.shape[0])]
-    used = [texts[row] for pair in pairs for row in pair[:2]]
-    positive = [(texts[one], texts[two]) for one, two, grade in pairs if grade >= POSITIVE]
-    return score_texts(used, positive, Vectors.encode(Known(texts, matrix), used))
 
 
 @pytest.mark.parametrize("block", [3, 1024])
@@ -37,8 +28,11 @@ def test_every_figure_is_that_of_its_definition(block: int, monkeypatch: pytest.
     monkeypatch.setattr(geometry, "BLOCK", block)
     matrix = np.random.default_rng(0).normal(size=(20, 5)) * 3 + [1.0, 0.0, 2.0, 0.0, 0.0]
     grades = [4.0, 5.0, 3.9, 0.0, 4.5, 1.0, 2.0, 3.0, 4.0, 0.5]
-    found = measured(matrix.astype(np.float32), [(2 * row, 2 * row + 1, grade) for row, grade in enumerate(grades)])
-    close = [(0, 1), (2, 3), (8, 9), (16, 17)]
+    texts = [str(row) for row in range(20)]
+    close = [(2 * row, 2 * row + 1) for row, grade in enumerate(grades) if grade >= POSITIVE]
+    assert close == [(0, 1), (2, 3), (8, 9), (16, 17)]
+    vectors = Vectors.encode(Known(texts, matrix.astype(np.float32)), texts)
+    found = score_texts(texts, [(str(one), str(two)) for one, two in close], vectors)
     expected = reference.geometry(matrix, close, list(combinations(range(20), 2)))
     assert tuple(found.metrics) == METRICS
     assert found.metrics == pytest.approx(expected, abs=1e-5)

@@ -29,7 +29,6 @@ from trainers.evaluation.suites.transfer import (
     score_labelled,
     senteval_places,
 )
-from trainers.evaluation.task import Task
 
 Patch = pytest.MonkeyPatch
 
@@ -222,14 +221,10 @@ def test_a_malformed_line_or_a_wrong_count_is_named(tmp_path: Path, lines: str, 
     assert read("sst2", tmp_path, 2, 0, 1)["train"] == [Labelled("so good", 1), Labelled("bad", 0)]
 
 
-@pytest.fixture(scope="module")
-def real(research_data: Path) -> dict[str, Task]:
+def test_the_real_files_are_read_whole(research_data: Path) -> None:
     found, missing = parted(transfer.find(str(research_data)))
     assert missing == []
-    return {item.name: item for item in found}
-
-
-def test_the_real_files_are_read_whole(real: dict[str, Task], research_data: Path) -> None:
+    real = {item.name: item for item in found}
     assert {name: item.size for name, item in real.items()} == {
         "mr": 10662, "cr": 3775, "subj": 10000, "mpqa": 10606, "sst2": 1821, "trec": 500, "mrpc": 1725,
     }  # fmt: skip
