@@ -109,7 +109,7 @@ def inputs(text_file: Path) -> None:
         ("isbert --text text.txt --whiten", "--whiten: isbert trains no layer behind the pooling"),
         ("contrastive --preset adapt --text text.txt --whiten", "--whiten"),
         ("contrastive --preset tuned --guide starter --text text.txt", "--guide finds nothing where both views"),
-        ("isbert --text text.txt --widths 1 --widths 4", "--widths (1, 4): a width must be odd"),
+        ("isbert --text text.txt --widths 1 --widths 4", "--widths [1, 4]: a width must be odd"),
         ("isbert --text text.txt --pooling cls", "--pooling cls: IS-BERT's sentence vector is the mean"),
         ("distil --text text.txt", "--teacher: field required"),
         ("distil --text text.txt --teacher runs/nothing", "no model directory"),
