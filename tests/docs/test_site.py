@@ -1,4 +1,4 @@
-"""The site has every page, links lead somewhere, and the release workflow checks and publishes what is built."""
+"""The site has every page, links and files that pages name are there, and the release publishes what is built."""
 
 from __future__ import annotations
 
@@ -47,3 +47,20 @@ def test_a_release_is_checked_and_published_without_a_token() -> None:
 
 def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
+
+
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+
+
+def test_every_folder_of_code_is_named() -> None:
+    named = set(re.findall(r"^\| `([a-z_/]+)/` \|", PAGE, re.MULTILINE))
+    packages = ("augment", "pipelines", "trainers")
+    there = {str(path.parent.relative_to(ROOT)) for each in packages for path in (ROOT / each).rglob("*.py")}
+    assert named == there
+
+
+def test_every_file_that_is_named_is_there() -> None:
+    files = re.findall(r"\b((?:augment|pipelines|trainers)/[\w/]+\.py)\b", PAGE)
+    assert len(files) > 10
+    for file in files:
+        assert list(ROOT.glob(file.replace("NAME", "*"))), f"{file} is not there"

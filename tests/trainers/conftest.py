@@ -5,18 +5,29 @@ import random
 from pathlib import Path
 
 import pytest
+from tiny_bert import write_bert
 
 SENTENCE = """
     a the man woman dog cat child horse bird plays eats sees holds rides reads guitar apple ball book river
     house tree red blue small old young big in on near under with and quickly slowly street garden
 """
 WORDS = SENTENCE.split()
+LETTERS = [chr(code) for code in range(ord("a"), ord("z") + 1)]
+PIECES = [*LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS[1:]]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def frozen() -> None:
     """Keep what is imported out of the garbage collections that Trainer ends with: they are half of a tiny training."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Work in an empty folder, with an empty cache and no data."""
+    monkeypatch.delenv("TWINVIEWS_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.fixture(scope="session")
@@ -33,39 +44,33 @@ def text_file(sentences: list[str], tmp_path_factory: pytest.TempPathFactory) ->
     return path
 
 
-def make_bert(folder: Path, *, masked_lm: bool = True, dtype: str = "float32") -> Path:
-    import torch
-    from transformers import BertConfig, BertForMaskedLM, BertModel, BertTokenizerFast
-
-    folder.mkdir(parents=True, exist_ok=True)
-    letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
-    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{c}" for c in letters), *WORDS[1:]]
-    # transformers 5 takes the vocabulary itself; an unknown argument would leave the special tokens alone.
-    tokenizer = BertTokenizerFast(vocab={token: index for index, token in enumerate(vocabulary)}, model_max_length=32)
-    assert len(tokenizer) == len(vocabulary)
-    torch.manual_seed(3)
-    config = BertConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=16,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=32,
-        max_position_embeddings=32,
-        initializer_range=0.2,
-    )
-    model = (BertForMaskedLM if masked_lm else BertModel)(config).to(getattr(torch, dtype))
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder
-
-
 @pytest.fixture(scope="session")
 def tiny_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BertForMaskedLM of 16 dimensions, 2 layers and 32 positions."""
-    return make_bert(tmp_path_factory.mktemp("bert"))
+    return write_bert(tmp_path_factory.mktemp("bert"), PIECES)
 
 
 @pytest.fixture(scope="session")
 def bare_bert(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The same without a masked-LM head, stored in half precision."""
-    return make_bert(tmp_path_factory.mktemp("bare"), masked_lm=False, dtype="float16")
+    return write_bert(tmp_path_factory.mktemp("bare"), PIECES, masked_lm=False, half=True)
+
+
+@pytest.fixture(scope="session")
+def graded_data(tmp_path_factory: pytest.TempPathFactory, sentences: list[str]) -> Path:
+    """A data folder that holds STS-B's test and dev sets, and none of the other six sets."""
+    folder = tmp_path_factory.mktemp("data") / "stsbenchmark"
+    folder.mkdir()
+    for name, size in (("sts-test.csv", 1379), ("sts-dev.csv", 1500)):
+        lines = [
+            f"main-news\tx\t2016\t{i:04}\t{i % 11 / 2:.3f}\t{sentences[i % 48]}\t{sentences[(i * 5 + 1) % 48]}\n"
+            for i in range(size)
+        ]
+        (folder / name).write_text("".join(lines), encoding="utf-8")
+    return folder.parent
+
+
+@pytest.fixture(scope="session")
+def small(text_file: Path, tiny_bert: Path) -> list[str]:
+    """Options of a training that takes six steps."""
+    return ["--text", str(text_file), "--encoder", str(tiny_bert), "--batch-size", "8", "--max-tokens", "24"]

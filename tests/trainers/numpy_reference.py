@@ -107,6 +107,26 @@ def unit(vectors: Array) -> Array:
     return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
 
 
+def geometry(vectors: Array, close: list[tuple[int, int]], apart: list[tuple[int, int]]) -> dict[str, float]:
+    """How vectors lie, pair by pair, of pairs that belong together and pairs that do not."""
+    rows = unit(vectors)
+    near, random = (np.array([rows[i] @ rows[j] for i, j in pairs]) for pairs in (close, apart))
+    squares = np.array([((rows[i] - rows[j]) ** 2).sum() for i, j in apart])
+    axes = np.linalg.eigh(rows.T @ rows).eigenvectors.T
+    sums = [sum(np.exp(sign * axis @ row) for row in rows) for axis in axes for sign in (1, -1)]
+    return {
+        "isotropy": min(sums) / max(sums),
+        "mean-norm": float(np.linalg.norm(vectors.mean(axis=0))),
+        "spread": float(np.sqrt(1 - np.linalg.norm(rows.mean(axis=0)) ** 2)),
+        "uniformity": float(np.log(np.exp(-2 * squares).mean())),
+        "alignment": float(np.mean([((rows[i] - rows[j]) ** 2).sum() for i, j in close])),
+        "random-cosine": float(random.mean()),
+        "random-sd": float(random.std()),
+        "positive-cosine": float(near.mean()),
+        "positive-sd": float(near.std()),
+    }
+
+
 def sct(z: Array, r: Array, queues: list[list[Array]], t: float, t_ref: float) -> float:
     """SCT's loss of one batch (2n, d), all first views first; moves the two queues of unit vectors on."""
     z, r, n = unit(z), unit(r), len(z) // 2

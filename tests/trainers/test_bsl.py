@@ -1,4 +1,5 @@
 import copy
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -6,12 +7,11 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
-from objective_cases import batch_of, build, pairs, prepared
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling
+from small_trainings import prepared
 from torch import nn
 
-from trainers.data.examples import Examples
 from trainers.encoders.loading import load_for_training
 from trainers.encoders.location import locate
 from trainers.objectives.bsl import PARAMS, PREDICTORS, Bsl, chain_mlps
@@ -66,31 +66,6 @@ def test_steps_equal_the_equations_in_numpy(momentum: float) -> None:
     np.testing.assert_allclose(objective.predictor[3].weight.detach(), expected.w[1], atol=2e-5)
 
 
-def test_loss_is_the_same_for_swapped_views_and_permuted_rows(tiny_bert: Path, sentences: list[str]) -> None:
-    left, right = sentences[:8], sentences[8:16]
-    objective = build("bsl", tiny_bert, "paper", width=2).eval()
-    objective.predictor.train()
-
-    def loss(examples: Examples, order: list[int] | None = None) -> float:
-        return objective(**batch_of(objective, examples, order))["loss"].item()
-
-    plain = loss(pairs(left, right))
-    assert loss(pairs(right, left)) == pytest.approx(plain, abs=1e-5)
-    assert loss(pairs(left, right), [3, 1, 7, 0, 2, 6, 4, 5]) == pytest.approx(plain, abs=1e-5)
-    assert abs(loss(pairs(left, left[::-1])) - plain) > 1e-4
-
-
-@pytest.mark.parametrize("predictor", ["paper", "code"])
-def test_predictor_sees_each_view_alone(predictor: str) -> None:
-    """What the authors' code does: BatchNorm's statistics are those of one view."""
-    torch.manual_seed(0)
-    made = chain_mlps(6, 12, *PREDICTORS[predictor])
-    first, second = torch.randn(5, 6), 3 + 2 * torch.randn(5, 6)
-    alone = [made(torch.cat([view, view]))[:5] for view in (first, second)]
-    torch.testing.assert_close(made(torch.cat([first, second])), torch.cat(alone))
-    assert not torch.allclose(made(torch.cat([first[:3], second[:2], second[2:], first[3:]]))[:3], alone[0][:3])
-
-
 def test_target_and_its_average_stay_float32_if_the_encoder_is_in_half_precision(tiny_bert: Path) -> None:
     encoder = load_for_training(locate(str(tiny_bert)), "mean", 24).bfloat16()
     objective = Bsl(encoder, 24, PARAMS(width=2, momentum=0.999))
@@ -106,24 +81,27 @@ def test_target_and_its_average_stay_float32_if_the_encoder_is_in_half_precision
     assert not torch.equal(xi, before)
 
 
-@pytest.mark.parametrize(("predictor", "width", "millions"), [("paper", 8, 47.2), ("code", 10, 212.4)])
-def test_predictors_have_the_published_sizes(predictor: str, width: int, millions: float) -> None:
-    """For BERT-base: 47.2M as printed, 212.4M as in the authors' repository."""
+@pytest.mark.parametrize(
+    ("layers", "width", "millions"),
+    [
+        (PREDICTORS["paper"], 8, 47.2),
+        (PREDICTORS["code"], 10, 212.4),
+        (([True], 3), 10, 35.5),
+        (([False], 3), 10, 35.4),
+    ],
+)
+def test_heads_have_the_published_sizes(layers: tuple[Sequence[bool], int], width: int, millions: float) -> None:
+    """For BERT-base: BSL's paper, its authors' repository, and SCT's projector with and without BatchNorm."""
     with torch.device("meta"):
-        count = sum(
-            parameter.numel() for parameter in chain_mlps(768, 768 * width, *PREDICTORS[predictor]).parameters()
-        )
+        count = sum(parameter.numel() for parameter in chain_mlps(768, 768 * width, *layers).parameters())
     assert round(count / 1e6, 1) == millions
 
 
-def test_warm_up_fits_the_predictor_to_the_untouched_encoder(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_warm_up_fits_the_predictor_to_the_untouched_encoder(tiny_bert: Path, sentences: list[str]) -> None:
     losses = {}
     for steps in (0, 200):
-        objective, rows, training = prepared(
-            "bsl", tiny_bert, sentences, dropout=0.0, predictor_warmup=steps, whiten=False
-        )
+        given = {"dropout": 0.0, "predictor_warmup": steps, "whiten": False}
+        objective, rows, training = prepared("bsl", tiny_bert, sentences, **given)
         before = copy.deepcopy(objective.encoder.state_dict())
         objective.before_first_step([rows[row] for row in range(len(rows))], training)
         torch.testing.assert_close(objective.encoder.state_dict(), before, rtol=0, atol=0)

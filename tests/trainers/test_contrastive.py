@@ -6,9 +6,9 @@ import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
-from objective_cases import batch_of, build
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Pooling, Transformer
+from small_trainings import batch_of, build
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples
@@ -57,9 +57,7 @@ def left_out_by_hand(examples: Examples) -> set[tuple[int, int]]:
 
 @pytest.mark.parametrize("guided", [False, True])
 @pytest.mark.parametrize(("preset", "equation"), [("bsl", reference.nt_xent), ("simcse", reference.one_sided)])
-def test_hard_negatives_are_columns_of_every_row_and_a_guide_takes_columns_out(
-    preset: str, equation: Callable[..., float], guided: bool, tiny_bert: Path, tmp_path: Path
-) -> None:
+def test_negatives(preset: str, equation: Callable[..., float], guided: bool, tiny_bert: Path, tmp_path: Path) -> None:
     examples = with_negatives()
     given = {"guide": str(tiny_bert)} if guided else {}
     objective = build("contrastive", tiny_bert, preset, twice=False, head=False, **given).eval()
@@ -80,9 +78,7 @@ def test_hard_negatives_are_columns_of_every_row_and_a_guide_takes_columns_out(
     assert expected != pytest.approx(equation(vectors[:12], 0.05, left_out), rel=1e-3)
 
 
-def test_retained_vectors_are_held_where_the_encoder_had_them(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_retained_vectors_are_held_where_they_were(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     for given in ({"guide": "GUIDE"}, {"keep_head": True}):
         with pytest.raises(InputError, match="the encoder as it is now is the guide"):
             build("contrastive", tiny_bert, "adapt", **given)
@@ -102,15 +98,12 @@ def test_retained_vectors_are_held_where_the_encoder_had_them(
     assert plain(**batch)["loss"].item() == pytest.approx(outputs["contrast"].item(), rel=1e-6)
 
 
-def test_retained_vectors_are_those_that_the_training_begins_with(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_retained_vectors_are_those_of_the_start(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     """With another pooling than its own before a Dense layer, few tokens, and a folder of the encoder's name here."""
     torch.manual_seed(3)
     modules = [Transformer(str(tiny_bert)), Pooling(16, "mean"), Dense(16, 6)]
     SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path / "dense"))
     (tmp_path / "starter").mkdir()
-    monkeypatch.chdir(tmp_path)
     _, training, params = resolve(PRESETS, PARAMS, "adapt", {"pooling": "cls", "max_tokens": 5, "dropout": 0.0})
     objective = Contrastive.build(params, training, replace(locate("dense"), name="starter"))
     batch = batch_of(objective, views_of(sentences), folder=tmp_path)

@@ -3,26 +3,18 @@ from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 import wordfreq
 from datasets import Dataset, DatasetDict
-from fitting import write_pairs
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_trainings import write_columns, write_pairs
 
 from pipelines.console import InputError
 from trainers.data.examples import Examples, Texts, read_part, shares
 from trainers.data.kinds import KINDS, DataOptions, data_flags, read_examples, read_words
 
 NAMES = ("id", "text", "view_a", "view_b", "view_a_name", "view_b_name")
-
-
-def stream(path: Path, **columns: list[object]) -> Path:
-    table = pa.table(columns)
-    with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as written:
-        written.write_table(table)
-    return path
 
 
 def pairs_file(path: Path, count: int, missing: tuple[int, ...] = (), **more: list[str | None]) -> Path:
@@ -126,9 +118,7 @@ def test_a_mixture_is_drawn_by_the_seed_and_is_part_of_the_digest(big: Path, sma
     st.lists(st.tuples(st.integers(1, 500), st.fractions(Fraction(1, 50), 50)), min_size=2, max_size=4),
     st.none() | st.integers(1, 800),
 )
-def test_shares_are_proportional_within_a_row_and_never_more_than_there_is(
-    parts: list[tuple[int, Fraction]], limit: int | None
-) -> None:
+def test_shares_are_proportional_within_a_row(parts: list[tuple[int, Fraction]], limit: int | None) -> None:
     rows, weights = [count for count, _ in parts], [weight for _, weight in parts]
     counts = shares(rows, weights, limit)
     total, whole = sum(counts), sum(weights)
@@ -157,15 +147,13 @@ def cut(path: Path, share: float) -> None:
     [
         (lambda path: cut(path, 0.1), "cannot be read, or is damaged"),
         (lambda path: cut(path, 1 - 1e-9), "or is damaged"),
-        (lambda path: stream(path, **{name: [1, 2] for name in NAMES}), "holds int64, not text"),
-        (lambda path: stream(path, id=["0"], text=["a"], view_a=["b"]), "has no column 'view_b'"),
+        (lambda path: write_columns(path, **{name: [1, 2] for name in NAMES}), "holds int64, not text"),
+        (lambda path: write_columns(path, id=["0"], text=["a"], view_a=["b"]), "has no column 'view_b'"),
         (lambda path: pairs_file(path, 0), "holds no pairs"),
         (lambda path: pairs_file(path, 2, missing=(0, 1)), "has no row with two views"),
     ],
 )
-def test_broken_pairs_are_one_line_that_names_the_file(
-    tmp_path: Path, big: Path, make: Callable[[Path], object], message: str
-) -> None:
+def test_broken_pairs_name_the_file(tmp_path: Path, big: Path, make: Callable[[Path], object], message: str) -> None:
     bad = tmp_path / "bad.arrow"
     make(bad)
     assert str(bad) in refused(message, views=[str(big), str(bad)])
@@ -189,20 +177,12 @@ def test_the_options_that_come_back_name_the_same_data_again(kind: str, big: Pat
     assert (views(found), there) == (views(examples), where)
 
 
-def test_nothing_named_takes_what_augment_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_nothing_named_takes_what_augment_writes(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     pairs_file(tmp_path / "data" / "pairs.arrow", 3)
     for nothing in (None, []):
         examples, where = read_examples(DataOptions(views=nothing), ("views", "text"), 1)
         assert (len(examples), where) == (3, {"views": ["data/pairs.arrow"]})
-
-
-def test_data_that_cannot_be_asked_for_is_one_line() -> None:
-    refused("^--views and --text: give one of them$", views=["a"], text=Path("b"))
-    refused("^no sentences at 'missing.txt'", text=Path("missing.txt"))
-    refused("^no graded pairs at 'missing.tsv'", graded=Path("missing.tsv"))
-    refused("^no data: give --graded", reads=("graded",))
 
 
 @pytest.mark.parametrize(
@@ -245,9 +225,7 @@ STSB = 'main-news\tMSRpar\t2012\t7\t{}\tHe said "no.\tShe said yes.\tsource\n'
     ],
     ids=["stsb", "sick", "csv", "scale", "blank lines", "no header", "score first"],
 )
-def test_graded_pairs_are_read_in_every_known_layout(
-    tmp_path: Path, text: str, scale: str | None, labels: list[float]
-) -> None:
+def test_layouts_of_graded_pairs(tmp_path: Path, text: str, scale: str | None, labels: list[float]) -> None:
     (tmp_path / "graded.tsv.gz").write_bytes(gzip.compress(text.encode()))
     examples = read(graded=tmp_path / "graded.tsv.gz", scale=scale)
     assert examples.labels == pytest.approx(labels)
@@ -276,9 +254,7 @@ def test_graded_pairs_are_read_in_every_known_layout(
         (STSB.format(1), "5:0", "--scale 5:0: write the least and the greatest score"),
     ],
 )
-def test_graded_pairs_that_cannot_be_used_are_one_line(
-    tmp_path: Path, text: str, scale: str | None, message: str
-) -> None:
+def test_broken_graded_pairs_are_one_line(tmp_path: Path, text: str, scale: str | None, message: str) -> None:
     (tmp_path / "graded.tsv").write_text(text, encoding="utf-8")
     refused(message, graded=tmp_path / "graded.tsv", scale=scale)
 

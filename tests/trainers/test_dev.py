@@ -4,12 +4,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from fitting import check_same, read_log, trained
-from objective_cases import Interrupted, prepared
 from scipy.stats import spearmanr
+from small_trainings import Interrupted, check_same, prepared, read_log, trained
 
-from pipelines.console import InputError, TwinviewsError
-from trainers.catalogue import load_objective
+from pipelines.console import TwinviewsError
 from trainers.data.examples import Examples
 from trainers.objective import Objective
 from trainers.training.dev import best_step, dev_score, dev_scores, read_dev
@@ -54,15 +52,7 @@ def test_score_is_a_rank_correlation_and_leaves_no_trace(dev: Examples, tiny_ber
         assert dev_score(same, encoder, similarity="best") == pytest.approx(100, abs=0.1), name
 
 
-def test_presets_after_the_code_of_bsl_select_by_the_best_similarity() -> None:
-    presets = load_objective("bsl").PRESETS
-    best = {name for name, preset in presets.items() if preset["dev_similarity"] == "best"}
-    assert best == {"code", "post-training", "multilingual"}
-
-
-def test_scoring_does_not_change_the_training(
-    dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_scoring_changes_no_training(dev: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     alone, _ = run(None, tiny_bert, sentences, tmp_path / "alone")
     scored, fitted = run(dev, tiny_bert, sentences, tmp_path / "scored", keep="last")
     check_same(alone, scored)
@@ -109,7 +99,7 @@ def test_killed_run_remembers_its_best(
     assert left == [f"best-{fitted.kept}.safetensors"]
 
 
-def test_run_killed_after_its_patience_ended_takes_no_further_step_and_needs_its_best_weights(
+def test_patience_ends_a_run_for_good(
     as_it_was: Examples, tiny_bert: Path, sentences: list[str], tmp_path: Path
 ) -> None:
     given = {"lr": 1e-2, "evaluations": 12, "patience": 2, "save_every": 1}
@@ -149,22 +139,3 @@ def test_pairs_are_read_from_a_file_on_any_scale_or_from_a_benchmark_by_its_name
     (tmp_path / "stsbenchmark" / "sts-dev.csv").write_text("".join(lines), encoding="utf-8")
     found = read_dev("stsb-dev", str(tmp_path))
     assert (found.left[7], found.right[7], found.labels[7]) == ("a dog 7", "a cat 7", 1)
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "said"),
-    [
-        ("nowhere.tsv", None, "--dev nowhere.tsv: neither a file nor a benchmark; benchmarks are sts12,"),
-        ("stsb-dev", None, "--dev stsb-dev: no data; give --dev-data DIR"),
-        ("stsb-dev", "nowhere", "--dev stsb-dev: STS-B dev: no folder .*; give --dev-data DIR"),
-        ("flat.tsv", None, "all of its 2 pairs have one grade"),
-    ],
-)
-def test_development_set_that_cannot_be_had_is_one_line(
-    name: str, data: str | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("TWINVIEWS_DATA", raising=False)
-    (tmp_path / "flat.tsv").write_text("score\tsentence1\tsentence2\n1\ta\tb\n1\tc\td\n")
-    with pytest.raises(InputError, match=said.replace("(", r"\(")):
-        read_dev(name, data)

@@ -19,6 +19,7 @@ from trainers.training.directory import MADE, RECIPE
 from trainers.training.fit import ObjectiveTrainer
 
 Train = Callable[..., int]
+Capsys = pytest.CaptureFixture[str]
 SAVING = ("--batch-size", 8, "--save-every", 2, "--out")
 
 
@@ -45,8 +46,8 @@ FOREIGN = {
 
 @pytest.mark.parametrize("flags", [["--overwrite"], []])
 @pytest.mark.parametrize("recipe", FOREIGN.values(), ids=FOREIGN)
-def test_folder_with_the_recipe_of_something_else_is_left_alone(
-    recipe: object, flags: list[str], train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_foreign_folder_is_left_alone(
+    recipe: object, flags: list[str], train: Train, tmp_path: Path, capsys: Capsys
 ) -> None:
     (tmp_path / RECIPE).write_text(json.dumps(recipe))
     (tmp_path / "data-00000.arrow").write_text("a year of sentences")
@@ -78,9 +79,7 @@ def test_overwriting_removes_what_the_run_made_and_nothing_else(train: Train, tm
     assert not (run / "evaluation").exists()
 
 
-def test_run_cut_off_before_it_had_a_recipe_can_start_and_all_that_it_writes_is_known_as_such(
-    train: Train, tmp_path: Path
-) -> None:
+def test_run_cut_off_before_its_recipe_can_start(train: Train, tmp_path: Path) -> None:
     (tmp_path / f".{RECIPE}.1.augment.tmp").write_text('{"comm')
     (tmp_path / LOCK).write_text('{"pid": 1')
     assert train("--out", tmp_path) == 0
@@ -88,9 +87,7 @@ def test_run_cut_off_before_it_had_a_recipe_can_start_and_all_that_it_writes_is_
     assert not list(tmp_path.glob(".*"))
 
 
-def test_second_training_is_refused_and_told_whose_the_first_is(
-    train: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_second_training_is_refused(train: Train, tmp_path: Path, capsys: Capsys) -> None:
     with locked_folder(tmp_path / "run"):
         assert train("--out", tmp_path / "run", "--overwrite") == 2
     error = capsys.readouterr().err
@@ -130,7 +127,7 @@ SIZES = {"the recipe": 500, "the weights": 20_000, "the optimiser": 45_000}
 
 
 @pytest.mark.parametrize("size", SIZES.values(), ids=SIZES)
-def test_full_disk(size: int, train: Train, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_full_disk(size: int, train: Train, whole: Path, tmp_path: Path, capsys: Capsys) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
@@ -162,7 +159,7 @@ MOMENTS = {
 
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_interrupt(
-    moment: str, train: Train, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    moment: str, train: Train, whole: Path, tmp_path: Path, capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
     owner, name = MOMENTS[moment]

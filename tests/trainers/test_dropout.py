@@ -40,11 +40,10 @@ def encode(model: nn.Module, *, train: bool, seed: int = 3) -> Tensor:
 
 
 class Dropouts(TorchFunctionMode):
-    """Notes the rate of every dropout that is really computed, and what it zeroed."""
+    """Notes the rate of every dropout that is really computed."""
 
     def __init__(self) -> None:
         self.rates: list[tuple[str, float]] = []
-        self.zeroed: list[Tensor] = []
 
     def __torch_function__(
         self, func: Callable[..., Any], types: object, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -53,7 +52,6 @@ class Dropouts(TorchFunctionMode):
         result = func(*args, **kwargs)
         if func is functional.dropout:
             self.rates.append(("dropout", kwargs.get("p", args[1] if len(args) > 1 else None)))
-            self.zeroed.append(result == 0)
         elif func is functional.scaled_dot_product_attention:
             self.rates.append(("attention", kwargs["dropout_p"]))
         return result

@@ -2,9 +2,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from fitting import check_same, read_log, trained
-from objective_cases import Interrupted, prepared
 from safetensors.torch import save_file
+from small_trainings import Interrupted, check_same, prepared, read_log, trained
 
 from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import objective_names
@@ -12,6 +11,8 @@ from trainers.settings import Training
 from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint
 from trainers.training.fit import collapse, fit, make_optimizer
 from trainers.training.run import for_machine
+
+Capsys = pytest.CaptureFixture[str]
 
 POWER_CUTS = {
     "mid-epoch": ({"save_every": 4}, 7, 4),
@@ -42,26 +43,15 @@ def test_resumed_training_equals_the_uninterrupted_run_exactly(
         assert ("alignment" in entry) is whole.paired
 
 
-def test_masks_are_drawn_anew_in_every_epoch(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
-    objective, rows, training = prepared("mlm", tiny_bert, sentences)
-    first = objective.collate([rows[row] for row in range(12)])["labels"].tolist()
-    fit(objective, rows, training, tmp_path, seed=1)
-    assert rows.epoch == 1
-    assert objective.collate([rows[row] for row in range(12)])["labels"].tolist() != first
-    rows.epoch = 0
-    assert objective.collate([rows[row] for row in range(12)])["labels"].tolist() == first
-
-
 @pytest.mark.parametrize(("momentum", "follows"), [(0.0, True), (1.0, False)])
-def test_target_follows_once_per_optimiser_step_under_accumulation(
-    momentum: float, follows: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_target_of_bsl(momentum: float, follows: bool, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     objective, rows, training = prepared("bsl", tiny_bert, sentences, momentum=momentum, accumulate=4)
     start = objective.target[0].model.embeddings.word_embeddings.weight.clone()
     steps: list[tuple[int, int]] = []
     follow = objective.after_step
     objective.after_step = lambda step, total: (steps.append((step, total)), follow(step, total))  # type: ignore
     fit(objective, rows, training, tmp_path, seed=1)
+    assert rows.epoch == 1, "so that masks are drawn anew"
     assert steps == [(1, 4), (2, 4), (3, 4), (4, 4)], "six batches an epoch in steps of four and two"
     target = objective.target[0].model.embeddings.word_embeddings.weight
     online = objective.encoder[0].model.embeddings.word_embeddings.weight
@@ -70,9 +60,7 @@ def test_target_follows_once_per_optimiser_step_under_accumulation(
 
 
 @pytest.mark.parametrize("decay_all", [True, False])
-def test_optimiser_holds_no_target_decays_what_it_should_and_has_rates_of_parts(
-    tiny_bert: Path, sentences: list[str], decay_all: bool
-) -> None:
+def test_optimiser_s_groups(tiny_bert: Path, sentences: list[str], decay_all: bool) -> None:
     given = {"weight_decay": 0.01, "decay_all": decay_all, "lr": 1e-3}
     objective, _, training = prepared("bsl", tiny_bert, sentences, **given)
     rates = {"": 2.0, "predictor.": 3.0, "predictor.0.": 5.0}  # the longest beginning decides
@@ -87,31 +75,13 @@ def test_optimiser_holds_no_target_decays_what_it_should_and_has_rates_of_parts(
             assert group["lr"] == pytest.approx(1e-3 * rate), name
 
 
-def test_checkpoint_holds_shared_tensors_once_and_loads_them_back(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
-    from safetensors import safe_open
-
-    objective, _ = trained("mlm", tiny_bert, sentences, tmp_path, save_every=5)
-    checkpoint = newest_checkpoint(tmp_path)
-    with safe_open(checkpoint / "model.safetensors", "pt") as file:
-        names = set(file.keys())
-    assert "encoder.0.model.embeddings.word_embeddings.weight" in names
-    assert not any(name.startswith("masked_lm.bert.") or name.endswith("decoder.weight") for name in names)
-    other, _, _ = prepared("mlm", tiny_bert, sentences)
-    report = other.load_state_dict(objective.state_dict())
-    assert not report.missing_keys
-    decoder = other.masked_lm.get_output_embeddings().weight
-    assert torch.equal(decoder, objective.encoder[0].model.get_input_embeddings().weight)
-
-
 FILES = ("trainer_state.json", "model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state.pth")
 
 
 @pytest.mark.parametrize("size", ["empty", "half", "missing"])
 @pytest.mark.parametrize("name", FILES)
-def test_damaged_checkpoint_is_put_aside_with_a_line_and_the_older_one_taken(
-    name: str, size: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+def test_damaged_checkpoint_is_put_aside_and_the_older_one_taken(
+    name: str, size: str, tmp_path: Path, capsys: Capsys
 ) -> None:
     folder = tmp_path / CHECKPOINTS
     for step in (5, 10, 15):
@@ -142,9 +112,7 @@ def test_loss_that_is_no_number_stops_with_one_line(tiny_bert: Path, sentences: 
         fit(objective, rows, training, tmp_path, seed=1)
 
 
-def test_loss_that_does_not_reach_the_encoder_stops_with_one_line(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_loss_that_misses_the_encoder_stops(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     objective, rows, training = prepared("contrastive", tiny_bert, sentences, head=True)
     embed = objective.embed
     objective.embed = lambda *batch: embed(*batch).detach()
@@ -163,16 +131,12 @@ def test_loss_that_does_not_reach_the_encoder_stops_with_one_line(
         ({"spread": 0.5, "loss": 1.0}, 65.0, None),
     ],
 )
-def test_collapse_is_a_spread_near_zero_or_a_score_clearly_below_the_start(
-    entry: dict[str, float], start: float | None, said: str | None
-) -> None:
+def test_signs_of_collapse(entry: dict[str, float], start: float | None, said: str | None) -> None:
     found = collapse(entry, start)
     assert found is None if said is None else said in (found or "")
 
 
-def test_collapse_is_reported_once(
-    tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_collapse_is_reported_once(tiny_bert: Path, sentences: list[str], tmp_path: Path, capsys: Capsys) -> None:
     objective, rows, training = prepared("mirror", tiny_bert, sentences, epochs=0.5)
     with torch.no_grad():
         objective.encoder[0].model.encoder.layer[-1].output.LayerNorm.weight.fill_(1e-3)
@@ -183,15 +147,14 @@ def test_collapse_is_reported_once(
 
 
 @pytest.mark.parametrize("name", objective_names())
-def test_gradient_checkpointing_changes_no_number(
-    name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_gradient_checkpointing(name: str, tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
     states = []
     for checkpointing in (False, True):
         given = {"gradient_checkpointing": checkpointing, "epochs": 0.5}
         objective, _ = trained(name, tiny_bert, sentences, tmp_path / str(checkpointing), **given)
         states.append(objective.state_dict())
-    assert objective.encoder[0].model.encoder.layer[0].gradient_checkpointing
+    for model in filter(None, (objective.encoder[0].model, getattr(objective, "discriminator", None))):
+        assert model.encoder.layer[0].gradient_checkpointing
     for key, value in states[0].items():
         torch.testing.assert_close(states[1][key], value, msg=key)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 import numpy_reference as reference
@@ -12,7 +13,6 @@ from torch.nn import functional
 
 from trainers import losses
 from trainers.losses import MARGIN, MOST, contrast, geometry, jensen_shannon, list_mle, multi_similarity, relation_loss
-from trainers.training.fit import collapse
 
 
 def drawn(rows: int, seed: int) -> Tensor:
@@ -45,24 +45,6 @@ def test_loss_and_its_gradient_equal_the_equation_in_numpy(
     expected = partial(equation, *arrays, **options)
     assert loss.item() == pytest.approx(expected(), abs=1e-9)
     np.testing.assert_allclose(student.grad, reference.gradient(expected, arrays[0]), atol=1e-6)
-
-
-def test_divergence_is_none_where_both_see_the_same_and_does_not_depend_on_the_columns_order() -> None:
-    z, r, columns = units(4, 1), units(4, 2), units(9, 3)
-    assert relation_loss(z, z, columns, 0.05, 0.05).item() == pytest.approx(0, abs=1e-12)
-    loss = relation_loss(z, r, columns, 0.05, 0.04)
-    torch.testing.assert_close(relation_loss(z, r, columns.flip(0), 0.05, 0.04), loss)
-    torch.testing.assert_close(relation_loss(z.flip(0), r.flip(0), columns, 0.05, 0.04), loss)
-
-
-def test_ranking_losses_know_the_teachers_order_and_the_columns_have_none() -> None:
-    student, teacher, order = drawn(4, 1), drawn(4, 2), [3, 0, 4, 1, 2]
-    for loss in (list_mle, jensen_shannon):
-        torch.testing.assert_close(loss(student[:, order], teacher[:, order]), loss(student, teacher))
-    torch.testing.assert_close(list_mle(student, teacher), list_mle(student, 7 * teacher + 1))
-    assert list_mle(teacher, teacher) < list_mle(-teacher, teacher)
-    assert jensen_shannon(student, student).item() == pytest.approx(0, abs=1e-12)
-    torch.testing.assert_close(jensen_shannon(student, teacher), jensen_shannon(teacher, student))
 
 
 def twins(count: int, dimension: int, noise: float) -> Tensor:
@@ -104,40 +86,16 @@ def test_far_negatives_are_not_mined_and_cost_nothing() -> None:
     loss = multi_similarity(axes)
     loss.backward()
     assert loss.item() == 0
-    assert axes.grad is not None
     assert not axes.grad.any()
     assert multi_similarity(axes.detach() + 10).item() > 0
 
 
 @pytest.mark.parametrize("loss", [partial(contrast, temperature=0.1), multi_similarity])
-def test_contrast_ignores_sides_order_length_and_autocast(loss: Callable[[Tensor], Tensor]) -> None:
-    left, right = twins(9, 4, 0.6).chunk(2)
-    plain = loss(torch.cat([left, right]))
-    order = torch.tensor([3, 6, 0, 1, 5, 2, 8, 7, 4])
-    torch.testing.assert_close(loss(torch.cat([right, left])), plain)
-    torch.testing.assert_close(loss(torch.cat([left[order], right[order]])), plain)
-    torch.testing.assert_close(loss(torch.cat([3 * left, 0.5 * right])), plain)
-    assert not torch.isclose(loss(torch.cat([left[order], right])), plain)
+def test_contrast_ignores_autocast(loss: Callable[[Tensor], Tensor]) -> None:
+    vectors = twins(9, 4, 0.6)
+    plain = loss(vectors)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert loss(torch.cat([left, right])).item() == plain.item()
-
-
-def plain(vectors: np.ndarray, *, paired: bool) -> dict[str, float]:
-    """The definitions, pair by pair."""
-    count, half = len(vectors), len(vectors) // 2
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    apart = [(i, j) for i in range(count) for j in range(count) if i != j and not (paired and abs(i - j) == half)]
-    found = {
-        "spread": np.sqrt(1 - np.linalg.norm(unit.mean(axis=0)) ** 2),
-        "uniformity": np.log(np.mean([np.exp(-2 * np.sum((unit[i] - unit[j]) ** 2)) for i, j in apart])),
-        "random_cosine": np.mean([unit[i] @ unit[j] for i, j in apart]),
-    }
-    if paired:
-        found["alignment"] = np.mean([np.sum((unit[i] - unit[half + i]) ** 2) for i in range(half)])
-    _, eigenvectors = np.linalg.eigh(unit.T @ unit)
-    sums = [sum(np.exp(sign * c @ v) for v in unit) for c in eigenvectors.T for sign in (1, -1)]
-    found["isotropy"] = min(sums) / max(sums)
-    return found
+        assert loss(vectors).item() == plain.item()
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -145,10 +103,13 @@ def plain(vectors: np.ndarray, *, paired: bool) -> dict[str, float]:
 def test_geometry_is_what_its_definitions_say(shape: tuple[int, int], paired: bool) -> None:
     vectors = np.random.default_rng(1).normal(loc=0.4, size=shape)
     found = geometry(torch.tensor(vectors, dtype=torch.float32), paired=paired)
-    expected = plain(vectors, paired=paired)
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        assert found[name].item() == pytest.approx(value, abs=2e-5), name
+    half = len(vectors) // 2
+    close = [(row, half + row) for row in range(half)]
+    apart = [pair for pair in combinations(range(2 * half), 2) if not (paired and pair in close)]
+    expected = reference.geometry(vectors, close, apart)
+    assert found.keys() == {"spread", "uniformity", "random_cosine", "isotropy", *(["alignment"] if paired else [])}
+    for name, value in found.items():
+        assert value.item() == pytest.approx(expected[name.replace("_", "-")], abs=2e-5), name
 
 
 def test_of_a_large_batch_both_views_of_the_first_pairs_are_looked_at() -> None:
@@ -158,21 +119,3 @@ def test_of_a_large_batch_both_views_of_the_first_pairs_are_looked_at() -> None:
     found = geometry(torch.cat([first, second]), paired=True)
     assert found.pop("spread") == losses.spread(torch.cat([first, second])) != some.pop("spread")
     assert found == some
-
-
-@pytest.mark.parametrize(
-    ("entry", "start", "said"),
-    [
-        ({"spread": 0.049}, None, "spread 0.049"),
-        ({"spread": 0.051}, None, None),
-        ({"dev": 59.9}, 65.0, "dev score 59.90, before the training it was 65.00"),
-        ({"dev": 60.1}, 65.0, None),
-        ({"dev": 1.0}, None, None),
-        ({"spread": 0.5, "loss": 1.0}, 65.0, None),
-    ],
-)
-def test_collapse_is_a_spread_near_zero_or_a_score_clearly_below_the_start(
-    entry: dict[str, float], start: float | None, said: str | None
-) -> None:
-    found = collapse(entry, start)
-    assert found is None if said is None else said in (found or "")

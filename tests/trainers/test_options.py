@@ -1,11 +1,11 @@
+"""Options, presets and help, of our objectives and of those that others add."""
+
 import sys
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
 
 import trainers.objectives
 from pipelines.console import call
@@ -15,60 +15,21 @@ from trainers.cli import app, make_app
 from trainers.encoders.loading import load_encoder
 from trainers.encoders.location import locate
 from trainers.objectives.bsl import PARAMS, PRESETS
-from trainers.options import training_sections
-from trainers.settings import make_command, resolve
-from trainers.training.run import request_of, settings_of
+from trainers.settings import resolve
 
-
-class Params(BaseModel):
-    widths: tuple[int, ...] = Field((1, 3, 5), description="Widths.")
-    score: Literal["dot", "learnt"] = Field("dot", description="Score.")
-    lr: float = Field(0.5, description="A field of the objective that Training has too.")
-
-
-MODULE: Any = SimpleNamespace(
-    READS=("text",), PARAMS=Params, PRESETS={"paper": {"lr": 1e-6}, "afs": {"lr": 1e-6, "widths": (3, 5, 7)}}
-)
-
-
-def asked(*arguments: str) -> dict[str, Any]:
-    """Give arguments to a command with the module's options; returns what it was called with."""
-    calls: list[dict[str, Any]] = []
-    sections = training_sections("toy", MODULE)
-    made = make_command("toy", lambda _, **values: calls.append(values), sections, description="Toy.", epilog="")
-    made.main([*arguments], standalone_mode=False)
-    return calls[0] if calls else {}
-
-
-def test_values_come_back_by_field_and_what_was_not_given_is_none() -> None:
-    data = ["--text", "s.txt", "--limit", "3", "--preset", "afs"]
-    values = asked("--widths", "3", "--widths", "7", "--score", "learnt", "--batch-size", "8", *data)
-    found = settings_of(MODULE, values)
-    assert {key: value for key, value in found.items() if value is not None} == {
-        "widths": [3, 7], "score": "learnt", "batch_size": 8
-    }  # fmt: skip
-    request = request_of("toy", MODULE, {**values, "seed": 7, "foreign": 1})
-    assert (request.objective, str(request.data.text), request.data.limit) == ("toy", "s.txt", 3)
-    assert (request.preset, request.seed, request.encoder) == ("afs", 7, None)
-    assert {*settings_of(MODULE, asked()).values()} == {None}
-
-
-def test_help_says_each_presets_value_and_lists_a_shared_field_once(capsys: pytest.CaptureFixture[str]) -> None:
-    asked("--help")
-    text = " ".join(capsys.readouterr().out.split())
-    assert "Widths. [1, 3, 5; afs: 3, 5, 7]" in text
-    assert "Score. [dot]" in text
-    assert text.count("--lr ") == 1
+Capsys = pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("name", objective_names())
-def test_every_objective_has_help_for_training_and_for_sweeping(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_objective_has_help_for_training_and_for_sweeping(name: str, capsys: Capsys) -> None:
     for arguments in ([name], ["sweep", name]):
         assert call(app, [*arguments, "--help"]) == 0
         text = capsys.readouterr().out
         assert f"train {' '.join(arguments)} --" in text
         for key in load_objective(name).PARAMS.model_fields:
             assert f"--{key.replace('_', '-')} " in text
+    assert call(app, ["isbert", "--help"]) == 0
+    assert "[1, 3, 5; afs: 3, 5, 7]" in " ".join(capsys.readouterr().out.split())
 
 
 NEW_OBJECTIVE = '''"""Toy: pull both views of a sentence together."""
@@ -98,9 +59,8 @@ build = Toy.build
 
 
 def test_objective_is_added_by_one_file(
-    tiny_bert: Path, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+    tiny_bert: Path, text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
+) -> None:
     (tmp_path / "pull_together.py").write_text(NEW_OBJECTIVE, encoding="utf-8")
     monkeypatch.setattr(catalogue, "FOLDER", tmp_path)
     monkeypatch.setattr(trainers.objectives, "__path__", [*trainers.objectives.__path__, str(tmp_path)])
@@ -133,9 +93,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("source", BROKEN)
-def test_another_package_s_objective_that_cannot_be_used_is_one_line(
-    source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_broken_objective(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys) -> None:
     (tmp_path / "broken_objective.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "broken_objective", raising=False)
@@ -147,3 +105,54 @@ def test_another_package_s_objective_that_cannot_be_used_is_one_line(
     assert BROKEN[source] in error
     assert call(make_app(), ["--help"]) == 0
     assert capsys.readouterr().err == ""
+
+
+SIZED = {
+    "distil": ("lr", "queue", "teacher_temperature", "student_temperature"),
+    "sct": ("lr", "queue", "reference_temperature", "online_temperature"),
+}
+"""The settings that depend on the student's size."""
+LONG = {"batch_size": 128, "max_tokens": 128, "warmup": 0.1}
+CONGEN = {**LONG, "epochs": 20, "method": "congen"}
+DISTILLED = {**LONG, "epochs": 10, "method": "sct"}
+SCT = {**LONG, "schedule": "linear", "pooling": "mean", "width": 10}
+PAPER = {**SCT, "epochs": 10, "norm": "batch", "directions": "mean"}
+RANK = {
+    "lr": 3e-5, "batch_size": 128, "max_tokens": 32, "epochs": 1, "temperature": 0.05, "rank_temperature": 0.05,
+    "first_share": 1 / 3, "consistency": 1, "ranking": 1, "pooling": "cls",
+}  # fmt: skip
+DIFFCSE = {"lr": 7e-6, "batch_size": 64, "max_tokens": 32, "epochs": 2, "masked": 0.3, "detection": 0.005}
+PRINTED: list[tuple[str, str, dict[str, object], tuple[float, ...]]] = [
+    ("distil", "congen", CONGEN, (5e-5, 65_536, 0.05, 0.07)),
+    ("distil", "congen-tiny", CONGEN, (5e-4, 16_384, 0.05, 0.05)),
+    ("distil", "congen-mini", CONGEN, (3e-4, 16_384, 0.05, 0.07)),
+    ("distil", "congen-small", CONGEN, (3e-4, 65_536, 0.05, 0.07)),
+    ("distil", "congen-minilm-l6", CONGEN, (3e-4, 65_536, 0.05, 0.07)),
+    ("distil", "congen-minilm-l12", CONGEN, (5e-5, 16_384, 0.05, 0.07)),
+    ("distil", "sct", DISTILLED, (1e-4, 65_536, 0.04, 0.05)),
+    ("distil", "sct-tiny", DISTILLED, (5e-4, 131_072, 0.03, 0.04)),
+    ("distil", "sct-mini", DISTILLED, (1e-4, 65_536, 0.04, 0.05)),
+    ("distil", "sct-small", DISTILLED, (1e-4, 131_072, 0.04, 0.05)),
+    ("sct", "paper-tiny", PAPER, (5e-4, 131_072, 0.03, 0.04)),
+    ("sct", "paper-mini", PAPER, (3e-4, 131_072, 0.01, 0.03)),
+    ("sct", "paper-small", PAPER, (3e-4, 65_536, 0.02, 0.03)),
+    ("sct", "paper", PAPER, (5e-4, 65_536, 0.04, 0.05)),
+    ("sct", "paper-large", PAPER, (5e-4, 16_384, 0.04, 0.05)),
+    ("sct", "code", {**SCT, "epochs": 20, "norm": "none", "directions": "sum"}, (5e-4, 65_536, 0.04, 0.05)),
+    *(("bsl", preset, {"dev_similarity": "best"}, ()) for preset in ("code", "post-training", "multilingual")),
+    ("bsl", "paper", {"dev_similarity": "cosine"}, ()),
+    ("rank", "listmle", {**RANK, "loss": "listmle"}, ()),
+    ("rank", "listnet", {**RANK, "loss": "listnet"}, ()),
+    ("diffcse", "paper", {**DIFFCSE, "temperature": 0.05, "pooling": "cls"}, ()),
+    ("contrastive", "supervised-simcse", {"lr": 5e-5, "batch_size": 512, "max_tokens": 32, "epochs": 3}, ()),
+]
+
+
+@pytest.mark.parametrize(("name", "preset", "common", "sized"), PRINTED)
+def test_presets_are_the_papers(name: str, preset: str, common: dict[str, Any], sized: tuple[float, ...]) -> None:
+    module = load_objective(name)
+    teacher = {"distil": {"teacher": "a"}, "rank": {"teacher": ("a",)}}.get(name, {})
+    _, training, params = resolve(module.PRESETS, module.PARAMS, preset, teacher)
+    found = {**training.model_dump(), **params.model_dump()}
+    expected = {**common, **dict(zip(SIZED.get(name, ()), sized, strict=True))}
+    assert {key: found[key] for key in expected} == expected

@@ -1,4 +1,4 @@
-"""Directories and Hub names that others made: read with their layers, pinned, or refused in one line."""
+"""Directories and Hub names that others made: read with their layers, pinned, whitened, or refused in one line."""
 
 import json
 import pickle
@@ -9,16 +9,17 @@ import numpy as np
 import pytest
 import torch
 from huggingface_hub import constants
-from objective_cases import encoder_of
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
+from sentence_transformers.sentence_transformer.modules import Dense
+from small_trainings import build, encoder_of, prepared, trained
 from torch import nn
 
-from pipelines.console import InputError
+from pipelines.console import InputError, TwinviewsError
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.encoders.modules import parts_of, pooling_of, with_cnn
+from trainers.encoders.modules import parts_of, pooling_of, whiten, with_cnn
 from trainers.objective import Objective
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -51,13 +52,11 @@ def refused(message: str, folder: Path) -> None:
     assert "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize(("own", "asked"), [("cls_token", "mean"), ("max_tokens", "mean")])
-def test_another_pooling_than_the_directory_s_own_is_said(
-    tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], own: str, asked: str
-) -> None:
-    encoder = encoder_of(older(tmp_path / "older", tiny_bert, own), asked)
-    assert pooling_of(encoder.encoder) == asked
-    said = f"was made for {own.split('_')[0]} pooling and is trained with {asked} (--pooling)"
+@pytest.mark.parametrize("own", ["cls_token", "max_tokens"])
+def test_another_pooling_is_said(tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], own: str) -> None:
+    encoder = encoder_of(older(tmp_path / "older", tiny_bert, own))
+    assert pooling_of(encoder.encoder) == "mean"
+    said = f"was made for {own.split('_')[0]} pooling and is trained with mean (--pooling)"
     assert said in " ".join(capsys.readouterr().err.split())
 
 
@@ -77,9 +76,7 @@ def test_normalize_and_dense_are_kept_trained_and_saved(tiny_bert: Path, tmp_pat
     np.testing.assert_allclose(again.encode(sentences), encoder.encode(sentences), atol=1e-5)
 
 
-def test_cnn_of_sentence_transformers_is_trained_with_the_padding_zeroed(
-    tiny_bert: Path, tmp_path: Path, sentences: list[str]
-) -> None:
+def test_cnn_is_trained_with_the_padding_zeroed(tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
     """The authors of IS-BERT wrote such directories: transformer, CNN, pooling."""
     torch.manual_seed(6)
     made = [modules.Transformer(str(tiny_bert)), modules.CNN(16, 4, [1, 3]), modules.Pooling(8, "mean")]
@@ -118,9 +115,7 @@ def test_modules_that_cannot_be_trained_are_one_line(tiny_bert: Path, tmp_path: 
         ("1_Pooling/config.json", "[1]", "cannot load the encoder"),
     ],
 )
-def test_broken_list_or_configuration_of_modules_is_one_line(
-    tiny_bert: Path, tmp_path: Path, file: str, text: str, message: str
-) -> None:
+def test_broken_modules_are_one_line(tiny_bert: Path, tmp_path: Path, file: str, text: str, message: str) -> None:
     folder = older(tmp_path / "older", tiny_bert)
     (folder / file).write_text(text, encoding="utf-8")
     refused(message, folder)
@@ -139,13 +134,10 @@ def test_digest_covers_every_part_of_the_weights(tiny_bert: Path, tmp_path: Path
         assert None is not before != locate(str(folder)).digest()
 
 
-def test_model_of_the_hub_comes_with_its_layers_and_is_pinned_by_its_commit(
-    tiny_bert: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_model_of_hub(tiny_bert: Path, sentences: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A cache of the Hub with one model, me/small, whose layout has a Dense layer; the network is off."""
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path))
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    monkeypatch.chdir(tmp_path)
     model = tmp_path / "models--me--small"
     (model / "refs").mkdir(parents=True)
     (model / "refs" / "main").write_text(COMMIT)
@@ -170,9 +162,7 @@ def pickled(encoder: Path, folder: Path, extra: dict[str, object], *, zipped: bo
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_encoder_that_has_a_pickle_alone_is_read_as_weights_and_saved_without_one(
-    zipped: bool, tiny_bert: Path, tmp_path: Path, sentences: list[str]
-) -> None:
+def test_pickled_weights_are_read(zipped: bool, tiny_bert: Path, tmp_path: Path, sentences: list[str]) -> None:
     folder = pickled(tiny_bert, tmp_path / "old", {}, zipped=zipped)
     encoder = encoder_of(folder)
     assert torch.equal(encoder.encode(sentences[:3]), encoder_of(tiny_bert).encode(sentences[:3]))
@@ -191,7 +181,7 @@ class Exploit:
 
 
 @pytest.mark.parametrize("zipped", [True, False])
-def test_pickle_of_more_than_weights_is_refused_and_runs_nothing(
+def test_pickled_code_is_not_run(
     zipped: bool, tiny_bert: Path, tmp_path: Path, recwarn: pytest.WarningsRecorder
 ) -> None:
     folder = pickled(tiny_bert, tmp_path / "evil", {"x": Exploit(tmp_path / "mark")}, zipped=zipped)
@@ -202,3 +192,56 @@ def test_pickle_of_more_than_weights_is_refused_and_runs_nothing(
         refused(r"a damaged file, or a pytorch_model\.bin of more than weights", folder)
         assert not recwarn.list
     assert not (tmp_path / "mark").exists()
+
+
+WHITENED = ["bsl", "contrastive", "diffcse", "distil", "mirror", "rank", "regression", "sct"]
+
+
+def vectors_at_start(name: str, encoder: Path, texts: list[str]) -> tuple[Objective, np.ndarray]:
+    given = {"method": "sct"} if name == "distil" else {}  # ConGen adds a layer, and some rows are not trained on
+    objective, rows, training = prepared(name, encoder, texts, whiten=True, pooling="cls", **given)
+    objective.before_first_step(rows, training)
+    return objective, objective.encode(texts).double().numpy()
+
+
+@pytest.mark.parametrize("name", WHITENED)
+def test_training_begins_with_the_vectors_that_numpy_whitens(name: str, tiny_bert: Path, sentences: list[str]) -> None:
+    _, found = vectors_at_start(name, tiny_bert, sentences)
+    plain = encoder_of(tiny_bert, "cls").encode(sentences).double().numpy()
+    centred = plain - plain.mean(0)
+    covariance = centred.T @ centred / len(plain)
+    shrunk = 0.8 * covariance + 0.2 * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+    left, singular, right = np.linalg.svd(shrunk)
+    np.testing.assert_allclose(found, centred @ (left / np.sqrt(singular) @ right), atol=1e-4)
+
+
+def test_both_networks_of_bsl_begin_whitened(tiny_bert: Path, sentences: list[str]) -> None:
+    objective, _ = vectors_at_start("bsl", tiny_bert, sentences)
+    for online, target in zip(objective.encoder.parameters(), objective.target.parameters(), strict=True):
+        torch.testing.assert_close(online, target)
+
+
+def test_plain_loader_reads_the_layer_and_it_was_trained(tiny_bert: Path, sentences: list[str], tmp_path: Path) -> None:
+    start, _ = vectors_at_start("contrastive", tiny_bert, sentences)
+    objective, _ = trained("contrastive", tiny_bert, sentences, tmp_path / "run", whiten=True, pooling="cls")
+    objective.save(tmp_path / "saved", "")
+    plain = SentenceTransformer(str(tmp_path / "saved"), device="cpu").encode(sentences)
+    np.testing.assert_allclose(plain, objective.encode(sentences), atol=1e-5)
+    assert not torch.equal(start.encoder.whitening.linear.weight, objective.encoder.whitening.linear.weight)
+
+
+def test_head_that_is_kept_comes_behind_the_whitening(tiny_bert: Path) -> None:
+    objective = build("contrastive", tiny_bert, whiten=True, keep_head=True)
+    assert [type(module).__name__ for module in objective.encoder][-2:] == ["Dense", "Dense"]
+
+
+def test_vectors_that_are_not_finite_are_one_line() -> None:
+    with pytest.raises(TwinviewsError, match="NaN or infinity"):
+        whiten(Dense(3, 3), torch.full((5, 3), torch.nan))
+
+
+def test_vectors_that_do_not_vary_stay_as_they_are() -> None:
+    layer = Dense(3, 3)
+    before = [value.clone() for value in layer.parameters()]
+    whiten(layer, torch.ones(5, 3))
+    assert all(map(torch.equal, layer.parameters(), before))

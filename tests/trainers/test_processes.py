@@ -1,22 +1,26 @@
-"""Every objective trained in two processes, through the real `fit`, beside one process with the same global batch."""
+"""Every objective in two processes: one batch, and whole trainings, beside one process with the same batch."""
 
 import gc
+import json
 import os
 import socket
 import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
-from fitting import trained
-from objective_cases import LINEAR, Interrupted, prepared
 from safetensors.torch import load_file, save_file
+from small_trainings import LINEAR, Interrupted, batch_of, build, prepared, teachers, trained
 from torch import distributed, multiprocessing
 
 from pipelines.console import InputError
 from trainers.catalogue import objective_names
+from trainers.data.examples import Examples
+from trainers.encoders.modules import set_dropout
+from trainers.objective import Objective
 from trainers.processes import divided_batch, join_processes
 from trainers.training.directory import newest_checkpoint
 
@@ -40,7 +44,6 @@ def resumed(name: str, encoder: Path, texts: list[str], folder: Path) -> dict[st
     with suppress(Interrupted):
         trained(name, encoder, texts, folder / "broken", last=4, **given)
     found = newest_checkpoint(folder / "broken")
-    assert found is not None
     assert found.name == "checkpoint-3"
     got = trained(name, encoder, texts, folder / "broken", **given)[0].state_dict()
     return {name: (expected[name].double() - got[name].double()).abs().max() for name in expected}
@@ -89,18 +92,12 @@ def test_two_processes_train_as_one_with_the_same_global_batch(
 
 
 @pytest.mark.parametrize("name", objective_names())
-def test_two_processes_resume_as_if_uninterrupted_dropout_and_accumulation_included(
-    name: str, two_processes: Path
-) -> None:
+def test_two_processes_resume_as_if_uninterrupted(name: str, two_processes: Path) -> None:
     for rank in range(PROCESSES):
         differences = load_file(two_processes / f"{name}-resumed-{rank}")
         assert max(value.item() for value in differences.values()) <= 1e-6
-
-
-def test_only_the_first_process_wrote(two_processes: Path) -> None:
-    for name in objective_names():
-        steps = (two_processes / name / "whole" / "log.jsonl").read_text().count("\n")
-        assert steps == 5
+    steps = (two_processes / name / "whole" / "log.jsonl").read_text().count("\n")
+    assert steps == 5, "only the first process wrote"
 
 
 def launched(launcher: list[str], *arguments: object, ok: bool = True) -> subprocess.CompletedProcess[str]:
@@ -122,9 +119,7 @@ LAUNCHERS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("launcher", list(LAUNCHERS))
-def test_launched_command_writes_one_encoder_and_says_everything_once(
-    launcher: str, text_file: Path, tiny_bert: Path, tmp_path: Path
-) -> None:
+def test_launched_command_says_all_once(launcher: str, text_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--max-tokens", 24, "--out", out]
     done = launched(LAUNCHERS[launcher], *arguments, "--batch-size", 8)
@@ -140,3 +135,86 @@ def test_batch_is_as_large_as_rows_and_processes_allow_or_refused() -> None:
         said = f"--batch-size {size} of {rows} rows cannot be divided among 4 processes: take a multiple of 4"
         with pytest.raises(InputError, match=said):
             divided_batch(size, rows, 4)
+
+
+OWN = {
+    "bsl": {"width": 2}, "isbert": {"filters": 4}, "sct": {"width": 2, "queue": 20}, "distil": {"queue": 20},
+    "diffcse": {"detection": 1.0},
+}  # fmt: skip
+PRESETS = [
+    ("bsl", "paper"), ("bsl", "code"), ("contrastive", "bsl"), ("contrastive", "simcse"), ("contrastive", "adapt"),
+    ("contrastive", "supervised-simcse"), ("mirror", "sentence"), ("mirror", "ms"), ("regression", "sbert"),
+    ("isbert", "paper"), ("isbert", "code"), ("mlm", "adapt"), ("sct", "paper"), ("sct", "code"),
+    ("distil", "congen"), ("distil", "sct"), ("rank", "listmle"), ("rank", "listnet"), ("diffcse", "paper"),
+]  # fmt: skip
+PARTIAL = ("isbert", "mlm", "diffcse")
+"""Of these each process computes a part of the loss; of the others, all of it."""
+UNGUIDED = ("simcse", "adapt")
+"""The one has each sentence twice, the other is its own guide."""
+
+
+def made(name: str, preset: str, encoder: Path) -> Objective:
+    own = {**OWN.get(name, {}), **({} if preset in UNGUIDED else teachers(name, encoder))}
+    objective = build(name, encoder, preset, **own).train()
+    set_dropout(objective, 0.0)
+    return objective
+
+
+def gradients(
+    objective: Objective, examples: Examples, rows: range, folder: Path
+) -> tuple[float, dict[str, torch.Tensor]]:
+    loss = objective(**batch_of(objective, examples, rows, folder))["loss"]
+    loss.backward()
+    return loss.item(), {name: value.grad for name, value in objective.named_parameters() if value.grad is not None}
+
+
+def compare(rank: int, folder: Path, encoder: Path, sentences: list[str]) -> None:
+    # Shorter ones in the first process: a mean over tokens is over all of them, not over each half's.
+    texts = sorted(sentences[:11], key=len)
+    # The last string of the first process is the first of the second one.
+    texts.insert(5, texts[5])
+    half = len(texts) // PROCESSES
+    negatives = [text if row % 3 else "" for row, text in enumerate(sentences[32 : 32 + len(texts)])]
+    grades = [row / 11 for row in range(len(texts))]
+    examples = Examples(texts, texts, sentences[20 : 20 + len(texts)], 0, grades, negatives)
+    alone = [
+        gradients(made(*case, encoder), examples, range(len(texts)), folder / f"{rank}-{'-'.join(case)}")
+        for case in PRESETS
+    ]
+    distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=PROCESSES)
+    found = []
+    for case, (loss, whole) in zip(PRESETS, alone, strict=True):
+        rows = range(half * rank, half * (rank + 1))
+        own, part = gradients(made(*case, encoder), examples, rows, folder / "-".join(case))
+        mean = torch.tensor(own, dtype=torch.float64)
+        # What data-parallel training does.
+        for value in (mean, *part.values()):
+            distributed.all_reduce(value)
+            value /= PROCESSES
+        scale = max(value.abs().max().item() for value in whole.values())
+        worst = max((part[name] - value).abs().max().item() for name, value in whole.items())
+        found.append(
+            {"own": abs(own - loss), "mean": abs(mean.item() - loss), "worst": worst / scale,
+             "same": set(part) == set(whole)}
+        )  # fmt: skip
+    distributed.destroy_process_group()
+    (folder / f"{rank}.json").write_text(json.dumps(found))
+
+
+@pytest.fixture(scope="module")
+def compared(
+    tiny_bert: Path, sentences: list[str], tmp_path_factory: pytest.TempPathFactory
+) -> list[list[dict[str, Any]]]:
+    """What each process found, case by case."""
+    folder = tmp_path_factory.mktemp("gathered")
+    multiprocessing.spawn(compare, args=(folder, tiny_bert, sentences), nprocs=PROCESSES)
+    return [json.loads((folder / f"{rank}.json").read_text()) for rank in range(PROCESSES)]
+
+
+@pytest.mark.parametrize(("name", "preset"), PRESETS)
+def test_two_processes_have_the_gradients_of_one(name: str, preset: str, compared: list[list[dict[str, Any]]]) -> None:
+    for found in compared:
+        case = found[PRESETS.index((name, preset))]
+        assert case["same"]
+        assert max(case["mean"], case["worst"]) < 1e-5
+        assert (case["own"] > 1e-4) if name in PARTIAL else (case["own"] < 1e-5)

@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fitting import read_log
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
+from small_trainings import read_log
 
 from pipelines.console import call
 from trainers.cli import app
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.pages.report import change_of, charts, histograms, moved
+from trainers.pages.report import change_of, charts, moved
 
 HOSTILE = "</script><img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 * 7 }}"
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -71,9 +71,7 @@ def test_all_that_is_logged_is_drawn_with_a_line_for_each_run(trained: Path, pag
     assert "Neighbours" not in both.read_text(encoding="utf-8")
 
 
-def test_equal_runs_have_equal_pages_that_are_replaced_and_nothing_else_is(
-    trained: Path, page: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_pages_are_replaced(trained: Path, page: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert report(trained / "run-1") == 0
     assert (trained / "run-1/report.html").read_text(encoding="utf-8") == page
     mine = trained / "mine.html"
@@ -116,23 +114,6 @@ def test_sentences_whose_neighbours_left_come_first() -> None:
     assert {text for text, _ in found[0]["after"]} == {f"text {row}" for row in range(7, 12)}
     assert found[0]["rank"] == np.mean([7, 8, 9, 10, 11])
     assert found[0]["before"][0] == ("text 1", pytest.approx(np.cos(np.radians(1)), abs=1e-6))
-
-
-def test_histograms_of_both_sides_share_one_scale_and_groups_one_area() -> None:
-    draw = np.random.default_rng(0)
-    sides = [
-        {"near": draw.uniform(0.5, 1, 900), "far": draw.uniform(-0.35, 0.2, 100)},
-        {"near": draw.uniform(0, 1, 50)},
-    ]
-    low, outlines = histograms(sides)
-    assert low == -0.4
-
-    def area(points: str) -> float:
-        corners = np.array([list(map(float, point.split(","))) for point in points.split()])
-        return float(np.sum(np.diff(corners[:, 0]) * (40 - corners[:-1, 1])))
-
-    areas = [area(points) for side in outlines for points in side.values()]
-    assert areas == pytest.approx([areas[0]] * 3, rel=0.01)
 
 
 def test_values_that_are_not_finite_are_left_out_of_a_chart() -> None:

@@ -1,23 +1,23 @@
+"""The commands that train: from data to an encoder, again, resumed, and what cannot be done."""
+
 import json
+import re
 import shlex
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
 import torch
-from fitting import read_log, write_pairs
 from sentence_transformers import SentenceTransformer
+from small_trainings import read_log, train, train_killed, write_pairs
 
-from pipelines.console import InputError, call
+from pipelines.console import InputError
+from trainers.auto import CHOICES
 from trainers.catalogue import load_objective
-from trainers.cli import app
 from trainers.data.kinds import DataOptions
 from trainers.encoders.location import Source, locate
-from trainers.settings import Training
-from trainers.training.directory import FREE
 from trainers.training.run import Request, model_card, run_training
+
+Capsys = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
@@ -26,17 +26,11 @@ def pairs_file(tmp_path: Path, sentences: list[str]) -> Path:
     return write_pairs(tmp_path / "pairs.arrow", rows)
 
 
+SMALL = ["--batch-size", "8", "--max-tokens", "24", "--precision", "fp32"]
 GIVEN = {"batch_size": 8, "max_tokens": 24, "lr": 1e-2, "precision": "fp32"}
-SMALL = ["--batch-size", "8", "--max-tokens", "24"]
 
 
-def train(*arguments: object) -> int:
-    return call(app, [str(argument) for argument in arguments])
-
-
-def test_bsl_from_pairs_to_an_encoder_that_sentence_transformers_loads(
-    pairs_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bsl_from_pairs(pairs_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
     out = tmp_path / "runs" / "bsl"
     arguments = ["bsl", "--views", pairs_file, "--encoder", tiny_bert, "--out", out, *SMALL]
     assert train(*arguments, "--dry-run") == 0
@@ -53,9 +47,7 @@ def test_bsl_from_pairs_to_an_encoder_that_sentence_transformers_loads(
     assert "model.encode" in (out / "README.md").read_text()
 
 
-def test_finished_run_is_left_another_recipe_refused_and_a_saved_one_makes_the_same_encoder_again(
-    text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_same_recipe(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
     first, second = tmp_path / "one", tmp_path / "two"
     arguments = ["mirror", "--text", text_file, "--encoder", tiny_bert, "--lr", "0.001", "--out", first, *SMALL]
     assert train(*arguments) == 0
@@ -73,21 +65,12 @@ def test_finished_run_is_left_another_recipe_refused_and_a_saved_one_makes_the_s
     assert json.loads((second / "recipe.json").read_text())["seed"] == 6
 
 
-def test_killed_run_is_resumed_and_equals_the_undisturbed_one(
-    pairs_file: Path, tiny_bert: Path, tmp_path: Path
-) -> None:
+def test_killed_run_is_resumed_exactly(pairs_file: Path, tiny_bert: Path, tmp_path: Path) -> None:
     arguments = ["bsl", "--views", pairs_file, "--encoder", tiny_bert, "--epochs", "20", "--save-every", "40", *SMALL]
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     assert train(*arguments, "--out", whole) == 0
-    code = "import sys; from pipelines.console import call; from trainers.cli import app; call(app, sys.argv[1:])"
-    process = subprocess.Popen([sys.executable, "-c", code, *map(str, arguments), "--out", str(killed)])
-    deadline = time.monotonic() + 120
-    while not list(killed.glob("checkpoints/checkpoint-*/trainer_state.json")):
-        assert process.poll() is None, "the run ended before it could be killed"
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.kill()
-    process.wait()
+    saved = "checkpoints/checkpoint-*/trainer_state.json"
+    train_killed(lambda: list(killed.glob(saved)), *arguments, "--out", killed)
     assert not (killed / "modules.json").exists()
     assert train(*arguments, "--out", killed) == 0
     assert (whole / "model.safetensors").read_bytes() == (killed / "model.safetensors").read_bytes()
@@ -95,15 +78,15 @@ def test_killed_run_is_resumed_and_equals_the_undisturbed_one(
 
 
 @pytest.fixture
-def inputs(text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def inputs(text_file: Path) -> None:
     """Files with something wrong in them, and one with nothing, in the working directory."""
-    monkeypatch.chdir(tmp_path)
     Path("text.txt").write_bytes(text_file.read_bytes())
     Path("empty.txt").write_text("\n \n")
     Path("latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
     Path("one.txt").write_text("a dog\n")
     Path("not.arrow").write_text("hello")
     Path("folder").mkdir()
+    Path("flat.tsv").write_text("score\tsentence1\tsentence2\n1\ta\tb\n1\tc\td\n")
     write_pairs(Path("single.arrow"), [("a dog", "a dog", "the dog")])
     write_pairs(Path("blank.arrow"), [("a dog", None, "the dog"), ("a cat", " ", "the cat")])
 
@@ -120,9 +103,19 @@ def inputs(text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("mlm --text empty.txt", "holds no sentence"),
         ("mlm --text latin.txt", "byte 3 is 0xe9"),
         ("mlm --text folder", "not a dataset folder"),
+        ("regression --graded missing.tsv", "no graded pairs at 'missing.tsv'"),
+        ("regression", "no data: give --graded"),
         ("mlm --text text.txt --whiten", "--whiten: mlm trains no layer behind the pooling"),
+        ("isbert --text text.txt --whiten", "--whiten: isbert trains no layer behind the pooling"),
+        ("contrastive --preset adapt --text text.txt --whiten", "--whiten"),
         ("contrastive --preset tuned --guide starter --text text.txt", "--guide finds nothing where both views"),
+        ("isbert --text text.txt --widths 1 --widths 4", "--widths [1, 4]: a width must be odd"),
+        ("isbert --text text.txt --pooling cls", "--pooling cls: IS-BERT's sentence vector is the mean"),
+        ("distil --text text.txt", "--teacher: field required"),
+        ("distil --text text.txt --teacher runs/nothing", "no model directory"),
+        ("rank --text text.txt --teacher a --teacher b --teacher c", "should have at most 2 items"),
         ("mirror --text a --views b", "give one of them"),
+        ("auto --text nowhere.txt", "no sentences at 'nowhere.txt'"),
         ("mlm --text one.txt --lr -1", "--lr -1.0: input should be greater than 0"),
         ("mlm --text one.txt --seed many", "--seed"),
         ("mirror --text text.txt --encoder 'no such encoder'", "cannot load the encoder 'no such encoder'"),
@@ -132,32 +125,27 @@ def inputs(text_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("mirror --text text.txt --preset tuned", "no preset 'tuned': choose one of sentence, phrase, word"),
         ("mirror --text text.txt --patience 3", "--patience 3 needs --dev"),
         ("mirror --text text.txt --dev-similarity best", "--dev-similarity best needs --dev"),
-        ("mirror --text text.txt --dev nowhere.tsv", "--dev nowhere.tsv: neither a file"),
+        (
+            "mirror --text text.txt --dev nowhere.tsv",
+            "--dev nowhere.tsv: neither a file nor a benchmark; benchmarks are ",
+        ),
+        ("mirror --text text.txt --dev stsb-dev", "--dev stsb-dev: no data; give --dev-data DIR"),
+        ("mirror --text text.txt --dev stsb-dev --dev-data nowhere", "--dev stsb-dev: STS-B dev: no folder "),
+        ("mirror --text text.txt --dev flat.tsv", "all of its 2 pairs have one grade"),
         ("mirror --text text.txt --temperature inf", "--temperature inf: input should be a finite number"),
         ("mirror --text text.txt --seed 4294967296", "--seed 4294967296: input should be less than 4294967296"),
         ("mirror --text text.txt --report-to email", "'email'"),
+        ("mirror --text text.txt --out text.txt/run", "another --out"),
+        ("mirror --text text.txt --out /proc/run", "another --out"),
     ],
 )
-def test_bad_input_is_one_line_and_nothing_is_written(
-    given: str, said: str, tiny_bert: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_bad_input_is_one_line(given: str, said: str, tiny_bert: Path, capsys: Capsys) -> None:
     name, *arguments = shlex.split(given)
-    assert train(name, "--encoder", tiny_bert, *SMALL, *arguments, "--out", "run") == 2
+    assert train(name, "--encoder", tiny_bert, *SMALL, "--out", "run", *arguments) == 2
     captured = capsys.readouterr()
     assert (captured.out, captured.err.count("\n")) == ("", 1)
     assert said in captured.err
     assert not Path("run").exists()
-
-
-@pytest.mark.parametrize("place", ["sentences.txt/run", "/proc/run"])
-def test_place_that_cannot_be_written_is_one_line(
-    place: str, text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out = text_file.parent / place
-    assert train("mirror", "--text", text_file, "--encoder", tiny_bert, *SMALL, "--out", out) == 2
-    error = capsys.readouterr().err
-    assert error.count("\n") == 1
-    assert "another --out" in error
 
 
 @pytest.fixture
@@ -174,9 +162,7 @@ def run_mirror(text: Path, encoder: Path, out: Path, **given: object) -> None:
     run_training(request, load_objective("mirror"), {**GIVEN, **given})
 
 
-def test_run_with_a_development_set_saves_its_best_and_other_places_of_its_data_are_the_same_run(
-    text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_dev_set(text_file: Path, tiny_bert: Path, dev_file: Path, tmp_path: Path, capsys: Capsys) -> None:
     out, moved, other = tmp_path / "run", tmp_path / "moved.tsv", tmp_path / "other.tsv"
     run_mirror(text_file, tiny_bert, out, dev=str(dev_file), evaluations=3)
     said = capsys.readouterr().out
@@ -186,8 +172,6 @@ def test_run_with_a_development_set_saves_its_best_and_other_places_of_its_data_
     assert set(scores) == {2, 4, 6}
     assert f"dev {scores[best]:.2f} at step {best} (before the training {start:.2f})" in said
     assert f"dev.tsv: {scores[best]:.2f}; before the training it was {start:.2f}." in (out / "README.md").read_text()
-    assert SentenceTransformer(str(out), device="cpu").encode(["a dog"]).shape == (1, 16)
-    assert not (out / "checkpoints").exists()
     recipe = json.loads((out / "recipe.json").read_text())
     assert (recipe["dev"], recipe["evaluations"], recipe["keep"]) == (str(dev_file), 3, "best")
     moved.write_text(dev_file.read_text())
@@ -200,10 +184,6 @@ def test_run_with_a_development_set_saves_its_best_and_other_places_of_its_data_
         run_mirror(text_file, tiny_bert, out, dev=str(dev_file), evaluations=3, patience=2)
 
 
-def test_what_may_differ_between_resumptions_is_an_option() -> None:
-    assert {*Training.model_fields, *DataOptions.model_fields} >= FREE
-
-
 def test_card_shows_lists_and_bars_readably_and_the_licence_of_the_encoder(tmp_path: Path) -> None:
     recipe = {
         "command": "bsl", "twinviews": {"rows": 1234, "version": "9"}, "encoder": None, "pooling": "mean",
@@ -211,7 +191,6 @@ def test_card_shows_lists_and_bars_readably_and_the_licence_of_the_encoder(tmp_p
     }  # fmt: skip
     card = model_card(recipe, 7, {}, locate(None))
     assert "the Twinviews starter encoder, trained for 7 steps on 1,234 rows without labels by\nTwinviews 9 (" in card
-    assert "|---|---|\n| encoder |" not in card
     assert "\n| pooling | mean |\n| views | a.arrow, b\\|c.arrow |\n\n`recipe.json` holds" in card
     assert card.startswith("---\nlicense: apache-2.0\nlibrary_name: ")
     (tmp_path / "README.md").write_text("---\nlicense: [\n---\n")
@@ -219,9 +198,7 @@ def test_card_shows_lists_and_bars_readably_and_the_licence_of_the_encoder(tmp_p
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_recipe_names_the_precision_that_auto_took_and_another_machine_s_is_refused(
-    text_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_auto_precision(text_file: Path, tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     out = tmp_path / "run"
     monkeypatch.setattr("torch.cpu.get_capabilities", lambda: {"amx_bf16": True})
     run_mirror(text_file, tiny_bert, out, precision="auto")
@@ -231,3 +208,50 @@ def test_recipe_names_the_precision_that_auto_took_and_another_machine_s_is_refu
     with pytest.raises(InputError, match=said):
         run_mirror(text_file, tiny_bert, out, precision="auto")
     run_mirror(text_file, tiny_bert, out, precision="bf16")
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "training.md"
+
+
+@pytest.mark.parametrize("data", ["text", "views"])
+def test_figures_stand_in_the_documentation(data: str) -> None:
+    figures = re.findall(r"\d+\.\d+", CHOICES[data][1])
+    assert len(figures) == 2
+    assert set(figures) <= set(re.findall(r"\d+\.\d+", DOCS.read_text(encoding="utf-8")))
+
+
+def test_auto_on_text(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: Capsys) -> None:
+    given = ["--limit", 40, "--encoder", tiny_bert, *SMALL, "--out", tmp_path / "auto"]
+    assert train("auto", "--text", text_file, *given) == 0
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "40 sentences: SimCSE from whitened vectors is the best of 5 trainings measured on 10,000 with the" in said
+    typed = shlex.split(said.partition("): train ")[2])
+    assert typed[:3] == ["contrastive", "--preset", "tuned"]
+    assert train(*typed[:-1], tmp_path / "typed") == 0
+    for name in ("model.safetensors", "recipe.json"):
+        assert (tmp_path / "auto" / name).read_bytes() == (tmp_path / "typed" / name).read_bytes()
+
+
+@pytest.mark.parametrize(("negative", "kind"), [({}, "views"), ({"negative": ["x"] * 9}, "negatives")])
+def test_auto_on_pairs(negative: dict[str, list[str]], kind: str, tmp_path: Path, capsys: Capsys) -> None:
+    texts = [f"sentence {row}" for row in range(9)]
+    pairs = write_pairs(tmp_path / "pairs.arrow", list(zip(texts, texts, texts[::-1], strict=True)), **negative)
+    assert train("auto", "--views", pairs, "--dry-run") == 0
+    command, reason = CHOICES[kind]
+    assert f"9 pairs: {reason}: train {command} --views" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (["--text", "TEXT", "--config=RECIPE"], "is a recipe of `contrastive`, not of `auto`"),
+        (["--text", "TEXT", "--lerning-rate", 1], "error: No such option: --lerning-rate"),
+    ],
+)
+def test_mistakes_of_auto(given: list[object], said: str, text_file: Path, tmp_path: Path, capsys: Capsys) -> None:
+    recipe = tmp_path / "recipe.json"
+    recipe.write_text('{"command": "contrastive"}')
+    places = {"TEXT": text_file, "--config=RECIPE": f"--config={recipe}"}
+    assert train("auto", *(places.get(str(each), each) for each in given)) == 2
+    assert said in capsys.readouterr().err.splitlines()[-1]

@@ -5,23 +5,17 @@ import shutil
 from pathlib import Path
 
 import pytest
-from known_vectors import WORDS, write_bert
+from known_vectors import WORDS, write_files
+from tiny_bert import write_bert
 
 from trainers.evaluation.suites.sts import BENCHMARKS
 
 SENTENCES = [f"{WORDS[i % 6]} {WORDS[6 + i % 7]} {' '.join(WORDS[13 : 13 + i % 5])}".strip() for i in range(42)]
 
 
-@pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    monkeypatch.delenv("TWINVIEWS_DATA", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
-    monkeypatch.chdir(tmp_path)
-
-
 @pytest.fixture(scope="session")
 def tiny_mlm(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_bert(tmp_path_factory.mktemp("model") / "tiny")
+    return write_bert(tmp_path_factory.mktemp("model") / "tiny", WORDS, half=True, spread=0.5)
 
 
 @pytest.fixture
@@ -38,33 +32,25 @@ def write_suite(root: Path) -> Path:
     """Write every set of the suite at its published size, in the layouts of the original distributions."""
     for benchmark in BENCHMARKS:
         layout = benchmark.layouts[0]
-        folder = root / layout.folders[0]
-        folder.mkdir(parents=True, exist_ok=True)
         for name, size in benchmark.sizes.items():
             rows = [row(index) for index in range(size)]
             if len(layout.files) == 2:
-                (folder / f"STS.gs.{name}.txt").write_text("".join(f"{gold}\n" for gold, _, _ in rows))
-                (folder / f"STS.input.{name}.txt").write_text("".join(f"{one}\t{two}\n" for _, one, two in rows))
+                pairs = {f"STS.input.{name}.txt": "".join(f"{one}\t{two}\n" for _, one, two in rows)}
+                files = {**pairs, f"STS.gs.{name}.txt": "".join(f"{gold}\n" for gold, _, _ in rows)}
             elif benchmark.name == "sickr":
                 lines = [f"{i}\t{one}\t{two}\t{gold}\tNEUTRAL\n" for i, (gold, one, two) in enumerate(rows)]
                 head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
-                (folder / layout.files[0].format(name)).write_text(head + "".join(lines))
+                files = {layout.files[0].format(name): head + "".join(lines)}
             else:
-                lines = [
-                    f"main-news\tx\t2016\t{i:04}\t{gold}\t{one}\t{two}\n" for i, (gold, one, two) in enumerate(rows)
-                ]
-                (folder / layout.files[0].format(name)).write_text("".join(lines))
+                lines = [f"news\tx\t2016\t{i:04}\t{gold}\t{one}\t{two}\n" for i, (gold, one, two) in enumerate(rows)]
+                files = {layout.files[0].format(name): "".join(lines)}
+            write_files(root / layout.folders[0], files)
     return root
 
 
 @pytest.fixture(scope="session")
 def sentences() -> list[str]:
     return SENTENCES
-
-
-@pytest.fixture(scope="session")
-def words() -> list[str]:
-    return WORDS
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,6 @@
-"""An encoder whose vectors are given, and a tiny one of the shape of the bundled starter."""
+"""What tests of evaluations share: an encoder whose vectors are given, words, files, and the command."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,23 +32,13 @@ class Known:
         return {}
 
 
-def write_bert(directory: Path, positions: int = 32) -> Path:
-    """Write a plain transformers directory with an MLM head and fp16 weights, the shape of the bundled starter."""
-    import torch
-    from transformers import BertConfig, BertForMaskedLM, BertTokenizerFast
-
-    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS]
-    vocabulary = {token: index for index, token in enumerate(tokens)}
-    tokenizer = BertTokenizerFast(vocab=vocabulary, model_max_length=positions)
-    assert len(tokenizer) == len(tokens)
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=len(tokens), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
-        max_position_embeddings=positions, initializer_range=0.5,
-    )  # fmt: skip
-    BertForMaskedLM(config).half().save_pretrained(directory)
-    tokenizer.save_pretrained(directory)
-    return directory
+def write_files(folder: Path, files: Mapping[str, str | bytes], encoding: str = "utf-8") -> Path:
+    """Write files, by their paths below a folder, and return the folder."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode(encoding))
+    return folder
 
 
 def evaluate(arguments: list[str]) -> int:

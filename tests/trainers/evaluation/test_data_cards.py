@@ -17,15 +17,10 @@ from trainers.evaluation.suites.lexical import LANGUAGES
 from trainers.evaluation.suites.qnli import QNLI
 from trainers.evaluation.suites.sample import SAMPLE
 from trainers.evaluation.suites.sts import BENCHMARKS as STS
-from trainers.evaluation.suites.sts_multilingual import MONOLINGUAL, STS17, STSB
+from trainers.evaluation.suites.sts_multilingual import MONOLINGUAL, STS17
 
 ROOT = Path(__file__).parents[3]
 CARDS = sorted((ROOT / "data_cards").glob("*.md"))
-EXPECTED = {
-    "afs", "mirror-10k", "msrvid-ru", "multi-simlex", "multi30k", "multinli", "qnli", "sample-corpus",
-    "sample-pairs", "sick", "simlex-999", "snli", "sts12", "sts13", "sts14", "sts15", "sts16", "sts17",
-    "sts-es", "stsb-multi-mt", "stsbenchmark", "tatoeba", "ukp-aspect", "wordnet",
-}  # fmt: skip
 OF_BENCHMARK = {
     "stsb": "stsbenchmark", "stsb-dev": "stsbenchmark", "sickr": "sick", "sample": "sample-pairs",
     "simlex999": "simlex-999", **{f"multisimlex-{code.lower()}": "multi-simlex" for code in LANGUAGES},
@@ -51,10 +46,6 @@ def front_matter(name: str) -> dict[str, Any]:
     return values
 
 
-def test_every_dataset_that_is_read_has_a_card() -> None:
-    assert {card.stem for card in CARDS} >= EXPECTED
-
-
 @pytest.mark.parametrize("card", CARDS, ids=lambda card: card.stem)
 def test_a_card_is_complete(card: Path) -> None:
     values = front_matter(card.stem)
@@ -70,24 +61,22 @@ def test_a_card_is_complete(card: Path) -> None:
 def sizes() -> Iterator[tuple[str, str, object]]:
     """Yield card, key and the value that the code checks a file's size against."""
     for benchmark in (*STS, *LEXICAL, SAMPLE, QNLI):
+        card = OF_BENCHMARK.get(benchmark.name, benchmark.name)
         if benchmark.name != "stsb-dev":
-            yield OF_BENCHMARK.get(benchmark.name, benchmark.name), "rows", benchmark.pairs
-    for card in ("sts12", "sts13", "sts14", "sts15", "sts16"):
-        (year,) = [each for each in STS if each.name == card]
-        yield card, "subsets", {name.removeprefix("surprise."): size for name, size in year.sizes.items()}
+            yield card, "rows", benchmark.pairs
+        if card.startswith("sts1"):
+            yield card, "subsets", {name.removeprefix("surprise."): size for name, size in benchmark.sizes.items()}
     yield "sts17", "subsets", {each.name.removeprefix("sts17-"): each.pairs for each in STS17}
     yield "sts-es", "subsets", {each.name: each.pairs for each in MONOLINGUAL if each.name.endswith("-es")}
     yield "msrvid-ru", "rows", next(each.pairs for each in MONOLINGUAL if each.name == "sts12-ru")
     yield "afs", "subsets", {name: size for each in AFS for name, size in each.sizes.items()}
     yield "ukp-aspect", "subsets", ASPECT.sizes
     for corpus in transfer.CORPORA:
-        parts = dict(corpus.files.values())
-        files = {file: size for file, (_, size) in corpus.files.items()}
-        yield (
-            corpus.name.replace("sst2", "sst"),
-            "subsets" if "all" in parts else "splits",
-            (files if "all" in parts else parts),
-        )
+        parts, card = dict(corpus.files.values()), corpus.name.replace("sst2", "sst")
+        if "all" in parts:
+            yield card, "subsets", {file: size for file, (_, size) in corpus.files.items()}
+        else:
+            yield card, "splits", parts
     prepared = {known.name: known.mentions for known in linking.PREPARED}
     yield "bc5cdr", "subsets", {kind: prepared[f"bc5cdr-{kind}"] for kind in ("disease", "chemical")}
     for name in ("ncbi-disease", "xl-bel", "cometa"):
@@ -98,12 +87,6 @@ def sizes() -> Iterator[tuple[str, str, object]]:
 @pytest.mark.parametrize(("card", "key", "value"), list(sizes()))
 def test_the_sizes_are_those_that_the_code_checks(card: str, key: str, value: object) -> None:
     assert front_matter(card)[key] == value
-
-
-def test_the_splits_are_those_that_the_code_checks() -> None:
-    splits = front_matter("stsb-multi-mt")["splits"]
-    assert all(item.sizes == {split: splits[split]} for item in STSB for split in item.sizes)
-    assert front_matter("stsbenchmark")["splits"]["dev"] == next(each.pairs for each in STS if each.name == "stsb-dev")
 
 
 def test_every_checksum_is_one_and_is_compared_with_a_file() -> None:

@@ -5,51 +5,37 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from datasets import Dataset
 from hypothesis import given
 from hypothesis import strategies as st
+from known_vectors import WORDS
+from scipy.stats import spearmanr
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import CNN, Dense, Normalize, Pooling, Transformer
+from small_trainings import pooled_by_hand
+from tiny_bert import write_bert
 
 from pipelines.console import InputError, TwinviewsError
-from trainers.embedding.model import EmbeddingModel, load_model, pack
+from trainers.embedding.model import load_model, pack
 from trainers.embedding.vectors import Vectors
-from trainers.encoders.loading import PADDED
+from trainers.encoders.loading import load_for_training, save_encoder
+from trainers.encoders.location import locate
+from trainers.encoders.modules import with_cnn
+from trainers.objective import Objective
 
 Capsys = pytest.CaptureFixture[str]
-
-
-def vectors_of(encoder: EmbeddingModel, texts: list[str]) -> dict[str, np.ndarray]:
-    vectors = Vectors.encode(encoder, texts)
-    return {text: vectors.of([text])[0] for text in texts}
-
-
-def by_hand(directory: Path, text: str) -> dict[str, np.ndarray]:
-    """Return a text's vector under each pooling; alone in its batch, so without any padding but where that counts."""
-    import torch
-    from transformers import AutoModel, AutoTokenizer
-
-    model = AutoModel.from_pretrained(directory).float().eval()
-    tokenizer = AutoTokenizer.from_pretrained(directory)
-    padded = tokenizer(text, return_tensors="pt", padding="max_length", max_length=min(PADDED, 32))
-    with torch.inference_mode():
-        layers = model(**tokenizer(text, return_tensors="pt"), output_hidden_states=True).hidden_states
-        positions = model(**padded).last_hidden_state[0]
-    assert len(layers) == 3
-    return {
-        "mean": layers[2][0].mean(dim=0).numpy(),
-        "cls": layers[2][0][0].numpy(),
-        "first-last": ((layers[1][0].mean(dim=0) + layers[2][0].mean(dim=0)) / 2).numpy(),
-        "padded-mean": (sum(positions[i] for i in range(32)) / 32).numpy(),
-    }
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "padded-mean"])
 def test_a_model_with_an_mlm_head_pools_as_by_hand(tiny_mlm: Path, pooling: str) -> None:
     short, long = "cat runs", "the cat sleeps here there red old young train plays stops"
     encoder = load_model(str(tiny_mlm), pooling=pooling)  # type: ignore[arg-type]
-    vectors = vectors_of(encoder, [short, long])
-    for text in (short, long):
-        np.testing.assert_allclose(vectors[text], by_hand(tiny_mlm, text)[pooling], atol=1e-5)
+    vectors = encoder.encode([short, long])
+    expected = [pooled_by_hand(tiny_mlm, text, 32)[pooling] for text in (short, long)]
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
     assert encoder.pooling == pooling
-    assert not np.allclose(vectors[short], vectors[long], atol=0.1)
+    assert not np.allclose(*vectors, atol=0.1)
 
 
 def test_bf16_is_close_to_fp32_but_is_not_it(tiny_mlm: Path, sentences: list[str]) -> None:
@@ -60,37 +46,20 @@ def test_bf16_is_close_to_fp32_but_is_not_it(tiny_mlm: Path, sentences: list[str
     np.testing.assert_allclose(one, two, atol=0.2)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "first-last", "padded-mean"])
-def test_vectors_do_not_depend_on_the_batches(tiny_mlm: Path, sentences: list[str], pooling: str) -> None:
-    together = load_model(str(tiny_mlm), pooling=pooling).encode(sentences)  # type: ignore[arg-type]
-    alone = load_model(str(tiny_mlm), pooling=pooling, batch_tokens=1).encode(sentences)  # type: ignore[arg-type]
-    np.testing.assert_allclose(together, alone, atol=1e-5)
-
-
 def test_another_pooling_keeps_prompt_and_dimension(tiny_mlm: Path, sentences: list[str], tmp_path: Path) -> None:
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-
-    prompts = {"task": "the old man sings "}
+    prompts = {"prompts": {"task": "the old man sings "}, "default_prompt_name": "task", "truncate_dim": 5}
     for pooling, other in (("mean", "cls"), ("cls", "mean"), ("cls", "cls")):
         modules = [Transformer(str(tiny_mlm)), Pooling(16, pooling, include_prompt=False)]
-        made = SentenceTransformer(modules=modules, prompts=prompts, default_prompt_name="task", truncate_dim=5).float()
-        made.save_pretrained(str(tmp_path / pooling))
+        SentenceTransformer(modules=modules, **prompts).float().save_pretrained(str(tmp_path / pooling))
         found = load_model(str(tmp_path / pooling), pooling=other).encode(sentences)  # type: ignore[arg-type]
         modules[1] = Pooling(16, other, include_prompt=False)
-        expected = SentenceTransformer(
-            modules=modules, prompts=prompts, default_prompt_name="task", truncate_dim=5
-        ).float()
-        np.testing.assert_allclose(found, expected.encode(sentences), atol=1e-5)
+        expected = SentenceTransformer(modules=modules, **prompts).float().encode(sentences)
+        np.testing.assert_allclose(found, expected, atol=1e-5)
         assert found.shape[1] == 5
 
 
 @pytest.mark.parametrize("tail", ["Dense", "Normalize", "CNN"])
 def test_every_module_is_run(tiny_mlm: Path, sentences: list[str], tmp_path: Path, tail: str, capsys: Capsys) -> None:
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import CNN, Dense, Normalize, Pooling, Transformer
-
     torch.manual_seed(0)
     first = Transformer(str(tiny_mlm))
     modules = {
@@ -111,13 +80,6 @@ def test_every_module_is_run(tiny_mlm: Path, sentences: list[str], tmp_path: Pat
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "padded-mean", "cnn"])
 def test_what_was_trained_is_evaluated(tiny_mlm: Path, sentences: list[str], tmp_path: Path, pooling: str) -> None:
-    import torch
-
-    from trainers.encoders.loading import load_for_training, save_encoder
-    from trainers.encoders.location import locate
-    from trainers.encoders.modules import with_cnn
-    from trainers.objective import Objective
-
     torch.manual_seed(0)
     kind = "mean" if pooling == "cnn" else pooling
     trained = load_for_training(locate(str(tiny_mlm)), kind, 20)  # type: ignore[arg-type]
@@ -131,17 +93,9 @@ def test_what_was_trained_is_evaluated(tiny_mlm: Path, sentences: list[str], tmp
 
 
 def test_a_run_is_evaluated_at_the_tokens_asked_for(tmp_path: Path, sentences: list[str]) -> None:
-    import torch
-    from known_vectors import write_bert
-    from transformers import AutoModel, AutoTokenizer
-
-    from trainers.encoders.loading import load_for_training, save_encoder
-    from trainers.encoders.location import locate
-
-    path = str(write_bert(tmp_path / "bert", 80))
-    bert, tokenizer = AutoModel.from_pretrained(path).float().eval(), AutoTokenizer.from_pretrained(path)
+    path = str(write_bert(tmp_path / "bert", WORDS, half=True, positions=80))
     save_encoder(load_for_training(locate(path), "padded-mean", 20), tmp_path / "run", "card")
-    long = " ".join(sentences)
+    texts = [*sentences[:5], " ".join(sentences)]
     for options, width in (
         ({"pooling": "padded-mean"}, 64),
         ({"max_tokens": 64}, 64),
@@ -149,12 +103,8 @@ def test_a_run_is_evaluated_at_the_tokens_asked_for(tmp_path: Path, sentences: l
         ({}, 20),
     ):
         encoder = load_model(str(tmp_path / "run"), **options)  # type: ignore[arg-type]
-        ids = tokenizer(
-            [*sentences[:5], long], padding="max_length", max_length=width, truncation=True, return_tensors="pt"
-        )
-        with torch.no_grad():
-            expected = bert(**ids).last_hidden_state.mean(dim=1).numpy()
-        np.testing.assert_allclose(encoder.encode([*sentences[:5], long]), expected, atol=1e-5)
+        expected = [pooled_by_hand(Path(path), text, width)["padded-mean"] for text in texts]
+        np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-5)
         assert encoder.card()["max_tokens"] == width
     with pytest.raises(InputError, match="--max-tokens 81 is more than the encoder's 80 positions"):
         load_model(str(tmp_path / "run"), max_tokens=81)
@@ -183,8 +133,6 @@ def test_cosines_by_hand_and_exact_for_equal_texts() -> None:
 
 
 def test_nan_is_an_error_and_no_score(tiny_mlm: Path) -> None:
-    import torch
-
     encoder = load_model(str(tiny_mlm), pooling="mean")
     with torch.no_grad():
         next(encoder.model.parameters()).fill_(float("nan"))
@@ -194,11 +142,8 @@ def test_nan_is_an_error_and_no_score(tiny_mlm: Path) -> None:
 
 @pytest.mark.skipif(importlib.util.find_spec("mteb") is None, reason="needs the extra eval")
 def test_mteb_takes_a_directory_as_a_model(tiny_mlm: Path, sentences: list[str], tmp_path: Path) -> None:
-    from datasets import Dataset
     from mteb.evaluate import evaluate as run
     from mteb.mocks.mock_tasks import MockSTSTask
-    from scipy.stats import spearmanr
-    from sentence_transformers import SentenceTransformer
 
     encoder = load_model(str(tiny_mlm), pooling="mean")
     encoder.model.save_pretrained(str(tmp_path / "run"))

@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
+from small_trainings import train, write_pairs
 
-from pipelines.console import call
-from trainers.cli import app
 from trainers.evaluation.suite import find_leaks, leaks_of, normalised
 from trainers.evaluation.task import Result, Task
 
@@ -25,30 +23,8 @@ def leaks(run: Path, tasks: list[Any]) -> tuple[dict[str, tuple[int, int]], list
     return {name: count for (_, name), count in counts.items()}, notes
 
 
+FEW = ["--batch-size", 4, "--epochs", 0.5, "--max-tokens", 16]
 TASK = texts_of("stsb", "The cat sleeps.", "the  cat sleeps", "A dog eats!", "A man sings.")
-
-
-def write_pairs(path: Path, rows: list[tuple[str, str, str]], negative: str | None = None) -> Path:
-    table = pa.table(
-        {
-            "id": [f"{number:016x}" for number in range(len(rows))],
-            "text": [row[0] for row in rows],
-            "view_a": [row[1] for row in rows],
-            "view_b": [row[2] for row in rows],
-            "view_a_name": ["a"] * len(rows),
-            "view_b_name": ["b"] * len(rows),
-            "negative": [negative] + [None] * (len(rows) - 1),
-        }
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return path
-
-
-def train(*arguments: object) -> None:
-    few = ["--batch-size", 4, "--epochs", 0.5, "--max-tokens", 16]
-    assert call(app, [str(argument) for argument in [*arguments, *few]]) == 0
 
 
 @pytest.mark.parametrize(
@@ -79,11 +55,10 @@ def test_a_run_on_pairs_has_seen_both_views_the_original_and_the_hard_negative(t
         ("a woman plays here", "the woman plays", "A man sings"),
         ("a train stops", "the train stops", "the red train stops"),
     ]
-    write_pairs(tmp_path / "data" / "pairs.arrow", rows * 3, "a negative")
-    train("contrastive", "--views", "data/pairs.arrow", "--encoder", tiny_mlm, "--out", "run")
-    counts, notes = leaks(Path("run"), [TASK, texts_of("other", "the old cat sleeps", "a negative", "nothing")])
-    assert counts == {"stsb": (3, 3), "other": (2, 3)}
-    assert notes == []
+    write_pairs(tmp_path / "pairs.arrow", rows * 3, negative=["a negative", *[None] * 11])
+    assert train("contrastive", "--views", "pairs.arrow", "--encoder", tiny_mlm, "--out", "run", *FEW) == 0
+    found = leaks(Path("run"), [TASK, texts_of("other", "the old cat sleeps", "a negative", "nothing")])
+    assert found == ({"stsb": (3, 3), "other": (2, 3)}, [])
 
 
 @pytest.fixture
@@ -91,13 +66,11 @@ def trained(tiny_mlm: Path, tmp_path: Path) -> Path:
     """A run on eight sentences, among them one of the set's."""
     lines = [f"the {word} cat sleeps here" for word in ("red", "old", "young", "fast", "a", "man", "dog")]
     (tmp_path / "sentences.txt").write_text("\n".join([*lines, "the cat, sleeps"]) + "\n", encoding="utf-8")
-    train("mirror", "--text", "sentences.txt", "--encoder", tiny_mlm, "--out", "project/runs/one")
+    assert train("mirror", "--text", "sentences.txt", "--encoder", tiny_mlm, "--out", "project/runs/one", *FEW) == 0
     return tmp_path / "project" / "runs" / "one"
 
 
-def test_the_training_text_is_found_from_another_directory(
-    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_training_text_is_found_from_elsewhere(trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     # Another text of the same name lies here: it is not the one.
@@ -111,7 +84,7 @@ def test_a_run_that_began_from_another_has_seen_that_ones_text_too(trained: Path
         (f"the {word} dog eats", "A dog eats.", f"the {word} dog eats here") for word in ("red", "old", "young", "a")
     ]
     write_pairs(tmp_path / "pairs.arrow", rows * 2)
-    train("contrastive", "--views", "pairs.arrow", "--encoder", trained, "--out", "second")
+    assert train("contrastive", "--views", "pairs.arrow", "--encoder", trained, "--out", "second", *FEW) == 0
     assert leaks(Path("second"), [TASK]) == ({"stsb": (2, 3)}, [])
     (tmp_path / "sentences.txt").unlink()
     counts, notes = leaks(Path("second"), [TASK])

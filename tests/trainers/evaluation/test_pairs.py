@@ -2,14 +2,14 @@
 
 import gzip
 import json
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 
+import datasets
 import numpy as np
 import pytest
-from known_vectors import parted
+from known_vectors import parted, write_files
 from scipy.stats import pearsonr, spearmanr
 from sklearn.metrics import roc_auc_score
 
@@ -51,14 +51,6 @@ WORDS = 'ID,ENG 1,ENG 2,PoS,EST 1,EST 2\n2,zero,one,nouns,,"üks, ainus"\n1,arm,
 def small(name: str, **sizes: int) -> Benchmark:
     """Return a benchmark with so many pairs in its subsets; a hyphen in a name is written as two underscores."""
     return replace(BENCHMARKS[name], sizes={subset.replace("__", "-"): size for subset, size in sizes.items()})
-
-
-def write(folder: Path, files: Mapping[str, str | bytes]) -> Path:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    return folder
 
 
 def found(benchmark: Benchmark, data: Path | str) -> Pairs:
@@ -165,7 +157,7 @@ FORMATS: dict[str, tuple[Benchmark, dict[str, str | bytes], list[tuple[str, str,
 @pytest.mark.parametrize("kind", FORMATS)
 def test_every_format_is_read_as_by_hand_gzipped_or_not(kind: str, tmp_path: Path) -> None:
     benchmark, files, expected = FORMATS[kind]
-    read = found(benchmark, write(tmp_path, files))
+    read = found(benchmark, write_files(tmp_path, files))
     assert [tuple(pair) for pairs in read.subsets.values() for pair in pairs] == expected
     assert sorted(read.files) == sorted(Path(name).name for name in files)
     for path in [path for path in tmp_path.rglob("*") if path.is_file()]:
@@ -179,14 +171,14 @@ def test_every_format_is_read_as_by_hand_gzipped_or_not(kind: str, tmp_path: Pat
 @pytest.mark.parametrize("folder", YEAR.layouts[0].folders)
 def test_the_usual_places_are_searched(tmp_path: Path, parent: str, folder: str) -> None:
     (tmp_path / YEAR.layouts[0].folders[0]).mkdir()  # an empty folder does not hide a complete one
-    write(tmp_path / parent, year(folder, "STS2016" if folder == "test-gold" else "STS"))
+    write_files(tmp_path / parent, year(folder, "STS2016" if folder == "test-gold" else "STS"))
     assert found(YEAR, tmp_path).size == 3
 
 
 def test_what_is_missing_says_what_and_where_from(tmp_path: Path) -> None:
     absent = read_pairs(YEAR, str(tmp_path))
     assert f"STS12: no folder STS12-en-test or test-gold below {tmp_path}; get it from http" in str(absent)
-    (write(tmp_path, year()) / "STS12-en-test" / "STS.gs.MSRpar.txt").unlink()
+    (write_files(tmp_path, year()) / "STS12-en-test" / "STS.gs.MSRpar.txt").unlink()
     assert "lacks STS*.gs.MSRpar.txt" in str(read_pairs(YEAR, str(tmp_path)))
     assert "QNLIv2.zip" in str(read_pairs(qnli.QNLI, str(tmp_path)))
 
@@ -232,33 +224,33 @@ def test_broken_files_are_refused(name: str, files: dict[str, str | bytes], mess
     if name == "sts17-en-tr":
         benchmark = small(name, tr__en=1)
     with pytest.raises(InputError, match=message):
-        read_pairs(benchmark, str(write(tmp_path, files)))
+        read_pairs(benchmark, str(write_files(tmp_path, files)))
 
 
 def test_the_checksum_depends_on_the_pairs_not_on_the_layout(tmp_path: Path) -> None:
-    first = found(YEAR, write(tmp_path / "one", year()))
+    first = found(YEAR, write_files(tmp_path / "one", year()))
     one = first.sha256()
     assert (list(first.subsets), first.counted) == (["MSRpar", "OnWN"], True)
-    folder = write(tmp_path / "two", year("test-gold"))
+    folder = write_files(tmp_path / "two", year("test-gold"))
     assert found(YEAR, folder).sha256() == one
-    write(folder, {"test-gold/STS.gs.surprise.OnWN.txt": "3"})
+    write_files(folder, {"test-gold/STS.gs.surprise.OnWN.txt": "3"})
     assert found(YEAR, folder).sha256() != one
     # As stored results have it: subset, grade and both texts, without a subset's name for QNLI.
     assert found(YEAR, tmp_path / "one").lines[0] == 'MSRpar\t4.5\ta "b\tc\n'
     _, files, _ = FORMATS["QNLI, entailment is the positive"]
-    read = found(replace(qnli.QNLI, sizes={"": 2}), write(tmp_path, files))
+    read = found(replace(qnli.QNLI, sizes={"": 2}), write_files(tmp_path, files))
     assert read.lines[1] == "0\tWhen?\tIt rains.\n"
 
 
 def test_which_copy_of_the_text_was_read_is_noted(tmp_path: Path) -> None:
-    write(tmp_path, year())
+    write_files(tmp_path, year())
     assert found(YEAR, tmp_path).note == AS_WRITTEN
-    write(tmp_path, {INPUT: "a b .\tc\nx\ty\nd e .\tf\n"})
+    write_files(tmp_path, {INPUT: "a b .\tc\nx\ty\nd e .\tf\n"})
     assert found(YEAR, tmp_path).note == TOKENISED
 
 
 def test_of_a_rounded_size_another_number_is_remarked_and_not_averaged(tmp_path: Path) -> None:
-    write(tmp_path, {TOPIC: AFS + "3.5,1,2,3,4,,,,9,a,b\n1,1,2,3,4,,,,9,c,d\n"})
+    write_files(tmp_path, {TOPIC: AFS + "3.5,1,2,3,4,,,,9,a,b\n1,1,2,3,4,,,,9,c,d\n"})
     few = found(afs.AFS[0], tmp_path)
     assert few.note == "2 graded pairs in this copy, the papers speak of 2000: not averaged"
     assert not few.counted
@@ -313,8 +305,6 @@ COPY = HubCopy("sts12-sts", "test")
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder that stands in for an organisation on the Hub: one data set below it, test and validation split."""
-    import datasets
-
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", str(tmp_path / "cache"))
     for split, rows in (("test", ROWS), ("validation", ROWS[:2])):
         write_rows(tmp_path / "org" / "sts12-sts" / f"{split}.jsonl", rows)
@@ -413,7 +403,6 @@ def test_the_metrics_are_those_of_scipy_and_the_predictions_give_the_first_again
     assert {name: dict(part) for name, part in result.parts.items()} == {
         name: pytest.approx({"spearman": rho[name], "pearson": r[name]}, abs=1e-9) for name in SIZES
     }
-    assert result.predictions is not None
     assert result.predictions.statistic == "spearman"
     again = spearmanr(result.predictions.gold, result.predictions.predicted.round(12)).statistic
     assert 100 * again == pytest.approx(result.metrics["all"], abs=1e-9)
@@ -425,7 +414,6 @@ def test_binary_grades_give_the_area_under_the_curve() -> None:
     gold, predicted = (np.concatenate([part[side] for part in by_hand(subsets).values()]) for side in (0, 1))
     assert tuple(result.metrics) == qnli.METRICS
     assert result.metrics["auc"] == pytest.approx(100 * roc_auc_score(gold, predicted), abs=0.2)
-    assert result.predictions is not None
     assert result.predictions.statistic == "auc"
     assert result.predictions.gold.tolist() == gold.tolist()
 

@@ -1,13 +1,16 @@
 """The classification sets: their readers, SentEval's protocol against plain scikit-learn, features and outcomes."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from known_vectors import Known, parted
+from known_vectors import Known, parted, write_files
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
 from pipelines.console import InputError
 from trainers.embedding.vectors import Vectors
@@ -26,7 +29,6 @@ from trainers.evaluation.suites.transfer import (
     score_labelled,
     senteval_places,
 )
-from trainers.evaluation.task import Task
 
 Patch = pytest.MonkeyPatch
 
@@ -43,12 +45,6 @@ def read(name: str, data: Path, *items: int) -> Parts:
     return read_parts(about, paths)
 
 
-def write(folder: Path, files: Mapping[str, str], encoding: str = "utf-8") -> None:
-    folder.mkdir(parents=True)
-    for name, content in files.items():
-        (folder / name).write_text(content, encoding, newline="")
-
-
 def data(rows: int, dimension: int, classes: int, seed: int = 0) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Return vectors whose class is told from them with some errors."""
     rng = np.random.default_rng(seed)
@@ -63,9 +59,6 @@ def centred(inputs: NDArray[np.float32]) -> NDArray[np.float64]:
 
 def plain_search(strengths: tuple[float, ...], seed: int, folds: int) -> Any:  # noqa: ANN401 - an untyped library's
     """scikit-learn's own grid search, each fit begun anew, the choice among equals made by SentEval's rounding."""
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GridSearchCV, StratifiedKFold
-
     return GridSearchCV(
         LogisticRegression(tol=1e-8, max_iter=100_000),
         {"C": list(strengths)},
@@ -92,8 +85,6 @@ def test_the_grid_search_agrees(dense: int, classes: int, strengths: tuple[float
 
 
 def test_development_items_choose_the_strength_and_are_not_trained_on() -> None:
-    from sklearn.linear_model import LogisticRegression
-
     inputs, labels = data(260, 10, 2, seed=2)
     train, dev, test = np.split(np.arange(260), [80, 170])
     found, choice = judge(centred(inputs), labels, train, test, [(train, dev)], WITHIN)
@@ -105,17 +96,13 @@ def test_development_items_choose_the_strength_and_are_not_trained_on() -> None:
     np.testing.assert_array_equal(found, models[best].predict(inputs[test]))
 
 
-def test_items_are_folded_in_the_order_in_which_senteval_sorts_them() -> None:
-    items = [Labelled("a b c", 0), Labelled("d e", 1), Labelled("f g", 0), Labelled("h", 1), Labelled("i j", 1)]
-    assert [items[place].first for place in senteval_places(items)] == ["h", "f g", "d e", "i j", "a b c"]
+def test_pairs_are_folded_in_the_order_in_which_senteval_sorts_them() -> None:
     pairs = [Labelled("a", 1, "b c"), Labelled("a", 0, "b c"), Labelled("d", 1, "e")]
     assert senteval_places(pairs) == [2, 1, 0]
 
 
 def senteval_folds(folder: Path, files: Sequence[str]) -> list[tuple[str, int, int]]:
     """Return text, class and fold of every item as SentEval has them: its `binary.py` without the encoder."""
-    from sklearn.model_selection import StratifiedKFold
-
     read = [[line.split() for line in (folder / name).read_text("latin-1").splitlines()] for name in files]
     corpus = [(words, label) for words_of, label in zip(read, (1, 0), strict=True) for words in words_of]
     corpus.sort(key=lambda item: (len(item[0]), item[1]))
@@ -152,7 +139,7 @@ def test_items_are_in_the_folds_of_senteval_though_some_have_no_words(tmp_path: 
     good = [f"good {'very ' * (number % 3)}{number}" for number in range(20)]
     bad = [f"bad {'very ' * (number % 4)}{number}" for number in range(20)]
     lines = {"custrev.pos": [*good, "", "."], "custrev.neg": ["so", *bad, "", "!"]}
-    write(tmp_path / "CR", {name: "".join(f"{line}\n" for line in of) for name, of in lines.items()})
+    write_files(tmp_path / "CR", {name: "".join(f"{line}\n" for line in of) for name, of in lines.items()})
     expected = senteval_folds(tmp_path / "CR", ("custrev.pos", "custrev.neg"))
     assert our_folds(read("cr", tmp_path, 22, 23), monkeypatch) == expected
     assert [text for text, _, _ in expected[:5]] == [".", ".", "so", "!", "."]
@@ -167,7 +154,6 @@ def test_every_item_is_held_out_once_and_outcomes_stand_in_the_order_of_the_file
     vectors = Vectors.encode(Known(texts, matrix), texts)
     found = score_labelled({"all": items}, vectors, 1111)
     assert found.metrics == {"accuracy": 100 * 78 / 80}
-    assert found.predictions is not None
     assert found.predictions.statistic == "mean"
     assert list(np.flatnonzero(found.predictions.predicted == 0)) == odd
     assert list(found.predictions.gold) == [number % 2 for number in range(80)]
@@ -177,8 +163,6 @@ def test_every_item_is_held_out_once_and_outcomes_stand_in_the_order_of_the_file
 
 
 def test_pairs_are_told_by_difference_and_product_with_accuracy_and_f1() -> None:
-    from sklearn.metrics import f1_score
-
     rng = np.random.default_rng(5)
     texts = [f"t{number}" for number in range(200)]
     matrix = rng.normal(size=(200, 6)).astype(np.float32)
@@ -192,7 +176,6 @@ def test_pairs_are_told_by_difference_and_product_with_accuracy_and_f1() -> None
     assert list(result.metrics) == ["accuracy", "f1"]
     assert result.metrics["accuracy"] == pytest.approx(100 * np.mean(predicted == labels[60:]))
     assert result.metrics["f1"] == pytest.approx(100 * f1_score(labels[60:], predicted))
-    assert result.predictions is not None
     np.testing.assert_array_equal(result.predictions.predicted, predicted == labels[60:])
 
 
@@ -214,7 +197,7 @@ MRPC_HEADER = "\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String\r\n"
 )  # fmt: skip
 def test_formats_are_read(tmp_path: Path, folder: str, files: dict[str, str], expected: Parts) -> None:
     """Empty lines, Latin letters, a header and quotation marks are kept for what they are."""
-    write(tmp_path / folder, files, "latin-1" if folder == "TREC" else "utf-8")
+    write_files(tmp_path / folder, files, "latin-1" if folder == "TREC" else "utf-8")
     found = read(folder.lower(), tmp_path, *((1, 1) if folder == "MRPC" else (2, 1)))
     assert found == expected
     # A full stop is encoded for a text without words.
@@ -231,21 +214,17 @@ def test_formats_are_read(tmp_path: Path, folder: str, files: dict[str, str], ex
 )
 def test_a_malformed_line_or_a_wrong_count_is_named(tmp_path: Path, lines: str, message: str) -> None:
     folder = tmp_path / BY_NAME["sst2"].folders[0]
-    write(folder, {"sentiment-train": lines, "sentiment-dev": "", "sentiment-test": "so good\t1\n"})
+    write_files(folder, {"sentiment-train": lines, "sentiment-dev": "", "sentiment-test": "so good\t1\n"})
     with pytest.raises(InputError, match=message):
         read("sst2", tmp_path, 2, 0, 1)
     (folder / "sentiment-train").write_text("so good\t1\nbad\t0\n")
     assert read("sst2", tmp_path, 2, 0, 1)["train"] == [Labelled("so good", 1), Labelled("bad", 0)]
 
 
-@pytest.fixture(scope="module")
-def real(research_data: Path) -> dict[str, Task]:
+def test_the_real_files_are_read_whole(research_data: Path) -> None:
     found, missing = parted(transfer.find(str(research_data)))
     assert missing == []
-    return {item.name: item for item in found}
-
-
-def test_the_real_files_are_read_whole(real: dict[str, Task], research_data: Path) -> None:
+    real = {item.name: item for item in found}
     assert {name: item.size for name, item in real.items()} == {
         "mr": 10662, "cr": 3775, "subj": 10000, "mpqa": 10606, "sst2": 1821, "trec": 500, "mrpc": 1725,
     }  # fmt: skip

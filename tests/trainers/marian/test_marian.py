@@ -71,9 +71,7 @@ def weights(model: Path) -> dict[str, torch.Tensor]:
     return load_file(model / "model.safetensors")
 
 
-def test_a_resumed_run_equals_the_uninterrupted_one(
-    trained: Path, pairs: list[tuple[str, str]], tmp_path: Path
-) -> None:
+def test_resumed_run_equals_the_whole_one(trained: Path, pairs: list[tuple[str, str]], tmp_path: Path) -> None:
     shutil.copytree(trained / "tokenizer", tmp_path / "run" / "tokenizer")
     shutil.copy(trained / "recipe.json", tmp_path / "run")
     earliest = checkpoints(trained / "checkpoints")[-1]
@@ -81,9 +79,7 @@ def test_a_resumed_run_equals_the_uninterrupted_one(
     torch.testing.assert_close(weights(trained_in(tmp_path / "run", pairs)), weights(trained / "model"), rtol=0, atol=0)
 
 
-def test_a_run_that_is_given_more_epochs_goes_on_as_if_it_had_had_them(
-    trained: Path, pairs: list[tuple[str, str]], tmp_path: Path
-) -> None:
+def test_more_epochs_continue_the_run(trained: Path, pairs: list[tuple[str, str]], tmp_path: Path) -> None:
     long = {"tokenizer": trained / "tokenizer", "decay": 0.25}
     trained_in(tmp_path / "in-two", pairs, epochs=15, **long)
     for later in checkpoints(tmp_path / "in-two" / "checkpoints")[:-1]:  # the rate has begun to fall
@@ -114,7 +110,7 @@ def test_recipe_and_checkpoints_are_those_of_earlier_versions(trained: Path) -> 
         ({"tokenizer": Path("nowhere")}, "--tokenizer nowhere: no such folder"),
     ],
 )
-def test_what_cannot_be_trained_leaves_no_run_and_replaces_none(
+def test_mistakes_leave_no_run(
     given: dict[str, object], said: str, pairs: list[tuple[str, str]], tmp_path: Path
 ) -> None:
     with pytest.raises(InputError, match=said):

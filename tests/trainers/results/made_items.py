@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
 
 from pipelines.console import call
 from trainers.cli import app
-from trainers.evaluation.pairs import spearman
 from trainers.evaluation.task import Predictions
 
 SIZES = {"sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927}
@@ -41,7 +41,8 @@ def tables(text: str) -> list[dict[str, Any]]:
 
 def lines(text: str, start: str) -> list[list[str]]:
     """Return the cells of the table's lines that begin so."""
-    return [[cell for cell in line.split("  ") if cell.strip()] for line in text.splitlines() if line.startswith(start)]
+    found = [line.split("  ") for line in text.splitlines() if line.startswith(start)]
+    return [[cell.strip() for cell in cells if cell.strip()] for cells in found]
 
 
 def write_study(folder: Path, *settings: tuple[dict[str, str], dict[str, str | None]]) -> None:
@@ -57,20 +58,14 @@ def write_study(folder: Path, *settings: tuple[dict[str, str], dict[str, str | N
     (folder / "seeds.json").write_text(json.dumps({"cells": listed}))
 
 
-def cells(line: list[str]) -> list[str]:
-    """Return the cells of a line without the space around them."""
-    return [cell.strip() for cell in line]
-
-
-def figure(items: Predictions) -> float:
-    """Return the score x 100 of items, by the evaluation's own arithmetic."""
+def figure(items: Predictions, rows: Any = slice(None)) -> float:  # noqa: ANN401 - any index
+    """Return the score x 100 of the items in `rows`, as often as they stand there, by SciPy and scikit-learn."""
+    gold, predicted = items.gold[rows], items.predicted[rows]
     if items.statistic == "mean":
-        return 100 * float(items.predicted.mean())
+        return 100 * float(predicted.mean())
     if items.statistic == "auc":
-        return 100 * float(roc_auc_score(items.gold, items.predicted))
-    value = spearman(items.gold, items.predicted)
-    assert value is not None
-    return 100 * value
+        return 100 * float(roc_auc_score(gold, predicted))
+    return 100 * float(spearmanr(gold, predicted).statistic)
 
 
 def figures_of(items: Mapping[str, Predictions]) -> dict[str, dict[str, float | None]]:

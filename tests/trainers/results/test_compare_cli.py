@@ -1,16 +1,16 @@
-"""`train compare` on results written by hand: what stands beside what, and what is refused."""
+"""`train compare` on results written by hand: what stands beside what, its remarks, and what is refused."""
 
 import json
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from made_items import NAMES, cells, compare, figures, figures_of, lines, similar, tables, write_run, write_study
+from made_items import NAMES, compare, figures, figures_of, lines, similar, tables, write_run, write_study
 
 from pipelines.console import call
 from trainers.cli import app
+from trainers.results.comparison import read_published
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -20,11 +20,11 @@ def test_our_row_stands_above_the_papers_rows_with_their_sources(capsys: Capsys)
     assert compare(run, "--with", "mirror") == 0
     shown = capsys.readouterr().out
     (ours,) = lines(shown, "mine")
-    assert cells(ours) == [
+    assert ours == [
         "mine", "60.00", "61.00", "62.00", "63.00", "64.00", "65.00", "66.00", "63.00", "ours, 2026-11-21",
     ]  # fmt: skip
     (theirs,) = lines(shown, "BERT + Mirror  ")
-    assert cells(theirs)[1:] == ["67.0", "80.1", "71.3", "81.2", "74.3", "76.4", "69.9", "74.3", "Mirror-BERT Table 3"]
+    assert theirs[1:] == ["67.0", "80.1", "71.3", "81.2", "74.3", "76.4", "69.9", "74.3", "Mirror-BERT Table 3"]
     assert shown.index("mine") < shown.index("SBERT*")
 
 
@@ -32,12 +32,12 @@ def test_our_row_stands_under_every_aggregation_of_the_papers(capsys: Capsys) ->
     run = write_run("mine", {**figures(), "sts13": {"all": 61.0, "pearson": 1.0}})
     assert compare(run, "--with", "bsl") == 0
     shown = capsys.readouterr()
-    plain, weighted = (cells(line) for line in lines(shown.out, "mine"))
+    plain, weighted = lines(shown.out, "mine")
     assert plain[:4] == ["mine", "all", "60.00", "61.00"]
     # STS13 has no weighted mean here, and so there is no average.
     assert weighted == ["mine", "weighted", "80.00", "82.00", "83.00", "84.00", "85.00", "86.00", "ours, 2026-11-21"]
     (flow,) = lines(shown.out, "BERT-flow  ")
-    assert cells(flow)[1] == "weighted"
+    assert flow[1] == "weighted"
     assert "subsets are joined in different ways (all, weighted)" in shown.err
 
 
@@ -57,7 +57,7 @@ def test_ablations_come_when_all_tables_are_asked_for(capsys: Capsys) -> None:
     assert "momentum" not in capsys.readouterr().out
     assert compare("--suite", "sts", "--with", "bsl", "--all-tables") == 0
     (row,) = lines(capsys.readouterr().out, "BSL, momentum 0.999")
-    assert cells(row) == ["BSL, momentum 0.999", "all", "73.74", "BSL Table 6"]
+    assert row == ["BSL, momentum 0.999", "all", "73.74", "BSL Table 6"]
 
 
 def test_seeds_of_a_study_are_mean_and_deviation(tmp_path: Path, capsys: Capsys) -> None:
@@ -69,10 +69,10 @@ def test_seeds_of_a_study_are_mean_and_deviation(tmp_path: Path, capsys: Capsys)
     assert compare("runs/study", "--with", "mirror") == 0
     shown = capsys.readouterr()
     (row,) = lines(shown.out, "runs/study lr=2e-05")
-    assert cells(row)[1] == "61.00 +- 1.00"
-    assert cells(row)[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 of 4 seeds"]
+    assert row[1] == "61.00 +- 1.00"
+    assert row[-2:] == ["64.00 +- 1.00", "ours, 2026-11-21, 3 of 4 seeds"]
     (start,) = lines(shown.out, "runs/study/untrained=starter-mean")
-    assert cells(start)[1] == "30.00"
+    assert start[1] == "30.00"
     assert shown.err.splitlines()[-1] == "runs/study lr=9: none of its 1 seeds has results"
 
 
@@ -82,19 +82,7 @@ def test_a_figure_that_not_every_seed_has_is_empty(tmp_path: Path, capsys: Capsy
     write_study(tmp_path / "study", ({}, {"study/seed-1": None, "study/seed-2": None}))
     assert compare("study", "--with", "mirror") == 0
     (row,) = lines(capsys.readouterr().out, "study")
-    assert cells(row) == ["study", "50.00 +- 0.00", "ours, 2026-11-21, 2 seeds"]
-
-
-@pytest.mark.parametrize("changed", [{"size": 9927}, None])
-def test_a_set_of_another_size_is_marked(changed: dict[str, int] | None, capsys: Capsys) -> None:
-    whole = figures()
-    if changed is None:
-        del whole["sickr"]
-    run = write_run("mine", whole, sets={"sickr": changed or {}})
-    assert compare(run, "--with", "mirror") == 0
-    (row,) = lines(capsys.readouterr().out, "mine")
-    last = ["66.00*"] if changed else []
-    assert cells(row) == ["mine", "60.00", "61.00", "62.00", "63.00", "64.00", "65.00", *last, "ours, 2026-11-21"]
+    assert row == ["study", "50.00 +- 0.00", "ours, 2026-11-21, 2 seeds"]
 
 
 def test_other_figures_have_columns_of_their_own(capsys: Capsys) -> None:
@@ -103,17 +91,10 @@ def test_other_figures_have_columns_of_their_own(capsys: Capsys) -> None:
     assert compare(run, "--with", "bsl,isbert") == 0
     shown = capsys.readouterr().out
     ours, topics = lines(shown, "mine  ")
-    assert cells(ours) == ["mine", "41.00", "51.00", "ours, 2026-11-21"]
-    assert cells(topics) == ["mine", "50.00", "51.00", "52.00", "ours, 2026-11-21"]
+    assert ours == ["mine", "41.00", "51.00", "ours, 2026-11-21"]
+    assert topics == ["mine", "50.00", "51.00", "52.00", "ours, 2026-11-21"]
     (theirs,) = lines(shown, "IS-BERT ")
-    assert cells(theirs) == ["IS-BERT", "49.14", "45.25", "BSL Table 10, IS-BERT Table 2"]
-
-
-def test_what_is_no_rate_has_three_decimals(capsys: Capsys) -> None:
-    run = write_run("mine", {"stsb-train": {"isotropy": 0.26549, "mean-norm": 5.57}}, suite="geometry")
-    assert compare(run, "--with", "mirror") == 0
-    (ours,) = lines(capsys.readouterr().out, "mine")
-    assert cells(ours) == ["mine", "5.570", "0.265", "ours, 2026-11-21"]
+    assert theirs == ["IS-BERT", "49.14", "45.25", "BSL Table 10, IS-BERT Table 2"]
 
 
 def test_sets_that_no_paper_prints_stand_in_a_table_of_their_own(capsys: Capsys) -> None:
@@ -138,7 +119,7 @@ def test_a_model_that_was_only_pooled_otherwise_has_a_row_for_each_pooling(capsy
         Path("model", "evaluation").mkdir(parents=True, exist_ok=True)
         Path(way, "evaluation").rename(Path("model", "evaluation", way))
     assert compare("model", "--with", "none") == 0
-    named = [cells(line)[0] for line in lines(capsys.readouterr().out, "model/")]
+    named = [line[0] for line in lines(capsys.readouterr().out, "model/")]
     assert named == ["model/evaluation/cls", "model/evaluation/mean"]
     write_run("model", figures())
     assert compare("model", "--with", "none") == 0
@@ -198,29 +179,22 @@ def test_mistakes_say_why(arguments: list[str], said: str, tmp_path: Path, capsy
     assert len(error.splitlines()) == 1
 
 
-def _change(name: str, value: object) -> Callable[[dict[str, Any]], None]:
-    def change(values: dict[str, Any]) -> None:
-        values["sets"]["stsb"][name] = value
-
-    return change
-
-
 @pytest.mark.parametrize(
-    "change",
+    ("key", "value"),
     [
-        _change("figures", {"all": float("nan")}),
-        _change("figures", {"all": "74.0"}),
-        _change("size", None),
-        lambda values: values.update(model="mine"),
-        lambda values: values.update(suite="../sts"),
-        lambda values: values.clear(),
+        ("figures", {"all": float("nan")}),
+        ("figures", {"all": "74.0"}),
+        ("size", None),
+        ("model", "mine"),
+        ("suite", "../sts"),
+        ("", None),
     ],
 )
-def test_damage_is_refused(change: Callable[[dict[str, Any]], None], capsys: Capsys) -> None:
+def test_damage_is_refused(key: str, value: object, capsys: Capsys) -> None:
     path = write_run("mine", figures()) / "evaluation" / "sts.json"
     values = json.loads(path.read_text())
-    change(values)
-    path.write_text(json.dumps(values))
+    (values["sets"]["stsb"] if key in values["sets"]["stsb"] else values)[key] = value
+    path.write_text(json.dumps(values if key else {}))
     assert compare("mine") == 2
     shown = capsys.readouterr()
     said = f"error: {path} has no results that can be read: make them again, or leave it out\n"
@@ -239,13 +213,6 @@ def test_what_is_no_place_for_a_page_is_left_alone(out: str, tmp_path: Path, cap
     assert (tmp_path / "round").is_symlink()
 
 
-def test_a_link_to_a_page_stays_a_link(tmp_path: Path) -> None:
-    (tmp_path / "link").symlink_to("page.md")
-    assert compare("--suite", "qnli", "--with", "mirror", "--out", "link") == 0
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "page.md").read_text().startswith("# Comparison")
-
-
 def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, capsys: Capsys) -> None:
     for number, pooling in enumerate(("mean", "cls")):
         options = ["--suite", "sample", "--pooling", pooling, "--out", f"run{number}"]
@@ -259,3 +226,93 @@ def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, 
     assert [row["model"] for row in scores["rows"]] == ["run0", "run1"]
     assert scores["rows"][1]["smoke test"] == intervals["rows"][1]["score"] == f"{printed:.2f}"
     assert tests["rows"][0]["items"] == "300"
+
+
+def said(capsys: Capsys) -> list[str]:
+    return capsys.readouterr().err.splitlines()
+
+
+NOTED = {"stsb": {"note": "tokenised text"}, "sickr": {"note": "raw; whole"}}
+SEEN = {"stsb": {"texts": 267, "of": 2550}, "sickr": {"texts": 0, "of": 9}}
+COPIES = [{name: {"sha256": copy} for name in ("sts12", "sickr")} for copy in "aba"]
+
+
+@pytest.mark.parametrize(
+    ("sets", "remarks"),
+    [
+        ([NOTED, NOTED], ["ours, STSB: tokenised text", "ours, SICKR: raw; whole"]),
+        (COPIES, ["STS12, SICKR: figures of different copies, by their checksums"]),
+        (
+            [{name: {"seen_in_training": seen} for name, seen in SEEN.items()}] * 2,
+            ["1, 2: trained on texts of these sets: STSB 267 of 2,550"],
+        ),
+    ],
+)
+def test_remarks_name_their_sets_once(sets: list[dict[str, Any]], remarks: list[str], capsys: Capsys) -> None:
+    runs = [write_run(str(number), figures(), sets=each) for number, each in enumerate(sets, 1)]
+    assert compare(*runs, "--with", "none") == 0
+    assert said(capsys) == remarks
+
+
+def test_figures_of_another_task_are_marked(capsys: Capsys) -> None:
+    names = [f"bli-{pair}" for pair in ("en-fr", "en-it", "en-ru", "en-tr", "it-fr", "ru-fr")]
+    noted = {name: {"note": "* few candidates", "size": read_published("sizes")[name]} for name in names}
+    run = write_run("mine", {name: {"acc@1": 7.0} for name in names}, suite="bli", sets=noted)
+    assert compare(run, "--with", "mirror") == 0
+    shown = capsys.readouterr()
+    (ours,) = lines(shown.out, "mine")
+    assert ours[1:-1] == ["7.00*"] * 7
+    assert shown.err.splitlines() == ["* ours, every set: few candidates"]
+
+
+def test_a_set_of_another_size_than_published_is_marked_in_any_suite(capsys: Capsys) -> None:
+    sizes = {"bc5cdr-disease": 4363, "ncbi-disease": 960, "xl-bel": 10000}
+    each = {name: {"acc@1": 50.0, "acc@5": 60.0} for name in sizes}
+    run = write_run("mine", each, suite="linking", sets={name: {"size": size} for name, size in sizes.items()})
+    assert compare(run, "--with", "mirror") == 0
+    shown = capsys.readouterr()
+    (row, _) = lines(shown.out, "mine")
+    assert row == ["mine", "50.00", "60.00", "50.00*", "60.00*", "ours, 2026-11-21"]
+    assert [line for line in shown.err.splitlines() if "another test" in line] == [
+        "* ours, BC5CDR-DISEASE: 4,363 items, the papers score 4,424: another test"
+    ]
+
+
+def signatures(run: Path, capsys: Capsys) -> list[str]:
+    assert compare(run, "--with", "mirror", "--json", "--signature") == 0
+    return [line.partition(": ")[2] for line in tables(capsys.readouterr().out)[0]["notes"] if "|sets:" in line]
+
+
+def test_it_is_printed_once_a_row_where_it_is_asked_for(capsys: Capsys) -> None:
+    run = write_run("mine", {"stsb": {"all": 70.0}})
+    assert compare(run, "--with", "mirror") == 0
+    assert "weights:" not in capsys.readouterr().err
+    assert compare(run, "--with", "mirror", "--signature") == 0
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if "weights:" in line]
+    assert line == "mine: sts|sets:stsb|metric:all|pooling:mean|precision:fp32|items:stsb|weights:000000000000"
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"model": {"weights": {"model.safetensors": "1" * 64}}},
+        {"model": {"pooling": "cls"}},
+        {"model": {"max_tokens": 64}},
+        {"precision": "bf16"},
+        {"sets": {"sts13": {"sha256": "other"}}},
+    ],
+)
+def test_whatever_decides_a_score_is_in_it(changed: dict[str, Any], capsys: Capsys) -> None:
+    (before,) = signatures(write_run("mine", figures()), capsys)
+    (after,) = signatures(write_run("mine", figures(), **changed), capsys)
+    assert before != after
+
+
+def test_seeds_share_one_with_what_differs_joined(tmp_path: Path, capsys: Capsys) -> None:
+    for seed in (1, 2):
+        write_run(
+            f"study/seed-{seed}", {"stsb": {"all": 70.0}}, model={"weights": {"model.safetensors": f"{seed}" * 64}}
+        )
+    write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))
+    (line,) = signatures(Path("study"), capsys)
+    assert line.endswith("weights:111111111111+222222222222|runs:2")

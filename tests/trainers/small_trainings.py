@@ -1,14 +1,22 @@
-"""Every objective, small: settings under which it learns something in a few steps, and rows of the kind it reads."""
+"""Every objective, small: rows, batches, the real `fit`, which a power cut may end, and the command `train`."""
 
-from collections.abc import Sequence
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import torch
 from torch import Tensor
-from transformers import set_seed
+from transformers import AutoModel, AutoTokenizer, set_seed
 
+from pipelines.console import call
 from trainers.catalogue import load_objective
+from trainers.cli import app
 from trainers.data.examples import Examples
 from trainers.data.rows import Rows
 from trainers.encoders.loading import load_for_training
@@ -16,6 +24,7 @@ from trainers.encoders.location import locate
 from trainers.encoders.modules import set_dropout
 from trainers.objective import Objective
 from trainers.settings import Training, resolve
+from trainers.training.fit import Fitted, fit
 
 SMALL = {"batch_size": 8, "max_tokens": 24, "epochs": 2, "lr": 1e-3, "precision": "fp32"}
 EXTRA: dict[str, dict[str, object]] = {
@@ -91,6 +100,22 @@ def batch_of(
     return objective.collate([rows[row] for row in (range(len(rows)) if order is None else order)])
 
 
+def pooled_by_hand(directory: Path, text: str, width: int) -> dict[str, np.ndarray]:
+    """A text's vector under each pooling, alone in its batch: without padding but where that counts."""
+    model, tokenizer = AutoModel.from_pretrained(directory).float().eval(), AutoTokenizer.from_pretrained(directory)
+    padded = tokenizer(text, return_tensors="pt", padding="max_length", truncation=True, max_length=width)
+    with torch.inference_mode():
+        inputs = tokenizer(text, return_tensors="pt", truncation=True)
+        layers = model(**inputs, output_hidden_states=True).hidden_states
+        positions = model(**padded).last_hidden_state[0]
+    return {
+        "mean": layers[-1][0].mean(dim=0).numpy(),
+        "cls": layers[-1][0][0].numpy(),
+        "first-last": ((layers[1][0].mean(dim=0) + layers[-1][0].mean(dim=0)) / 2).numpy(),
+        "padded-mean": (sum(positions[i] for i in range(width)) / width).numpy(),
+    }
+
+
 class Interrupted(Exception):
     """What a test's power cut raises."""
 
@@ -105,3 +130,60 @@ def interrupt_at(objective: Objective, last: int) -> None:
             raise Interrupted
 
     objective.after_step = after_step  # type: ignore[method-assign]
+
+
+def write_columns(path: Path, **columns: Any) -> Path:  # noqa: ANN401 - lists or Arrow arrays
+    """Write columns as an Arrow stream."""
+    table = pa.table(columns)
+    with path.open("wb") as sink, pa.ipc.new_stream(sink, table.schema) as stream:
+        stream.write_table(table)
+    return path
+
+
+def write_pairs(path: Path, rows: list[tuple[str, str | None, str | None]], **more: list[Any]) -> Path:
+    """Write text and two views a row, and more columns, as `build-pairs` does."""
+    texts, left, right = ([row[place] for row in rows] for place in range(3))
+    columns = {"id": [f"{row:016x}" for row in range(len(rows))], "text": texts, "view_a": left, "view_b": right}
+    columns |= {"view_a_name": ["a"] * len(rows), "view_b_name": ["b"] * len(rows), **more}
+    return write_columns(path, **{name: pa.array(column, pa.string()) for name, column in columns.items()})
+
+
+def train(*arguments: object) -> int:
+    """Run `train` and return its exit status."""
+    return call(app, [str(argument) for argument in arguments])
+
+
+def train_killed(ready: Callable[[], object], *arguments: object) -> None:
+    """Run `train` in a process of its own and kill it as soon as it is `ready`."""
+    code = "import sys; from pipelines.console import call; from trainers.cli import app; call(app, sys.argv[1:])"
+    process = subprocess.Popen([sys.executable, "-c", code, *map(str, arguments)])
+    deadline = time.monotonic() + 120
+    while not ready():
+        assert process.poll() is None, "the training ended before it could be killed"
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+
+
+def trained(
+    name: str, encoder: Path, texts: list[str], out: Path, *, last: int | None = None, dev: Examples | None = None,
+    **given: object,
+) -> tuple[Objective, Fitted]:  # fmt: skip
+    """Train what is prepared; with `last`, `Interrupted` is raised after that step."""
+    objective, rows, training = prepared(name, encoder, texts, **given)
+    if last is not None:
+        interrupt_at(objective, last)
+    torch.seed()  # whatever was drawn before does not matter
+    return objective, fit(objective, rows, training, out, seed=1, dev=dev)
+
+
+def read_log(out: Path) -> list[dict[str, float]]:
+    return [json.loads(line) for line in (out / "log.jsonl").read_text().splitlines()]
+
+
+def check_same(one: Objective, other: Objective) -> None:
+    """Check that both have exactly the same weights."""
+    expected, found = one.state_dict(), other.state_dict()
+    assert expected.keys() == found.keys()
+    assert [key for key in expected if not torch.equal(expected[key], found[key])] == []

@@ -1,20 +1,25 @@
+"""Objectives that follow a teacher or themselves: SCT, distillation, RankCSE; against their equations in NumPy."""
+
 from pathlib import Path
 
 import numpy as np
 import numpy_reference as reference
 import pytest
 import torch
-from objective_cases import build, pairs, rows_of
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense
+from small_trainings import batch_of, build, pairs, rows_of
 from torch import nn
 
 import trainers.embedding.model
+import trainers.embedding.vectors
 from pipelines.console import InputError
 from trainers.embedding.model import load_teacher
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
-from trainers.objectives.distil import PARAMS, Distil
+from trainers.encoders.modules import set_dropout
+from trainers.objectives.distil import Distil
+from trainers.objectives.sct import Sct
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +38,7 @@ def objective_of(student: Path, teacher: Path, preset: str) -> Distil:
 
 
 @pytest.mark.parametrize("preset", ["congen", "sct"])
-def test_losses_of_several_batches_equal_the_equation_in_numpy(
-    preset: str, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_losses_of_batches(preset: str, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path) -> None:
     objective = objective_of(tiny_bert, wide, preset)
     rows = rows_of(objective, pairs(sentences[:12], sentences[24:36]), folder=tmp_path)
     teacher = SentenceTransformer(str(wide), device="cpu")
@@ -76,21 +79,10 @@ def test_rows_in_the_queue_are_not_trained_on(
 
 
 @pytest.mark.parametrize(
-    ("rows", "queue", "method", "held"),
-    [(300, 100, "congen", 100), (200, 100, "congen", 100), (199, 100, "congen", 0), (99, 40, "congen", 0),
-     (300, 100, "sct", 0), (300, 0, "congen", 0)],
-)  # fmt: skip
-def test_rows_are_held_out_while_as_many_and_a_batch_are_left(rows: int, queue: int, method: str, held: int) -> None:
-    assert PARAMS(teacher="x", queue=queue, method=method).held_out(rows, 64) == held
-
-
-@pytest.mark.parametrize(
     ("preset", "teacher", "layers"),
     [("congen", "wide", 1), ("congen", "same", 1), ("sct", "wide", 1), ("sct", "same", 0)],
 )
-def test_student_has_a_dense_layer_with_tanh_where_the_papers_give_it_one(
-    preset: str, teacher: str, layers: int, tiny_bert: Path, wide: Path, sentences: list[str], tmp_path: Path
-) -> None:
+def test_dense_layer(preset: str, teacher: str, layers: int, tiny_bert: Path, wide: Path, tmp_path: Path) -> None:
     objective = objective_of(tiny_bert, wide if teacher == "wide" else tiny_bert, preset)
     assert len(objective.encoder) == 2 + layers
     assert objective.dimension == (24 if teacher == "wide" else 16)
@@ -98,8 +90,6 @@ def test_student_has_a_dense_layer_with_tanh_where_the_papers_give_it_one(
     saved = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
     assert [type(module).__name__ for module in saved] == ["Transformer", "Pooling", *["Dense"] * layers]
     assert all(isinstance(module.activation_function, nn.Tanh) for module in list(saved)[2:])
-    expected = objective.encode(sentences)
-    torch.testing.assert_close(torch.as_tensor(saved.encode(sentences)), expected, atol=1e-5, rtol=0)
     again = objective_of(tmp_path / "saved", wide, "congen")
     assert again.dimension == 24
     assert len(again.encoder) == 2 + (1 if layers and teacher == "wide" else layers + 1)
@@ -118,9 +108,7 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return calls
 
 
-def test_vectors_are_computed_once_and_kept_and_another_teacher_of_the_same_name_is_refused(
-    wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_vectors_are_kept(wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = counted(monkeypatch)
     made = [np.array(load_teacher(str(wide), None).vectors(sentences, tmp_path)) for _ in range(2)]
     assert calls == [len(sentences)]
@@ -131,11 +119,7 @@ def test_vectors_are_computed_once_and_kept_and_another_teacher_of_the_same_name
         load_teacher(str(wide), "mean").vectors(sentences, tmp_path)
 
 
-def test_killed_teacher_resumes_where_it_was(
-    wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import trainers.embedding.vectors
-
+def test_killed_teacher(wide: Path, sentences: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trainers.embedding.vectors, "CHUNK", 16)
     calls = counted(monkeypatch)
     check = trainers.embedding.vectors.check
@@ -156,8 +140,61 @@ def test_killed_teacher_resumes_where_it_was(
     assert [path.suffix for path in tmp_path.iterdir()] == [".npy"]
 
 
-def test_a_teacher_must_be_given_and_be_there(tiny_bert: Path, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="--teacher: field required"):
-        build("distil", tiny_bert)
-    with pytest.raises(InputError, match="no model directory"):
-        objective_of(tiny_bert, tmp_path / "nowhere", "congen")
+def sct_of(encoder: Path, **given: object) -> Sct:
+    return build("sct", encoder, "paper", width=2, queue=10, **given).train()
+
+
+@pytest.mark.parametrize("norm", ["batch", "none"])
+def test_sct_s_losses_of_several_batches_equal_the_equation(norm: str, tiny_bert: Path, sentences: list[str]) -> None:
+    objective = sct_of(tiny_bert, norm=norm, dropout=0.0)
+    queues = [list(queue.vectors.double().numpy()) for queue in (objective.d1, objective.d2)]
+    for start in range(0, 24, 6):
+        batch = batch_of(objective, pairs(sentences[start : start + 6], sentences[start + 6 : start + 12]))
+        vectors = objective.embed(**batch)
+        z = objective.projector(vectors).detach().double().numpy()
+        r = vectors.detach().double().numpy()
+        expected = reference.sct(z, r, queues, 0.05, 0.04)
+        outputs = objective(**batch)
+        assert outputs["loss"].item() == pytest.approx(expected, rel=2e-6)
+        torch.testing.assert_close(outputs["vectors"], vectors)
+    for queue, rows in zip((objective.d1, objective.d2), queues, strict=True):
+        np.testing.assert_allclose(queue.vectors, np.array(rows), atol=1e-6)
+
+
+def test_references_get_no_gradient(tiny_bert: Path, sentences: list[str]) -> None:
+    """The gradient at the encoder is that of the online branch alone, the references being constants."""
+    objective = sct_of(tiny_bert, dropout=0.0, norm="none")
+    batch = batch_of(objective, pairs(sentences[:6], sentences[6:12]))
+    start = [objective.d1.vectors.clone(), objective.d2.vectors.clone()]
+    objective(**batch)["loss"].backward()
+    found = {name: value.grad.clone() for name, value in objective.named_parameters() if value.grad is not None}
+    assert any(name.startswith("projector.") for name in found)
+    objective.zero_grad()
+    vectors = objective.embed(**batch)
+    r1, r2 = nn.functional.normalize(vectors.detach().clone(), dim=-1).chunk(2)
+    z1, z2 = nn.functional.normalize(objective.projector(vectors), dim=-1).chunk(2)
+    loss = 0.0
+    for z, r, queue in ((z1, r2, start[1]), (z2, r1, start[0])):
+        columns = torch.cat([queue, r])
+        p, q = (r @ columns.T / 0.04).softmax(1), (z @ columns.T / 0.05).softmax(1)
+        loss = loss + (p * (p / q).log()).sum(1).mean() / 2
+    loss.backward()
+    expected = {name: value.grad for name, value in objective.named_parameters() if value.grad is not None}
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("preset", ["listmle", "listnet"])
+@pytest.mark.parametrize("shares", [[1.0], [1 / 3, 2 / 3], [0.8, 0.2]])
+def test_rankcse_s_loss_equals_the_equation(
+    preset: str, shares: list[float], tiny_bert: Path, bare_bert: Path, sentences: list[str], tmp_path: Path
+) -> None:
+    teachers = (str(tiny_bert), str(bare_bert))[: len(shares)]
+    objective = build("rank", tiny_bert, preset, teacher=teachers, first_share=shares[0]).train()
+    set_dropout(objective, 0.0)
+    outputs = objective(**batch_of(objective, pairs(sentences[:8], sentences[8:16]), folder=tmp_path))
+    taught = [np.array(vectors, dtype=float) for vectors in objective.taught]
+    compared = objective.head(outputs["vectors"]).detach().double().numpy()
+    expected = reference.rank(compared, taught, shares, preset, 0.05)
+    assert outputs["loss"].item() == pytest.approx(expected, rel=1e-5)
+    parts = outputs["contrast"] + outputs["consistency"] + outputs["ranking"]
+    torch.testing.assert_close(outputs["loss"].detach(), parts)
