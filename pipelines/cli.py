@@ -90,6 +90,8 @@ def _ingest(
         raise InputError(f"--max-words {max_words} is less than --min-words {min_words}: swap them")
     if labels is not None and split is not None:
         raise InputError(f"--labels {labels} with --split {split}: spans are of whole texts; leave one of them out")
+    if language != "en" and split is None:
+        raise InputError(f"--language {language} is for --split sentences: give both, or neither")
     words = None if min_words is None and max_words is None else (min_words or 0, max_words)
     columns = Columns(column, label_column, pair_column)
     job = Ingest(sources, columns, format, limit, shard_size, language if split else None, words, labels)

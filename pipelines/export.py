@@ -31,8 +31,8 @@ SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "1
 def export(path: Path, to: str, out: Path, *, limit: int | None = None, overwrite: bool = False) -> int:
     """Write rows of sentences, a view dataset or pairs as parquet, jsonl or csv; returns how many.
 
-    Nested columns become JSON in CSV. Raises InputError if anything but an earlier export, with
-    `overwrite`, is at `out`.
+    Nested columns become JSON in CSV. Raises InputError if there is anything at `out`, except for an earlier export with
+    `overwrite`.
     """
     opened, recipe = open_path(path), beside(out, "recipe.json")
     rows = min(opened.rows, limit or opened.rows)
