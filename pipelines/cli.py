@@ -13,7 +13,7 @@ from pipelines import console
 from pipelines.commands import view
 from pipelines.commands.look import add_look_commands
 from pipelines.commands.pairs import add_pairs_commands
-from pipelines.console import ConfigOption, VersionOption, show, show_json, table
+from pipelines.console import ConfigOption, VersionOption, offline, show, show_json, table
 from pipelines.reading.sources import Format
 
 
@@ -83,7 +83,6 @@ def _ingest(
 ) -> None:
     """Read sentences from SOURCE, drop empty lines and exact duplicates, and write them as a dataset."""
     from pipelines.ingest import Ingest, ingest
-    from pipelines.offline import offline
     from pipelines.reading.rows import Columns
 
     if max_words is not None and max_words < (min_words or 0):

@@ -26,9 +26,8 @@ from pipelines.files import locate, temporary_of
 from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, dataset_schema, finalise, open_dataset
 from pipelines.lock import locked_folder
 from pipelines.plan import Input, Plan, read_plan
-from pipelines.reading.rows import Columns
+from pipelines.reading.rows import Columns, read_spans
 from pipelines.reading.sources import SAMPLE, Format, Source, check_source, read_rows
-from pipelines.reading.spans import read_spans
 from pipelines.recipe import recipe_text
 from pipelines.shards import Receipt, commit_shard, read_table
 

@@ -1,14 +1,17 @@
-"""Rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets, and which columns make them."""
+"""Rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets: which columns make them, and labelled spans in a cell."""
 
 import csv
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from augment.edits import LabelledSpan
 from augment.errors import InputError
 from pipelines.shards import check_stream_end
 
@@ -21,6 +24,7 @@ DIALECTS: Mapping[str, Mapping[str, Any]] = {
 """RFC 4180 with commas; with tabs a quotation mark is an ordinary character, as in most corpora."""
 HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
+SPAN_KEYS = ("start", "end", "label")
 
 
 class Row(NamedTuple):
@@ -197,3 +201,33 @@ def rows_of(batches: Any, schema: Any, name: str, columns: Columns) -> Iterator[
         nothing = [None] * part.num_rows
         texts, labels, pairs = (nothing if each is None else part[each].to_pylist() for each in (text, label, pair))
         yield Rows([each or "" for each in texts], [as_text(each) for each in labels], pairs)
+
+
+def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[LabelledSpan] | None:
+    """The spans that a cell lists as `[start, end, label]` or as objects with these keys; None if it is blank.
+
+    Offsets are in characters of `raw`, the text as the source has it; `text` is the same in NFC, without outer white
+    space. Raises InputError, which names `where`, for anything else, and for a span that is empty, outside the text or
+    cuts a character.
+    """
+    if not cell or not cell.strip():
+        return None
+    normal = partial(unicodedata.normalize, "NFC")
+    margin = len(normal(raw)) - len(normal(raw).lstrip())
+    try:
+        listed, spans = json.loads(cell), []
+        if isinstance(listed, dict):  # three lists, as `datasets` has them
+            listed = zip(*(listed[key] for key in SPAN_KEYS), strict=True)
+        for each in listed:
+            start, end, label = (each[key] for key in SPAN_KEYS) if isinstance(each, dict) else each
+            if type(start) is not int or type(end) is not int or type(label) not in (str, int):
+                raise TypeError
+            first, last = (min(max(len(normal(raw[:place])) - margin, 0), len(text)) for place in (start, end))
+            covered = text[first:last].strip()
+            if not 0 <= start < end <= len(raw) or not covered or covered != normal(raw[start:end]).strip():
+                raise ValueError
+            spans.append(LabelledSpan(first, last, str(label)))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        said = f"{where}: {cell[:60]!r} does not list spans of {text[:40]!r}"
+        raise InputError(f"{said}: write [[start, end, label], ...], in characters from 0") from None
+    return spans
