@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from augment.edits import LabelledSpan
 from augment.errors import InputError
@@ -24,15 +24,9 @@ DIALECTS: Mapping[str, Mapping[str, Any]] = {
 """RFC 4180 with commas; with tabs a quotation mark is an ordinary character, as in most corpora."""
 HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
+Row: TypeAlias = tuple[str, str | None, str | None]
+"""The text, label and pair of a row as the source has them; None for a missing value."""
 SPAN_KEYS = ("start", "end", "label")
-
-
-class Row(NamedTuple):
-    """One row as the source has it; None for a missing value."""
-
-    text: str
-    label: str | None = None
-    pair: str | None = None
 
 
 class Rows(NamedTuple):
@@ -98,7 +92,7 @@ def read_cells(form: str, lines: Iterator[str], name: str, columns: Columns) -> 
                 said = f"has {len(cells)} cells, but column {last + 1} is needed: fix the line"
                 raise InputError(f"{name}: line {reader.line_num} {said}")
             text, label, pair = (None if place is None else cells[place] for place in places) if cells else [None] * 3
-            yield Row(text or "", label, pair)
+            yield text or "", label, pair
     except csv.Error as error:
         said = f"line {reader.line_num} is not valid CSV ({error}): fix the line, or give --format"
         raise InputError(f"{name}: {said}") from None
@@ -143,14 +137,14 @@ def read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Ro
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where} is not JSON ({error}): one object a line") from None
         if isinstance(value, str):
-            row = Row(value)
+            row: Row = (value, None, None)
         elif isinstance(value, dict):
             column = text_column(where, columns, list(value))
             columns = columns if columns.text else replace(columns, text=column)
             for each in (column, columns.pair):
                 if not isinstance(value.get(each), str | None):
                     raise InputError(f"{where}: {each!r} is {repr(value[each])[:60]}, not a string: give --column")
-            row = Row(value[column] or "", as_text(value.get(columns.label)), value.get(columns.pair))
+            row = value[column] or "", as_text(value.get(columns.label)), value.get(columns.pair)
         else:
             raise InputError(f"{where} is a {type(value).__name__}: one object or string a line")
         if any(cell and HALF.search(cell) for cell in row):

@@ -172,10 +172,8 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
 
 def _intact(run: ViewRun) -> Mapping[int, Receipt]:
     """The receipts of the shards that are as they were written, by number."""
-    found = (
-        (index, valid_receipt(run.out, index, stop - start)) for index, (start, stop) in enumerate(run.plan.shards)
-    )
-    return {index: receipt for index, receipt in found if receipt is not None}
+    found = {index: valid_receipt(run.out, index, stop - start) for index, (start, stop) in enumerate(run.plan.shards)}
+    return {index: receipt for index, receipt in found.items() if receipt is not None}
 
 
 def _finish(run: ViewRun) -> Dataset:
