@@ -96,6 +96,7 @@ def _export(
         rows = min(opened.rows, limit or opened.rows)
         show_preview({"out": str(target), "rows": rows, "files to read": len(opened.files)}, as_json=json)
         return
+    found: dict[str, object]
     if is_hub:
         target = push(path, to, public=public, license=license, limit=limit, overwrite=overwrite)
         line, found = f"{target}: {'public' if public else 'private'}", {"public": public}
