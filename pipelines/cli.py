@@ -13,7 +13,7 @@ from pipelines import console
 from pipelines.commands import view
 from pipelines.commands.look import add_look_commands
 from pipelines.commands.pairs import add_pairs_commands
-from pipelines.console import ConfigOption, VersionOption, show, show_json, table
+from pipelines.console import ConfigOption, VersionOption, offline, show, show_json, table
 from pipelines.reading.sources import Format
 
 
@@ -83,13 +83,14 @@ def _ingest(
 ) -> None:
     """Read sentences from SOURCE, drop empty lines and exact duplicates, and write them as a dataset."""
     from pipelines.ingest import Ingest, ingest
-    from pipelines.offline import offline
     from pipelines.reading.rows import Columns
 
     if max_words is not None and max_words < (min_words or 0):
         raise InputError(f"--max-words {max_words} is less than --min-words {min_words}: swap them")
     if labels is not None and split is not None:
         raise InputError(f"--labels {labels} with --split {split}: spans are of whole texts; leave one of them out")
+    if language != "en" and split is None:
+        raise InputError(f"--language {language} is for --split sentences: give both, or neither")
     words = None if min_words is None and max_words is None else (min_words or 0, max_words)
     columns = Columns(column, label_column, pair_column)
     job = Ingest(sources, columns, format, limit, shard_size, language if split else None, words, labels)

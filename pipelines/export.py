@@ -20,7 +20,7 @@ from pipelines.folder import CARD_FILE
 from pipelines.lock import locked_file
 from pipelines.look.opened import Opened, open_path
 from pipelines.reading.rows import as_text
-from pipelines.recipe import is_recipe_of, recipe_text
+from pipelines.recipe import command_of, recipe_text
 from pipelines.shards import BATCH_ROWS
 
 GROUP_BYTES = 100_000_000
@@ -31,12 +31,12 @@ SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "1
 def export(path: Path, to: str, out: Path, *, limit: int | None = None, overwrite: bool = False) -> int:
     """Write rows of sentences, a view dataset or pairs as parquet, jsonl or csv; returns how many.
 
-    Nested columns become JSON in CSV. Raises InputError if anything but an earlier export, with
-    `overwrite`, is at `out`.
+    Nested columns become JSON in CSV. Raises InputError if there is anything at `out`, unless that is an earlier export
+    and `overwrite` is given.
     """
     opened, recipe = open_path(path), beside(out, "recipe.json")
     rows = min(opened.rows, limit or opened.rows)
-    is_ours = is_recipe_of("export", recipe)
+    is_ours = command_of(recipe) == "export"
     if out.is_dir() or (out.exists() and not (overwrite and is_ours)):
         raise InputError(f"{out} exists: choose another --out" + (", or --overwrite it" if is_ours else ""))
     if recipe.exists() and not is_ours:

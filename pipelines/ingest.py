@@ -26,9 +26,8 @@ from pipelines.files import locate, temporary_of
 from pipelines.folder import CARD_FILE, RECIPE_FILE, Dataset, dataset_schema, finalise, open_dataset
 from pipelines.lock import locked_folder
 from pipelines.plan import Input, Plan, read_plan
-from pipelines.reading.rows import Columns
+from pipelines.reading.rows import Columns, read_spans
 from pipelines.reading.sources import SAMPLE, Format, Source, check_source, read_rows
-from pipelines.reading.spans import read_spans
 from pipelines.recipe import recipe_text
 from pipelines.shards import Receipt, commit_shard, read_table
 
@@ -57,9 +56,7 @@ class Seen:
     """
 
     def __init__(self, folder: Path, memory_hashes: int = MEMORY_HASHES) -> None:
-        self._folder = folder
-        self._memory_hashes = memory_hashes
-        self._runs: list[Hashes] = []
+        self._folder, self._memory_hashes, self._runs = folder, memory_hashes, list[Hashes]()
 
     def add(self, hashes: Hashes) -> NDArray[np.bool_]:
         """Add hashes, and return which of them are new; raises TwinviewsError if the disk is full."""
@@ -135,12 +132,9 @@ class Ingest:
         columns, shared = self.columns, dict[str, Any](limit=self.limit, shard_size=self.shard_size)
         params: dict[str, Any] = {"label_column": columns.label, "pair_column": columns.pair}
         params |= {"format": self.format, "column": columns.text}
-        if self.language is not None:
-            params |= {"split": "sentences", "language": self.language}
-        if self.words is not None:
-            params |= dict(zip(("min_words", "max_words"), self.words, strict=True))
-        if self.labels is not None:
-            params["labels"] = self.labels
+        params |= {} if self.language is None else {"split": "sentences", "language": self.language}
+        params |= {} if self.words is None else dict(zip(("min_words", "max_words"), self.words, strict=True))
+        params |= {} if self.labels is None else {"labels": self.labels}
         inputs = tuple(Input(name=source.name, sha256=source.sha256) for source in sources)
         return Plan(kind="sentences", name="sentences", params=params, inputs=inputs, **shared)
 

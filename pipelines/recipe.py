@@ -29,10 +29,10 @@ def read_made(recipe: Path) -> Mapping[str, Any]:
     return made
 
 
-def is_recipe_of(command: str, recipe: Path) -> bool:
-    """Whether a file is a recipe that this command saved."""
+def command_of(recipe: Path) -> str | None:
+    """The command that saved a recipe; None if the file is missing or is not a recipe."""
     saved = read_json(recipe)
-    return isinstance(saved, dict) and saved.get("command") == command and "twinviews" in saved
+    return saved.get("command") if isinstance(saved, dict) and "twinviews" in saved else None
 
 
 def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML can say

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from augment.errors import InputError
-from pipelines.files import beside, is_sealed, is_written_by, read_json, sha256_of
+from pipelines.files import beside, is_sealed, is_written_by, sha256_of
 from pipelines.folder import FILES, RECIPE_FILE, REPORT_FILE, STATE_FILE, read_state, state_text
 from pipelines.look.report import MARK
 from pipelines.pairs import PAIR_COLUMNS
 from pipelines.plan import PLAN_FILE, PLAN_MARKS
-from pipelines.recipe import read_made
+from pipelines.recipe import command_of, read_made
 from pipelines.shards import RECEIPTS, make_receipt, read_receipt, read_table, receipt_path, shard_name, shard_number
 
 PAIR_COMMANDS = ("build-pairs", "mine-negatives")
@@ -60,15 +60,9 @@ def _output_of(record: Path) -> Path | None:
     """The file of pairs or the export that a recipe or a card belongs to; None for any other file."""
     plain = record.with_name(record.name.removesuffix(".recipe.json").removesuffix(".card.md"))
     stream = plain.with_name(f"{plain.name}.arrow")
-    command = _command(plain)
+    command = command_of(beside(plain, "recipe.json"))
     missing = stream if command in PAIR_COMMANDS else plain if command == "export" else None
     return next((each for each in (stream, plain) if each.is_file()), missing)
-
-
-def _command(path: Path) -> object:
-    """The command in the recipe beside a file."""
-    saved = read_json(beside(path, "recipe.json"))
-    return saved.get("command") if isinstance(saved, dict) else None
 
 
 def _file(path: Path) -> Iterator[Verified]:
@@ -78,7 +72,7 @@ def _file(path: Path) -> Iterator[Verified]:
         yield from _rejects([path] if path.is_file() else [])
         return
     yield _checked(recipe, _is_sealed)
-    if card.is_file() or _command(path) in PAIR_COMMANDS:
+    if card.is_file() or command_of(recipe) in PAIR_COMMANDS:
         yield _checked(card, _is_sealed)
     yield from _report(beside(path, REPORT_FILE))
     recorded = read_made(recipe).get("sha256")

@@ -51,8 +51,9 @@ def _folder(models: str, source: str, target: str) -> Path:
         raise InputError(f"{FLAG} {models}: no such folder; give starter, opus-mt or a folder of MarianMT models")
     codes = _codes(base / "en-xx") or [source]
     joint = {"en-xx": [f"en-{code}" for code in codes], "xx-en": [f"{code}-en" for code in codes]}
-    folders: dict[str, Path] = {}  # by direction; a model of one direction comes before a joint one
-    for path in sorted(filter(Path.is_dir, base.iterdir()), key=lambda path: (path.name in joint, path.name)):
+    folders: dict[str, Path] = {}  # by direction, in the order of the names above
+    there = (path for path in base.iterdir() if path.is_dir())
+    for path in sorted(there, key=lambda path: (path.name in joint, path.name.startswith("opus-mt-"), path.name)):
         name = path.name.removeprefix("opus-mt-")
         for direction in joint.get(name, [name]):
             folders.setdefault(direction, path)

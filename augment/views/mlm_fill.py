@@ -35,9 +35,9 @@ class _Row(NamedTuple):
 class MlmFill(WordView):
     """The view.
 
-    A word is eligible if `augment.words.replaceable` allows it, it is no negation or article, the model sees it whole
-    (not cut off, not sharing a token with a neighbour), and the vocabulary has words in its script. `fraction` and
-    `achieved_fraction` are shares of all words, including numbers and names, as in the paper. The number of words is
+    A word is eligible if `augment.words.replaceable` allows it, it is not a negation or an article, the model sees it
+    whole (not cut off, not sharing a token with a neighbour), and the vocabulary has words in its script. `fraction`
+    and `achieved_fraction` are shares of all words, with numbers and names, as in the paper. The number of words is
     rounded up or down by the row's own draw, so that the mean over sentences equals the fraction.
     """
 

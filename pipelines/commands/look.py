@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from augment.errors import InputError
-from pipelines.commands.view import MOST, DryRunOption, JsonOption, OverwriteOption
-from pipelines.console import ConfigOption, show, show_json, table
+from pipelines.commands.view import MOST, Blank, DryRunOption, JsonOption, OverwriteOption, show_preview
+from pipelines.console import ConfigOption, show, show_json
 from pipelines.look import REPORT_ROWS, SAMPLE_ROWS
 
 FORMATS = ("parquet", "jsonl", "csv")
@@ -23,23 +23,10 @@ def add_look_commands(app: typer.Typer) -> None:
     app.command("verify", epilog="Example: augment verify data/sentences data/pairs.arrow")(_verify)
 
 
-def _show(result: dict[str, object], line: str | None, *, as_json: bool) -> None:
-    """A result as JSON or as a line; as a table, a preview."""
-    if as_json:
-        show_json(result)
-    elif line is None:
-        table(("", "would be"), result.items())
-    else:
-        show(line)
-
-
 def _inspect(
     path: PathArgument,
     rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows to show, spread evenly.")] = 5,
-    seed: Annotated[
-        int | None,
-        typer.Option(min=-MOST, max=MOST, help="Draw the rows at random, and the sample of the statistics by it too."),
-    ] = None,
+    seed: Annotated[int | None, Blank(min=-MOST, max=MOST, help="Draw the rows and the sample at random.")] = None,
     sample: SampleOption = SAMPLE_ROWS,
     json: JsonOption = False,
     config: ConfigOption = None,
@@ -52,9 +39,7 @@ def _inspect(
 
 def _report(
     path: PathArgument,
-    out: Annotated[
-        Path | None, typer.Option(help="File to write; PATH with the ending .report.html if not given.")
-    ] = None,
+    out: Annotated[Path | None, Blank(help="File to write; PATH with the ending .report.html if not given.")] = None,
     rows: Annotated[int, typer.Option(min=0, max=MOST, help="Sample rows on the page, spread evenly.")] = REPORT_ROWS,
     seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of the sample of the statistics.")] = 0,
     sample: SampleOption = SAMPLE_ROWS,
@@ -70,11 +55,11 @@ def _report(
     target = out or report_path(path)
     if dry_run:
         check_free(target, overwrite=overwrite)
-        _show({"out": str(target), "rows": open_path(path).rows, "sample": sample}, None, as_json=json)
+        show_preview({"out": str(target), "rows": open_path(path).rows, "sample": sample}, as_json=json)
         return
     made = write_report(path, target, rows, sample, seed, overwrite=overwrite)
     line = f"{target} written" if made else f"{target} exists already, nothing done"
-    _show({"out": str(target), "made_now": made}, line, as_json=json)
+    show_json({"out": str(target), "made_now": made}) if json else show(line)
 
 
 def _export(
@@ -109,13 +94,16 @@ def _export(
     if dry_run:
         opened = open_path(path)
         rows = min(opened.rows, limit or opened.rows)
-        _show({"out": str(target), "rows": rows, "files to read": len(opened.files)}, None, as_json=json)
-    elif is_hub:
-        address = push(path, to, public=public, license=license, limit=limit, overwrite=overwrite)
-        _show({"out": address, "public": public}, f"{address}: {'public' if public else 'private'}", as_json=json)
+        show_preview({"out": str(target), "rows": rows, "files to read": len(opened.files)}, as_json=json)
+        return
+    found: dict[str, object]
+    if is_hub:
+        target = push(path, to, public=public, license=license, limit=limit, overwrite=overwrite)
+        line, found = f"{target}: {'public' if public else 'private'}", {"public": public}
     else:
         rows = export(path, to, Path(target), limit=limit, overwrite=overwrite)
-        _show({"out": str(target), "rows": rows}, f"{rows:,} rows written to {target}", as_json=json)
+        line, found = f"{rows:,} rows written to {target}", {"rows": rows}
+    show_json({"out": str(target), **found}) if json else show(line)
 
 
 def _verify(
@@ -134,6 +122,6 @@ def _verify(
     wrong = {str(file): problem for file, problem in found.items() if problem is not None}
     summary = f"{len(found):,} files verified: {f'{len(wrong):,} are not' if wrong else 'all are'} as they were written"
     lines = [*(f"{problem}: {file}" for file, problem in wrong.items()), summary]
-    _show({"files": len(found), "problems": wrong}, "\n".join(lines), as_json=json)
+    show_json({"files": len(found), "problems": wrong}) if json else show("\n".join(lines))
     if wrong:
         raise typer.Exit(1)

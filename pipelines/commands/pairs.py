@@ -9,16 +9,11 @@ from typer.core import TyperCommand
 
 from augment.errors import InputError
 from augment.view import Runtime
-from pipelines.commands.view import (
-    MOST,
-    BatchTokensOption,
-    DeviceOption,
-    DryRunOption,
-    JsonOption,
-    OverwriteOption,
-    WorkersOption,
-)
-from pipelines.console import ConfigOption, show, show_json, table
+from pipelines.commands import view as shared
+from pipelines.commands.view import MOST, Blank
+from pipelines.console import ConfigOption, offline, show, show_json, table
+
+Policy = Literal["bsl", "original", "self", "multilingual", "entailment"]
 
 SOURCES_HELP = (
     "Files (ingested to data/sentences) or a folder of sentences; without, data/sentences or the sample. For "
@@ -37,12 +32,9 @@ FILTER_HELP = (
     "repeated."
 )
 DEFAULT_FILTERS_HELP = "Drop back-translations that are not paraphrases of their sentence (--filter paraphrase)."
-REJECTS_HELP = "Write what was dropped, with the reason, to this Arrow stream file."
 NEGATIVES_HELP = "For entailment: add a column `negative`, a contradiction of the same premise; held in memory."
 OUT_HELP = "File to write; data/pairs.arrow, or with --shards the folder data/pairs."
-SHARDS_HELP = "Write a folder of N shards, for very large outputs."
 SEED_HELP = "Run seed of views to be made; without, that of the other view, or 0."
-LIMIT_HELP = "Only the first N sentences, or NLI rows."
 
 
 class _PairsCommand(TyperCommand):
@@ -67,26 +59,24 @@ def add_pairs_commands(app: typer.Typer) -> None:
 
 def _build_pairs(
     sources: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE]...", help=SOURCES_HELP)] = None,
-    pairs: Annotated[
-        Literal["bsl", "original", "self", "multilingual", "entailment"], typer.Option(help=PAIRS_HELP)
-    ] = "bsl",
+    pairs: Annotated[Policy, typer.Option(help=PAIRS_HELP)] = "bsl",
     view: Annotated[list[str] | None, typer.Option(help=VIEW_HELP)] = None,
     filter: Annotated[list[str] | None, typer.Option(help=FILTER_HELP)] = None,
-    default_filters: Annotated[
-        bool, typer.Option("--default-filters/--no-default-filters", help=DEFAULT_FILTERS_HELP)
-    ] = True,
-    rejects: Annotated[Path | None, typer.Option(help=REJECTS_HELP)] = None,
+    default_filters: Annotated[bool, typer.Option(help=DEFAULT_FILTERS_HELP)] = True,
+    rejects: Annotated[Path | None, Blank(help="Arrow stream file for the dropped pairs, with their reasons.")] = None,
     negatives: Annotated[bool, typer.Option("--negatives", help=NEGATIVES_HELP)] = False,
     out: Annotated[Path | None, typer.Option(help=OUT_HELP)] = None,
-    shards: Annotated[int | None, typer.Option(min=1, max=MOST, help=SHARDS_HELP)] = None,
+    shards: Annotated[
+        int | None, Blank(min=1, max=MOST, help="Write a folder of N shards, for very large outputs.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(min=-MOST, max=MOST, help=SEED_HELP)] = None,
-    limit: Annotated[int | None, typer.Option(min=1, max=MOST, help=LIMIT_HELP)] = None,
-    workers: WorkersOption = 1,
-    device: DeviceOption = "auto",
-    batch_tokens: BatchTokensOption = None,
-    dry_run: DryRunOption = False,
-    overwrite: OverwriteOption = False,
-    json: JsonOption = False,
+    limit: Annotated[int | None, Blank(min=1, max=MOST, help="Only the first N sentences, or NLI rows.")] = None,
+    workers: shared.WorkersOption = 1,
+    device: shared.DeviceOption = "auto",
+    batch_tokens: shared.BatchTokensOption = None,
+    dry_run: shared.DryRunOption = False,
+    overwrite: shared.OverwriteOption = False,
+    json: shared.JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
     """Pair views of the same sentences; views that are missing are made first.
@@ -94,7 +84,6 @@ def _build_pairs(
     Sentences of which a view failed or was rejected are dropped and counted by reason; views that equal their
     sentence are kept and counted, unless a filter drops them.
     """
-    from pipelines.offline import offline
     from pipelines.pairing.build import PairsOptions, build_pairs, preview_pairs
     from pipelines.views.run import Execution
 
@@ -105,7 +94,7 @@ def _build_pairs(
     target = out or Path("data/pairs" if shards else "data/pairs.arrow")
     if dry_run:
         with offline():
-            _show_preview(preview_pairs(options, running, target, rejects), as_json=json)
+            shared.show_preview(preview_pairs(options, running, target, rejects), as_json=json)
         return
     counts, made = build_pairs(options, running, target, rejects=rejects, overwrite=overwrite)
     _show_pairs(target, counts, made, as_json=json)
@@ -124,16 +113,9 @@ def _show_pairs(out: Path, counts: Mapping[str, Any], made: bool, *, as_json: bo
         show("already complete, nothing done")
 
 
-def _show_preview(preview: dict[str, Any], *, as_json: bool) -> None:
-    show_json(preview) if as_json else table(("", "would be"), preview.items())
-
-
 def _mine_negatives(
     pairs: Annotated[Path, typer.Argument(help="Pairs, a file or a folder.")],
-    encoder: Annotated[
-        str,
-        typer.Option(help="starter, or the folder or Hub name of a sentence-transformers or plain transformers model."),
-    ] = "starter",
+    encoder: Annotated[str, typer.Option(help="starter, or an encoder's folder or name on the Hub.")] = "starter",
     out: Annotated[Path | None, typer.Option(help="File to write; PAIRS.negatives.arrow if not given.")] = None,
     skip: Annotated[int, typer.Option(min=0, max=MOST, help="Pass over the N closest texts.")] = 0,
     within: Annotated[int, typer.Option(min=1, max=MOST, help="Draw among the N closest texts.")] = 10,
@@ -143,10 +125,10 @@ def _mine_negatives(
     seed: Annotated[int, typer.Option(min=-MOST, max=MOST, help="Seed of what is drawn.")] = 0,
     limit: Annotated[int | None, typer.Option(min=1, max=MOST, help="Only the first N pairs.")] = None,
     batch_size: Annotated[int, typer.Option(min=1, max=MOST, help="Texts that are encoded together.")] = 64,
-    device: DeviceOption = "auto",
-    dry_run: DryRunOption = False,
-    overwrite: OverwriteOption = False,
-    json: JsonOption = False,
+    device: shared.DeviceOption = "auto",
+    dry_run: shared.DryRunOption = False,
+    overwrite: shared.OverwriteOption = False,
+    json: shared.JsonOption = False,
     config: ConfigOption = None,
 ) -> None:
     """Give pairs a column `negative`: a text of another pair that an encoder finds close to view_a.
@@ -155,7 +137,6 @@ def _mine_negatives(
     (3 KB at 768 dimensions) are held in memory.
     """
     from pipelines.files import beside
-    from pipelines.offline import offline
     from pipelines.pairing.negatives import Mining, mine_negatives, preview_mining
 
     if skip >= within:
@@ -164,7 +145,7 @@ def _mine_negatives(
     wanted = Mining(encoder, skip, within, margin, seed, limit)
     if dry_run:
         with offline():
-            _show_preview(preview_mining(pairs, wanted, target), as_json=json)
+            shared.show_preview(preview_mining(pairs, wanted, target), as_json=json)
         return
     counts, made = mine_negatives(pairs, wanted, target, device, batch_size, overwrite=overwrite)
     _show_pairs(target, counts, made, as_json=json)

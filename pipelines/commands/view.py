@@ -2,7 +2,7 @@
 
 import inspect
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -15,10 +15,9 @@ import typer
 from augment.errors import InputError, TwinviewsError
 from augment.view import Runtime, ViewSpec, check_params, view_attribute, view_module, view_options
 from pipelines.claim import check_folder
-from pipelines.console import ConfigOption, show_json, table
+from pipelines.console import ConfigOption, offline, show_json, table
 from pipelines.files import locate
 from pipelines.folder import Dataset
-from pipelines.offline import offline
 from pipelines.recipe import parse_yaml
 from pipelines.shards import SHARD_ROWS
 
@@ -63,6 +62,11 @@ class ViewOptions:
     overwrite: OverwriteOption = False
     json: JsonOption = False
     config: ConfigOption = None
+
+
+def show_preview(preview: Mapping[str, Any], *, as_json: bool) -> None:
+    """Print what a dry run found."""
+    show_json(preview) if as_json else table(("", "would be"), preview.items())
 
 
 def describe_view(name: str) -> tuple[str, str]:

@@ -123,12 +123,9 @@ class Distribution:
 class Statistics:
     """What was found in a sample of the rows, drawn by the seed.
 
-    Attributes:
-        shares: Count and total by name: `view equals the sentence`.
-        measures: Distributions by name. chrF is 0 to 100, a length ratio is in characters.
-        values: For each further column of text, the counts of its values, the most frequent first.
-        self_bleu: For pairs, the BLEU of `view_a` against `view_b`, and sacrebleu's signature of it.
-        chrf_signature: What sacrebleu calls this chrF, if there is any.
+    By name: `shares` are counts and totals, `measures` distributions (chrF from 0 to 100, length ratios in characters),
+    `values` the counts of a further column's texts, the most frequent first. `self_bleu` is the BLEU of `view_a` by
+    `view_b` and sacrebleu's signature of it, `chrf_signature` that of chrF.
     """
 
     rows: int

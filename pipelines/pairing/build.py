@@ -209,7 +209,7 @@ def pair_views(
         if isinstance(view, ViewRun):
             note(f"making the missing view {name} ({view.plan.rows:,} sentences) in {view.out}/")
             runs.note_starter(ViewSpec(view.plan.name, view.plan.params))
-            view = runs.make_run(view, running).dataset
+            view, _ = runs.make_run(view, running)
         views[name] = view
     names = list(views) or [ORIGINAL]
     couples = [(names[0], names[1])] if options.policy == "bsl" else [(ORIGINAL, name) for name in names]

@@ -27,13 +27,10 @@ TASK_ROWS = 16_000
 class Candidates:
     """Rows that may become pairs, in columns of one length.
 
-    Attributes:
-        pairs: A record batch with the columns of pairs, then the scores of filters. A row with a missing view (null)
-            has a reason.
-        reasons: Arrow strings: why a row is dropped, null if it is not.
-        parts: Arrow strings: the part of the input that a pair is counted under, null if there are no parts.
-        notes: Arrow strings, any number of columns: remarks on pairs that are kept.
-        prepared: What the first filter that remembers pairs prepared from those that it will see.
+    `pairs` is a record batch with the columns of pairs, then filters' scores; a row with a missing view (null) has a
+    reason. The others are Arrow strings: `reasons` say why a row is dropped, `parts` under which part of the input it
+    is counted (null: neither), and each of the `notes` is a remark on pairs that are kept. `prepared` is what the first
+    filter that remembers pairs prepared from those that it will see.
     """
 
     pairs: pa.RecordBatch
@@ -83,16 +80,10 @@ class Candidates:
 class PairSource:
     """Where candidates come from: views of sentences, an NLI corpus, or pairs.
 
-    Attributes:
-        policy: Name of the policy.
-        unit: What is read: sentences, rows, ...
-        inputs: What the candidates are made from.
-        tasks: Candidates of TASK_ROWS rows of the input, or what `candidates` makes them from, in any process.
-        about: Maps the name of a side to what is known about it.
-        params: What decides the candidates besides inputs, seed and limit.
-        made_by: For the card: how each side or source was made.
-        columns: Columns beyond those of all pairs, with their Arrow types.
-        ways: Candidates per row of the input.
+    `unit` names what is read: sentences, rows, ... Each of the `tasks` is the candidates of TASK_ROWS input rows,
+    `ways` per row, or what `candidates` makes them from, in any process. `about` maps the name of a side to what is
+    known about it, `columns` has the Arrow types of additional columns. `params`, inputs, seed and limit decide the
+    candidates; `made_by` says in the card how each side or source was made.
     """
 
     policy: str

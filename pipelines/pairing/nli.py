@@ -2,12 +2,10 @@
 
 import csv
 import json
-import operator
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import compress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -93,8 +91,7 @@ def _look(source: Source) -> NliSource:
         numbered = (features[each] for each in COLUMNS["label"] if hasattr(features.get(each), "names"))
         label_names = next((each.names for each in numbered), None)
     elif source.format in ("jsonl", "csv", "tsv"):
-        line = next((line for lines in read_lines(source.path, source.name) for line in lines if line.strip()), "")
-        names = _header(line, source)
+        names = _header(source)
     else:
         raise InputError(f"{source.name} is a {source.format} file: {EXAMPLE}")
     found = []
@@ -108,13 +105,12 @@ def _look(source: Source) -> NliSource:
     return NliSource(source, Columns(premise, label, hypothesis), label_names)
 
 
-def _header(line: str, source: Source) -> list[str]:
+def _header(source: Source) -> list[str]:
     """The names of a file's columns, from its first line; raises InputError if that should be a JSON object."""
+    line = next((line for lines in read_lines(source.path, source.name) for line in lines if line.strip()), "")
     if source.format == "jsonl":
-        with suppress(ValueError, RecursionError):
-            first = json.loads(line or "{}")
-            if isinstance(first, dict):
-                return list(first)
+        with suppress(ValueError, RecursionError, AttributeError):
+            return list(json.loads(line or "{}").keys())
         raise InputError(f"{source.name}: its first line is not a JSON object: {EXAMPLE}")
     cells = next(csv.reader([line])) if source.format == "csv" else line.split("\t")
     return [cell.strip() for cell in cells]
@@ -170,25 +166,24 @@ def _candidates(sources: Sequence[NliSource], limit: int | None, *, negatives: b
     with TemporaryDirectory() as spool:
         seen = Seen(Path(spool))
         for part, rows in _batches(sources, limit):
-            reasons, found = [_reason(*row) for row in rows], [""] * len(rows)
+            reasons = [_reason(*row) for row in rows]
+            found: list[str | None] = [None] * len(rows)
             numbers = [xxhash.xxh64_intdigest(f"{row.premise}\t{row.hypothesis}".encode()) for row in rows]
             entailed = [place for place, reason in enumerate(reasons) if reason is None]
             fresh = seen.add(np.array([numbers[place] for place in entailed], dtype=np.uint64)).tolist()
-            for place in compress(entailed, map(operator.not_, fresh)):
-                reasons[place] = "exact duplicate"
-            for place in compress(entailed, fresh) if negatives else ():
+            for place, is_new in zip(entailed, fresh, strict=True):
                 premise, hypothesis, _ = rows[place]
+                reasons[place] = None if is_new else "exact duplicate"
                 others = [each for each in contradictions.get(premise, ()) if each != hypothesis]
-                found[place] = others[turns[premise] % len(others)] if others else ""
-                turns[premise] += 1
+                found[place] = others[turns[premise] % len(others)] if is_new and others else None
+                turns[premise] += is_new
             premises, hypotheses, _ = zip(*rows, strict=True)
             names = (pa.repeat(side, len(rows)) for side in ("premise", "hypothesis"))
             ids = [f"{number:016x}" for number in numbers]
             pairs = dict(zip(PAIR_COLUMNS, (ids, premises, premises, hypotheses, *names), strict=True))
             parts = pa.array([part] * len(rows), pa.string())
             made = Candidates(pa.RecordBatch.from_pydict(pairs), pa.array(reasons, pa.string()), parts)
-            column = pa.array([each or None for each in found], pa.string())
-            yield made.add_negatives(column) if negatives else made
+            yield made.add_negatives(pa.array(found, pa.string())) if negatives else made
 
 
 def _reason(premise: str, hypothesis: str, label: str | None) -> str | None:

@@ -1,14 +1,17 @@
-"""Rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets, and which columns make them."""
+"""Rows of CSV, TSV, JSONL, Parquet, Arrow and Hub datasets: which columns make them, and labelled spans in a cell."""
 
 import csv
 import json
 import re
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
+from augment.edits import LabelledSpan
 from augment.errors import InputError
 from pipelines.shards import check_stream_end
 
@@ -21,14 +24,9 @@ DIALECTS: Mapping[str, Mapping[str, Any]] = {
 """RFC 4180 with commas; with tabs a quotation mark is an ordinary character, as in most corpora."""
 HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair: JSON can escape it, but UTF-8 cannot hold it."""
-
-
-class Row(NamedTuple):
-    """One row as the source has it; None for a missing value."""
-
-    text: str
-    label: str | None = None
-    pair: str | None = None
+Row: TypeAlias = tuple[str, str | None, str | None]
+"""The text, label and pair of a row as the source has them; None for a missing value."""
+SPAN_KEYS = ("start", "end", "label")
 
 
 class Rows(NamedTuple):
@@ -94,7 +92,7 @@ def read_cells(form: str, lines: Iterator[str], name: str, columns: Columns) -> 
                 said = f"has {len(cells)} cells, but column {last + 1} is needed: fix the line"
                 raise InputError(f"{name}: line {reader.line_num} {said}")
             text, label, pair = (None if place is None else cells[place] for place in places) if cells else [None] * 3
-            yield Row(text or "", label, pair)
+            yield text or "", label, pair
     except csv.Error as error:
         said = f"line {reader.line_num} is not valid CSV ({error}): fix the line, or give --format"
         raise InputError(f"{name}: {said}") from None
@@ -139,14 +137,14 @@ def read_jsonl(lines: Iterator[str], name: str, columns: Columns) -> Iterator[Ro
         except (ValueError, RecursionError) as error:
             raise InputError(f"{where} is not JSON ({error}): one object a line") from None
         if isinstance(value, str):
-            row = Row(value)
+            row: Row = (value, None, None)
         elif isinstance(value, dict):
             column = text_column(where, columns, list(value))
             columns = columns if columns.text else replace(columns, text=column)
             for each in (column, columns.pair):
                 if not isinstance(value.get(each), str | None):
                     raise InputError(f"{where}: {each!r} is {repr(value[each])[:60]}, not a string: give --column")
-            row = Row(value[column] or "", as_text(value.get(columns.label)), value.get(columns.pair))
+            row = value[column] or "", as_text(value.get(columns.label)), value.get(columns.pair)
         else:
             raise InputError(f"{where} is a {type(value).__name__}: one object or string a line")
         if any(cell and HALF.search(cell) for cell in row):
@@ -197,3 +195,33 @@ def rows_of(batches: Any, schema: Any, name: str, columns: Columns) -> Iterator[
         nothing = [None] * part.num_rows
         texts, labels, pairs = (nothing if each is None else part[each].to_pylist() for each in (text, label, pair))
         yield Rows([each or "" for each in texts], [as_text(each) for each in labels], pairs)
+
+
+def read_spans(where: str, cell: str | None, raw: str, text: str) -> list[LabelledSpan] | None:
+    """The spans that a cell lists as `[start, end, label]` or as objects with these keys; None if it is blank.
+
+    Offsets are in characters of `raw`, the text as the source has it; `text` is the same in NFC, without outer white
+    space. Raises InputError, which names `where`, for anything else, and for a span that is empty, outside the text or
+    cuts a character.
+    """
+    if not cell or not cell.strip():
+        return None
+    normal = partial(unicodedata.normalize, "NFC")
+    margin = len(normal(raw)) - len(normal(raw).lstrip())
+    try:
+        listed, spans = json.loads(cell), []
+        if isinstance(listed, dict):  # three lists, as `datasets` has them
+            listed = zip(*(listed[key] for key in SPAN_KEYS), strict=True)
+        for each in listed:
+            start, end, label = (each[key] for key in SPAN_KEYS) if isinstance(each, dict) else each
+            if type(start) is not int or type(end) is not int or type(label) not in (str, int):
+                raise TypeError
+            first, last = (min(max(len(normal(raw[:place])) - margin, 0), len(text)) for place in (start, end))
+            covered = text[first:last].strip()
+            if not 0 <= start < end <= len(raw) or not covered or covered != normal(raw[start:end]).strip():
+                raise ValueError
+            spans.append(LabelledSpan(first, last, str(label)))
+    except (ValueError, TypeError, KeyError, RecursionError):
+        said = f"{where}: {cell[:60]!r} does not list spans of {text[:40]!r}"
+        raise InputError(f"{said}: write [[start, end, label], ...], in characters from 0") from None
+    return spans

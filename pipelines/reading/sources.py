@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias, get_args
 from augment.errors import InputError
 from pipelines.files import is_remote, locate
 from pipelines.reading.documents import document_paragraphs, paragraphs, split_sentences
-from pipelines.reading.rows import Columns, Row, Rows, collect, read_cells, read_columns, read_jsonl, rows_of
+from pipelines.reading.rows import Columns, Rows, collect, read_cells, read_columns, read_jsonl, rows_of
 
 Format: TypeAlias = Literal["text", "markdown", "html", "csv", "tsv", "jsonl", "parquet", "arrow"]
 ENDINGS: Mapping[str, Format] = {
@@ -65,7 +65,10 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
         if name != STDIN and not path.exists():
             raise InputError(f"no file {name!r}: check the path, or write hf:NAME for a dataset on the Hub")
         if name == STDIN or is_remote(path) or not path.is_file():
-            path = _copy(name, spool)
+            given, path = path, spool / f"{len(list(spool.iterdir()))}{path.suffix}"
+            source: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer) if name == STDIN else given.open("rb")
+            with path.open("wb") as target, source as stream:
+                shutil.copyfileobj(stream, target, CHUNK_BYTES)
         if path.stat().st_size == 0:
             raise InputError(f"{shown} is empty (0 bytes): give one sentence a line")
         with path.open("rb") as stream:
@@ -74,14 +77,6 @@ def check_source(name: str, spool: Path, format: Format | None = None) -> Source
         raise InputError(f"cannot read {shown[:200]} ({error.strerror}): check the path and its permissions") from None
     ending = Path(name.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
     return Source(shown, path, format or ENDINGS.get(ending, "text"), digest)
-
-
-def _copy(name: str, spool: Path) -> Path:
-    copy = spool / f"{len(list(spool.iterdir()))}{Path(name).suffix}"
-    source: AbstractContextManager[Any] = nullcontext(sys.stdin.buffer) if name == STDIN else locate(name).open("rb")
-    with copy.open("wb") as target, source as stream:
-        shutil.copyfileobj(stream, target, CHUNK_BYTES)
-    return copy
 
 
 def read_rows(source: Source, columns: Columns, language: str | None = None) -> Iterator[Rows]:
@@ -117,10 +112,9 @@ def _read(source: Source, columns: Columns, *, running: bool) -> Iterator[Rows]:
     if form == "text" and not running:
         return (Rows(texts, nothing, nothing) for texts in batches for nothing in [[None] * len(texts)])
     lines = chain.from_iterable(batches)
-    if form == "text":
-        return collect(map(Row, paragraphs(lines)))
-    if form in ("markdown", "html"):
-        return collect(map(Row, document_paragraphs("\n".join(lines), form)))
+    if form in ("text", "markdown", "html"):
+        found = paragraphs(lines) if form == "text" else document_paragraphs("\n".join(lines), form)
+        return collect((text, None, None) for text in found)
     return collect(read_jsonl(lines, name, columns) if form == "jsonl" else read_cells(form, lines, name, columns))
 
 

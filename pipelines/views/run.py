@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 from augment.device import Stage
 from augment.errors import TwinviewsError
@@ -45,13 +45,6 @@ class Execution:
     address: str | None = None
     overwrite: bool = False
     profile: bool = False
-
-
-class Result(NamedTuple):
-    """The dataset after a run, and how many of its rows this run made."""
-
-    dataset: Dataset
-    made: int
 
 
 def note_starter(spec: ViewSpec) -> None:
@@ -110,8 +103,10 @@ def preview_run(run: ViewRun, *, overwrite: bool = False) -> dict[str, Any]:
     }
 
 
-def make_run(run: ViewRun, execution: Execution) -> Result:
-    """Make the missing shards and finish the dataset; a finished one is left alone, unless it is to be overwritten.
+def make_run(run: ViewRun, execution: Execution) -> tuple[Dataset, int]:
+    """The dataset, with its missing shards made now, and how many rows those have.
+
+    A finished dataset is left alone, unless it is to be overwritten.
 
     Raises InputError if the folder belongs to another recipe or to somebody else, or if another process is writing it;
     TwinviewsError if a view or a worker failed. Finished shards stay.
@@ -120,13 +115,13 @@ def make_run(run: ViewRun, execution: Execution) -> Result:
         dataset = standing_dataset(run.out, run.plan, overwrite=execution.overwrite)
         remove_leftovers(run.out)
         if dataset is not None:
-            return Result(dataset, 0)
+            return dataset, 0
         if execution.overwrite and run.out.exists():
             clear_dataset(run.out)
         try:
             write_whole(run.out / PLAN_FILE, run.plan.to_json())
             made = _make(run, execution, advance)
-            return Result(_finish(run), made)
+            return _finish(run), made
         except BaseException:
             remove_leftovers(run.out)  # of workers that were stopped while they wrote
             if not (run.out / RECEIPTS).exists():
@@ -177,10 +172,8 @@ def _make(run: ViewRun, execution: Execution, advance: Callable[[int], None]) ->
 
 def _intact(run: ViewRun) -> Mapping[int, Receipt]:
     """The receipts of the shards that are as they were written, by number."""
-    found = (
-        (index, valid_receipt(run.out, index, stop - start)) for index, (start, stop) in enumerate(run.plan.shards)
-    )
-    return {index: receipt for index, receipt in found if receipt is not None}
+    found = {index: valid_receipt(run.out, index, stop - start) for index, (start, stop) in enumerate(run.plan.shards)}
+    return {index: receipt for index, receipt in found.items() if receipt is not None}
 
 
 def _finish(run: ViewRun) -> Dataset:

@@ -82,6 +82,8 @@ def test_without_split_lines_and_paragraphs_are_rows_and_nothing_else_is_counted
     assert augment("ingest", "wrapped.txt", "page.md").code == 0
     assert datasets.load_from_disk("data/sentences")["text"][:] == ["A wrapped", "sentence. Two", "One. Two.", "Three."]
     assert "length" not in open_dataset(Path("data/sentences")).counts
+    refused = augment("ingest", "page.md", "--language", "de", "--out", "other")
+    assert (refused.code, "--language de is for --split" in refused.err) == (2, True)
 
 
 def test_labels_go_with_the_sentences_and_second_texts_cannot(augment: Augment) -> None:
