@@ -66,6 +66,8 @@ def _check(options: PairsOptions, running: runs.Execution, out: Path) -> tuple[l
     if options.negatives and policy != "entailment":
         raise InputError(f"--negatives needs --pairs entailment, not {policy}: leave it out")
     choices = choose_views(policy, options.views)
+    if options.seed is not None and not choices:
+        raise InputError(f"--seed {options.seed}: --pairs {policy} makes no views, so nothing is drawn: leave it out")
     written = [*options.filters]
     if options.default_filters and not any(each.partition(":")[0] == "paraphrase" for each in written):
         written = ["paraphrase"] * any(is_round_trip(choice.spec.name) for choice in choices) + written

@@ -162,6 +162,7 @@ def test_entailment_takes_contradictions_of_the_premise_in_turn(augment: Augment
     assert "nothing done" in augment(*build).out
     is_refused(augment(*build[:-1]), "negatives is True there")
     assert "--negatives needs --pairs entailment, not bsl" in augment("build-pairs", "--negatives").err
+    is_refused(augment("build-pairs", "nli.jsonl", "--pairs", "entailment", "--seed", 1), "makes no views")
 
 
 def test_a_look_and_an_export_know_negatives(augment: Augment, folder: Path) -> None:
