@@ -82,7 +82,7 @@ def hub_weights(name: str, flag: str, revision: str | None = None) -> Weights:
     def from_hub() -> Path:
         try:  # one request, as the client's downloads retry
             about = HfApi().model_info(name, revision=revision, timeout=10)
-        except Exception:
+        except Exception:  # of any kind, as below: without an answer, what is in the cache serves
             with suppress(Exception):
                 return from_cache()
             raise

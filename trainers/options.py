@@ -54,7 +54,7 @@ def objective_command(name: str, *, sweep: bool) -> Any:  # noqa: ANN401 - click
         study = {key: values.pop(key) for key in STUDY}
         axes = None
         if sweep:
-            from trainers.results.studies import read_axes
+            from trainers.results.axes import read_axes
 
             flags = {key: flag for section in training.values() for key, flag in section.items()}
             written = {key for key in values if getattr(context.get_parameter_source(key), "name", "") == "COMMANDLINE"}

@@ -10,8 +10,9 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from pipelines.console import InputError
+from trainers.results.axes import read_axes, settings
 from trainers.results.records import read_results
-from trainers.results.studies import Scoring, find_scoring, read_axes, read_training, score, settings
+from trainers.results.studies import Scoring, find_scoring, read_training, score
 from trainers.settings import Flag
 
 FLAGS = {
