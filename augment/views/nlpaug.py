@@ -78,6 +78,8 @@ class Nlpaug(WordView):
         _seed(seed)
         try:
             made = self._augmenter.augment(text)
+        except MemoryError:
+            raise
         except Exception as error:  # any exception of an augmenter fails the row, not the run
             return Viewed(None, "failed", type(error).__name__)
         view = made[0] if isinstance(made, list) and made else made

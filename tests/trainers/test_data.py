@@ -273,5 +273,5 @@ def test_words_that_are_not_there_are_one_line(tmp_path: Path) -> None:
     (tmp_path / "empty.txt").write_text("\n \n")
     refused("there are only 0 words", words=str(tmp_path / "empty.txt"))
     for words in ("nothing.txt", "et:10", "en:0", "en:x"):
-        refused(f"--words {words}: no such file, and no LANGUAGE or LANGUAGE:N of ar, ", words=words)
+        refused(f"--words {words}: give a file, or LANGUAGE or LANGUAGE:N of ar, ", words=words)
     refused("there are only [0-9,]+ words", words="en:90000000")

@@ -80,7 +80,7 @@ def read_words(written: str) -> list[str]:
         known = wordfreq.available_languages()
         if name not in known or not re.fullmatch(r"[1-9]\d*", count or "1"):
             languages = ", ".join(sorted(known))
-            raise InputError(f"--words {written}: no such file, and no LANGUAGE or LANGUAGE:N of {languages}")
+            raise InputError(f"--words {written}: give a file, or LANGUAGE or LANGUAGE:N of {languages}")
         words = wordfreq.top_n_list(name, int(count or 10_000))  # as in Mirror-BERT
     if len(words) < int(count or 1):
         raise InputError(f"--words {written}: there are only {len(words):,} words")
