@@ -20,15 +20,14 @@ MODEL = """A sentence-transformers or transformers directory, a Hub name, `start
 or your function as `package.module:function`."""
 SUITES = f"""What to evaluate on; repeat it for more. There are {", ".join(suite_names())}; {ALL} is all of them but \
 the bundled smoke test `sample`. [sts with data, sample without]"""
+DATA = "Folder of the benchmarks, or hf:mteb."
 POOLING = "Pooling, instead of the model's own. padded-mean: over 64 tokens, padding included."
 
 
 def evaluate(
     model: Annotated[str, typer.Argument(help=MODEL, show_default=False)],
     suite: Annotated[list[str] | None, typer.Option(help=SUITES, metavar=f"NAME|{ALL}", show_default=False)] = None,
-    data: Annotated[
-        str | None, typer.Option(envvar=DATA_VARIABLE, help="Folder of the benchmarks, or hf:mteb.", metavar="DIR")
-    ] = None,
+    data: Annotated[str | None, typer.Option(envvar=DATA_VARIABLE, help=DATA, metavar="DIR")] = None,
     pooling: Annotated[Literal["mean", "cls", "first-last", "padded-mean"] | None, typer.Option(help=POOLING)] = None,
     max_tokens: Annotated[int | None, typer.Option(min=3, help="Most tokens of a text. [the model; padded 64]")] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**32 - 1, help="For folds and draws; SentEval's is 1111.")] = SEED,
@@ -50,8 +49,7 @@ def evaluate(
 
     Sets that are not in --data are listed with where to get them, and the others are scored.
 
-    Untrained baselines are evaluated in the same way: averaged word vectors, any encoder with --pooling, and any
-    function that takes a list of texts and returns an array with a row for each.
+    Baselines too: averaged word vectors, any encoder with --pooling, or your function from texts to an array of rows.
 
     Example: train evaluate runs/bsl --suite all --data ~/data
     """
@@ -60,11 +58,7 @@ def evaluate(
     from trainers.evaluation.record import results_folder
     from trainers.evaluation.suite import evaluate_suites, find_suites
 
-    if data == "":
-        raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
-    if not suite and not data:
-        note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
-    suites = find_suites(suite or (["sts"] if data else [SMOKE_TEST]), data)
+    suites = find_suites(suite or _default_suites(data), data)
     if dry_run:
         _show_found(suites, model)
         return
@@ -80,6 +74,14 @@ def evaluate(
     directory = results_folder(model, trained, out, list(filter(None, parts)), [each.name for each in suites])
     kept = encoder if no_cache else cached(encoder, cache and cache.expanduser())
     _report(evaluate_suites(kept, suites, seed=seed, trained=trained, settings=chosen | used), directory, json=json)
+
+
+def _default_suites(data: str | None) -> list[str]:
+    if data == "":
+        raise InputError("--data is empty: give a folder or hf:mteb, or leave it out")
+    if data is None:
+        note(f"no benchmark data (--data DIR, --data hf:mteb or {DATA_VARIABLE}): running the bundled smoke test")
+    return ["sts"] if data else [SMOKE_TEST]
 
 
 def _show_found(suites: Sequence[Suite], model: str) -> None:

@@ -45,10 +45,7 @@ def compare(
 
     Example: train compare runs/bsl runs/mirror --suite sts --test
     """
-    papers = [] if beside == "none" else list(dict.fromkeys(name.strip() for name in beside.split(",")))
-    for name in papers:
-        if name not in PAPERS:
-            raise InputError(f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
+    papers = _papers(beside)
     page = out and Path(os.path.realpath(out))  # a link stays a link
     if page and (not page.parent.is_dir() or (os.path.lexists(page) and not page.is_file())):
         raise InputError(f"cannot write {str(out)!r}: give --out a file in a folder that exists")
@@ -75,6 +72,14 @@ def compare(
         with whole_file(page) as stream:
             stream.write(markdown("Comparison", [f"`{shlex.join(['train', *sys.argv[1:]])}`"], tables).encode("utf-8"))
         note(f"written: {out}")
+
+
+def _papers(beside: str) -> list[str]:
+    papers = [] if beside == "none" else list(dict.fromkeys(name.strip() for name in beside.split(",")))
+    for name in papers:
+        if name not in PAPERS:
+            raise InputError(f"--with {beside}: no paper {name!r}, there are {', '.join(PAPERS)}; or give none")
+    return papers
 
 
 def _suites(wanted: Sequence[str] | None, runs: Sequence[Run], papers: Sequence[str]) -> list[str]:
