@@ -150,7 +150,7 @@ def cut(path: Path, share: float) -> None:
         (lambda path: write_columns(path, **{name: [1, 2] for name in NAMES}), "holds int64, not text"),
         (lambda path: write_columns(path, id=["0"], text=["a"], view_a=["b"]), "has no column 'view_b'"),
         (lambda path: pairs_file(path, 0), "holds no pairs"),
-        (lambda path: pairs_file(path, 2, missing=(0, 1)), "has no row with two views"),
+        (lambda path: write_pairs(path, [("a", None, "b"), ("c", " ", "d")]), "has no row with two views"),
     ],
 )
 def test_broken_pairs_name_the_file(tmp_path: Path, big: Path, make: Callable[[Path], object], message: str) -> None:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import save_file
-from small_trainings import Interrupted, check_same, prepared, read_log, trained
+from small_trainings import Capsys, Interrupted, check_same, prepared, read_log, trained
 
 from pipelines.console import InputError, TwinviewsError
 from trainers.catalogue import objective_names
@@ -11,8 +11,6 @@ from trainers.settings import Training
 from trainers.training.directory import CHECKPOINTS, checkpoints, newest_checkpoint
 from trainers.training.fit import collapse, fit, make_optimizer
 from trainers.training.run import for_machine
-
-Capsys = pytest.CaptureFixture[str]
 
 POWER_CUTS = {
     "mid-epoch": ({"save_every": 4}, 7, 4),

@@ -3,6 +3,7 @@
 import re
 import shutil
 import subprocess
+from functools import partial
 from html import escape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -11,10 +12,8 @@ import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Dense, Normalize, Pooling, Transformer
-from small_trainings import read_log
+from small_trainings import Capsys, read_log, train
 
-from pipelines.console import call
-from trainers.cli import app
 from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.pages.report import change_of, charts, moved
@@ -23,8 +22,7 @@ HOSTILE = "</script><img src=x onerror=alert(1)> a & b \x1b[31m \u202eevil {{ 7 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
 
-def report(*arguments: object) -> int:
-    return call(app, ["report", *map(str, arguments)])
+report = partial(train, "report")
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +36,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory, tiny_bert: Path, sentences
     for seed in (1, 2):
         training: list[object] = ["--text", text, "--encoder", tiny_bert, "--max-tokens", 16, "--batch-size", 8]
         training += ["--seed", seed, "--dev", graded, "--evaluations", 2, "--out", folder / f"run-{seed}"]
-        assert call(app, ["mirror", *map(str, training)]) == 0
+        assert train("mirror", *training) == 0
     return folder
 
 
@@ -71,7 +69,7 @@ def test_all_that_is_logged_is_drawn_with_a_line_for_each_run(trained: Path, pag
     assert "Neighbours" not in both.read_text(encoding="utf-8")
 
 
-def test_only_pages_are_replaced(trained: Path, page: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_pages_are_replaced(trained: Path, page: str, capsys: Capsys) -> None:
     assert report(trained / "run-1") == 0
     assert (trained / "run-1/report.html").read_text(encoding="utf-8") == page
     mine = trained / "mine.html"

@@ -13,8 +13,7 @@ from known_vectors import WORDS
 from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import CNN, Dense, Normalize, Pooling, Transformer
-from small_trainings import pooled_by_hand
-from tiny_bert import write_bert
+from small_trainings import Capsys, pooled_by_hand, write_bert
 
 from pipelines.console import InputError, TwinviewsError
 from trainers.embedding.model import load_model, pack
@@ -23,8 +22,6 @@ from trainers.encoders.loading import load_for_training, save_encoder
 from trainers.encoders.location import locate
 from trainers.encoders.modules import with_cnn
 from trainers.objective import Objective
-
-Capsys = pytest.CaptureFixture[str]
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls", "first-last", "padded-mean"])
@@ -93,7 +90,7 @@ def test_what_was_trained_is_evaluated(tiny_mlm: Path, sentences: list[str], tmp
 
 
 def test_a_run_is_evaluated_at_the_tokens_asked_for(tmp_path: Path, sentences: list[str]) -> None:
-    path = str(write_bert(tmp_path / "bert", WORDS, half=True, positions=80))
+    path = str(write_bert(tmp_path / "bert", WORDS, half=True, max_position_embeddings=80))
     save_encoder(load_for_training(locate(path), "padded-mean", 20), tmp_path / "run", "card")
     texts = [*sentences[:5], " ".join(sentences)]
     for options, width in (

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from small_trainings import Capsys
 
 from pipelines.console import InputError
 from trainers.embedding import vectors as cache
@@ -89,8 +90,6 @@ def test_a_damaged_gzip_file_is_refused(tmp_path: Path, place: int) -> None:
     with pytest.raises(InputError, match=r"cannot read .*x\.txt\.gz: "):
         file_lines(tmp_path / "x.txt.gz")
 
-
-Capsys = pytest.CaptureFixture[str]
 
 TEXTS = ["a cat", "the dog runs", "the old man", "a"]
 NAME = "0123456789abcdef0123456789abcdef"

@@ -2,25 +2,21 @@
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import spearmanr
 from sklearn.metrics import roc_auc_score
+from small_trainings import train
 
-from pipelines.console import call
-from trainers.cli import app
 from trainers.evaluation.task import Predictions
 
+compare = partial(train, "compare")
 SIZES = {"sts12": 3108, "sts13": 1500, "sts14": 3750, "sts15": 3000, "sts16": 1186, "stsb": 1379, "sickr": 4927}
 SIZES |= dict.fromkeys(("afs-gun-control", "afs-gay-marriage", "afs-death-penalty"), 2000)
 NAMES = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")
-
-
-def compare(*arguments: object) -> int:
-    """Run `train compare` and return its exit status."""
-    return call(app, ["compare", *map(str, arguments)])
 
 
 def figures(shift: float = 0.0) -> dict[str, dict[str, float | None]]:

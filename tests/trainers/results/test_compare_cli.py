@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 from made_items import NAMES, compare, figures, figures_of, lines, similar, tables, write_run, write_study
+from small_trainings import Capsys, error_line, train
 
-from pipelines.console import call
-from trainers.cli import app
 from trainers.results.comparison import read_published
-
-Capsys = pytest.CaptureFixture[str]
 
 
 def test_our_row_stands_above_the_papers_rows_with_their_sources(capsys: Capsys) -> None:
@@ -174,9 +171,7 @@ def test_mistakes_say_why(arguments: list[str], said: str, tmp_path: Path, capsy
     (tmp_path / "broken.json").write_text("{")
     (tmp_path / "deep.json").write_text('{"a":' * 100_000)
     assert compare(*arguments) == 2
-    error = capsys.readouterr().err
-    assert said in error
-    assert len(error.splitlines()) == 1
+    assert said in error_line(capsys)
 
 
 @pytest.mark.parametrize(
@@ -196,9 +191,8 @@ def test_damage_is_refused(key: str, value: object, capsys: Capsys) -> None:
     (values["sets"]["stsb"] if key in values["sets"]["stsb"] else values)[key] = value
     path.write_text(json.dumps(values if key else {}))
     assert compare("mine") == 2
-    shown = capsys.readouterr()
     said = f"error: {path} has no results that can be read: make them again, or leave it out\n"
-    assert (shown.out, shown.err) == ("", said)
+    assert error_line(capsys) == said
 
 
 @pytest.mark.parametrize("out", ["pipe", "folder", "round", "gone/page.md", "file/page.md"])
@@ -208,7 +202,7 @@ def test_what_is_no_place_for_a_page_is_left_alone(out: str, tmp_path: Path, cap
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("kept")
     assert compare("--suite", "qnli", "--with", "mirror", "--out", out) == 2
-    assert capsys.readouterr().err == f"error: cannot write '{out}': give --out a file in a folder that exists\n"
+    assert error_line(capsys) == f"error: cannot write '{out}': give --out a file in a folder that exists\n"
     assert (tmp_path / "pipe").is_fifo()
     assert (tmp_path / "round").is_symlink()
 
@@ -216,7 +210,7 @@ def test_what_is_no_place_for_a_page_is_left_alone(out: str, tmp_path: Path, cap
 def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, capsys: Capsys) -> None:
     for number, pooling in enumerate(("mean", "cls")):
         options = ["--suite", "sample", "--pooling", pooling, "--out", f"run{number}"]
-        assert call(app, ["evaluate", str(tiny_bert), *options]) == 0
+        assert train("evaluate", tiny_bert, *options) == 0
     signatures = [line for line in capsys.readouterr().err.splitlines() if line.startswith("signature: ")]
     assert all("|tokens:32|" in line and "|seed:1111|" in line for line in signatures)
     assert compare("run0", "run1", "--intervals", "--test", "--resamples", 200, "--signature", "--json") == 0
@@ -228,12 +222,8 @@ def test_two_evaluations_of_the_program_itself_can_be_compared(tiny_bert: Path, 
     assert tests["rows"][0]["items"] == "300"
 
 
-def said(capsys: Capsys) -> list[str]:
-    return capsys.readouterr().err.splitlines()
-
-
 NOTED = {"stsb": {"note": "tokenised text"}, "sickr": {"note": "raw; whole"}}
-SEEN = {"stsb": {"texts": 267, "of": 2550}, "sickr": {"texts": 0, "of": 9}}
+SEEN = {"stsb": {"seen_in_training": {"texts": 267, "of": 2550}}, "sickr": {"seen_in_training": {"texts": 0, "of": 9}}}
 COPIES = [{name: {"sha256": copy} for name in ("sts12", "sickr")} for copy in "aba"]
 
 
@@ -242,16 +232,13 @@ COPIES = [{name: {"sha256": copy} for name in ("sts12", "sickr")} for copy in "a
     [
         ([NOTED, NOTED], ["ours, STSB: tokenised text", "ours, SICKR: raw; whole"]),
         (COPIES, ["STS12, SICKR: figures of different copies, by their checksums"]),
-        (
-            [{name: {"seen_in_training": seen} for name, seen in SEEN.items()}] * 2,
-            ["1, 2: trained on texts of these sets: STSB 267 of 2,550"],
-        ),
+        ([SEEN, SEEN], ["1, 2: trained on texts of these sets: STSB 267 of 2,550"]),
     ],
 )
 def test_remarks_name_their_sets_once(sets: list[dict[str, Any]], remarks: list[str], capsys: Capsys) -> None:
     runs = [write_run(str(number), figures(), sets=each) for number, each in enumerate(sets, 1)]
     assert compare(*runs, "--with", "none") == 0
-    assert said(capsys) == remarks
+    assert capsys.readouterr().err.splitlines() == remarks
 
 
 def test_figures_of_another_task_are_marked(capsys: Capsys) -> None:
@@ -309,10 +296,8 @@ def test_whatever_decides_a_score_is_in_it(changed: dict[str, Any], capsys: Caps
 
 
 def test_seeds_share_one_with_what_differs_joined(tmp_path: Path, capsys: Capsys) -> None:
-    for seed in (1, 2):
-        write_run(
-            f"study/seed-{seed}", {"stsb": {"all": 70.0}}, model={"weights": {"model.safetensors": f"{seed}" * 64}}
-        )
+    for seed in "12":
+        write_run(f"study/seed-{seed}", {"stsb": {"all": 70.0}}, model={"weights": {"model.safetensors": seed * 64}})
     write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))
     (line,) = signatures(Path("study"), capsys)
     assert line.endswith("weights:111111111111+222222222222|runs:2")

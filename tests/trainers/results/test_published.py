@@ -6,13 +6,7 @@ from pathlib import Path
 import pytest
 
 import trainers.evaluation.suites
-from trainers.results.comparison import (
-    PAPERS,
-    SPEARMAN,
-    Column,
-    PublishedRow,
-    load_paper,
-)
+from trainers.results.comparison import PAPERS, SPEARMAN, Column, PublishedRow, load_paper
 
 TABLES = [table for name in PAPERS for table in load_paper(name)]
 SEVEN = ("sts12", "sts13", "sts14", "sts15", "sts16", "stsb", "sickr")

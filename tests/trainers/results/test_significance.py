@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made_items import compare, figure, figures, figures_of, similar, tables, write_run, write_study
 from scipy import stats
+from small_trainings import Capsys, error_line
 
 from trainers.evaluation.task import Predictions
 from trainers.results.significance import average_difference, estimate, interval, p_value
@@ -80,9 +81,6 @@ def test_the_averages_error_is_that_of_independent_sets() -> None:
     assert p_value(together) == pytest.approx(2 * stats.norm.sf(abs(together[0]) / together[1:].std()), abs=0.04)
 
 
-Capsys = pytest.CaptureFixture[str]
-
-
 def test_intervals_are_printed_for_every_set_and_the_average(capsys: Capsys) -> None:
     items = {"stsb": similar(1, 2.0), "sickr": similar(2, 2.0)}
     run = write_run("mine", items=items)
@@ -139,7 +137,7 @@ def test_suites_and_runs_without_items_are_left_out(capsys: Capsys) -> None:
     (tested,) = [table for table in found if "tests" in table["title"]]
     assert [row["second"] for row in tested["rows"]] == ["other"]
     assert compare(full, bare, "--test") == 2
-    assert "nothing for --test" in capsys.readouterr().err
+    assert "nothing for --test" in error_line(capsys)
 
 
 def test_a_set_without_a_score_is_no_part_of_the_tests(capsys: Capsys) -> None:
@@ -157,24 +155,20 @@ def test_runs_of_different_items_are_not_tested(capsys: Capsys) -> None:
     items = similar(1, 2.0)
     runs = [write_run(name, items={"stsb": items}, sets={"stsb": {"sha256": name}}) for name in ("one", "two")]
     assert compare(*runs, "--test") == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("error: STSB has different items in the two runs")
+    assert error_line(capsys).startswith("error: STSB has different items in the two runs")
 
 
 @pytest.mark.parametrize("content", [b"", b"PK nothing", b"\x93NUMPY", None, "earlier"])
 def test_damaged_or_earlier_items_are_refused(content: bytes | str | None, capsys: Capsys) -> None:
     items = similar(1, 2.0)
     broken = Predictions("spearman", items.gold, np.where(np.arange(300) == 41, np.nan, items.predicted))
-    run = write_run(
-        "mine", {"stsb": {"all": figure(items) + (content == "earlier")}}, items={"stsb": items if content else broken}
-    )
+    score = figure(items) + (content == "earlier")
+    run = write_run("mine", {"stsb": {"all": score}}, items={"stsb": items if content else broken})
     if isinstance(content, bytes):
         (run / "evaluation" / "sts.items.npz").write_bytes(content)
     assert compare(run, "--intervals") == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.startswith("error: mine/evaluation/sts.items.npz does not match the results beside it")
-    assert len(shown.err.splitlines()) == 1
+    said = "error: mine/evaluation/sts.items.npz does not match the results beside it"
+    assert error_line(capsys).startswith(said)
 
 
 def test_several_seeds_are_no_run_to_test(tmp_path: Path, capsys: Capsys) -> None:
@@ -182,4 +176,4 @@ def test_several_seeds_are_no_run_to_test(tmp_path: Path, capsys: Capsys) -> Non
         write_run(f"study/seed-{seed}", figures())
     write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))
     assert compare("study", write_run("mine", figures()), "--test") == 2
-    assert "study is 2 seeds: a test takes single runs" in capsys.readouterr().err
+    assert "study is 2 seeds: a test takes single runs" in error_line(capsys)

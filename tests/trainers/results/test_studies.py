@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 from safetensors.torch import load_file, save_file
+from small_trainings import Capsys
 
 from pipelines.console import InputError
 from trainers.results.axes import read_axes, settings
@@ -80,9 +81,6 @@ def test_folders_are_plain_names_of_bounded_length_and_told_apart() -> None:
     assert names[0] == "views=..-a.arrow"
     assert len(set(names)) == 3
     assert all(len(name) < 100 and not set(name) & set('/\\:*?"<>|') for name in names)
-
-
-Capsys = pytest.CaptureFixture[str]
 
 
 def write_run(folder: Path, log: list[dict[str, Any]], **recipe: str) -> Path:

@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_trainings import train, train_killed
+from small_trainings import Capsys, error_line, train, train_killed
 from torch import distributed
-
-Capsys = pytest.CaptureFixture[str]
 
 
 def weights(folder: Path) -> bytes:
@@ -179,10 +177,7 @@ def test_bad_input(arguments: list[str], message: str, text_file: Path, tiny_ber
     text = [] if "text=" in swept else ["--text", text_file]
     encoder = [] if "encoder=" in swept else ["--encoder", tiny_bert]
     assert train(*arguments, *text, *encoder) == 2
-    captured = capsys.readouterr()
-    assert captured.out == ""
-    assert captured.err.count("\n") == 1
-    assert message in captured.err
+    assert message in error_line(capsys)
     assert not Path("runs").exists()
 
 
