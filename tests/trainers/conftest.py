@@ -19,7 +19,7 @@ PIECES = [*LETTERS, *(f"##{letter}" for letter in LETTERS), *WORDS[1:]]
 
 @pytest.fixture(scope="module", autouse=True)
 def frozen() -> None:
-    """Keep what is imported out of the garbage collections that Trainer ends with: they are half of a tiny training."""
+    """Exempt imported modules from the garbage collections at a Trainer's end, which take half of a tiny training."""
     gc.freeze()
 
 

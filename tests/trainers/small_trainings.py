@@ -36,7 +36,7 @@ EXTRA: dict[str, dict[str, object]] = {
     "diffcse": {"detection": 1.0},
     "isbert": {"filters": 8, "discriminator": "learned", "relu": True},
 }
-# An epsilon that large makes Adam's step the gradient itself: where the true gradient is zero, rounding stays rounding.
+# So large an epsilon makes Adam's step the gradient itself, and rounding errors stay small where the gradient is zero.
 LINEAR = {"eps": 1.0, "lr": 0.2, "weight_decay": 0.0, "warmup": 0.0}
 
 
@@ -104,7 +104,7 @@ def pairs(left: list[str], right: list[str] | None = None) -> Examples:
 
 
 def rows_of(objective: Objective, examples: Examples, folder: Path | None = None) -> Rows:
-    """The rows that are trained on; what teachers say of them is kept in `folder`."""
+    """The rows that are trained on; teachers' vectors are kept in `folder`."""
     rows = Rows(objective.columns(examples), seed=1)
     if folder is not None:
         objective.before_training(folder)
@@ -120,7 +120,7 @@ def batch_of(
 
 
 def pooled_by_hand(directory: Path, text: str, width: int) -> dict[str, np.ndarray]:
-    """A text's vector under each pooling, alone in its batch: without padding but where that counts."""
+    """A text's vector under each pooling, alone in its batch; only `padded-mean` has padding."""
     model, tokenizer = AutoModel.from_pretrained(directory).float().eval(), AutoTokenizer.from_pretrained(directory)
     padded = tokenizer(text, return_tensors="pt", padding="max_length", truncation=True, max_length=width)
     with torch.inference_mode():
@@ -136,7 +136,7 @@ def pooled_by_hand(directory: Path, text: str, width: int) -> dict[str, np.ndarr
 
 
 class Interrupted(Exception):
-    """What a test's power cut raises."""
+    """A power cut in a test."""
 
 
 def interrupt_at(objective: Objective, last: int) -> None:
@@ -173,7 +173,7 @@ def train(*arguments: object) -> int:
 
 
 def error_line(capsys: Capsys) -> str:
-    """Return what is on stderr since the last look: one line, with nothing on stdout."""
+    """Return the one line on stderr since the last look; nothing may be on stdout."""
     captured = capsys.readouterr()
     assert (captured.out, captured.err.count("\n")) == ("", 1)
     return captured.err

@@ -134,7 +134,7 @@ def test_full_disk(size: int, train: Train, whole: Path, tmp_path: Path, capsys:
 
 
 class Finalised:
-    """Python drops what is raised here."""
+    """Python swallows what a finaliser raises."""
 
     def __del__(self) -> None:
         signal.raise_signal(signal.SIGINT)
@@ -149,7 +149,7 @@ MOMENTS = {
 
 
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_interrupt(
+def test_interrupted_run_is_resumed_exactly(
     moment: str, train: Train, whole: Path, tmp_path: Path, capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip

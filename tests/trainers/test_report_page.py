@@ -46,7 +46,7 @@ def page(trained: Path) -> str:
     return (trained / "run-1" / "report.html").read_text(encoding="utf-8")
 
 
-def test_a_page_needs_nothing_else_and_corpus_text_is_no_markup(page: str) -> None:
+def test_a_page_is_one_file_and_corpus_text_is_escaped(page: str) -> None:
     tags: list[str] = []
     named: set[str] = set()
     parser = HTMLParser()
@@ -86,7 +86,7 @@ def test_only_pages_are_replaced(trained: Path, page: str, capsys: Capsys) -> No
 def test_encoder_that_was_not_moved_is_the_same_before_and_after(
     data: str, groups: set[str], tiny_bert: Path, sentences: list[str], text_file: Path, tmp_path: Path
 ) -> None:
-    """With another pooling than its own before its Dense layer, and fewer tokens than it can take."""
+    """With another pooling before the Dense layer, and fewer tokens than the encoder can take."""
     modules = [Transformer(str(tiny_bert)), Pooling(16, "mean"), Dense(16, 6), Normalize()]
     SentenceTransformer(modules=modules, device="cpu").save_pretrained(str(tmp_path / "start"))
     start = load_for_training(locate(str(tmp_path / "start")), "cls", 6)
@@ -145,7 +145,6 @@ def test_no_page_scrolls_sideways_on_a_phone(trained: Path, page: str, tmp_path:
     frame = f"<iframe src=page.html width=400 height=900 style='border:0'></iframe><script>{script}</script>"
     (tmp_path / "frame.html").write_text(frame, encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--hide-scrollbars", "--allow-file-access-from-files", "--dump-dom"]
-    done = subprocess.run(
-        [str(CHROMIUM), *options, (tmp_path / "frame.html").as_uri()], capture_output=True, text=True, check=True
-    )
+    command = [str(CHROMIUM), *options, (tmp_path / "frame.html").as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert re.search(r"<title>(\d+)</title>", done.stdout)[1] == "400"  # type: ignore[index]

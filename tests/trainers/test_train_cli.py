@@ -82,6 +82,7 @@ def inputs(text_file: Path) -> None:
     Path("empty.txt").write_text("\n \n")
     Path("latin.txt").write_bytes("caf\xe9\n".encode("latin-1"))
     Path("one.txt").write_text("a dog\n")
+    Path("recipe.json").write_text('{"command": "contrastive"}')
     Path("flat.tsv").write_text("score\tsentence1\tsentence2\n1\ta\tb\n1\tc\td\n")
     write_pairs(Path("single.arrow"), [("a dog", "a dog", "the dog")])
 
@@ -107,6 +108,7 @@ def inputs(text_file: Path) -> None:
         ("rank --text text.txt --teacher a --teacher b --teacher c", "should have at most 2 items"),
         ("mirror --text a --views b", "give one of them"),
         ("auto --text nowhere.txt", "no sentences at 'nowhere.txt'"),
+        ("auto --text text.txt --config recipe.json", "is a recipe of `contrastive`, not of `auto`"),
         ("mlm --text one.txt --lr -1", "--lr -1.0: input should be greater than 0"),
         ("mlm --text one.txt --seed many", "--seed"),
         ("mirror --text text.txt --encoder 'no such encoder'", "cannot load the encoder 'no such encoder'"),
@@ -200,7 +202,7 @@ DOCS = Path(__file__).parents[2] / "docs" / "training.md"
 
 
 @pytest.mark.parametrize("data", ["text", "views"])
-def test_figures_stand_in_the_documentation(data: str) -> None:
+def test_the_figures_are_those_of_the_documentation(data: str) -> None:
     figures = re.findall(r"\d+\.\d+", CHOICES[data][1])
     assert len(figures) == 2
     assert set(figures) <= set(re.findall(r"\d+\.\d+", DOCS.read_text(encoding="utf-8")))
@@ -217,6 +219,8 @@ def test_auto_on_text(text_file: Path, tiny_bert: Path, tmp_path: Path, capsys: 
     assert train(*typed[:-1], tmp_path / "typed") == 0
     for name in ("model.safetensors", "recipe.json"):
         assert (tmp_path / "auto" / name).read_bytes() == (tmp_path / "typed" / name).read_bytes()
+    assert train("auto", "--text", text_file, "--lerning-rate", 1) == 2
+    assert "error: No such option: --lerning-rate" in capsys.readouterr().err.splitlines()[-1]
 
 
 @pytest.mark.parametrize(("negative", "kind"), [({}, "views"), ({"negative": ["x"] * 9}, "negatives")])
@@ -226,18 +230,3 @@ def test_auto_on_pairs(negative: dict[str, list[str]], kind: str, tmp_path: Path
     assert train("auto", "--views", pairs, "--dry-run") == 0
     command, reason = CHOICES[kind]
     assert f"9 pairs: {reason}: train {command} --views" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["--text", "TEXT", "--config=RECIPE"], "is a recipe of `contrastive`, not of `auto`"),
-        (["--text", "TEXT", "--lerning-rate", 1], "error: No such option: --lerning-rate"),
-    ],
-)
-def test_mistakes_of_auto(given: list[object], said: str, text_file: Path, tmp_path: Path, capsys: Capsys) -> None:
-    recipe = tmp_path / "recipe.json"
-    recipe.write_text('{"command": "contrastive"}')
-    places = {"TEXT": text_file, "--config=RECIPE": f"--config={recipe}"}
-    assert train("auto", *(places.get(str(each), each) for each in given)) == 2
-    assert said in capsys.readouterr().err.splitlines()[-1]

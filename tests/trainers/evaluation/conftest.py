@@ -4,8 +4,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from checks import DATA
 from known_vectors import WORDS, write_files
+from samples import DATA
 from small_trainings import write_bert
 
 from trainers.evaluation.suites.sts import BENCHMARKS

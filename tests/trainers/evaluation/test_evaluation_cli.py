@@ -1,4 +1,4 @@
-"""The command: what it prints, what it writes, and what it says to a mistake."""
+"""`train evaluate`: what it prints, what it writes, and its messages for mistakes."""
 
 import json
 import shutil
@@ -19,9 +19,8 @@ def test_without_data_the_smoke_test_runs_and_says_so(model: Path, capsys: Capsy
     assert str(SAMPLE.pairs) in out
     assert "average" not in out
     assert err.startswith("no benchmark data (--data DIR, --data hf:mteb or TWINVIEWS_DATA)")
-    assert sorted(path.name for path in (model / "evaluation" / "mean").iterdir()) == [
-        "sample.items.npz", "sample.json", "sample.md",
-    ]  # fmt: skip
+    written = {path.name for path in (model / "evaluation" / "mean").iterdir()}
+    assert written == {"sample.items.npz", "sample.json", "sample.md"}
 
 
 def test_the_whole_suite_has_three_averages(model: Path, suite_data: Path, capsys: Capsys) -> None:
@@ -74,10 +73,8 @@ def test_a_collapsed_model_has_no_score_and_a_line_that_says_why(model: Path, ca
 
 
 def test_other_settings_have_folders_of_their_own(model: Path) -> None:
-    runs = {
-        "": [], "cls": ["--pooling", "cls"], "tokens-5": ["--max-tokens", "5"],
-        "seed-5-bf16": ["--seed", "5", "--precision", "bf16"],
-    }  # fmt: skip
+    runs = {"": [], "cls": ["--pooling", "cls"], "tokens-5": ["--max-tokens", 5]}
+    runs["seed-5-bf16"] = ["--seed", 5, "--precision", "bf16"]
     for options in runs.values():
         assert evaluate(model, *options) == 0
     found = {path.parent.relative_to(model / "evaluation") for path in (model / "evaluation").rglob("sample.json")}
@@ -93,7 +90,7 @@ def test_other_settings_have_folders_of_their_own(model: Path) -> None:
         (["tiny", "--pooling", "first-last"], "tiny, pooling first-last, fp32", "tiny/evaluation/first-last"),
     ],
 )
-def test_baselines_are_evaluated_by_name_and_the_title_says_exactly_what_it_was(
+def test_baselines_are_evaluated_by_name_and_named_in_the_title(
     arguments: list[str], title: str, folder: str, suite_data: Path, capsys: Capsys
 ) -> None:
     Path("glove.txt").write_text("".join(f"{word} {i % 3} {i % 5} {i % 7}\n" for i, word in enumerate(WORDS[2:])))

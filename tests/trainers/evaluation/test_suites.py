@@ -48,10 +48,8 @@ def lengths(name: str, *texts: str, counted: bool = True, even: float | None = 0
         predictions = Predictions("mean", np.ones_like(found), found)
         return Result({"even": 100 * found.mean(), "seed": float(seed)}, predictions)
 
-    return Task(
-        name=name, title=name.upper(), source="here", size=len(texts), texts=texts, lines=texts, score=score,
-        counted=counted,
-    )  # fmt: skip
+    about = {"name": name, "title": name.upper(), "source": "here", "size": len(texts), "counted": counted}
+    return Task(**about, texts=texts, lines=texts, score=score)
 
 
 def suite(name: str, *tasks: Task, expected: int = 0) -> Suite:
@@ -63,7 +61,7 @@ LENGTHS = function_encoder(lambda texts: [[float(len(text))] for text in texts],
 
 @pytest.fixture
 def another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A suite that is there by its file alone."""
+    """A suite made by adding one file."""
     folder = tmp_path / "more"
     folder.mkdir()
     (folder / "line_lengths.py").write_text(SUITE)
@@ -145,7 +143,7 @@ def test_a_dry_run_lists_found_and_missing_sets(another: str, tmp_path: Path, ca
     assert "dry run: 2 distinct texts would be encoded with no/model" in err
 
 
-def test_items_of_an_earlier_evaluation_do_not_stay_beside_another(tmp_path: Path) -> None:
+def test_items_of_an_earlier_evaluation_are_removed(tmp_path: Path) -> None:
     for even, left in ((0.0, True), (None, False)):
         write(tmp_path, evaluate_suites(LENGTHS, [suite("x", lengths("one", "a", even=even))]))
         assert (tmp_path / "x.items.npz").exists() == left

@@ -1,4 +1,4 @@
-"""`train compare` on results written by hand: what stands beside what, its remarks, and what is refused."""
+"""`train compare` on results written by hand: its tables, its remarks, and what it refuses."""
 
 import json
 import os
@@ -12,26 +12,24 @@ from small_trainings import Capsys, error_line, train
 from trainers.results.comparison import read_published
 
 
-def test_our_row_stands_above_the_papers_rows_with_their_sources(capsys: Capsys) -> None:
+def test_our_row_is_above_the_papers_rows_and_their_sources(capsys: Capsys) -> None:
     run = write_run("mine", figures())
     assert compare(run, "--with", "mirror") == 0
     shown = capsys.readouterr().out
     (ours,) = lines(shown, "mine")
-    assert ours == [
-        "mine", "60.00", "61.00", "62.00", "63.00", "64.00", "65.00", "66.00", "63.00", "ours, 2026-11-21",
-    ]  # fmt: skip
+    assert ours == ["mine", *(f"{score}.00" for score in (*range(60, 67), 63)), "ours, 2026-11-21"]
     (theirs,) = lines(shown, "BERT + Mirror  ")
     assert theirs[1:] == ["67.0", "80.1", "71.3", "81.2", "74.3", "76.4", "69.9", "74.3", "Mirror-BERT Table 3"]
     assert shown.index("mine") < shown.index("SBERT*")
 
 
-def test_our_row_stands_under_every_aggregation_of_the_papers(capsys: Capsys) -> None:
+def test_our_run_has_a_row_for_every_aggregation_of_the_papers(capsys: Capsys) -> None:
     run = write_run("mine", {**figures(), "sts13": {"all": 61.0, "pearson": 1.0}})
     assert compare(run, "--with", "bsl") == 0
     shown = capsys.readouterr()
     plain, weighted = lines(shown.out, "mine")
     assert plain[:4] == ["mine", "all", "60.00", "61.00"]
-    # STS13 has no weighted mean here, and so there is no average.
+    # Without a weighted mean of STS13 there is no average.
     assert weighted == ["mine", "weighted", "80.00", "82.00", "83.00", "84.00", "85.00", "86.00", "ours, 2026-11-21"]
     (flow,) = lines(shown.out, "BERT-flow  ")
     assert flow[1] == "weighted"
@@ -49,7 +47,7 @@ def test_a_row_that_two_papers_print_comes_once_with_both_sources(capsys: Capsys
     assert len([line for line in shown.splitlines() if line.startswith("Unigram-TFIDF")]) == 1
 
 
-def test_ablations_come_when_all_tables_are_asked_for(capsys: Capsys) -> None:
+def test_ablations_are_shown_with_all_tables(capsys: Capsys) -> None:
     assert compare("--suite", "sts", "--with", "bsl") == 0
     assert "momentum" not in capsys.readouterr().out
     assert compare("--suite", "sts", "--with", "bsl", "--all-tables") == 0
@@ -82,7 +80,7 @@ def test_a_figure_that_not_every_seed_has_is_empty(tmp_path: Path, capsys: Capsy
     assert row == ["study", "50.00 +- 0.00", "ours, 2026-11-21, 2 seeds"]
 
 
-def test_other_figures_have_columns_of_their_own(capsys: Capsys) -> None:
+def test_other_metrics_have_columns_of_their_own(capsys: Capsys) -> None:
     names = ("afs-gun-control", "afs-gay-marriage", "afs-death-penalty")
     run = write_run("mine", {name: {"all": 50.0 + i, "pearson": 40.0 + i} for i, name in enumerate(names)}, suite="afs")
     assert compare(run, "--with", "bsl,isbert") == 0
@@ -94,12 +92,12 @@ def test_other_figures_have_columns_of_their_own(capsys: Capsys) -> None:
     assert theirs == ["IS-BERT", "49.14", "45.25", "BSL Table 10, IS-BERT Table 2"]
 
 
-def test_sets_that_no_paper_prints_stand_in_a_table_of_their_own(capsys: Capsys) -> None:
+def test_sets_that_no_paper_prints_have_a_table_of_their_own(capsys: Capsys) -> None:
     run = write_run("mine", {**figures(), "new": {"auc": 77.0}, "other": {"all": 50.0}})
     assert compare(run, "--with", "mirror", "--json") == 0
     _, rest = tables(capsys.readouterr().out)
     assert rest["title"] == "sts, sets without a printed row"
-    # The measure is said unless it is Spearman.
+    # The heading names every measure but Spearman.
     assert rest["rows"] == [{"model": "mine", "NEW auc": "77.00", "OTHER": "50.00", "source": "ours, 2026-11-21"}]
 
 
@@ -110,7 +108,7 @@ def test_a_run_is_named_by_directory_or_file(named: str, capsys: Capsys) -> None
     assert "63.00" in capsys.readouterr().out
 
 
-def test_a_model_that_was_only_pooled_otherwise_has_a_row_for_each_pooling(capsys: Capsys) -> None:
+def test_a_model_that_was_scored_with_other_poolings_alone_has_a_row_for_each(capsys: Capsys) -> None:
     for way in ("cls", "mean"):
         write_run(way, figures())
         Path("model", "evaluation").mkdir(parents=True, exist_ok=True)
@@ -123,7 +121,7 @@ def test_a_model_that_was_only_pooled_otherwise_has_a_row_for_each_pooling(capsy
     assert len(lines(capsys.readouterr().out, "model  ")) == 2
 
 
-def test_the_page_holds_what_the_screen_shows(capsys: Capsys) -> None:
+def test_the_page_has_what_the_screen_shows(capsys: Capsys) -> None:
     items = {name: similar(index, 2.0) for index, name in enumerate(NAMES[:2])}
     each = {name: {**found, "weighted": None} for name, found in figures_of(items).items()}
     run = write_run("mine", each, items=items)
@@ -196,7 +194,7 @@ def test_damage_is_refused(key: str, value: object, capsys: Capsys) -> None:
 
 
 @pytest.mark.parametrize("out", ["pipe", "folder", "round", "gone/page.md", "file/page.md"])
-def test_what_is_no_place_for_a_page_is_left_alone(out: str, tmp_path: Path, capsys: Capsys) -> None:
+def test_a_path_that_cannot_be_a_page_is_left_alone(out: str, tmp_path: Path, capsys: Capsys) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "round").symlink_to("round")
     (tmp_path / "folder").mkdir()
@@ -260,9 +258,8 @@ def test_a_set_of_another_size_than_published_is_marked_in_any_suite(capsys: Cap
     shown = capsys.readouterr()
     (row, _) = lines(shown.out, "mine")
     assert row == ["mine", "50.00", "60.00", "50.00*", "60.00*", "ours, 2026-11-21"]
-    assert [line for line in shown.err.splitlines() if "another test" in line] == [
-        "* ours, BC5CDR-DISEASE: 4,363 items, the papers score 4,424: another test"
-    ]
+    (said,) = [line for line in shown.err.splitlines() if "another test" in line]
+    assert said == "* ours, BC5CDR-DISEASE: 4,363 items, the papers score 4,424: another test"
 
 
 def signatures(run: Path, capsys: Capsys) -> list[str]:
@@ -270,7 +267,7 @@ def signatures(run: Path, capsys: Capsys) -> list[str]:
     return [line.partition(": ")[2] for line in tables(capsys.readouterr().out)[0]["notes"] if "|sets:" in line]
 
 
-def test_it_is_printed_once_a_row_where_it_is_asked_for(capsys: Capsys) -> None:
+def test_signatures_are_printed_on_request(capsys: Capsys) -> None:
     run = write_run("mine", {"stsb": {"all": 70.0}})
     assert compare(run, "--with", "mirror") == 0
     assert "weights:" not in capsys.readouterr().err
@@ -289,13 +286,13 @@ def test_it_is_printed_once_a_row_where_it_is_asked_for(capsys: Capsys) -> None:
         {"sets": {"sts13": {"sha256": "other"}}},
     ],
 )
-def test_whatever_decides_a_score_is_in_it(changed: dict[str, Any], capsys: Capsys) -> None:
+def test_the_signature_has_whatever_decides_a_score(changed: dict[str, Any], capsys: Capsys) -> None:
     (before,) = signatures(write_run("mine", figures()), capsys)
     (after,) = signatures(write_run("mine", figures(), **changed), capsys)
     assert before != after
 
 
-def test_seeds_share_one_with_what_differs_joined(tmp_path: Path, capsys: Capsys) -> None:
+def test_seeds_share_one_signature_with_their_differences_joined(tmp_path: Path, capsys: Capsys) -> None:
     for seed in "12":
         write_run(f"study/seed-{seed}", {"stsb": {"all": 70.0}}, model={"weights": {"model.safetensors": seed * 64}})
     write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))

@@ -54,9 +54,7 @@ def test_the_test_rejects_a_true_null_at_its_level_and_a_false_one_with_the_powe
     items, runs = 150, 120
     null, real = [], []
     for number in range(runs):
-        first, same, other = (
-            similar(3 * number + each, noise, items) for each, noise in enumerate((3.0, 3.0, 5.5))
-        )  # fmt: skip
+        first, same, other = (similar(3 * number + k, noise, items) for k, noise in enumerate((3.0, 3.0, 5.5)))
         for found, second in ((null, same), (real, other)):
             found.append(p_value(difference(first, second, 200, seed=number)))
     size, power = (np.mean(np.array(each) < 0.05) for each in (null, real))
@@ -140,7 +138,7 @@ def test_suites_and_runs_without_items_are_left_out(capsys: Capsys) -> None:
     assert "nothing for --test" in error_line(capsys)
 
 
-def test_a_set_without_a_score_is_no_part_of_the_tests(capsys: Capsys) -> None:
+def test_a_set_without_a_score_is_not_tested(capsys: Capsys) -> None:
     flat = Predictions("spearman", similar(1, 2.0).gold, np.ones(300))
     runs = []
     for name, seed in (("one", 1), ("two", 2)):
@@ -171,7 +169,7 @@ def test_damaged_or_earlier_items_are_refused(content: bytes | str | None, capsy
     assert error_line(capsys).startswith(said)
 
 
-def test_several_seeds_are_no_run_to_test(tmp_path: Path, capsys: Capsys) -> None:
+def test_several_seeds_cannot_be_tested(tmp_path: Path, capsys: Capsys) -> None:
     for seed in (1, 2):
         write_run(f"study/seed-{seed}", figures())
     write_study(tmp_path / "study", ({}, {"seed-1": None, "seed-2": None}))
