@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from small_trainings import Capsys
 
 from pipelines.console import InputError
 from trainers.embedding import vectors as cache
@@ -165,7 +164,7 @@ def test_vectors_of_an_encoder_without_an_identity_are_not_cached(tmp_path: Path
 
 
 @pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other", "array", "pickle"])
-def test_a_damaged_shard_is_encoded_again(tmp_path: Path, damage: str, capsys: Capsys) -> None:
+def test_a_damaged_shard_is_encoded_again(tmp_path: Path, damage: str, capsys: pytest.CaptureFixture[str]) -> None:
     cached(Counting(), tmp_path).encode(TEXTS)
     (shard,) = (tmp_path / NAME).glob("*.npz")
     whole = shard.read_bytes()
@@ -218,7 +217,7 @@ def test_processes_that_write_at_once_leave_whole_shards(tmp_path: Path) -> None
     assert not list((tmp_path / NAME).glob(".*"))
 
 
-def test_a_cache_that_cannot_be_written_is_noted_and_scores_are_made(tmp_path: Path, capsys: Capsys) -> None:
+def test_a_cache_that_cannot_be_written_is_noted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     vectors = cached(Counting(), tmp_path / "file").encode(TEXTS)
     assert np.array_equal(vectors, Counting().encode(TEXTS))
